@@ -5,9 +5,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..host.option_types import number
 from ..run.config import CHOICES
-from .cluster import number
-from .options import add_overwrite, add_quiet
+from .options import add_config, add_overwrite, add_quiet, add_threads
+from .parser import Number, size
 
 
 def add_serve(commands: Any) -> None:
@@ -45,6 +46,22 @@ def add_serve(commands: Any) -> None:
         default=10.0,
         metavar="SECONDS",
         help="mark requests of at least this time, and write them despite -q",
+    )
+    serve.add_argument(
+        "--client-requests",
+        type=Number(int, 1),
+        default=0,
+        metavar="N",
+        help="requests of one client at once on a rank; a client is a host (default: "
+        "no limit)",
+    )
+    serve.add_argument(
+        "--client-bytes",
+        type=size,
+        default=0,
+        metavar="SIZE",
+        help="bytes of unused uploads of one client on a rank, such as 1GiB (default: "
+        "no limit)",
     )
     serve.add_argument(
         "--token-file",
@@ -86,18 +103,11 @@ def add_serve(commands: Any) -> None:
         help="end when standard input closes, with the program that started the "
         "service",
     )
-    serve.add_argument(
-        "--config", type=Path, metavar="FILE", help="TOML file with any options"
-    )
+    add_config(serve)
     serve.add_argument(
         "--backend", choices=CHOICES["backend"], help="devices of a rank"
     )
-    serve.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="threads per rank (default: its share of the cores)",
-    )
+    add_threads(serve)
     serve.add_argument(
         "--memory", metavar="SIZE", help="memory limit per rank, such as 8GiB"
     )
@@ -121,6 +131,7 @@ def _serve(arguments: argparse.Namespace) -> int:
 
     from ..comm.mpi_library import forgo_memory_events
     from ..io.output_kinds import ADDRESS
+    from ..service.clients import ClientLimits
     from ..service.metrics import RequestLog
     from ..service.serve import Setting, serve
     from .ranks import begin
@@ -143,6 +154,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         arguments.attached,
         until,
         arguments.overwrite,
+        ClientLimits(arguments.client_requests, arguments.client_bytes),
     )
     serve(comm, setting, config, progress)
     return 0
@@ -161,8 +173,7 @@ def _named(words: list[str]) -> dict[str, Path]:
         if not NAME.fullmatch(name):
             raise ConfigError(
                 f"{word}: {name!r} is not a valid name of a graph; write NAME=GRAPH "
-                f"with a "
-                "name of letters, digits, dots, dashes and underscores"
+                "with a name of letters, digits, dots, dashes and underscores"
             )
         if name in graphs:
             raise ConfigError(f"{word}: two graphs are named {name}; write NAME=GRAPH")

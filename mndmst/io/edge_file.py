@@ -31,33 +31,31 @@ ROWS_ALLOWED = 64 << 20
 SPARSE_RATIO = 16
 
 
+def changed_meanwhile(source: object) -> InputError:
+    """Return the error for a file that has other edges when it is read again."""
+    return InputError(
+        f"{source}: has changed while it was read. Run the command again."
+    )
+
+
 class UnnumberedEndError(InputError):
     """An end of an edge is not the number of a vertex; it may be a name."""
 
 
 @dataclass(frozen=True)
 class Edges:
-    """A weighted graph as a list.
-
-    Attributes
-    ----------
-    num_vertices : int
-    src, dst : ndarray of uint32 or int64, shape (edges,)
-        `order.id_dtype(num_vertices)`, below `num_vertices`.
-    weight : ndarray of one of `order.WEIGHT_DTYPES`, shape (edges,)
-    directed : bool
-        Whether the list may hold an edge in both directions. If not, each pair is
-        one undirected edge. In both cases only the lightest of all edges that join
-        two vertices is kept, and self-loops are ignored.
-    names : Names, optional
-        The users' names of all vertices, ascending; None where they are numbers.
-    """
+    """A weighted graph as a list."""
 
     num_vertices: int
+    # uint32 or int64 [edges]: `order.id_dtype(num_vertices)`, below `num_vertices`
     src: np.ndarray
     dst: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # one of `order.WEIGHT_DTYPES` [edges]
+    # Whether the list may hold an edge in both directions. If not, each pair is one
+    # undirected edge. In both cases only the lightest of all edges that join two
+    # vertices is kept, and self-loops are ignored.
     directed: bool
+    # The users' names of all vertices, ascending; None where they are numbers
     names: Names | None = None
 
     def __len__(self) -> int:
@@ -82,21 +80,9 @@ def checked_edges(
     directed: bool,
     before: int = 0,
 ) -> Edges:
-    """Return `Edges` from arrays of any integer and weight types.
+    """Return `Edges` from arrays of any integer and weight types, with errors by place.
 
-    Parameters
-    ----------
-    source : object
-        Names the file in errors.
-    num_vertices, src, dst, weight, directed
-        As in `Edges`.
-    before : int
-        How many entries come before these in the file; errors count from 0.
-
-    Raises
-    ------
-    InputError
-        If an end is out of range, a weight is NaN or of a type without an order.
+    `before` entries of the file come before these; errors count from 0.
     """
     if num_vertices > MAX_VERTICES:
         raise UnnumberedEndError(
@@ -120,13 +106,7 @@ def checked_edges(
             "number or leave the edge out."
         )
     ids = id_dtype(num_vertices)
-    return Edges(
-        num_vertices,
-        as_ids(src, ids),
-        as_ids(dst, ids),
-        weight,
-        directed,
-    )
+    return Edges(num_vertices, as_ids(src, ids), as_ids(dst, ids), weight, directed)
 
 
 def as_ids(ends: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -136,14 +116,9 @@ def as_ids(ends: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def joined_edges(num_vertices: int, pieces: Iterable[Edges], directed: bool) -> Edges:
-    """Return the edges of several lists as one.
+    """Return the edges of several lists as one, on `num_vertices` in all.
 
     Of weights of several types some are float64; the others become so.
-
-    Parameters
-    ----------
-    num_vertices : int
-        Of the whole list.
     """
     ids = id_dtype(num_vertices)
     columns: tuple[list[np.ndarray], ...] = ([], [], [])
@@ -162,13 +137,7 @@ def joined_edges(num_vertices: int, pieces: Iterable[Edges], directed: bool) -> 
 
 
 def check_exact(source: object, least: int, most: int) -> None:
-    """Refuse integers outside float64's exact range, if fractions need float64.
-
-    Raises
-    ------
-    InputError
-        If one is beyond 2^53.
-    """
+    """Refuse integers outside float64's exact range, if fractions need float64."""
     if least < -MOST_EXACT or most > MOST_EXACT:
         number = most if most > MOST_EXACT else least
         raise InputError(
@@ -201,7 +170,7 @@ def supported_weights(source: object, weight: np.ndarray) -> np.ndarray:
     return weight.astype(target, copy=False)
 
 
-# What a piece is about as large as: entries, or text, which stays in a core's cache
+# The size of a piece, about: in entries, or bytes of text, which stay in a core's cache
 # from reading to parsing, and whose arrays the allocator keeps for reuse.
 PIECE_ENTRIES = 1 << 20
 PIECE_BYTES = 1 << 19
@@ -216,20 +185,11 @@ Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class RowPiece:
-    """Arcs as rows, of which the first and the last may be cut; unchecked.
+    """Arcs as rows, of which the first and the last may be cut; unchecked."""
 
-    Attributes
-    ----------
-    first : int
-        The vertex of the first row.
-    indptr : ndarray of int64, shape (rows + 1,)
-        Starts at 0.
-    heads, weights : ndarray, shape (arcs,)
-        Heads as the file has them, weights as in `Edges`.
-    """
-
-    first: int
-    indptr: np.ndarray
+    first: int  # the vertex of the first row
+    indptr: np.ndarray  # int64 [rows + 1]: starts at 0
+    # Heads as the file has them, weights as in `Edges`
     heads: np.ndarray
     weights: np.ndarray
 
@@ -241,34 +201,28 @@ class EntryFile(ABC):
     """A file of weighted edges, whose vertices have numbers or names.
 
     It is sent to other processes, so it can be pickled and holds no open file.
-
-    Attributes
-    ----------
-    name : str
-        Names the file in messages.
-    length : int
-        What ranges divide: bytes, entries, or whatever the format counts in.
-    num_entries : int or None
-        How many entries the header promises; see `check_entries`.
-    weight_dtype : dtype or None
-        None for text: pieces of whole numbers are int64, those with a real number
-        float64. In the end all are float64 if any is, else int32 if all fit.
-    seekable : bool
-        Whether ranges other than (0, length) may be asked for; a compressed file is
-        read from its beginning to its end by one process.
-    rereadable : bool
-        Whether reading again is cheaper than keeping a copy of what was read.
-    notes : tuple of str
-        Lines that tell users how the file is read, such as the columns of a table.
     """
 
-    name: str
-    length: int
+    name: str  # names the file in messages
+    length: int  # in bytes, entries, or the format's other units
+    # How many entries the header promises; see `check_entries`
     num_entries: int | None = None
+    # None for text: pieces of whole numbers are int64, those with a real number
+    # float64. In the end all are float64 if any is, else int32 if all fit.
     weight_dtype: np.dtype | None = None
+    # Whether ranges other than (0, length) may be asked for; a compressed file is read
+    # from its beginning to its end by one process
     seekable: bool = True
+    # Whether reading again is cheaper than keeping a copy of all pieces
     rereadable: bool = False
+    # Lines that tell users how the file is read, such as the columns of a table
     notes: tuple[str, ...] = ()
+
+    def describe_as(self, file: "EntryFile") -> None:
+        """Take over the facts about a file that this one wraps."""
+        self.name, self.length, self.notes = file.name, file.length, file.notes
+        self.num_entries, self.weight_dtype = file.num_entries, file.weight_dtype
+        self.seekable, self.rereadable = file.seekable, file.rereadable
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify this list, as plain values.
@@ -298,68 +252,38 @@ class EntryFile(ABC):
 
     @abstractmethod
     def read(self) -> Edges:
-        """Return the whole list, in memory.
-
-        Raises
-        ------
-        ConfigError
-            If it takes more than this process may hold.
-        InputError
-            If the file is damaged, or an entry is wrong.
-        """
+        """Return the whole list, in memory."""
 
 
 class EdgeFile(EntryFile):
-    """A list of weighted edges between numbered vertices, of any size.
+    """A list of weighted edges between numbered vertices, of any size."""
 
-    Attributes
-    ----------
-    num_vertices : int or None
-        None where no header says it: one more than the largest end that occurs.
-    both_directions : bool
-        Whether the format stores each edge in both directions. The partitioner then
-        rejects an arc without its reverse; otherwise each entry is an edge, whichever
-        way it is listed, once or twice.
-    vertices_asked : bool
-        Whether the user has asked for this number of vertices, however few of them
-        have edges. Otherwise a corrupt id may have inflated the count.
-    names : Names or None
-        The users' names of all vertices, where they have any.
-    """
-
+    # None where no header says it: one more than the largest end that occurs
     num_vertices: int | None = None
+    # Whether the format stores each edge in both directions. The partitioner then
+    # rejects an arc without its reverse; otherwise each entry is an edge, whichever way
+    # it is listed, once or twice.
     both_directions: bool = False
+    # Whether the user has asked for this number of vertices, however few of them have
+    # edges. Otherwise a corrupt id may have inflated the count.
     vertices_asked: bool = False
-    names: Names | None = None
+    names: Names | None = None  # the users' names of all vertices, where they have any
 
     @abstractmethod
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the entries that begin in [begin, end), a bounded number at a time.
 
-        Parameters
-        ----------
-        begin, end : int
-            From 0 to `length`; only these two where the file is not seekable.
-
-        Yields
-        ------
-        Edges
-            About `PIECE_ENTRIES` or fewer, checked (`edges.checked_edges`). Where
-            the number of vertices is not known it is that of the piece: one more
-            than the largest end in it.
+        The bounds go from 0 to `length`; only these two where the file is not seekable.
+        A piece has about `PIECE_ENTRIES` or fewer, in `checked_edges`. Where the
+        number of vertices is not known it is that of the piece: one more than the
+        largest end in it.
         """
 
     def rows(self, first: int, end: int) -> Rows | None:
         """Return the rows of the vertices [first, end), where the file is made of rows.
 
-        They are what `pieces` has yielded before, and are not checked again.
-
-        Returns
-        -------
-        indptr : ndarray of int64, shape (end - first + 1,)
-            Starts at 0.
-        heads, weights : ndarray
-            Typed as in `Edges`.
+        `pieces` has yielded them before, so they are not checked again. The row
+        pointers (int64) start at 0; heads and weights are typed as in `Edges`.
         """
         return None
 
@@ -370,22 +294,12 @@ class EdgeFile(EntryFile):
         """
         return None
 
-    def own_sums(self, begin: int, end: int) -> Any:
-        """Return a range's small contribution to `check_sums`."""
-        return None
-
-    def check_sums(self, sums: list[Any]) -> None:
-        """Raise InputError if the file's contents do not have its checksums.
-
-        Parameters
-        ----------
-        sums : list
-            Of `own_sums`, for ranges that follow each other from 0 to `length`.
-        """
+    def check_contents(self) -> None:
+        """Raise InputError if the contents do not have the checksums of the file."""
 
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
-        self.check_sums([self.own_sums(0, self.length)])
+        self.check_contents()
         pieces = self._kept(self.pieces(0, self.length))
         self.check_entries(sum(map(len, pieces)))
         bound = max((piece.num_vertices for piece in pieces), default=0)
@@ -422,27 +336,14 @@ class EdgeFile(EntryFile):
 
 
 class EdgeFileOver(EdgeFile):
-    """A wrapper of an edge file; subclasses change its entries or checks.
-
-    Attributes
-    ----------
-    file : EdgeFile
-        What it says of itself, this says too.
-    """
+    """A wrapper of an edge file; subclasses change its entries or checks."""
 
     def __init__(self, file: EdgeFile) -> None:
         self.file = file
-        self.name = file.name
-        self.length = file.length
-        self.num_vertices = file.num_vertices
-        self.num_entries = file.num_entries
-        self.weight_dtype = file.weight_dtype
+        self.describe_as(file)
+        self.num_vertices, self.names = file.num_vertices, file.names
         self.both_directions = file.both_directions
-        self.seekable = file.seekable
-        self.rereadable = file.rereadable
         self.vertices_asked = file.vertices_asked
-        self.names = file.names
-        self.notes = file.notes
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify the file."""
@@ -456,13 +357,9 @@ class EdgeFileOver(EdgeFile):
         """Let the file check the number of entries."""
         self.file.check_entries(found)
 
-    def own_sums(self, begin: int, end: int) -> Any:
-        """Let the file inspect a range."""
-        return self.file.own_sums(begin, end)
-
-    def check_sums(self, sums: list[Any]) -> None:
-        """Let the file check its sums."""
-        self.file.check_sums(sums)
+    def check_contents(self) -> None:
+        """Let the file check its checksums."""
+        self.file.check_contents()
 
 
 class EdgesInMemory(EdgeFile):
@@ -470,8 +367,14 @@ class EdgesInMemory(EdgeFile):
 
     rereadable = True
 
-    def __init__(self, name: str, edges: Edges, vertices_asked: bool = False) -> None:
-        self.name = name
+    def __init__(
+        self,
+        name: str,
+        edges: Edges,
+        vertices_asked: bool = False,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.name, self.notes = name, notes
         self.vertices_asked = vertices_asked
         self.edges = edges
         self.length = self.num_entries = len(edges)

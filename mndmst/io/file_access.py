@@ -28,20 +28,12 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 
-# What distinguishes states of a file: its inode, bytes and time of change.
+# The state of a file: its inode, bytes and time of change.
 State = tuple[int, int, int]
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a path that is not a regular file, before it is opened.
-
-    Raises
-    ------
-    InputError
-        If it is a directory, a pipe, a socket or a device.
-    OSError
-        If it is missing or cannot be reached.
-    """
+    """Refuse a path that is not a regular file, before it is opened."""
     _refuse_others(path, path.stat())
 
 
@@ -56,15 +48,8 @@ def state_of(path: Path) -> State:
 def opened(path: Path, state: State | None = None) -> Iterator[BufferedReader]:
     """Open a regular file for reading; see `check_regular`.
 
-    Parameters
-    ----------
-    state : State, optional
-        What the file was when it was first looked at.
-
-    Raises
-    ------
-    InputError
-        Also if it has changed since then, or while it was open.
+    A file that has changed since it had `state`, or while it is open, is an
+    InputError.
     """
     check_regular(path)  # to open a device might have an effect
     with open(path, "rb", opener=_without_waiting) as file:
@@ -79,15 +64,7 @@ def opened(path: Path, state: State | None = None) -> Iterator[BufferedReader]:
 
 
 def read_small(path: Path, most: int = LARGEST_TEXT) -> bytes:
-    """Return the contents of a file that has to be small.
-
-    Raises
-    ------
-    InputError
-        If it is larger, or not a regular file.
-    OSError
-        If it cannot be read.
-    """
+    """Return the contents of a file that has to be small; else raise InputError."""
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most:
@@ -99,15 +76,7 @@ def read_small(path: Path, most: int = LARGEST_TEXT) -> bytes:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a file of options or a recipe.
-
-    Raises
-    ------
-    ConfigError
-        If it is missing or not TOML.
-    InputError
-        If it is too large, or not a regular file.
-    """
+    """Read a file of options or a recipe; ConfigError if it is missing or not TOML."""
     import tomllib  # only runs with a file of options need it
 
     try:
@@ -145,7 +114,7 @@ def _changed(path: Path) -> InputError:
 
 
 HDF5_LAYOUT = "v110"
-# What HDF5 and NumPy raise on a file with wrong metadata or values.
+# Errors of HDF5 and NumPy on a file with wrong metadata or values.
 MALFORMED = (
     *(OSError, RuntimeError, LookupError, ValueError),
     *(TypeError, AttributeError, ArithmeticError),
@@ -161,10 +130,7 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
     """Turn errors of HDF5 and json on a damaged file into an InputError that names it.
 
-    Parameters
-    ----------
-    remake : str
-        What makes such a file anew.
+    `remake` says how to make such a file anew.
     """
     try:
         yield
@@ -227,13 +193,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_at(descriptor: int, data: bytes | memoryview, offset: int) -> None:
-    """Write all data at an offset of an open file; a system call may write less.
-
-    Raises
-    ------
-    OSError
-        If it has failed.
-    """
+    """Write all data at an offset of an open file; a system call may write less."""
     rest = memoryview(data)
     while rest:
         done = os.pwrite(descriptor, rest, offset)
@@ -244,11 +204,6 @@ def flush_to_disk(path: Path) -> None:
     """Flush a file or directory to disk (fsync).
 
     Some file systems cannot do that for directories.
-
-    Raises
-    ------
-    OSError
-        If it has failed.
     """
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -280,6 +235,23 @@ def read_attribute(item: h5py.Group, name: str) -> Any:
     if np.ndim(value) or isinstance(value, h5py.Empty):
         return None
     return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def read_attributes(item: h5py.Group) -> dict[str, Any]:
+    """Return all attributes as plain values."""
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in item.attrs.items()
+    }
+
+
+def check_version(path: Path, file: h5py.File, version: int, remake: str) -> None:
+    """Refuse a file of another version of its format; `remake` is the remedy."""
+    if file.attrs["version"] != version:
+        raise InputError(
+            f"{path}: has version {file.attrs['version']} of the format, and version "
+            f"{version} can be read. {remake}."
+        )
 
 
 def ascends(numbers: np.ndarray) -> bool:

@@ -10,6 +10,7 @@ threads read them straight into place, check their sums and unpack them, none of
 holds the interpreter lock.
 """
 
+import math
 import os
 import zlib
 from dataclasses import dataclass
@@ -47,23 +48,8 @@ def undo(
 ) -> np.ndarray:
     """Return the bytes of a chunk after undoing its filters, the last one first.
 
-    Parameters
-    ----------
-    filters : tuple of int
-        In the order in which they were applied.
-    skipped : int
-        A bit for each filter that was not applied.
-    data : ndarray of uint8
-        The chunk as it is in the file.
-    width : int
-        Bytes of an entry.
-    nbytes : int
-        Bytes of the chunk; compressed data that are more are damaged.
-
-    Raises
-    ------
-    ValueError
-        If a checksum is wrong or compressed data are damaged.
+    `skipped` has a bit for each filter that was not applied. Entries have `width`
+    bytes. A wrong checksum, or more than `nbytes` of compressed data, is a ValueError.
     """
     for number, applied in reversed(list(enumerate(filters))):
         if skipped & 1 << number:
@@ -120,31 +106,14 @@ class _StoredChunk:
 
 
 class ChunkReader:
-    """Entries [begin, end) of a dataset, for threads to read while its file is open.
+    """Entries [begin, end) of a checked dataset, for threads to read while it is open.
 
-    Parameters
-    ----------
-    path : Path
-        The file of the dataset.
-    dataset : h5py.Dataset
-        As `checked_dataset` returns it.
-
-    Attributes
-    ----------
-    whole : Chunks or None
-        The chunks, if all have a checksum and no other filter.
-
-    Raises
-    ------
-    InputError
-        If a chunk is missing.
-    OSError
-        If the file cannot be read.
+    `whole` has the chunks, if all have a checksum and no other filter.
     """
 
     def __init__(self, path: Path, dataset: h5py.Dataset, begin: int, end: int) -> None:
         self.path, self.dataset = path, dataset
-        # The file that is open, not what has its name by now
+        # The file that is open, not another one that has its name by now
         self._handle = dataset.file.id.get_vfd_handle()
         self._filters = applied_filters(dataset)
         self._begin, self._end, self._length = begin, end, dataset.chunks[0]
@@ -161,20 +130,7 @@ class ChunkReader:
         return list(pairwise([self._begin, *inner, self._end]))
 
     def read(self, begin: int, target: np.ndarray) -> None:
-        """Read `len(target)` entries from `begin` on.
-
-        Parameters
-        ----------
-        target : ndarray
-            Of integers of the same width or of the same type; filled.
-
-        Raises
-        ------
-        InputError
-            If a checksum is wrong, or a chunk is not as long as it should be.
-        OSError
-            If the file cannot be read.
-        """
+        """Read `len(target)` entries from `begin` on, of the target's type or width."""
         raw, width = target.view(np.uint8), target.itemsize
         end = begin + len(target)
         if self.whole is not None and not self._few:
@@ -295,26 +251,15 @@ def checked_dataset(
     name: str,
     length: int | None = None,
     remake: str = "Make the graph again",
+    dimensions: int = 1,
 ) -> h5py.Dataset:
     """Return a dataset that is as long as it should be, really there, checksummed.
 
-    Parameters
-    ----------
-    path : Path
-        Names the file in errors.
-    length : int, optional
-        What the header says.
-    remake : str
-        What to do about it.
-
-    Raises
-    ------
-    InputError
-        Otherwise: HDF5 itself fills in zeros for what was never written.
+    HDF5 itself fills in zeros for entries that were never written.
     """
     dataset, problem = _own_item(file, name)
     if not problem:
-        problem = _problem(dataset, length)
+        problem = _problem(dataset, length, dimensions)
     if problem:
         raise InputError(f"{path}: dataset {name} {problem}. {remake}.")
     return dataset
@@ -327,15 +272,7 @@ def read_dataset(
     end: int | None = None,
     threads: Threads = ALONE,
 ) -> np.ndarray:
-    """Return the entries [begin, end) of a dataset that has been checked; else all.
-
-    Raises
-    ------
-    InputError
-        If a chunk is damaged or missing.
-    OSError
-        If the file cannot be read.
-    """
+    """Return the entries [begin, end) of a dataset that has been checked; else all."""
     end = len(dataset) if end is None else min(end, len(dataset))
     target = np.empty(max(0, end - begin), dataset.dtype)
     read_range(path, dataset, begin, target, threads)
@@ -355,7 +292,7 @@ def _own_item(file: h5py.File, name: str) -> tuple[h5py.Dataset, str]:
     return place, ""
 
 
-def _problem(dataset: h5py.Dataset, length: int | None) -> str:
+def _problem(dataset: h5py.Dataset, length: int | None, dimensions: int) -> str:
     """Return a text for a dataset's fault before any entry is read; "" if none."""
     if not isinstance(dataset, h5py.Dataset):
         return "is missing"
@@ -364,8 +301,8 @@ def _problem(dataset: h5py.Dataset, length: int | None) -> str:
         return "is virtual: put together out of others"
     if dataset.id.get_create_plist().get_external_count():
         return "is stored in another file"
-    if dataset.ndim != 1:
-        return f"has {dataset.ndim} dimensions where 1 is expected"
+    if dataset.ndim != dimensions:
+        return f"has {dataset.ndim} dimensions where {dimensions} is expected"
     if dataset.dtype.kind not in "iufS" or dataset.dtype.itemsize > LONGEST_TEXT:
         return "does not hold numbers or short texts"
     if length is not None and len(dataset) != length:
@@ -379,7 +316,7 @@ def _storage_problem(dataset: h5py.Dataset) -> str:
         return "has no checksums"
     if not set(filters) <= FILTERS or len(set(filters)) < len(filters):
         return "is stored through a filter that mndmst does not use"
-    width = dataset.dtype.itemsize
+    width = dataset.dtype.itemsize * math.prod(dataset.shape[1:])
     chunk = dataset.chunks[0]
     if width * chunk > min(LARGEST_CHUNK, max(CHUNK_BYTES, width * len(dataset))):
         return f"has chunks of {width * chunk:,} bytes, too large for it"

@@ -2,7 +2,7 @@
 
 HDF5 that cannot flush a file when it closes it keeps the file open, tries again when
 the process ends, and crashes. Here it does not see a failed write: all its bytes go
-through an object that remembers the first error and drops what comes after. So every
+through an object that remembers the first error and drops all later bytes. So every
 file can be closed, and the error is raised then.
 """
 
@@ -22,20 +22,10 @@ from .hdf5_reader import SUM_BYTES, checksum
 
 @contextmanager
 def hdf5_file(path: Path, mode: str = "w") -> Iterator[h5py.File]:
-    """Give an HDF5 file to write to.
+    """Give an HDF5 file to write to; symbolic links are not followed.
 
-    Parameters
-    ----------
-    path : Path
-        A symbolic link is not followed.
-    mode : "w", "x" or "r+"
-        Replace the contents, or make a file that must not exist, or continue with what
-        a file holds.
-
-    Raises
-    ------
-    OSError
-        After the block, with the first reason why something could not be written.
+    Mode "w" replaces the contents, "x" makes a file that must not exist, "r+" goes on
+    with a file. After the block, the first write that failed is raised as its OSError.
     """
     with _opened(path, mode) as (file, _):
         yield file
@@ -80,12 +70,7 @@ class Reserving(NamedTuple):
     def reserve(self, dataset: h5py.Dataset, first: int, stand_in: np.ndarray) -> int:
         """Have HDF5 allocate a chunk without writing it; return its offset in the file.
 
-        Parameters
-        ----------
-        first : int
-            The first entry of the chunk.
-        stand_in : ndarray of uint8
-            Any bytes, of the size that the chunk has in the file.
+        `stand_in` is any bytes of the size that the chunk has in the file.
         """
         self.disk.stand_in, self.disk.offset = stand_in.ctypes.data, None
         dataset.id.write_direct_chunk((first,), stand_in)
@@ -96,21 +81,11 @@ class Reserving(NamedTuple):
 
 
 class _Disk(io.FileIO):
-    """A file whose writes seem to succeed.
+    """A file whose writes seem to succeed."""
 
-    Attributes
-    ----------
-    error : OSError or None
-        The first error of a write.
-    stand_in : int or None
-        The address of bytes that `write` skips.
-    offset : int or None
-        The file offset of the skipped bytes.
-    """
-
-    error: OSError | None = None
-    stand_in: int | None = None
-    offset: int | None = None
+    error: OSError | None = None  # the first error of a write
+    stand_in: int | None = None  # the address of bytes that `write` skips
+    offset: int | None = None  # the file offset of the skipped bytes
 
     def write(self, data: Any) -> int:
         """Write all of the data, unless something could not be written before."""
@@ -135,18 +110,23 @@ class _Disk(io.FileIO):
         return self.tell() if size is None else size
 
 
+CHUNK_ROWS = 1 << 16  # of datasets that are written at once
+
+
+def create_dataset(
+    group: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.dtype
+) -> h5py.Dataset:
+    """Create a dataset with checksums; HDF5 cannot chunk one without elements."""
+    chunks = (min(shape[0], CHUNK_ROWS), *shape[1:])
+    checked = {"chunks": chunks, "fletcher32": True} if shape[0] else {}
+    return group.create_dataset(name, shape, dtype, **checked)
+
+
 class ColumnWriter:
-    """A checksummed dataset that is written from its beginning to its end.
+    """A checksummed dataset of at most `most` entries, written from beginning to end.
 
-    What is appended is gathered until it makes a whole chunk, checksum behind it, so
-    that no chunk is checksummed twice.
-
-    Parameters
-    ----------
-    most : int
-        No more entries will be appended.
-    compress : bool
-        Shuffle and gzip it.
+    Entries are gathered until they make a whole chunk, checksum behind it, so that no
+    chunk is checksummed twice. `compress` shuffles and gzips it.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ import re
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..host import __version__
 from ..host.errors import ConfigError, InputError, OutputError
@@ -29,26 +29,15 @@ from .file_access import MALFORMED, is_hdf5, open_hdf5, opened, read_attribute
 
 
 class Kind(NamedTuple):
-    """A kind of outputs.
+    """A kind of outputs."""
 
-    Attributes
-    ----------
-    name : str
-        What an output is, for messages.
-    endings : tuple of str
-        Of the names that it may have; "" for a name without one. An empty tuple leaves
-        the names to the writer.
-    format : str
-        The mark inside a file; empty where its format has no
-        place for one.
-    advice : str
-        How to get it in other formats.
-    """
-
-    name: str
+    name: str  # names an output in messages
+    # Of the names that it may have; "" for a name without one. An empty tuple leaves
+    # the names to the writer.
     endings: tuple[str, ...]
+    # The mark inside a file; empty where its format has no place for one
     format: str = ""
-    advice: str = ""
+    advice: str = ""  # how to get it in other formats
 
 
 _HDF5 = (".h5", ".hdf5", "")
@@ -74,7 +63,7 @@ TRACE = Kind("trace", (".json", ""), "mndmst-trace")
 BENCH_RECORD = Kind("record of bench", (".json", ""), "mndmst-bench-record")
 ADDRESS = Kind("file of an address", (), "mndmst-address")
 _PICTURE = (".png", ".svg", ".pdf")
-PICTURE = Kind("picture of clusters", _PICTURE, "mndmst-clusters-picture")
+PICTURE = Kind("picture of clusters", (*_PICTURE, ".html"), "mndmst-clusters-picture")
 FOREST_PICTURE = Kind(
     "picture of a forest", (*_PICTURE, ".geojson"), "mndmst-forest-picture"
 )
@@ -83,13 +72,7 @@ PAGE = Kind("page of a report", (".html", *_PICTURE), "mndmst-report-page")
 
 
 def check_ending(path: Path, kind: Kind) -> None:
-    """Refuse a file name whose suffix contradicts the output's format.
-
-    Raises
-    ------
-    ConfigError
-        If it does, or says none where one is needed.
-    """
+    """Refuse a file name whose suffix contradicts the output's format."""
     if kind.endings and path.suffix not in kind.endings:
         advice = f"; {kind.advice}" * bool(kind.advice)
         endings = ", ".join(filter(None, kind.endings))
@@ -107,26 +90,19 @@ def json_mark(kind: Kind) -> dict[str, str]:
     return {"format": kind.format, "creator": f"mndmst {__version__}"}
 
 
+def hdf5_mark(format: str, version: int = 1) -> dict[str, Any]:
+    """Return the attributes that the root of an HDF5 file of a format begins with."""
+    creator = f"mndmst {__version__}"
+    return {"format": format, "version": version, "creator": creator}
+
+
 def text_mark(kind: Kind) -> str:
     """Return the text that a page or a picture of a kind carries."""
     return f"mndmst {__version__} ({kind.format})"
 
 
 def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
-    """Refuse an existing file that the output may not replace.
-
-    Parameters
-    ----------
-    overwrite : bool
-        Whether the user allows to replace any ordinary file.
-
-    Raises
-    ------
-    OutputError
-        If the name is taken by such a thing.
-    OSError
-        If the system does not say.
-    """
+    """Refuse an existing file that the output may not replace."""
     check_ordinary(target)
     if overwrite or not os.path.lexists(target) or is_earlier_result(target, kind):
         return
@@ -141,15 +117,7 @@ def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
 
 
 def check_ordinary(target: Path) -> None:
-    """Refuse an existing link, directory, device or pipe.
-
-    Raises
-    ------
-    OutputError
-        If the name is taken so.
-    OSError
-        If the system does not say.
-    """
+    """Refuse an existing link, directory, device or pipe."""
     try:
         mode = target.lstat().st_mode
     except FileNotFoundError:

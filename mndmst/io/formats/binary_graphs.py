@@ -80,21 +80,8 @@ class StoredArray(NamedTuple):
 class Binary:
     """A binary file, parsed from the front into columns that are read on demand.
 
-    Attributes
-    ----------
-    state : State
-        What the file was at first; see `file_access.opened`.
-    size : int
-        Bytes, unpacked. They are in memory if they had to be.
-    at : int
-        Bytes that have been taken.
-
-    Raises
-    ------
-    ConfigError
-        If the unpacked file exceeds the memory limit.
-    InputError
-        If it cannot be read, or not be unpacked.
+    `size` is that of the unpacked file, which is in memory if it had to be unpacked;
+    `at` bytes have been taken.
     """
 
     def __init__(self, path: Path) -> None:
@@ -111,13 +98,7 @@ class Binary:
         return self.size - self.at
 
     def take(self, dtype: str | np.dtype, count: int, what: str) -> StoredArray:
-        """Return where the next `count` entries of a type are.
-
-        Raises
-        ------
-        InputError
-            If the file is shorter, or the count is negative.
-        """
+        """Return where the next `count` entries of a type are."""
         dtype = np.dtype(dtype)
         if count < 0 or count * dtype.itemsize > self.left:
             raise InputError(
@@ -140,11 +121,6 @@ class Binary:
         """Return the entries [begin, end) of an array.
 
         They have memory of their own: of a map all that was read would stay.
-
-        Raises
-        ------
-        InputError
-            If the file has become shorter, or cannot be read.
         """
         place = column.offset + begin * column.dtype.itemsize
         if self._unpacked is not None:
@@ -170,7 +146,7 @@ class Binary:
             )
 
 
-# What is read at once: arcs that stay in the caches of a core, and rows
+# Read at once: arcs, which stay in the caches of a core, and rows
 PIECE_ARCS = 1 << 17
 PIECE_ROWS = 1 << 16
 
@@ -178,21 +154,9 @@ PIECE_ROWS = 1 << 16
 class RowsFile(EdgeFile):
     """Rows that lie in a file as two or three arrays. It counts in arcs.
 
-    Parameters
-    ----------
-    indptr : StoredArray
-        For each vertex, and for the end, where its row begins.
-    indices : StoredArray
-        The neighbours; or, with the weights, records `id` and `weight`.
-    weight : StoredArray, optional
-        Without it, weights are 1.
-    unit : int
-        A row begins `unit` times its first arc after `base`.
-
-    Raises
-    ------
-    InputError
-        If the rows do not follow each other from the first arc to the last.
+    `indptr` says for each vertex, and for the end, where its row begins: `unit` times
+    its first arc after `base`. `indices` are the neighbours or, with the weights,
+    records `id` and `weight`. Weights are 1 if there are none.
     """
 
     rereadable = True
@@ -207,7 +171,7 @@ class RowsFile(EdgeFile):
         base: int = 0,
         both_directions: bool = True,
     ) -> None:
-        self.path = file.path
+        self.path, self.state = file.path, file.state
         self.name = str(file.path)
         self.seekable = file.path.suffix not in COMPRESSIONS
         self.length = self.num_entries = indices.length
@@ -322,17 +286,9 @@ def _weight_dtype(
 _WEIGHTED = np.dtype([("id", "<i4"), ("weight", "<i4")])
 
 
-def open_gap(path: Path) -> RowsFile:
-    """Open a `.sg` file; see `EdgeFile`. Weights are 1."""
-    return _open_gap(path, np.dtype("<i4"))
-
-
-def open_gap_weighted(path: Path) -> RowsFile:
-    """Open a `.wsg` file; see `EdgeFile`. Weights are int32."""
-    return _open_gap(path, _WEIGHTED)
-
-
-def _open_gap(path: Path, neighbour: np.dtype) -> RowsFile:
+def open_gap(path: Path, weighted: bool = False) -> RowsFile:
+    """Open a `.sg` file, whose weights are 1, or a `.wsg` file with int32."""
+    neighbour = _WEIGHTED if weighted else np.dtype("<i4")
     file = Binary(path)
     (directed,) = file.counts("u1", 1)
     arcs, vertices = file.counts("<i8", 2)
@@ -396,17 +352,11 @@ def open_parhip(path: Path) -> RowsFile:
 
 
 class PairFile(EdgeFile):
-    """A list of pairs of ids. It counts in pairs.
-
-    Raises
-    ------
-    InputError
-        If its length does not fit its counts.
-    """
+    """A list of pairs of ids. It counts in pairs."""
 
     rereadable = True
 
-    def __init__(self, path: Path, both_directions: bool) -> None:
+    def __init__(self, path: Path, both_directions: bool = True) -> None:
         file = Binary(path)
         vertices, arcs = file.counts("<u8", 2)
         fewest = arcs if both_directions else arcs // 2
@@ -440,11 +390,6 @@ class PairFile(EdgeFile):
             )
 
 
-def open_both(path: Path) -> PairFile:
-    """Open a `.binary-edgelist` file; see `EdgeFile`. Weights are 1."""
-    return PairFile(path, both_directions=True)
-
-
-def open_single(path: Path) -> PairFile:
+def open_undirected_pairs(path: Path) -> PairFile:
     """Open a `.undirected-binary-edgelist` file; see `EdgeFile`. Weights are 1."""
     return PairFile(path, both_directions=False)

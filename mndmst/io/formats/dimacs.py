@@ -105,18 +105,7 @@ COORDINATES_COPIES = 12
 
 
 def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read where vertices lie.
-
-    Returns
-    -------
-    x, y : ndarray of float64, shape (vertices,)
-        In the units of the file.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or damaged, or leaves out a vertex.
-    """
+    """Return x and y (float64) of all vertices, in the units of a `.co` file."""
     text = read_bytes(path, COORDINATES_COPIES)
     header = _COORDINATES_HEADER.match(text)
     if header is None:

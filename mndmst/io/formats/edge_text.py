@@ -26,22 +26,10 @@ _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def read_head(
     path: Path, comments: bytes, place: int = 0
 ) -> tuple[list[bytes], bytes, int]:
-    """Return the lines of comment a text begins with, the line after, and its place.
+    """Return the lines of comment from a byte on, the line after them, and its place.
 
-    The mark of UTF-8 that some programs put first is passed over.
-
-    Parameters
-    ----------
-    comments : bytes
-        What such a line begins with. Empty lines are passed over with them.
-    place : int
-        Where to begin.
-
-    Raises
-    ------
-    InputError
-        If there are more than `LONGEST_HEAD` bytes of them, if the text has two or
-        four bytes a letter, or see `unpacked_pieces`.
+    Empty lines are passed over with comments, which begin with one of `comments`, and
+    so is the mark of UTF-8 that some programs put first.
     """
     found: list[bytes] = []
     text = b""
@@ -58,8 +46,8 @@ def read_head(
             place = stop + 1
         if len(text) > LONGEST_HEAD:
             raise InputError(
-                f"{path}: has no edge in its first {LONGEST_HEAD} bytes; it is no text "
-                "of edges. Name its format."
+                f"{path}: has no edge in its first {LONGEST_HEAD} bytes, so it is not "
+                "a text of edges. Name its format."
             )
     return found, b"", place
 
@@ -67,10 +55,7 @@ def read_head(
 def read_lines(path: Path, comments: bytes, place: int, most: int) -> list[bytes]:
     """Return the lines from a byte of a text on, without comments and empty lines.
 
-    Parameters
-    ----------
-    most : int
-        How many lines are wanted. No more than `LONGEST_HEAD` bytes are looked at.
+    No more than `LONGEST_HEAD` bytes are looked at for `most` lines.
     """
     text = bytearray()
     found: list[bytes] = []
@@ -87,16 +72,10 @@ def read_lines(path: Path, comments: bytes, place: int, most: int) -> list[bytes
 
 
 def check_letters(path: Path, text: bytes) -> None:
-    """Refuse text of two or four bytes a letter, as some programs save it.
-
-    Raises
-    ------
-    InputError
-        If it is.
-    """
+    """Refuse text of two or four bytes a letter, as some programs save it."""
     if text.startswith(_WIDE_MARKS) or b"\0" in text:
         raise InputError(
-            f"{path}: is text in UTF-16 or UTF-32, or no text. Save it as UTF-8, or "
+            f"{path}: is text in UTF-16 or UTF-32, or not text. Save it as UTF-8, or "
             "name its format."
         )
 
@@ -111,34 +90,21 @@ LONGEST_LINE = 1 << 20
 
 @dataclass(frozen=True)
 class Lines:
-    """How a line of text says an edge.
+    """How a line of text says an edge."""
 
-    Attributes
-    ----------
-    prefix : bytes
-        The letter every edge begins with, if any.
-    comments : bytes
-        Letters that begin a line which is no edge. Empty lines are none either.
-    blanks : bytes
-        What stands between words.
-    base : int
-        The number of the first vertex.
-    columns : int
-        `NO_WEIGHT`: only ends; `WEIGHT_LAST`: ends and weight; `WEIGHT_AND_MORE`:
-        and more that is not read (of `io.kernels.edge_lines`).
-    what : str
-        Says in messages how a line should look.
-    """
-
-    prefix: bytes = b""
+    prefix: bytes = b""  # the letter every edge begins with, if any
+    # Letters that begin a comment; empty lines are passed over, too
     comments: bytes = b"#%"
-    blanks: bytes = b" \t\r"
-    base: int = 0
+    blanks: bytes = b" \t\r"  # the letters between words
+    base: int = 0  # the number of the first vertex
+    # `NO_WEIGHT`: only ends; `WEIGHT_LAST`: ends and weight; `WEIGHT_AND_MORE`: and
+    # more that is not read (of `io.kernels.edge_lines`)
     columns: int = kernels.WEIGHT_LAST
+    # Says in messages how a line should look
     what: str = '"u v w" with whole numbers u and v and a number w'
 
     def kinds(self) -> np.ndarray:
-        """Return what each byte is to the kernels."""
+        """Return the kind of each byte for the kernels."""
         kinds = np.full(256, kernels.WORD, np.uint8)
         kinds[list(self.comments)] = kernels.COMMENT
         kinds[list(self.prefix)] = kernels.PREFIX
@@ -148,15 +114,7 @@ class Lines:
 
 
 class TextFile(EdgeFile):
-    """A text file of edges, compressed or not.
-
-    Parameters
-    ----------
-    num_vertices, num_entries : int, optional
-        What the header says.
-    start : int
-        The byte behind the header.
-    """
+    """A text file of edges, compressed or not; they begin at byte `start`."""
 
     def __init__(
         self,
@@ -210,11 +168,11 @@ class TextFile(EdgeFile):
             if len(rest) > LONGEST_LINE:
                 raise InputError(
                     f"{self.name}: has a line of over {LONGEST_LINE} bytes at byte "
-                    f"{place}; it is no text. Name its format."
+                    f"{place}, so it is not text. Name its format."
                 )
 
     def _bytes(self, place: int) -> Iterator[bytes]:
-        """Yield what the file holds from a byte on."""
+        """Yield the contents from a byte on."""
         if not self.seekable:
             for piece in unpacked_pieces(self.path, self.state):
                 yield piece[place:]
@@ -259,12 +217,7 @@ class TextFile(EdgeFile):
     def _long_numbers(self, words: bytes, place: int, block: bytes) -> np.ndarray:
         """Return weights of more digits than the kernels read, as Python reads them.
 
-        Parameters
-        ----------
-        words : bytes
-            The weights, a line each.
-        block : bytes
-            The text that has them, and where it begins in the file.
+        `words` has a weight a line; `block` is the text they are from, at byte `place`.
         """
         numbers = np.array(words.split(), np.bytes_).astype(np.float64)
         huge = np.flatnonzero(np.isinf(numbers))

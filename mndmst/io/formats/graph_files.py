@@ -18,13 +18,7 @@ from ..shards.sharded_graph import ShardedGraph, open_graph
 
 
 class ForestEdges(EdgeFile):
-    """The edges of a forest file, each once. It counts in edges.
-
-    Raises
-    ------
-    InputError
-        If it is damaged.
-    """
+    """The edges of a forest file, each once. It counts in edges."""
 
     rereadable = True
 
@@ -47,13 +41,7 @@ class ForestEdges(EdgeFile):
 
 
 def is_forest(path: Path) -> bool:
-    """Return whether a file is one of the project's forests.
-
-    Raises
-    ------
-    InputError
-        If it is damaged.
-    """
+    """Return whether a file is one of the project's forests."""
     with reading(path), open_hdf5(path) as file:
         return bool(read_attribute(file, "format") == FORMAT)
 
@@ -75,13 +63,6 @@ def read_numbered(graph: ShardedGraph) -> Edges:
     """Read a sharded graph under its own numbers.
 
     Each edge stands in two rows; the one of its smaller end is taken.
-
-    Raises
-    ------
-    ConfigError
-        If it takes more than this process may hold.
-    InputError
-        If it is damaged.
     """
     arc = id_dtype(graph.num_vertices).itemsize + graph.weight_dtype.itemsize
     nbytes = COPIES * arc * graph.num_arcs + BOUND_BYTES * graph.num_vertices

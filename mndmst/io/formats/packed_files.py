@@ -16,13 +16,7 @@ from ..file_access import State, opened, state_of
 
 
 def import_extra(*modules: str) -> Any:
-    """Import modules of an optional package and return the package.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
+    """Import modules of an optional package and return the package."""
     for module in modules:
         optional(module, "formats", "This format needs")
     return importlib.import_module(modules[0].partition(".")[0])
@@ -41,19 +35,10 @@ COMPRESSIONS = (".gz", ".xz", ".zst")
 
 
 def read_bytes(path: Path, copies: int = 1) -> bytearray:
-    """Return a file's contents, unpacked; see `unpacked_pieces`.
-
-    Parameters
-    ----------
-    copies : int
-        How many times its bytes the reader takes in all.
-
-    Raises
-    ------
-    ConfigError
-        If this process may not hold as much.
-    """
-    room = 8 * memory_limit.room() // (9 * copies)  # what grows has an eighth to spare
+    """Return a file's contents, unpacked, if `copies` times as much fits in memory."""
+    room = (
+        8 * memory_limit.room() // (9 * copies)
+    )  # a growing array has an eighth to spare
     contents = bytearray()
     with readable(path):
         size = state_of(path)[1] if path.suffix not in COMPRESSIONS else 0
@@ -76,24 +61,7 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
 def unpacked_pieces(path: Path, state: State | None = None) -> Iterator[bytes]:
     """Yield a file's contents, unpacked if its name ends in .gz, .xz or .zst.
 
-    Parameters
-    ----------
-    state : State, optional
-        What the file was when it was first looked at; see `opened`.
-
-    Yields
-    ------
-    bytes
-        About `PIECE_BYTES` at most.
-
-    Raises
-    ------
-    ConfigError
-        If to unpack it takes more memory than this process may hold.
-    InputError
-        If it cannot be read, is cut short or changes meanwhile.
-    MissingExtraError
-        For .zst without the package zstandard.
+    A piece has about `PIECE_BYTES` at most. The file must be in `state`; see `opened`.
     """
     with readable(path), opened(path, state) as file:
         yield from _UNPACK.get(path.suffix, _read)(path, file)
@@ -124,7 +92,7 @@ def _ungzip(path: Path, file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unxz(path: Path, file: BinaryIO) -> Iterator[bytes]:
-    """Yield what the streams of an .xz file hold; EOFError if the last is cut short."""
+    """Yield the contents of an .xz file; EOFError if a stream is cut short."""
     packed = file.read(PIECE_BYTES)
     while packed:
         stream = _xz_stream(path, packed)
@@ -158,7 +126,7 @@ def _xz_stream(path: Path, packed: bytes) -> lzma.LZMADecompressor:
 
 
 def _unzstd(path: Path, file: BinaryIO) -> Iterator[bytes]:
-    """Yield what the frames of a .zst file hold; EOFError if the last is cut short."""
+    """Yield the contents of a .zst file; EOFError if a frame is cut short."""
     zstandard = import_extra("zstandard")
     packed = memoryview(file.read(PIECE_BYTES))
     try:

@@ -29,13 +29,7 @@ _MOST = 1 << 62
 
 
 class WebGraphFile(EdgeFile):
-    """A BVGraph. It counts in vertices.
-
-    Raises
-    ------
-    InputError
-        If the properties are missing or describe an unsupported graph.
-    """
+    """A BVGraph. It counts in vertices."""
 
     seekable = False
     num_entries: int
@@ -150,13 +144,7 @@ def _read_properties(path: Path) -> dict[str, str]:
 
 
 def mapped(path: Path) -> bytes | mmap.mmap:
-    """Return what a file holds, mapped into memory.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    """
+    """Return the contents of a file, mapped into memory."""
     try:
         with readable(path), opened(path) as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -20,12 +20,8 @@ class RunWriter:
     """Writes batches of arcs grouped by bucket, and an index of the groups.
 
     The index is written last, under its own name, so a file that has one is whole. Used
-    as a context manager, which writes the index unless the block fails.
-
-    Parameters
-    ----------
-    path : Path
-        Without suffix: `.arcs` and `.npy` are added.
+    as a context manager, which writes the index unless the block fails. The suffixes
+    `.arcs` and `.npy` are added to the path.
     """
 
     def __init__(self, path: Path, buckets: int) -> None:
@@ -35,15 +31,7 @@ class RunWriter:
             self.file = path.with_suffix(".arcs").open("xb")
 
     def append(self, counts: np.ndarray, *columns: np.ndarray) -> None:
-        """Write a batch.
-
-        Parameters
-        ----------
-        counts : ndarray of int64, shape (buckets,)
-            How many arcs each bucket has; the columns are ordered by bucket.
-        *columns : ndarray, shape (counts.sum(),)
-            The same types in every batch.
-        """
+        """Write columns in the order of buckets; `counts` has the arcs of each."""
         self.counts.append(counts)
         with writing(self.path):
             for column in columns:
@@ -54,7 +42,7 @@ class RunWriter:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            with suppress(OSError):  # what failed may do so again
+            with suppress(OSError):  # a write that failed may fail again
                 self.file.close()
             return
         with writing(self.path):
@@ -67,16 +55,9 @@ class RunWriter:
 def read_buckets(
     path: Path, buckets: range, places: np.ndarray, *columns: np.ndarray
 ) -> None:
-    """Read the arcs of consecutive buckets, grouped by bucket.
+    """Read the arcs of consecutive buckets into columns, grouped by bucket.
 
-    Parameters
-    ----------
-    path : Path
-        As given to `RunWriter`.
-    places : ndarray of int64, shape (buckets,)
-        Where the arcs of each bucket go in the columns; moved on.
-    *columns : ndarray
-        Filled; as given to `RunWriter.append`.
+    `places` (int64) says where the arcs of each bucket go, and is moved on.
     """
     with writing(path):
         counts = np.load(path.with_suffix(".npy"), mmap_mode="r")
@@ -94,20 +75,19 @@ def read_buckets(
             places[:] = ends
 
 
-# What a batch takes: what has been read of it, and its arcs in the order of buckets.
+# Bytes of a batch: the edges as they are read, and their arcs in the order of buckets.
 SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
 
 
-def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> None:
-    """Write the arcs of this rank's share to a run file.
+def run_file(work: Path, rank: int) -> Path:
+    """Return the path of a rank's run file, without suffix."""
+    return work / f"run-{rank}"
 
-    Parameters
-    ----------
-    path : Path
-        Of the run file, without suffix.
-    room : int
-        Bytes that may be taken.
-    """
+
+def route_arcs(
+    plan: Plan, pieces: Iterator[Edges], work: Path, rank: int, room: int
+) -> None:
+    """Write the arcs of this rank's share to its run file, holding `room` bytes."""
     buckets = plan.buckets()
     bits = np.uint64(plan.head_bits)
     edge = 2 * plan.ids.itemsize + plan.weight_dtype.itemsize
@@ -115,7 +95,7 @@ def route_arcs(plan: Plan, pieces: Iterator[Edges], path: Path, room: int) -> No
     limit = min(max(room // 2, SMALLEST_BATCH), LARGEST_BATCH)
     limit //= edge + arc * (1 + plan.mirrored)
     keys, weights = np.empty(0, np.uint64), np.empty(0, plan.weight_dtype)
-    with RunWriter(path, len(plan.arcs)) as writer:
+    with RunWriter(run_file(work, rank), len(plan.arcs)) as writer:
         for batch in _batches(pieces, limit):
             counts = np.zeros(len(plan.arcs), np.int64)
             for src, dst, _ in batch:

@@ -18,15 +18,8 @@ from .edge_survey import Survey
 def balanced_cuts(load: np.ndarray, num_parts: int) -> np.ndarray:
     """Return where to cut so that all parts carry about the same load.
 
-    Parameters
-    ----------
-    load : ndarray of int64, shape (places,)
-        The load before each place at which a cut may be; from 0, ascending.
-
-    Returns
-    -------
-    ndarray of int64, shape (num_parts + 1,)
-        Positions in `load`, from the first to the last.
+    `load` (int64, ascending from 0) is the load before each place at which a cut may
+    be; the `num_parts + 1` cuts are positions in it, from the first to the last.
     """
     total = int(load[-1])
     shares = np.array([total * part // num_parts for part in range(num_parts + 1)])
@@ -52,38 +45,21 @@ TIMES_ALLOWED, ENTRY_BYTES = 1000, 16
 
 @dataclass(frozen=True)
 class Plan:
-    """The division of rows into parts and buckets, the same on every rank.
-
-    Attributes
-    ----------
-    num_vertices : int
-    weight_dtype : dtype
-    mirrored : bool
-        Whether each listed edge means both its arcs.
-    in_rows : bool
-        Whether the arcs are listed in the order of rows, so that those of a bucket
-        are next to each other and need not be routed.
-    room : int
-        Bytes that sorting may take.
-    vtxdist : ndarray of int64, shape (parts + 1,)
-        The first vertex of each part.
-    first : ndarray of int64, shape (buckets + 1,)
-        The first vertex of each bucket.
-    arcs : ndarray of int64, shape (buckets,)
-        How many will be routed to each, repeats included.
-    begins : ndarray of int64, shape (parts + 1,)
-        The first bucket of each part.
-    """
+    """The division of rows into parts and buckets, the same on every rank."""
 
     num_vertices: int
     weight_dtype: np.dtype
-    mirrored: bool
+    mirrored: bool  # whether each listed edge means both its arcs
+    # Whether the arcs are listed in the order of rows, so that the arcs of a bucket
+    # are next to each other and need not be routed
     in_rows: bool
-    room: int
-    vtxdist: np.ndarray
-    first: np.ndarray
+    room: int  # bytes that sorting may take
+    runs: int  # how many processes route arcs, each to a run file
+    vtxdist: np.ndarray  # int64 [parts + 1]: the first vertex of each part
+    first: np.ndarray  # int64 [buckets + 1]: the first vertex of each bucket
+    # int64 [buckets]: how many will be routed to each, repeats included
     arcs: np.ndarray
-    begins: np.ndarray
+    begins: np.ndarray  # int64 [parts + 1]: the first bucket of each part
 
     @property
     def ids(self) -> np.dtype:
@@ -104,18 +80,7 @@ class Plan:
 
 
 def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
-    """Raise an error for far more vertices than the edges of a file can name.
-
-    Parameters
-    ----------
-    num_vertices, num_entries : int
-        As the file was found to have.
-
-    Raises
-    ------
-    InputError
-        Unless the user has set the number of vertices.
-    """
+    """Refuse far more vertices than the edges of a file can name."""
     rows = BOUND_BYTES * num_vertices
     size = max(file.nbytes(), ENTRY_BYTES * num_entries)
     if file.vertices_asked or rows <= max(ROWS_ALLOWED, TIMES_ALLOWED * size):
@@ -143,24 +108,7 @@ def built_size(survey: Survey, num_parts: int) -> tuple[int, int]:
 def check_size(
     survey: Survey, num_parts: int, name: str, out: Path, compress: bool
 ) -> None:
-    """Make sure that the graph has room on its disk, before any of it is written.
-
-    Parameters
-    ----------
-    name : str
-        Names the graph in messages.
-    out : Path
-        The directory, which is there.
-    compress : bool
-        Whether the graph's files will be compressed.
-
-    Raises
-    ------
-    ConfigError
-        If far more parts are asked for than there are vertices.
-    OutputError
-        If there is less room than the graph takes.
-    """
+    """Make sure that the graph has room on its disk, before any of it is written."""
     n = survey.num_vertices
     if num_parts > max(n, MOST_EMPTY_PARTS):
         raise ConfigError(
@@ -179,20 +127,12 @@ def check_size(
         )
 
 
-def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
+def make_plan(
+    survey: Survey, num_parts: int, room: int, name: str, runs: int = 1
+) -> Plan:
     """Cut vertices into parts of about equal cost, and these into buckets.
 
-    Parameters
-    ----------
-    room : int
-        Bytes that sorting a bucket may take.
-    name : str
-        Names the graph in messages.
-
-    Raises
-    ------
-    ConfigError
-        If even the smallest bucket takes more, or there are too many vertices.
+    Sorting a bucket may take `room` bytes. `name` names the graph in messages.
     """
     mirrored = not survey.symmetric
     arcs = survey.counts if mirrored else survey.counts // 2
@@ -230,6 +170,6 @@ def make_plan(survey: Survey, num_parts: int, room: int, name: str) -> Plan:
         begins.append(len(blocks) - 1)
     held = np.array(blocks)
     return Plan(
-        n, survey.weight_dtype, mirrored, in_rows, room,
+        n, survey.weight_dtype, mirrored, in_rows, room, runs,
         edges[cuts], edges[held], np.diff(before[held]), np.array(begins),
     )  # fmt: skip

@@ -10,7 +10,14 @@ import numpy as np
 from ...graph.order import key_dtype
 from ...host.errors import InputError
 from ...kernels.edge_order import in_row_order
-from ..edge_file import EdgeFile, Edges, RowPiece, check_exact, narrow_integers
+from ..edge_file import (
+    EdgeFile,
+    Edges,
+    EntryFile,
+    RowPiece,
+    check_exact,
+    narrow_integers,
+)
 from ..file_access import fill, writing
 from ..kernels.partitioner import (
     add_by_pair,
@@ -29,29 +36,17 @@ NARROW = np.iinfo(np.int32)
 
 @dataclass(frozen=True)
 class Survey:
-    """Facts about a list of edges, the same on every rank.
-
-    Attributes
-    ----------
-    num_vertices, num_entries : int
-    weight_dtype : dtype
-    symmetric : bool
-        Whether every edge is listed in both directions.
-    in_rows : bool
-        Whether the entries are arcs in the order of rows, each once, no self-loop, and
-        can be read again by their numbers.
-    shift : int
-        A block has 2^shift vertices.
-    counts : ndarray of int64, shape (blocks,)
-        The ends of edges in each block, self-loops not counted.
-    """
+    """Facts about a list of edges, the same on every rank."""
 
     num_vertices: int
     num_entries: int
     weight_dtype: np.dtype
-    symmetric: bool
+    symmetric: bool  # whether every edge is listed in both directions
+    # Whether the entries are arcs in the order of rows, each once, no self-loop, and
+    # can be read again by their numbers
     in_rows: bool
-    shift: int
+    shift: int  # a block has 2^shift vertices
+    # int64 [blocks]: the ends of edges in each block, self-loops not counted
     counts: np.ndarray
 
 
@@ -64,6 +59,7 @@ class Spool:
 
     def keep(self, pieces: Iterator[Edges]) -> Iterator[Edges]:
         """Yield pieces and write each, with integer weights in the narrowest type."""
+        self._written.clear()
         with writing(self.path), self.path.open("xb") as file:
             for piece in pieces:
                 weight = piece.weight
@@ -90,7 +86,7 @@ class Spool:
         self.path.unlink(missing_ok=True)
 
 
-def share(builders: Builders, file: EdgeFile) -> tuple[int, int]:
+def share(builders: Builders, file: EntryFile) -> tuple[int, int]:
     """Return the range of a file that this rank reads."""
     if not file.seekable:
         return (0, file.length) if builders.rank == 0 else (0, 0)
@@ -128,36 +124,28 @@ def survey_edges(
     builders: Builders,
     file: EdgeFile,
     spool: Spool,
-    told: Callable[[Iterator], Iterator],
+    report: Callable[[Iterator], Iterator],
 ) -> Survey:
     """Look at all edges, once or twice. Collective.
 
     A file whose entries can be read again by their numbers may be rows that list both
     directions. While that seems so, heads are not counted, since they would equal the
-    tails. If it proves false, the survey starts again.
-
-    Parameters
-    ----------
-    spool : Spool
-        See `own_pieces`.
-    told : callable
-        Passes an iterator on, and reports progress.
+    tails. If it proves false, the survey starts again. `report` passes an iterator on,
+    and reports progress.
     """
     with builders.raise_on_all():
-        own_sums = file.own_sums(*share(builders, file))
-    sums = builders.allgather(own_sums)
-    with builders.raise_on_all():
-        file.check_sums(sums)
+        if builders.rank == 0:
+            file.check_contents()
     if file.rereadable and file.length == file.num_entries:
         with builders.raise_on_all():
-            found = _look(file, told(own_rows(builders, file)), as_rows=True)
+            found = _look(file, report(own_rows(builders, file)), as_rows=True)
         outer = builders.allgather(found.outer if found.in_rows else None)
         if None not in outer and _ascends([ends for pair in outer for ends in pair]):
             survey = _merge(builders, file, found)
             if survey.symmetric:
                 return survey
     with builders.raise_on_all():
-        pieces = told(own_pieces(builders, file, spool, again=False))
+        pieces = report(own_pieces(builders, file, spool, again=False))
         found = _look(file, pieces, as_rows=False)
     return _merge(builders, file, found)
 

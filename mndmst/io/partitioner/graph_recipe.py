@@ -37,42 +37,26 @@ _TOP: dict[str, type | tuple[type, ...]] = {"parts": int, "uuid": str}
 
 @dataclass(frozen=True)
 class Recipe:
-    """A parsed recipe.
-
-    Attributes
-    ----------
-    path : Path
-    parts : int
-        Shards to make by default.
-    uuid : str or None
-        Of the graph, if it is known.
-    source : dict
-        `collection`, `url`, `file`, `weights` (see `weights`), perhaps `format`,
-        `columns` (of a table) and `sha256` (of the file unpacked). Empty for a graph
-        that is made.
-    generate : dict
-        Arguments of `open_random`. Empty for a graph that is fetched.
-    family : dict
-        If the paper varies a parameter of `generate`: its name, the `first` and the
-        `last` value.
-    counts : dict
-        `vertices`, `arcs` (entries of the file) and `edges` (distinct, undirected, no
-        loops), as far as they are known beforehand.
-    printed : tuple of dict
-        `paper`, `table`, `vertices` and `edges`, as the paper prints them.
-    answer : dict
-        What is known of the graph and its forest.
-    """
+    """A parsed recipe."""
 
     path: Path
-    parts: int
-    uuid: str | None
+    parts: int  # shards to make by default
+    uuid: str | None  # of the graph, if it is known
+    # `collection`, `url`, `file`, `weights` (see `weights`), perhaps `format`,
+    # `columns` (of a table) and `sha256` (of the file unpacked). Empty for a graph that
+    # is made.
     source: dict[str, str]
+    # Arguments of `open_random`. Empty for a graph that is fetched.
     generate: dict[str, Any]
+    # If the paper varies a parameter of `generate`: its name, the `first` and the
+    # `last` value
     family: dict[str, Any]
+    # `vertices`, `arcs` (entries of the file) and `edges` (distinct, undirected, no
+    # loops), as far as they are known beforehand
     counts: dict[str, int]
+    # `paper`, `table`, `vertices` and `edges`, as the paper prints them
     printed: tuple[dict[str, str], ...]
-    answer: dict[str, Any]
+    answer: dict[str, Any]  # known facts about the graph and its forest
 
     @property
     def name(self) -> str:
@@ -81,13 +65,7 @@ class Recipe:
 
 
 def load_recipe(path: str | Path) -> Recipe:
-    """Read a recipe.
-
-    Raises
-    ------
-    ConfigError
-        If it is missing, no TOML, or has an entry that no recipe has or lacks one.
-    """
+    """Read a recipe."""
     path = Path(path)
     given = read_toml(path)
     printed = given.pop("printed", [])
@@ -108,20 +86,7 @@ def load_recipe(path: str | Path) -> Recipe:
 
 
 def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
-    """Open the graph of a recipe: the file it describes, or the graph it generates.
-
-    Parameters
-    ----------
-    file : str or Path, optional
-        Where the file is that `source` names.
-
-    Raises
-    ------
-    ConfigError
-        If a file is needed and not given, or the other way round.
-    InputError
-        If the file is not the one described.
-    """
+    """Open the graph of a recipe: the file it describes, or the one it generates."""
     if recipe.generate:
         if file is not None:
             raise ConfigError(

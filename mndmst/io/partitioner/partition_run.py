@@ -36,43 +36,25 @@ from .bucket_plan import Plan
 
 @dataclass(frozen=True)
 class Options:
-    """Options of `mndmst partition`.
+    """Options of `mndmst partition`."""
 
-    Attributes
-    ----------
-    out : Path
-        Directory to make.
-    parts : int
-    memory : int
-        Bytes that each process may hold.
-    symmetrize : bool
-        Accept a file of a format with both directions that lists edges in one only.
-    reorder : str
-        One of `renumber.ORDERS`.
-    overwrite, compress : bool
-        As in `Destination` and `ShardWriter`.
-    restart : bool
-        Continue where a run that was killed has ended, if there is one; a graph that
-        the same run has finished stays.
-    quiet : bool
-        Write nothing to standard error.
-    num_vertices : int, optional
-        How many vertices there are; by default what the file says, or one more than
-        its largest id.
-    compact_ids : bool
-        Make a graph of the vertices that occur, in the order of their ids.
-    """
-
-    out: Path
+    out: Path  # directory to make
     parts: int = 1
-    memory: int = 1 << 30
+    memory: int = 1 << 30  # bytes that each process may hold
+    # Accept a file of a format with both directions that lists edges in one only
     symmetrize: bool = False
-    reorder: str = "none"
+    reorder: str = "none"  # one of `renumber.ORDERS`
+    # As in `Destination` and `ShardWriter`
     overwrite: bool = False
     compress: bool = False
+    # Continue where a run that was killed has ended, if there is one; a graph that the
+    # same run has finished stays
     restart: bool = False
-    quiet: bool = False
+    quiet: bool = False  # write nothing to standard error
+    # How many vertices there are; by default as the file says, or one more than its
+    # largest id
     num_vertices: int | None = None
+    # Make a graph of the vertices that occur, in the order of their ids
     compact_ids: bool = False
 
     @property
@@ -98,17 +80,17 @@ class Options:
 
 
 PLAN, NAMING = "plan.json", "naming.json"
-# The old number of each new one, and the other way; the ids that occur, ascending
-ORDER, NEW_IDS, VERTICES = "order.npy", "new-id.npy", "vertices.npy"
-# What the files of the names that occur begin with, and their kind
-NAMES, NAMES_KIND = "names", "names.json"
+# The old number of each new one, and the other way
+ORDER, NEW_IDS = "order.npy", "new-id.npy"
+# Beginnings of the files of ids and of names, and the file of the names' kind
+VERTICES, NAMES, NAMES_KIND = "vertices", "names", "names.json"
 _MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
 _FILES = re.compile(
     r"(plan|naming|names|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
-    r"|(order|new-id|vertices|vertices-\d+-\d+)\.npy|input(\.[a-z0-9-]+)+"
-    r"|names(-\d+-\d+)?-(integers|text|begins)\.bin"
+    r"|(order|new-id)\.npy|input(\.[a-z0-9-]+)+"
+    r"|(vertices|names)(-\d+-\d+)?-(integers|text|begins)\.bin"
 )
-# What is added to a name, before or behind, while a file is written
+# Additions to a name, before or behind, while a file is written
 _ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
 
 
@@ -132,13 +114,7 @@ def read_token(work: Path) -> str | None:
 
 
 def make_work(work: Path, token: str) -> None:
-    """Make a directory that belongs to a run.
-
-    Raises
-    ------
-    OutputError
-        If there is one already that holds anything, or it cannot be made.
-    """
+    """Make a directory that belongs to a run."""
     with writing(work):
         if os.path.lexists(work) and not _is_empty(work):
             raise OutputError(
@@ -153,10 +129,10 @@ def remove_numbers(work: Path, rank: int) -> None:
     """Remove a rank's files of ids, which have proved to be names."""
     with writing(work):
         (work / f"spool-{rank}").unlink(missing_ok=True)
-        for path in work.glob(f"vertices-{rank}-*.npy"):
+        for path in work.glob(f"{VERTICES}-{rank}-*.bin"):
             path.unlink()
         if rank == 0:
-            for name in (VERTICES, ORDER, NEW_IDS):
+            for name in (f"{VERTICES}-integers.bin", ORDER, NEW_IDS):
                 (work / name).unlink(missing_ok=True)
 
 
@@ -189,20 +165,11 @@ class RunProgress(Enum):
 
 @dataclass(frozen=True)
 class RunStart:
-    """The point from which a run starts.
-
-    Attributes
-    ----------
-    found : RunProgress
-    target : Destination
-        The directory that the graph goes to.
-    described : dict
-        The input and the options that the graph is made from.
-    """
+    """The point from which a run starts."""
 
     found: RunProgress
-    target: Destination
-    described: dict[str, Any]
+    target: Destination  # the directory that the graph goes to
+    described: dict[str, Any]  # the input and the options that the graph is made from
 
 
 def describe(file: EntryFile, options: Options) -> dict[str, Any]:
@@ -229,11 +196,6 @@ def check_place(options: Options) -> None:
     """Refuse a directory that is in the way, before its input is read.
 
     `prepare` decides where a run that was killed, or is to continue, has left files.
-
-    Raises
-    ------
-    OutputError
-        If it is not empty and nothing is to be replaced; see `Destination.check`.
     """
     if not options.restart and read_token(options.work) is None:
         Destination(options.out, options.overwrite).check(options.parts)
@@ -242,18 +204,7 @@ def check_place(options: Options) -> None:
 def prepare(options: Options, described: dict[str, Any], has_locks: bool) -> RunStart:
     """Prepare the directories, and return the point to start from.
 
-    Parameters
-    ----------
-    has_locks : bool
-        Whether it is certain that no other run is at work there.
-
-    Raises
-    ------
-    ConfigError
-        If what a restart finds was left by another run.
-    OutputError
-        If the output is not empty or cannot be written, or the working directory is
-        not ours.
+    `has_locks` says whether it is certain that no other run is at work there.
     """
     token = read_token(options.work)
     if options.restart and _record_in(options.out) == record_of(described):
@@ -330,30 +281,21 @@ def _record_in(out: Path) -> Any:
     return None
 
 
-def save_plan(
-    work: Path, described: dict[str, Any], plan: Plan, runs: list[Path]
-) -> None:
-    """Save a plan, with the files that the arcs are in."""
+def save_plan(work: Path, described: dict[str, Any], plan: Plan) -> None:
+    """Save the plan of a graph that is made of the described input."""
     fields = {
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in asdict(plan).items()
     }
     fields["weight_dtype"] = plan.weight_dtype.name
-    write_json(work / PLAN, {"described": described, "plan": fields, "runs": len(runs)})
+    write_json(work / PLAN, {"described": described, "plan": fields})
 
 
-def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
-    """Return a plan that was saved, and the files that the arcs are in.
-
-    Raises
-    ------
-    ConfigError
-        If another run has left it, or it is damaged.
-    """
+def load_plan(work: Path, described: dict[str, Any]) -> Plan:
+    """Return a plan that was saved."""
     try:
         kept = json.loads((work / PLAN).read_text())
-        before, runs = kept["described"], range(kept["runs"])
-        plan = _plan_of(kept["plan"])
+        before, plan = kept["described"], _plan_of(kept["plan"])
     except MALFORMED as error:
         raise ConfigError(
             f"{work / PLAN}: is damaged ({first_line(error)}). Run without --restart."
@@ -365,7 +307,7 @@ def load_plan(work: Path, described: dict[str, Any]) -> tuple[Plan, list[Path]]:
             f"{work}: was left by a run with {what}. Give the same, or run it without "
             "--restart."
         )
-    return plan, [work / f"run-{rank}" for rank in runs]
+    return plan
 
 
 def _plan_of(kept: dict[str, Any]) -> Plan:

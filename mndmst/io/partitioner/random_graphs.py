@@ -38,8 +38,9 @@ from ..edge_file import EdgeFile, Edges
 from ..kernels import generators as kernels
 from ..kernels.csr_conversion import hash_edges
 from ..shards.sharded_graph import ShardedGraph
-from . import Options, partition
 from .builders import Alone
+from .partition import partition
+from .partition_run import Options
 
 # Each kind with its parameters and their defaults; None must be given.
 OWN_KINDS: dict[str, dict[str, Any]] = {
@@ -51,17 +52,7 @@ OWN_KINDS: dict[str, dict[str, Any]] = {
 
 
 class RandomEdges(EdgeFile):
-    """A random graph that any process makes any part of, the same for a seed.
-
-    Parameters
-    ----------
-    seed : int
-        From 0 to 2^31 - 1.
-    dtype : dtype
-        Of the weights.
-    parameters : dict
-        What else the kind takes; see `generate.open_random`.
-    """
+    """A random graph that any process makes any part of, the same for a seed."""
 
     PIECE = 1 << 18
     rereadable = True
@@ -260,13 +251,7 @@ def _make(kagen: Any, kind: str, **given: Any) -> Any:
 
 
 def import_kagen() -> Any:
-    """Return KaGen.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed.
-    """
+    """Return KaGen."""
     try:
         import kagen
     except ImportError as error:
@@ -290,31 +275,9 @@ def generate(
     weights: str | np.dtype = "int32",
     **parameters: float,
 ) -> ShardedGraph:
-    """Make a random graph and write it as shards.
+    """Make a random graph of one of `KINDS` and write it as shards; see `open_random`.
 
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    out : str or Path
-        Directory to make.
-    parts : int
-        The graph is the same for any number.
-    seed : int
-        From 0 to 2^31 - 1.
-    weights : dtype
-        One of `order.WEIGHT_DTYPES`.
-    **parameters
-        What the kind needs; see `open_random`.
-
-    Raises
-    ------
-    ConfigError
-        If the kind, a parameter or the weight type is not known, or one is missing.
-    MissingExtraError
-        If the kind needs KaGen and it is not installed.
-    OutputError
-        If `out` is not empty or cannot be written.
+    The graph is the same for any number of parts.
     """
     file = open_random(kind, seed, weights, **parameters)
     return partition(Alone(), file, Options(Path(out), parts, MEMORY, quiet=True))
@@ -337,8 +300,10 @@ def open_random(
 
     Parameters
     ----------
-    kind, seed, weights
-        As in `generate`.
+    seed : int
+        From 0 to 2^31 - 1.
+    weights : dtype
+        One of `order.WEIGHT_DTYPES`.
     **parameters
         ``rmat``: ``scale`` (2^scale vertices), ``edge_factor`` (edges a vertex,
         repeats included), ``a``, ``b``, ``c`` (the chances of three quadrants).
@@ -347,11 +312,6 @@ def open_random(
         ``gnm``: ``n``, ``m``. ``rgg2d``, ``rgg3d``, ``rhg``: ``n``, ``degree``,
         ``gamma``. ``road``, ``grid2d``, ``grid3d``: ``side``, ``keep`` (the share of
         the edges that is kept).
-
-    Raises
-    ------
-    ConfigError, MissingExtraError
-        As `generate`.
     """
     try:
         dtype = np.dtype(weights)

@@ -21,7 +21,7 @@ from .partition_run import make_work, mark_of, read_token, remove_work
 
 NAME = "standard input"
 _PIECE = 1 << 20
-# What packed files begin with
+# First bytes of packed files
 _PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"(\xb5/\xfd": ".zst"}
 
 
@@ -29,18 +29,8 @@ _PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"(\xb5/\xfd": ".zst"}
 def stored(out: Path, format: str | None) -> Iterator[Path]:
     """Copy standard input to a file beside an output, and remove it after the block.
 
-    Parameters
-    ----------
-    out : Path
-        The output, whose directory has to have room for the copy.
-    format : str, optional
-        What the edges are in; a text of edges by default. Packed ones are known by
-        their first bytes.
-
-    Yields
-    ------
-    Path
-        Of the copy. Errors in the block name standard input in its place.
+    `format` is that of the edges; a text of edges by default. Packed input is known by
+    its first bytes. Errors in the block name standard input in place of the copy.
     """
     source = sys.stdin.buffer
     first = source.read(_PIECE)

@@ -1,31 +1,24 @@
-"""Vertices of a graph: a number set by the user, or the ids that occur in edges.
+"""Numbers of vertices: bounded by the user, positions of their names, or a new order.
 
-The ids are found in bounded memory: every process sorts the ids of its share in runs
-that fit its memory, and writes the runs; one process merges the runs of all processes
-into a memory-mapped file in the working directory. An id's position in that file
-is its new number.
+*Names* (`Numbered`) and *ids without gaps* (`Compact`): vertices are numbered in
+ascending order of the names, or the ids, that occur in edges. They are found in bounded
+memory: every process sorts the names of its share, some at a time, and writes each
+batch as a run; one process merges all runs into one list in the working directory. The
+list is memory-mapped while edges are read again.
 
-Number named vertices in ascending order of their names, in bounded memory.
-
-Every process sorts the names of its share, some at a time, and writes each batch as a
-run. One process merges the runs into one list of all names on disk. The position of a
-name in this list is the vertex's number. The list is memory-mapped while edges are read
-again; texts are found in it by bisection.
-
-New numbers for vertices, so that neighbours are near each other in memory.
-
-Kolganov (2016) numbers well-connected vertices next to each other, for a GPU's cache.
-`bfs` numbers them as a breadth-first search meets them, `rcm` by the reverse of Cuthill
-and McKee's order (1969; George, 1971), the same search with vertices of least degree
-first. `degree` puts vertices with many neighbours first: their data is used most, and
-is then close together. It takes 8 bytes a vertex and process while it counts; for the
-others one process reads the whole graph into memory.
-
-Both maps between numbers are memory-mapped files in the working directory.
+*A new order* (`Renumbered`) puts neighbours near each other in memory. Kolganov (2016)
+numbers well-connected vertices next to each other, for a GPU's cache. `bfs` numbers
+them as a breadth-first search meets them, `rcm` by the reverse of Cuthill and McKee's
+order (1969; George, 1971), the same search with vertices of least degree first.
+`degree` puts vertices with many neighbours first: their data is used most, and is then
+close together. It takes 8 bytes a vertex and process while it counts; for the others
+one process reads the whole graph into memory. Both maps between numbers are
+memory-mapped files.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +26,14 @@ import numpy as np
 from ...graph.order import id_dtype, stored_id_dtype
 from ...host.errors import ConfigError, InputError
 from ...host.memory import free_bytes
-from ..edge_file import EdgeFile, EdgeFileOver, Edges, as_ids, checked_edges
+from ..edge_file import (
+    EdgeFile,
+    EdgeFileOver,
+    Edges,
+    as_ids,
+    changed_meanwhile,
+    checked_edges,
+)
 from ..file_access import writing
 from ..kernels.csr_conversion import both_directions, upper_triangle
 from ..kernels.partitioner import add_degrees, breadth_first
@@ -52,11 +52,12 @@ from .builders import Builders
 from .edge_survey import share
 from .partition_run import NAMES, NAMES_KIND, NEW_IDS, ORDER, VERTICES, write_json
 
-ID = np.dtype(np.int64)
-# Ids in memory at once: fewer would make many files, and more would take memory from
-# the page cache. Sorting copies them.
-FEWEST_HELD, MOST_HELD, ID_COPIES = 1 << 16, 1 << 26, 6
-ID_SLICE = 1 << 17  # entries whose ids are looked up at once
+# Bytes of names in memory at once, and how often they are copied while sorted. Fewer
+# would make many files, and more would take memory from the page cache.
+FEWEST_BYTES, MOST_BYTES, COPIES = 1 << 20, 1 << 29, 6
+SLICE = 1 << 17  # edges whose names are looked up at once
+DEGREE_BYTES = 8
+ORDERS = ("none", "degree", "bfs", "rcm")
 
 
 class Bounded(EdgeFileOver):
@@ -68,14 +69,9 @@ class Bounded(EdgeFileOver):
         self.vertices_asked = True
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
-        """Yield the pieces of the file; see `EdgeFile`.
-
-        Raises
-        ------
-        InputError
-            If an id is beyond the vertices.
-        """
+        """Yield the pieces of the file; InputError for an id beyond the vertices."""
         bound = self.num_vertices
+        ids = id_dtype(bound)
         for piece in self.file.pieces(begin, end):
             for ends, others in ((piece.src, piece.dst), (piece.dst, piece.src)):
                 if len(ends) and ends.max() >= bound:
@@ -85,186 +81,30 @@ class Bounded(EdgeFileOver):
                         f"{others[at]} (counted from 0), but --num-vertices says that "
                         f"there are {bound}. Fix the edge, or give more vertices."
                     )
-            yield _retyped(piece, bound, piece.src, piece.dst)
+            src, dst = as_ids(piece.src, ids), as_ids(piece.dst, ids)
+            yield Edges(bound, src, dst, piece.weight, piece.directed)
 
 
 class Compact(EdgeFileOver):
-    """An edge file whose ids are numbered in ascending order, without gaps.
-
-    Parameters
-    ----------
-    file : EdgeFile
-        With the original ids.
-    work : Path
-        Where `save_vertices` has put them.
-    """
+    """An edge file whose ids get numbers without gaps, by `save_vertices`."""
 
     def __init__(self, file: EdgeFile, work: Path) -> None:
         super().__init__(file)
-        self.work = work
-        self.num_vertices: int = len(load_ids(work / VERTICES))
+        self.ids = load_names(work / VERTICES, NameKind.INT64)
+        self.num_vertices: int = len(self.ids)
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the pieces of the file with new ids; see `EdgeFile`."""
-        vertices = load_ids(self.work / VERTICES)
-        for piece in _id_slices(self.file.pieces(begin, end)):
-            # In ascending order they are looked up where others were just before
-            ends = np.concatenate((piece.src, piece.dst))
-            named, place = np.unique(ends, return_inverse=True)
-            new = np.searchsorted(vertices, named.astype(vertices.dtype))
-            if (new == len(vertices)).any() or (vertices[new] != named).any():
-                raise InputError(
-                    f"{self.name}: has changed while it was read. Run the command "
-                    "again."
-                )
-            src, dst = np.split(new[place], 2)
-            yield _retyped(piece, len(vertices), src, dst)
-
-
-def load_ids(path: Path) -> np.ndarray:
-    """Return ids mapped from a file."""
-    with writing(path):
-        ids: np.ndarray = np.load(path, mmap_mode="r")
-    return ids
-
-
-def save_vertices(builders: Builders, file: EdgeFile, work: Path, room: int) -> None:
-    """Save the ids that occur in a file, ascending, each once. Collective.
-
-    Parameters
-    ----------
-    room : int
-        Bytes that may be taken.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged.
-    OutputError
-        If the ids cannot be written.
-    """
-    most = min(max(room // (ID_COPIES * ID.itemsize), FEWEST_HELD), MOST_HELD)
-    with builders.raise_on_all():
-        runs, largest = _own_ids(builders, file, work, most)
-    found = builders.allgather((runs, largest))
-    with builders.raise_on_all():
-        if builders.rank == 0:
-            paths = [
-                _id_run(work, rank, run)
-                for rank, (count, _) in enumerate(found)
-                for run in range(count)
-            ]
-            bound = 1 + max(largest for _, largest in found)
-            with writing(work):
-                _id_merge(paths, work / VERTICES, stored_id_dtype(bound), most)
-
-
-def _own_ids(
-    builders: Builders, file: EdgeFile, work: Path, most: int
-) -> tuple[int, int]:
-    """Write the ids of this rank's share; return the file count and the largest id."""
-    held: list[np.ndarray] = []
-    runs, largest = 0, -1
-    for named in _named_ids(builders, file):
-        held.append(named)
-        largest = max(largest, int(named[-1]))
-        if sum(map(len, held)) > most:
-            held = [np.unique(np.concatenate(held))]
-            if len(held[0]) > most // 2:
-                runs += _save_run(work, builders.rank, runs, held.pop())
-    if held:
-        runs += _save_run(work, builders.rank, runs, np.unique(np.concatenate(held)))
-    return runs, largest
-
-
-def _named_ids(builders: Builders, file: EdgeFile) -> Iterator[np.ndarray]:
-    """Yield the ids of each piece of this rank's share, ascending, each once."""
-    begin, end = share(builders, file)
-    for piece in _id_slices(file.pieces(begin, end) if begin < end else iter(())):
-        if len(piece):
-            yield np.unique(np.concatenate((piece.src, piece.dst))).astype(ID)
-
-
-def _save_run(work: Path, rank: int, run: int, ids: np.ndarray) -> int:
-    with writing(work), _id_run(work, rank, run).open("xb") as file:
-        np.save(file, ids)
-    return 1
-
-
-def _id_run(work: Path, rank: int, run: int) -> Path:
-    return work / f"vertices-{rank}-{run}.npy"
-
-
-def _id_merge(runs: list[Path], target: Path, dtype: np.dtype, most: int) -> None:
-    """Merge ascending ids of many files, and remove these."""
-    total = 0
-    for ids in _id_merged(runs, most):
-        total += len(ids)
-    with target.open("xb") as file:
-        header = {"descr": dtype.str, "fortran_order": False, "shape": (total,)}
-        np.lib.format.write_array_header_1_0(file, header)
-        for ids in _id_merged(runs, most):
-            file.write(ids.astype(dtype).data)
-    for path in runs:
-        path.unlink()
-
-
-def _id_merged(runs: list[Path], most: int) -> Iterator[np.ndarray]:
-    """Yield the ids of many files, ascending, each once, some at a time."""
-    left = [ids for path in runs if len(ids := load_ids(path))]
-    while left:
-        block = max(1, most // len(left))
-        # Up to the least last id of their blocks nothing is missing
-        end = min(int(ids[:block][-1]) for ids in left)
-        cuts = [int(np.searchsorted(ids[:block], end, "right")) for ids in left]
-        taken = [ids[:cut] for ids, cut in zip(left, cuts, strict=True)]
-        yield np.unique(np.concatenate(taken))
-        rest = (ids[cut:] for ids, cut in zip(left, cuts, strict=True))
-        left = [ids for ids in rest if len(ids)]
-
-
-def _id_slices(pieces: Iterator[Edges]) -> Iterator[Edges]:
-    """Yield pieces that take little memory to sort."""
-    for piece in pieces:
-        for low in range(0, len(piece), ID_SLICE):
-            held = slice(low, low + ID_SLICE)
-            yield Edges(
-                piece.num_vertices,
-                piece.src[held],
-                piece.dst[held],
-                piece.weight[held],
-                piece.directed,
-            )
-
-
-def _retyped(
-    piece: Edges, num_vertices: int, src: np.ndarray, dst: np.ndarray
-) -> Edges:
-    ids = id_dtype(num_vertices)
-    src, dst = src.astype(ids, copy=False), dst.astype(ids, copy=False)
-    return Edges(num_vertices, src, dst, piece.weight, piece.directed)
-
-
-# Bytes of names that are held at once, and how often they are copied while sorted.
-FEWEST_BYTES, MOST_BYTES, COPIES = 1 << 20, 1 << 30, 4
-SLICE = 1 << 17  # edges whose names are looked up at once
+        return _numbered(self.name, _by_id(self.file.pieces(begin, end)), self.ids)
 
 
 class Numbered(EdgeFile):
-    """An edge file whose vertices have the positions of their names as numbers.
-
-    Parameters
-    ----------
-    work : Path
-        The directory that `save_names` has put the names in.
-    """
+    """An edge file that numbers its vertices by their names, from `save_names`."""
 
     def __init__(self, file: NamedEdgeFile, work: Path) -> None:
         self.file = file
-        self.name, self.length = file.name, file.length
-        self.num_entries, self.weight_dtype = file.num_entries, file.weight_dtype
-        self.seekable, self.rereadable = file.seekable, False
-        self.vertices_asked = True
+        self.describe_as(file)
+        self.rereadable, self.vertices_asked = False, True
         self.names: Names = load_names(work / NAMES, file.kind)
         self.num_vertices: int = len(self.names)
 
@@ -274,55 +114,40 @@ class Numbered(EdgeFile):
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the pieces of the file with numbers; see `EdgeFile`."""
-        for piece in _slices(self.file.named_pieces(begin, end)):
-            wanted, positions = distinct_names(joined_names([piece.src, piece.dst]))
-            numbers = self.names.find(wanted)
-            if (numbers < 0).any():
-                raise InputError(
-                    f"{self.name}: has changed while it was read. Run the command "
-                    "again."
-                )
-            src, dst = np.split(numbers[positions], 2)
-            yield checked_edges(
-                self.name, self.num_vertices, src, dst, piece.weight, directed=True
-            )
+        return _numbered(self.name, self.file.named_pieces(begin, end), self.names)
+
+
+def save_vertices(builders: Builders, file: EdgeFile, work: Path, room: int) -> None:
+    """Save the ids that occur in a file; see `save_names`. Collective."""
+    begin, end = share(builders, file)
+    pieces = _by_id(file.pieces(begin, end)) if begin < end else ()
+    _save_merged(builders, pieces, NameKind.INT64, work / VERTICES, room)
 
 
 def save_names(builders: Builders, file: NamedEdgeFile, work: Path, room: int) -> None:
-    """Save the names that occur in a file, ascending, each once. Collective.
-
-    Parameters
-    ----------
-    room : int
-        Bytes that may be taken.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged.
-    OutputError
-        If the names cannot be written.
-    """
-    most = min(max(room // COPIES, FEWEST_BYTES), MOST_BYTES)
-    with builders.raise_on_all():
-        runs = _write_runs(builders, file, work, most)
-    counts = builders.allgather(runs)
+    """Save the names that occur in a file, ascending, each once. Collective."""
+    begin, end = share(builders, file)
+    pieces = file.named_pieces(begin, end) if begin < end else ()
+    _save_merged(builders, pieces, file.kind, work / NAMES, room)
     with builders.raise_on_all():
         if builders.rank == 0:
-            paths = [
-                _run(work, rank, run)
-                for rank, count in enumerate(counts)
-                for run in range(count)
-            ]
-            with writing(work):
-                _merge(paths, work / NAMES, file.kind, most)
-                write_json(work / NAMES_KIND, file.kind.value)
+            write_json(work / NAMES_KIND, file.kind.value)
 
 
 def saved_kind(work: Path) -> NameKind:
     """Return the kind of the names that a run has saved."""
     with writing(work):
         return NameKind(json.loads((work / NAMES_KIND).read_text()))
+
+
+def has_saved_vertices(work: Path) -> bool:
+    """Return whether a run has saved ids that are numbered without gaps."""
+    return _array_file(work / VERTICES, "integers").exists()
+
+
+def load_vertices(work: Path) -> np.ndarray:
+    """Return the ids of vertices without gaps, mapped from a file (int64)."""
+    return load_names(work / VERTICES, NameKind.INT64).columns()["integers"]
 
 
 def load_names(path: Path, kind: NameKind) -> Names:
@@ -334,59 +159,84 @@ def load_names(path: Path, kind: NameKind) -> Names:
         return TextNames(kind, text, _mapped(path, "begins", np.dtype(np.int64)))
 
 
-def _write_runs(builders: Builders, file: NamedEdgeFile, work: Path, most: int) -> int:
-    """Write the names of this rank's share as runs; return their number."""
+def _by_id(pieces: Iterable[Edges]) -> Iterator[EdgesByName]:
+    """Yield edges whose ids are taken for names."""
+    for piece in pieces:
+        src, dst = IntegerNames(piece.src), IntegerNames(piece.dst)
+        yield EdgesByName(src, dst, piece.weight)
+
+
+def _numbered(
+    source: str, pieces: Iterator[EdgesByName], names: Names
+) -> Iterator[Edges]:
+    """Yield edges by the positions of their ends in a list of all names."""
+    for piece in _slices(pieces):
+        # In ascending order they are looked up where others were just before
+        wanted, positions = distinct_names(joined_names([piece.src, piece.dst]))
+        numbers = names.find(wanted)
+        if (numbers < 0).any():
+            raise changed_meanwhile(source)
+        src, dst = np.split(numbers[positions], 2)
+        yield checked_edges(source, len(names), src, dst, piece.weight, directed=True)
+
+
+def _save_merged(
+    builders: Builders,
+    pieces: Iterable[EdgesByName],
+    kind: NameKind,
+    target: Path,
+    room: int,
+) -> None:
+    """Save the names of all ranks' pieces, ascending, each once. Collective."""
+    most = min(max(room // COPIES, FEWEST_BYTES), MOST_BYTES)
+    with builders.raise_on_all():
+        runs = _write_runs(pieces, kind, target, builders.rank, most)
+    counts = builders.allgather(runs)
+    with builders.raise_on_all():
+        if builders.rank == 0:
+            paths = [
+                _run(target, rank, run)
+                for rank, count in enumerate(counts)
+                for run in range(count)
+            ]
+            _save(target, _merged([load_names(run, kind) for run in paths], most), kind)
+            with writing(target):
+                for run in paths:
+                    for path in run.parent.glob(f"{run.name}-*"):
+                        path.unlink()
+
+
+def _write_runs(
+    pieces: Iterable[EdgesByName], kind: NameKind, target: Path, rank: int, most: int
+) -> int:
+    """Write the names of this rank's pieces as runs; return their number."""
     held: list[Names] = []
     runs = 0
-    for names in _own_names(builders, file):
-        held.append(names)
+    for piece in _slices(pieces):
+        held.append(ascending_names(joined_names([piece.src, piece.dst])))
         if sum(map(_cost, held)) > most:
             held = [ascending_names(joined_names(held))]
             if _cost(held[0]) > most // 2:
-                _save(_run(work, builders.rank, runs), [held.pop()], file.kind)
+                _save(_run(target, rank, runs), [held.pop()], kind)
                 runs += 1
     if held:
-        _save(
-            _run(work, builders.rank, runs),
-            [ascending_names(joined_names(held))],
-            file.kind,
-        )
+        _save(_run(target, rank, runs), [ascending_names(joined_names(held))], kind)
         runs += 1
     return runs
-
-
-def _own_names(builders: Builders, file: NamedEdgeFile) -> Iterator[Names]:
-    """Yield the names of each piece of this rank's share, ascending, each once."""
-    begin, end = 0, file.length
-    if file.seekable:
-        begin = file.length * builders.rank // builders.size
-        end = file.length * (builders.rank + 1) // builders.size
-    elif builders.rank:
-        begin = end
-    for piece in _slices(file.named_pieces(begin, end) if begin < end else iter(())):
-        yield ascending_names(joined_names([piece.src, piece.dst]))
-
-
-def _merge(runs: list[Path], target: Path, kind: NameKind, most: int) -> None:
-    """Merge runs into one list, and remove them."""
-    _save(target, _merged([load_names(run, kind) for run in runs], most), kind)
-    for run in runs:
-        for path in run.parent.glob(f"{run.name}-*"):
-            path.unlink()
 
 
 def _merged(runs: list[Names], most: int) -> Iterator[Names]:
     """Yield the names of ascending runs in order, each once, some at a time."""
     left = [(run, 0) for run in runs if len(run)]
     while left:
-        share = most // len(left)
+        room = most // len(left)
         blocks = []
         for run, first in left:
             average = 1 + _cost(run) // len(run)
-            last = min(first + max(1, share // average), len(run))
+            last = min(first + max(1, room // average), len(run))
             blocks.append(run.take(slice(first, last)))
         # Below the least last name of all blocks no name is missing
-        end = min(block.keys()[-1] for block in _last_names(blocks))
+        end = min(b.take(slice(len(b) - 1, len(b))).keys()[0] for b in blocks)
         counts = [block.count_through(end) for block in blocks]
         taken = [b.take(slice(0, n)) for b, n in zip(blocks, counts, strict=True)]
         yield ascending_names(joined_names(taken))
@@ -394,50 +244,41 @@ def _merged(runs: list[Names], most: int) -> Iterator[Names]:
         left = [(run, first) for run, first in moved if first < len(run)]
 
 
-def _last_names(blocks: list[Names]) -> Iterator[Names]:
-    """Yield the last name of each block."""
-    for block in blocks:
-        yield block.take(slice(len(block) - 1, len(block)))
-
-
-def _slices(pieces: Iterator[EdgesByName]) -> Iterator[EdgesByName]:
+def _slices(pieces: Iterable[EdgesByName]) -> Iterator[EdgesByName]:
     """Yield pieces that take little memory to sort."""
     for piece in pieces:
-        if len(piece) <= SLICE:
-            yield piece
-            continue
         for low in range(0, len(piece), SLICE):
             yield piece.part(low, min(low + SLICE, len(piece)))
 
 
 def _cost(names: Names) -> int:
     """Return the bytes that names take while they are sorted, without copies."""
-    return names.nbytes + (0 if names.kind.is_integer else KEY_BYTES * len(names))
+    is_integer = isinstance(names, IntegerNames)
+    return names.nbytes + (0 if is_integer else KEY_BYTES * len(names))
 
 
-def _run(work: Path, rank: int, run: int) -> Path:
-    return work / f"{NAMES}-{rank}-{run}"
+def _run(target: Path, rank: int, run: int) -> Path:
+    return target.with_name(f"{target.name}-{rank}-{run}")
 
 
-def _save(path: Path, lists: Iterator[Names] | list[Names], kind: NameKind) -> None:
+def _save(path: Path, lists: Iterable[Names], kind: NameKind) -> None:
     """Write concatenated lists of names, each array to its own file."""
     empty = no_names(kind).columns()
-    files = {name: _array_file(path, name).open("xb") for name in empty}
     total = 0
-    with writing(path):
-        try:
-            if "begins" in files:
-                files["begins"].write(np.zeros(1, np.int64).data)
-            for names in lists:
-                columns = names.columns()
-                if "begins" in columns:
-                    columns["begins"] = columns["begins"][1:] + total
-                    total += len(columns["text"])
-                for name, file in files.items():
-                    file.write(columns[name].data)
-        finally:
-            for file in files.values():
-                file.close()
+    with writing(path), ExitStack() as stack:
+        files = {
+            name: stack.enter_context(_array_file(path, name).open("xb"))
+            for name in empty
+        }
+        if "begins" in files:
+            files["begins"].write(np.zeros(1, np.int64).data)
+        for names in lists:
+            columns = names.columns()
+            if "begins" in columns:
+                columns["begins"] = columns["begins"][1:] + total
+                total += len(columns["text"])
+            for name, file in files.items():
+                file.write(columns[name].astype(empty[name].dtype, copy=False).data)
 
 
 def _array_file(path: Path, name: str) -> Path:
@@ -452,20 +293,8 @@ def _mapped(path: Path, name: str, dtype: np.dtype) -> np.ndarray:
     return np.memmap(file, dtype, "r", shape=(length,))
 
 
-DEGREE_BYTES = 8
-ORDERS = ("none", "degree", "bfs", "rcm")
-
-
 class Renumbered(EdgeFileOver):
-    """An edge file with new ids.
-
-    Parameters
-    ----------
-    file : EdgeFile
-        With the original ids.
-    work : Path
-        Where `save_order` has put the maps.
-    """
+    """An edge file whose vertices have the order that `save_order` has saved."""
 
     def __init__(self, file: EdgeFile, work: Path) -> None:
         super().__init__(file)
@@ -480,17 +309,7 @@ class Renumbered(EdgeFileOver):
 
 
 def save_order(builders: Builders, file: EdgeFile, order: str, work: Path) -> None:
-    """Compute one of `ORDERS` of the vertices, and save its maps. Collective.
-
-    Raises
-    ------
-    ConfigError
-        If there is not the memory to count the edges of every vertex.
-    InputError
-        If the file is damaged, or has far more vertices than its edges name.
-    OutputError
-        If the maps cannot be written.
-    """
+    """Compute one of `ORDERS` of the vertices, and save its maps. Collective."""
     with builders.raise_on_all():
         counted, entries = _own_degrees(builders, file)
     bounds, all_entries = zip(*builders.allgather((len(counted), entries)), strict=True)
@@ -526,14 +345,7 @@ def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
 
 
 def _own_degrees(builders: Builders, file: EdgeFile) -> tuple[np.ndarray, int]:
-    """Return the degrees of the vertices that occur, counted in this rank's share.
-
-    Returns
-    -------
-    degrees : ndarray of int64
-    entries : int
-        Of the share.
-    """
+    """Return the degrees (int64) and the number of entries in this rank's share."""
     num_vertices, entries = file.num_vertices or 0, 0
     _check_room(file.name, num_vertices, num_vertices)
     degrees = np.zeros(num_vertices, np.int64)
@@ -572,3 +384,10 @@ def _inverse(order: np.ndarray) -> np.ndarray:
     inverse = np.empty_like(order)
     inverse[order] = np.arange(len(order), dtype=order.dtype)
     return inverse
+
+
+def load_ids(path: Path) -> np.ndarray:
+    """Return ids mapped from a file."""
+    with writing(path):
+        ids: np.ndarray = np.load(path, mmap_mode="r")
+    return ids

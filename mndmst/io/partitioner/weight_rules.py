@@ -43,13 +43,7 @@ _LIMIT = 1 << 63
 
 
 class WeighedFile(EdgeFileOver):
-    """An edge file with other weights.
-
-    Parameters
-    ----------
-    rule : callable
-        Takes the ends (two arrays) and gives their weights.
-    """
+    """An edge file with the weights that a rule computes from the ends."""
 
     def __init__(self, file: EdgeFile, rule: Rule) -> None:
         super().__init__(file)
@@ -72,10 +66,8 @@ class EvenlyWeighed(NamedEdgeFile):
 
     def __init__(self, file: NamedEdgeFile, rule: "Constant") -> None:
         self.file, self.rule, self.kind = file, rule, file.kind
-        self.name, self.length, self.seekable = file.name, file.length, file.seekable
-        self.num_entries, self.rereadable = file.num_entries, file.rereadable
+        self.describe_as(file)
         self.weight_dtype = _dtype(rule.weight, rule.weight)
-        self.notes = file.notes
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify the file and its weights."""
@@ -97,18 +89,6 @@ def open_weighed(
     """Open a graph in any of the formats, with the weights that a rule gives.
 
     Where a rule makes the weights, a table needs no column of them.
-
-    Parameters
-    ----------
-    rule : str
-        See the table above.
-    format, columns
-        See `formats.open_edges`.
-
-    Raises
-    ------
-    ConfigError
-        Also if a column and a rule are to give the weights.
     """
     asked = ColumnNames.of(columns)
     if rule != "file" and asked.weight:
@@ -122,22 +102,9 @@ def open_weighed(
 
 
 def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile:
-    """Return a file with the weights that a rule gives.
+    """Return a file with the weights that a rule of the table above gives.
 
-    Parameters
-    ----------
-    file : EdgeFile or NamedEdgeFile
-        Of named vertices all edges have one weight, because the other rules compute
-        with numbers.
-    rule : str
-        See the table above.
-
-    Raises
-    ------
-    ConfigError
-        If the rule is not known, or the file does not suit it.
-    InputError
-        If the file of coordinates is missing or wrong, or has too few.
+    Of named vertices all edges have one weight: the other rules compute with numbers.
     """
     kind, _, rest = rule.partition(":")
     words = rest.split(":") if rest else []
@@ -268,7 +235,7 @@ def _number(rule: str, word: str) -> int | float:
     except ValueError:
         number = float("nan")
     if not isfinite(number):
-        raise ConfigError(f"--weights {rule}: '{word}' is no number that fits.")
+        raise ConfigError(f"--weights {rule}: '{word}' is not a number that fits.")
     return number
 
 
@@ -276,5 +243,7 @@ def _seed(rule: str, words: list[str]) -> int:
     if not words:
         return 1
     if not words[0].isdecimal() or int(words[0]) >= _LIMIT:
-        raise ConfigError(f"--weights {rule}: '{words[0]}' is no seed from 0 to 2^63.")
+        raise ConfigError(
+            f"--weights {rule}: '{words[0]}' is not a seed from 0 to 2^63."
+        )
     return int(words[0])

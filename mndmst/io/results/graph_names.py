@@ -33,11 +33,6 @@ class GraphNames(NameSource):
     """The names that a graph keeps, or the original ids of its vertices.
 
     Names are read from the shards when they are asked for.
-
-    Parameters
-    ----------
-    graph : ShardedGraph
-        It keeps names, or its vertices have other ids than in its file.
     """
 
     def __init__(self, graph: ShardedGraph) -> None:
@@ -76,18 +71,7 @@ class GraphNames(NameSource):
             self._all = None
 
     def find(self, wanted: Names) -> np.ndarray:
-        """Return the vertices that have some names.
-
-        Parameters
-        ----------
-        wanted : Names
-            Of the kind of the graph's names.
-
-        Returns
-        -------
-        ndarray of int64, shape (wanted names,)
-            -1 for a name that no vertex has.
-        """
+        """Return the vertices that have some names of the graph's kind; -1 for none."""
         ordered, places = distinct_names(wanted)
         names = self._read(0, len(self))
         vertices = np.arange(len(names))
@@ -143,24 +127,18 @@ def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:
     return opened
 
 
-def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | None:
+def names_of_forest(forest: Path, graph: Path | None = None) -> NameSource | None:
     """Return the names of a forest's vertices; None where they are their numbers.
 
-    Parameters
-    ----------
-    graph : Path, optional
-        The forest's graph, where it is not where the forest says it is.
-
-    Raises
-    ------
-    InputError
-        If the vertices have names, and the graph that keeps them is not found.
+    `graph` is the forest's graph, where it is not where the forest says it is. It is an
+    InputError if the vertices have names, and the graph that keeps them is not found.
     """
     if graph is not None:
         return names_of_graph(graph_of_forest(forest, graph))
-    place = read_forest(forest).header.names
+    file = read_forest(forest)
+    place = file.header.names
     if place is None:
-        return None
+        return file.read_names()
     for found in (forest.parent / place.relative, Path(place.path)):
         with suppress(InputError):
             opened = open_graph(found, check=False)
@@ -173,35 +151,19 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | Non
     )
 
 
-# What a name takes while names are put in order, beside its letters
+# Bytes of a name, beside its letters, while names are put in order
 _NAME_BYTES = 200
 
 
 def with_vertex_ids(edges: Edges, graph: ShardedGraph) -> Edges:
-    """Return edges, each once, with the names or original ids of a graph's vertices.
-
-    Parameters
-    ----------
-    edges : Edges
-        With the numbers of the graph.
-    graph : ShardedGraph
-        If its vertices have no names, and were not reordered, edges stay as they are.
-    """
+    """Return edges, each once, with the names or original ids of a graph's vertices."""
     if graph.names is not None:
         return _with_names(edges, graph)
     return with_original_ids(edges, graph) if graph.reordered else edges
 
 
 def with_original_ids(edges: Edges, graph: ShardedGraph) -> Edges:
-    """Return edges, each once, under original ids: src < dst, sorted by (src, dst).
-
-    Parameters
-    ----------
-    edges : Edges
-        With the ids of the graph.
-    graph : ShardedGraph
-        If it was not reordered, its ids are the original ones.
-    """
+    """Return edges, each once, under original ids: src < dst, sorted by (src, dst)."""
     original = graph.read_original_ids(0, graph.num_vertices)
     bound = graph.original_vertices or graph.num_vertices
     return _renumbered(edges, original, bound)
@@ -212,13 +174,17 @@ def _with_names(edges: Edges, graph: ShardedGraph) -> Edges:
     per_name = 24 if graph.names in (NameKind.INT64, NameKind.UINT64) else _NAME_BYTES
     nbytes = per_name * graph.num_vertices
     check_room(graph.path, nbytes, "the list of its vertices' names")
-    names = graph.read_names(0, graph.num_vertices)
+    return with_names(edges, graph.read_names(0, graph.num_vertices), graph.path)
+
+
+def with_names(edges: Edges, names: Names, path: Path) -> Edges:
+    """Return edges with names, numbered in the order of these; `path` is for errors."""
     if names.ascend():
         return replace(edges, names=names)
     ordered, numbers = distinct_names(names)
     if len(ordered) < len(names):
         raise InputError(
-            f"{graph.path}: two vertices have the same name. Make the graph again."
+            f"{path}: two vertices have the same name. Make the graph again."
         )
     return replace(_renumbered(edges, numbers, len(names)), names=ordered)
 

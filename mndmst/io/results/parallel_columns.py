@@ -12,17 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
 from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
 from ..file_access import flush_to_disk, write_at, writing
 from ..hdf5_reader import SUM_BYTES, checksum
-from ..hdf5_writer import hdf5_file, reserving_file
+from ..hdf5_writer import CHUNK_ROWS, create_dataset, hdf5_file, reserving_file
 from ..output_kinds import Kind
-
-_CHUNK_ROWS = 1 << 16
 
 
 def write_columns(
@@ -41,8 +38,6 @@ def write_columns(
 
     Parameters
     ----------
-    outputs : AtomicOutput
-        Of all ranks.
     columns : dict of str to ndarray
         Under the name of each dataset this rank's part, in rank order; names and
         types are the same on every rank.
@@ -51,8 +46,6 @@ def write_columns(
         written, so the attributes may be computed meanwhile.
     dtypes : dict of str to dtype, optional
         The types to store, where they are not the arrays'.
-    threads : Threads
-        Convert the columns to these types, sum them up and write them.
     """
     comm = outputs.ranks
     kinds = {name: column.dtype for name, column in columns.items()} | (dtypes or {})
@@ -80,7 +73,7 @@ def write_columns(
             if turn == hosts[comm.rank]:
                 write_chunks(temporary, chunks, threads)
     with ThreadPoolExecutor(1, "mndmst-flush") as flusher:
-        # The disk works beside what the attributes wait for
+        # The disk works while the attributes are computed
         flushing = flusher.submit(flush_to_disk, temporary) if comm.rank == 0 else None
         facts = attributes()
     with comm.raise_on_all(), writing(path):
@@ -90,37 +83,16 @@ def write_columns(
                 file.attrs.update(facts)
 
 
-def create_dataset(
-    file: h5py.File, name: str, length: int, dtype: np.dtype
-) -> h5py.Dataset:
-    """Create a dataset with checksums; HDF5 cannot chunk one without elements."""
-    chunked = {"chunks": (min(length, _CHUNK_ROWS),), "fletcher32": True}
-    return file.create_dataset(name, (length,), dtype, **(chunked if length else {}))
-
-
 @dataclass(frozen=True)
 class ReservedChunk:
-    """A chunk that has an offset in the file, but is not written yet.
+    """A chunk that has an offset in the file, but is not written yet."""
 
-    Attributes
-    ----------
-    entries : ndarray
-        This rank's entries of the chunk.
-    trailing : ndarray
-        The entries of later ranks, behind them. Zeros fill the rest of the chunk.
-    dtype : dtype
-        The type to store.
-    length : int
-        Entries of a whole chunk.
-    offset : int
-        The chunk's first byte in the file.
-    """
-
-    entries: np.ndarray
+    entries: np.ndarray  # this rank's entries of the chunk
+    # The entries of later ranks, behind them. Zeros fill the rest of the chunk.
     trailing: np.ndarray
-    dtype: np.dtype
-    length: int
-    offset: int
+    dtype: np.dtype  # the type to store
+    length: int  # entries of a whole chunk
+    offset: int  # the chunk's first byte in the file
 
     def encoded(self) -> np.ndarray:
         """Return the chunk's bytes in the file: entries and checksum."""
@@ -139,19 +111,11 @@ class Layout:
 
     A rank writes the chunks that begin among its entries. It sends its leading entries,
     which belong to a chunk of an earlier rank, to that rank.
-
-    Attributes
-    ----------
-    name : str
-    dtype : dtype
-        The type to store.
-    starts : ndarray of int64, shape (ranks + 1,)
-        The first entry of each rank.
     """
 
     name: str
-    dtype: np.dtype
-    starts: np.ndarray
+    dtype: np.dtype  # the type to store
+    starts: np.ndarray  # int64 [ranks + 1]: the first entry of each rank
 
     @property
     def total(self) -> int:
@@ -161,7 +125,7 @@ class Layout:
     @property
     def chunk_length(self) -> int:
         """Entries of a chunk."""
-        return max(1, min(self.total, _CHUNK_ROWS))
+        return max(1, min(self.total, CHUNK_ROWS))
 
     def _first_own(self, rank: int) -> int:
         """Return the first entry of the first chunk that a rank writes."""
@@ -184,13 +148,9 @@ class Layout:
     def chunks(
         self, rank: int, column: np.ndarray, trailing: np.ndarray, offsets: np.ndarray
     ) -> list[ReservedChunk]:
-        """Return the chunks that a rank writes.
+        """Return the chunks that a rank writes, at their offsets in the file.
 
-        Parameters
-        ----------
-        trailing : ndarray
-            The leading entries of later ranks, which complete the last chunk.
-        offsets : ndarray of int64, shape (chunks,)
+        `trailing`, the leading entries of later ranks, complete the last chunk.
         """
         begin, end = self.starts[rank : rank + 2].tolist()
         length = self.chunk_length
@@ -212,7 +172,7 @@ def reserve_columns(path: Path, layouts: list[Layout]) -> list[np.ndarray]:
     with reserving_file(path) as reserving:
         for layout in layouts:
             dataset = create_dataset(
-                reserving.file, layout.name, layout.total, layout.dtype
+                reserving.file, layout.name, (layout.total,), layout.dtype
             )
             length = layout.chunk_length
             stand_in = np.empty(length * layout.dtype.itemsize + SUM_BYTES, np.uint8)

@@ -42,31 +42,15 @@ PIECE_BYTES = 4 << 20  # of a column, at the least
 class PartArcs:
     """Arcs in the open file of a part, and their destination in memory.
 
-    Parameters
-    ----------
-    csr : Csr
-        The requested rows of the part, with the ids and keys of all parts.
-    arcs : (int, int)
-        The arcs [begin, end) of these rows.
-    shift : int
-        In the file their numbers are larger by so much.
+    `csr` are the requested rows of the part, with the ids and keys of all parts; they
+    have the `arcs` [begin, end), whose numbers in the file are larger by `shift`.
 
-    Attributes
-    ----------
-    seams : list of int
-        The arcs with which pieces begin, but for the first one.
-    chunks : (Chunks, Chunks) or None
-        Where ids and weights are, numbered as arcs, if they need no other type and no
-        unpacking.
+    `seams` are the arcs with which pieces begin, but for the first one. `chunks` say
+    where ids and weights are, if they need no other type and no unpacking.
     """
 
     def __init__(
-        self,
-        path: Path,
-        file: h5py.File,
-        csr: Csr,
-        arcs: tuple[int, int],
-        shift: int,
+        self, path: Path, file: h5py.File, csr: Csr, arcs: tuple[int, int], shift: int
     ) -> None:
         self.path, self.csr, self._arcs, self._shift = path, csr, arcs, shift
         columns = file["graph/indices"], file["graph/data"]
@@ -116,13 +100,7 @@ class PartArcs:
             raise self._wrong(what[status])
 
     def repeats(self) -> int:
-        """Count the edges that were counted on both sides of a seam.
-
-        Raises
-        ------
-        InputError
-            If a row descends there.
-        """
+        """Count the edges that were counted on both sides of a seam."""
         first, indptr, indices, _ = self.csr
         count = 0
         for arc in self.seams:
@@ -216,18 +194,8 @@ class ReadInProgress:
 
     The constructor reads the row pointers and takes memory for the arcs; `read` reads
     the arcs. Meanwhile a consumer in another thread waits for them by `progress`, which
-    `rows` has, too.
-
-    Attributes
-    ----------
-    indptr, indices, weights : ndarray
-        As `read_rows` returns them.
-    keys : ndarray
-        The weights, whose bits become keys.
-    progress : ArcsRead
-        How far indices and keys are filled.
-    sampled : list of ndarray
-        Ids of arcs that a device has read (`StoredPiece`).
+    `rows` has, too. `keys` are the weights, whose bits become keys. `sampled` are ids
+    of arcs that a device has read (`StoredPiece`).
     """
 
     def __init__(
@@ -296,21 +264,11 @@ class ReadInProgress:
     def read(
         self, to_keys: bool = True, inspection: ArcInspection | None = None
     ) -> ArcFacts:
-        """Read all arcs and check them.
+        """Read all arcs and check ids, their order, weights and checksums.
 
-        Parameters
-        ----------
-        to_keys : bool
-            Turn weights into keys, in place.
-        inspection : ArcInspection, optional
-            An inspection of ids and symmetry elsewhere. The threads that read then
-            check checksums and weights only, unless the inspection fails.
-
-        Raises
-        ------
-        InputError
-            If a part is damaged, an id is out of range, a row does not ascend or a
-            weight is NaN.
+        `to_keys` turns weights into keys, in place. With an `inspection` of ids and
+        symmetry elsewhere, the threads that read check checksums and weights only,
+        unless the inspection fails.
         """
         rule = key_rule(self.graph.weight_dtype)
         rule = rule if to_keys else rule.unchanged()
@@ -335,13 +293,7 @@ class ReadInProgress:
         return inspection.facts() or self.inspect()
 
     def inspect(self) -> ArcFacts:
-        """Inspect arcs that have been read, and whose weights are keys.
-
-        Raises
-        ------
-        InputError
-            As `read` does.
-        """
+        """Inspect arcs that have been read, and whose weights are keys."""
         rule = key_rule(self.keys.dtype).unchanged()
         pieces = [(p, *piece, rule) for p in self._parts for piece in p.pieces()]
         facts = self.threads.map(self._inspect_piece, pieces)
@@ -421,11 +373,6 @@ def read_rows(
     indices : ndarray of uint32 or int64, shape (arcs,)
         Global ids, ascending within a row; `order.id_dtype` gives the type.
     weights : ndarray of `weight_dtype`, shape (arcs,)
-
-    Raises
-    ------
-    InputError
-        See `ReadInProgress.read`.
     """
     rows = ReadInProgress(graph, begin, end, threads)
     rows.read(to_keys=False)
@@ -434,20 +381,11 @@ def read_rows(
 
 @dataclass(frozen=True)
 class StoredRows:
-    """The rows of a rank, in pieces of which one at a time is in memory.
-
-    Attributes
-    ----------
-    graph : ShardedGraph
-    bounds : list of int
-        The first vertex of each piece, and one past the last of all.
-    threads : Threads
-        Read with these.
-    """
+    """The rows of a rank, in pieces of which one at a time is in memory."""
 
     graph: ShardedGraph
-    bounds: list[int]
-    threads: Threads = ALONE
+    bounds: list[int]  # the first vertex of each piece, and one past the last of all
+    threads: Threads = ALONE  # read with these
 
     def pieces(self) -> Iterator[Rows]:
         """Yield the rows of each piece; a consumer must drop one before the next."""

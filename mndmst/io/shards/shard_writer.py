@@ -12,7 +12,6 @@ import h5py
 import numpy as np
 
 from ...graph.order import WEIGHT_DTYPES, stored_id_dtype
-from ...host import __version__
 from ...host.errors import OutputError
 from ..file_access import (
     MALFORMED,
@@ -24,6 +23,7 @@ from ..file_access import (
 )
 from ..hdf5_writer import ColumnWriter, hdf5_file
 from ..names import NameSource
+from ..output_kinds import hdf5_mark
 from .graph_directory import Destination
 from .shard_layout import (
     GRAPH_FORMAT,
@@ -38,19 +38,7 @@ from .shard_layout import (
 
 
 class PartWriter:
-    """The rows of a part being written.
-
-    Parameters
-    ----------
-    rows : int
-        How many there will be.
-    most_arcs : int
-        No more will be appended.
-    types : tuple of dtype
-        Of ids and weights.
-    compress : bool
-        As in `ColumnWriter`.
-    """
+    """The rows of a part being written."""
 
     def __init__(
         self,
@@ -90,20 +78,13 @@ class PartWriter:
 
 
 class OriginalIds(NamedTuple):
-    """The ids that vertices had in the file a graph is made of.
+    """The ids that vertices had in the file a graph is made of."""
 
-    Attributes
-    ----------
-    ids : ndarray of integers, shape (num_vertices,)
-    bound : int
-        How many vertices the file had; above all ids.
-    """
-
-    ids: np.ndarray
-    bound: int
+    ids: np.ndarray  # integers [num_vertices]
+    bound: int  # how many vertices the file had; above all ids
 
 
-# What vertices are called in the file a graph is made of
+# The vertices' names, or ids, in the file that a graph is made of
 VertexIds = OriginalIds | NameSource
 
 
@@ -116,26 +97,11 @@ class ShardWriter:
     processes may write the parts of one graph, each through a writer of its own for
     the same `Destination`; after all of them are done one calls `finish`.
 
-    Parameters
-    ----------
-    target : Destination, str or Path
-        The directory. A destination has been claimed; a path is claimed here, and the
-        directory is made if it is not there.
-    weight_dtype : dtype
-        One of `order.WEIGHT_DTYPES`.
-    vtxdist : ndarray of int64, shape (parts + 1,)
-        First vertex of every part; from 0 to `num_vertices`, ascending.
-    uuid : str
-        Names the graph; the same graph in other parts may carry the same.
-    compress : bool
-        Shuffle and gzip the datasets: smaller, and several times slower to read.
-    original : OriginalIds or Names, optional
-        The ids that vertices had at first, if they have others now, or their names.
-
-    Raises
-    ------
-    OutputError
-        If the directory of a path holds something, or cannot be made.
+    A `Destination` has been claimed; a path is claimed here. `vtxdist` (int64
+    [parts + 1]) ascends from 0 to `num_vertices`. The same graph in other parts may
+    carry the same `uuid`. `compress` shuffles and gzips the datasets: smaller, and
+    several times slower to read. `original` are the ids that vertices had at first, if
+    they have others now, or their names.
     """
 
     def __init__(
@@ -176,26 +142,15 @@ class ShardWriter:
     ) -> None:
         """Write the rows of one part under its temporary name.
 
-        Parameters
-        ----------
-        indptr : ndarray of int64, shape (rows + 1,)
-            Starts at 0.
-        indices : ndarray of integers, shape (arcs,)
-            Global ids, ascending within a row; each edge stands in both rows.
-        weights : ndarray of `weight_dtype`, shape (arcs,)
+        The row pointers (int64) start at 0; ids ascend within a row, and each edge
+        stands in both rows.
         """
         with self.part(part, len(indices)) as file:
             file.append(indptr, indices, weights)
 
     @contextmanager
     def part(self, part: int, most_arcs: int) -> Iterator[PartWriter]:
-        """Give a part to append rows to, under its temporary name.
-
-        Parameters
-        ----------
-        most_arcs : int
-            No more will be appended.
-        """
+        """Give a part to append rows to, under its temporary name."""
         begin, end = self.vtxdist[part : part + 2].tolist()
         header = {"vertex_begin": begin, "vertex_end": end, "part": part}
         with self._new_file(part_name(part)) as file:
@@ -227,12 +182,8 @@ class ShardWriter:
     def finish(self, uuid: str | None = None, record: str | None = None) -> None:
         """Check that every part is there, then give all files their final names.
 
-        Parameters
-        ----------
-        uuid : str, optional
-            In place of the one given at first, where that was not known yet.
-        record : str, optional
-            What tells that the graph is the one that a run would make.
+        `uuid` replaces the one given at first, where that was not known yet. `record`
+        tells that the graph is the one that a run would make.
         """
         names = [part_name(part) for part in range(self.num_parts)]
         self.uuid = uuid or self.uuid
@@ -266,10 +217,7 @@ class ShardWriter:
         begin, end = self.vtxdist[part : part + 2].tolist()
         expected = {"part": part, "vertex_begin": begin, "vertex_end": end}
         # One that was being changed when its writer was killed cannot be opened
-        with (
-            suppress(*MALFORMED),
-            open_hdf5(self.target.held(part_name(part))) as file,
-        ):
+        with suppress(*MALFORMED), open_hdf5(self.target.held(part_name(part))) as file:
             found = {name: read_attribute(file, name) for name in expected}
             return found == expected and "num_arcs" in file.attrs
         return False
@@ -300,9 +248,7 @@ class ShardWriter:
 
     def _write_header(self, file: h5py.File, kind: str, more: dict[str, Any]) -> None:
         header = {
-            "format": kind,
-            "version": VERSION,
-            "creator": f"mndmst {__version__}",
+            **hdf5_mark(kind, VERSION),
             "graph-uuid": self.uuid,
             "num_vertices": self.num_vertices,
             "num_parts": self.num_parts,

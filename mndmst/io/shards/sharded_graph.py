@@ -1,8 +1,8 @@
 """The files of a sharded graph: headers, bounds of parts, row pointers, names.
 
 The files are described in `shard_layout`: each undirected edge stands twice,
-in the rows of both its ends, and the ids within a row ascend. What a header says
-is checked against the datasets before any memory is taken for it.
+in the rows of both its ends, and the ids within a row ascend. Headers
+are checked against the datasets before any memory is taken for it.
 
 Open a sharded graph and read its rows; shards and ranks are independent.
 
@@ -25,7 +25,7 @@ from ...graph.order import WEIGHT_DTYPES
 from ...host.errors import InputError
 from ...kernels.threads import ALONE, Threads
 from ..edge_file import MAX_VERTICES
-from ..file_access import ascends, open_hdf5, read_attribute, reading
+from ..file_access import ascends, check_version, open_hdf5, read_attribute, reading
 from ..hdf5_reader import checked_dataset, read_dataset, read_range
 from ..kernels.chunk_reading import move_ascending
 from ..memory_limit import check_room
@@ -42,34 +42,20 @@ from .shard_layout import (
 
 @dataclass(frozen=True)
 class ShardedGraph:
-    """The files of a graph on disk; a read takes memory for the requested range only.
+    """A graph on disk; a read takes memory for the requested range only."""
 
-    Attributes
-    ----------
-    path : Path
-        The index, or the one shard.
-    uuid : str
-    weight_dtype : dtype
-    vtxdist, arcdist : ndarray of int64, shape (parts + 1,)
-        First vertex and first arc of every part.
-    parts : tuple of Path
-        The files.
-    reordered : bool
-        Whether the vertices had other ids at first, see `read_original_ids`.
-    original_vertices : int
-        The number of original vertices; 0 if it equals the present number.
-    names : NameKind or None
-        The kind of the vertices' names, where the graph keeps any; see `read_names`.
-    """
-
-    path: Path
+    path: Path  # the index, or the one shard
     uuid: str
     weight_dtype: np.dtype
+    # int64 [parts + 1]: first vertex and first arc of every part
     vtxdist: np.ndarray
     arcdist: np.ndarray
-    parts: tuple[Path, ...]
+    parts: tuple[Path, ...]  # the files
+    # Whether the vertices had other ids at first, see `read_original_ids`
     reordered: bool = False
+    # The number of original vertices; 0 if it equals the present number
     original_vertices: int = 0
+    # The kind of the vertices' names, where the graph keeps any; see `read_names`
     names: NameKind | None = None
     _checked: dict = field(default_factory=dict, repr=False, compare=False)
 
@@ -99,17 +85,9 @@ class ShardedGraph:
         return self.reordered or self.names is not None
 
     def read_indptr(self, begin: int, end: int, threads: Threads = ALONE) -> np.ndarray:
-        """Return where the rows of the vertices [begin, end) begin and end.
+        """Return where the rows of the vertices [begin, end) begin and end (int64).
 
-        Parameters
-        ----------
-        threads : Threads
-            Read with these.
-
-        Returns
-        -------
-        ndarray of int64, shape (end - begin + 1,)
-            Arc numbers counted over the whole graph; differences are degrees.
+        Arc numbers are counted over the whole graph; differences are degrees.
         """
         indptr = np.empty(end - begin + 1, np.int64)
         for part, low, high in self.overlap(begin, end):
@@ -128,14 +106,21 @@ class ShardedGraph:
                 )
         return indptr
 
-    def read_original_ids(self, begin: int, end: int) -> np.ndarray:
-        """Return the ids that the vertices [begin, end) had before they were reordered.
+    def pieces(
+        self, most_rows: int, most_arcs: int, threads: Threads = ALONE
+    ) -> Iterator[tuple[int, int]]:
+        """Yield ranges of vertices that cover the graph, of one row or of few arcs."""
+        for first in range(0, self.num_vertices, most_rows):
+            last = min(first + most_rows, self.num_vertices)
+            indptr, low = self.read_indptr(first, last, threads), 0
+            while low < last - first:
+                end = np.searchsorted(indptr, indptr[low] + most_arcs, side="right")
+                high = max(low + 1, min(int(end) - 1, last - first))
+                yield first + low, first + high
+                low = high
 
-        Returns
-        -------
-        ndarray of int64, shape (end - begin,)
-            Their present ids, where they were not.
-        """
+    def read_original_ids(self, begin: int, end: int) -> np.ndarray:
+        """Return the ids that the vertices [begin, end) had in the graph's file."""
         ids = np.arange(begin, end)
         for part, low, high in self.overlap(begin, end) if self.reordered else ():
             first, last = self.vtxdist[part : part + 2].tolist()
@@ -191,8 +176,8 @@ class ShardedGraph:
     def open(self, part: int) -> Iterator[h5py.File]:
         """Open a part, which is compared with the index the first time.
 
-        From then on it must stay as it is: what has been read of it before would not
-        fit what follows.
+        From then on it must stay as it is: its rows must fit the rows that were read
+        before.
         """
         path = self.parts[part]
         with reading(path), open_hdf5(path) as file:
@@ -209,13 +194,7 @@ class ShardedGraph:
             yield file
 
     def check_part(self, part: int) -> None:
-        """Compare a part's header and the sizes of its datasets with the index.
-
-        Raises
-        ------
-        InputError
-            If the part is missing, damaged or of another graph.
-        """
+        """Compare a part's header and the sizes of its datasets with the index."""
         with self.open(part):
             pass
 
@@ -309,16 +288,8 @@ def _move(numbers: np.ndarray, shift: int, threads: Threads) -> bool:
 def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
     """Open a graph: a directory of shards, its index, or a shard that is all of it.
 
-    Parameters
-    ----------
-    check : bool
-        Open every part once and compare it with the index. Of many ranks one is
-        enough to do so: a part is always checked when it is read.
-
-    Raises
-    ------
-    InputError
-        If there is no graph, or a part is missing, damaged or of another graph.
+    `check` opens every part once and compares it with the index. Of many ranks one is
+    enough to do so: a part is always checked when it is read.
     """
     path = Path(path)
     file = path / INDEX_NAME if path.is_dir() else path
@@ -335,11 +306,7 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
                 f"{file}: is HDF5, but neither the index nor a shard of a graph. Make "
                 'one with "mndmst partition".'
             )
-        if opened.attrs["version"] != VERSION:
-            raise InputError(
-                f"{file}: has version {opened.attrs['version']} of the format, and "
-                f"version {VERSION} can be read. Make the graph again."
-            )
+        check_version(file, opened, VERSION, "Make the graph again")
         graph = reader(file, opened)
     if check:
         for part in range(graph.num_parts):
@@ -432,13 +399,7 @@ INSTALLED = Path("share", "mndmst", "demo")
 
 
 def demo_graph() -> Path:
-    """Return the directory of the shipped graph.
-
-    Raises
-    ------
-    InputError
-        If the program was installed without it.
-    """
+    """Return the directory of the shipped graph."""
     places = [folder / "partitions" / "demo" for folder in (Path.cwd(), CHECKOUT)]
     places.append(Path(sysconfig.get_path("data")) / INSTALLED)
     places.append(

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import WEIGHT_DTYPES
-from ...host import __version__
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
@@ -19,7 +18,7 @@ from ..file_access import open_hdf5, read_attribute, reading, write_attributes, 
 from ..hdf5_reader import checked_dataset, read_dataset
 from ..hdf5_writer import ColumnWriter, hdf5_file
 from ..kernels.csr_conversion import forward_arcs
-from ..output_kinds import COLUMN, check_replaceable
+from ..output_kinds import COLUMN, check_replaceable, hdf5_mark
 from .row_reading import read_rows
 from .sharded_graph import ShardedGraph
 
@@ -55,13 +54,7 @@ class WeightColumn:
 
 
 def find_columns(graph: ShardedGraph) -> dict[str, WeightColumn]:
-    """Return the columns beside the shards of a graph, by name.
-
-    Raises
-    ------
-    InputError
-        If one of them is damaged or belongs to another graph.
-    """
+    """Return the columns beside the shards of a graph, by name."""
     folder = graph.path.parent / FOLDER
     if not folder.is_dir():
         return {}
@@ -77,36 +70,14 @@ def write_column(
 ) -> WeightColumn:
     """Write a column beside the shards of a graph, whole or not at all.
 
-    Parameters
-    ----------
-    name : str
-        Letters, digits and underscores, as expressions name columns.
-    weights : iterable of ndarray
-        In the order of edges, piece by piece.
-    overwrite : bool
-        Replace any ordinary file of the name, not only a column.
-
-    Raises
-    ------
-    ConfigError
-        If the name is none for a column.
-    OutputError
-        If it cannot be written, or would replace something else.
+    The weights come in the order of edges, piece by piece.
     """
     target = column_target(graph, name)
     with writing(target):
         check_replaceable(target, COLUMN, overwrite)
         target.parent.mkdir(exist_ok=True)
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "creator": f"mndmst {__version__}",
-        "graph-uuid": graph.uuid,
-    }
-    with (
-        whole_file(target, COLUMN, overwrite) as path,
-        hdf5_file(path, "w") as file,
-    ):
+    header = hdf5_mark(FORMAT) | {"graph-uuid": graph.uuid}
+    with whole_file(target, COLUMN, overwrite) as path, hdf5_file(path, "w") as file:
         column = ColumnWriter(file, "weight", graph.num_arcs // 2, dtype)
         for piece in weights:
             column.append(piece)
@@ -116,13 +87,7 @@ def write_column(
 
 
 def column_target(graph: ShardedGraph, name: str) -> Path:
-    """Return the file of a column.
-
-    Raises
-    ------
-    ConfigError
-        If the name is none for a column.
-    """
+    """Return the file of a column."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name == OWN:
         raise ConfigError(
             f"{name!r} cannot name a column. Give letters, digits and underscores, a "
@@ -137,11 +102,6 @@ def weights_of_same_edges(
     """Yield the weights of a graph that has the same edges, in the order of edges.
 
     Holds a piece of both graphs at a time.
-
-    Raises
-    ------
-    InputError
-        If the edges are not the same, naming the rows, or a file is damaged.
     """
     sizes = [(g.num_vertices, g.num_arcs // 2) for g in (graph, other)]
     if sizes[0] != sizes[1]:
@@ -151,7 +111,7 @@ def weights_of_same_edges(
             f"{counted(other_m, 'edge')}, and {graph.path} has {n:,} and {m:,}. Give a "
             "graph with the same edges."
         )
-    for begin, end in _pieces(graph):
+    for begin, end in graph.pieces(_ROWS, _ARCS):
         indptr, indices, _ = read_rows(graph, begin, end)
         other_indptr, other_indices, weights = read_rows(other, begin, end)
         pairs = (indptr, other_indptr), (indices, other_indices)
@@ -174,18 +134,6 @@ def _same_names(graph: ShardedGraph, other: ShardedGraph, begin: int, end: int) 
         return np.array_equal(ids, other_ids)
     columns, others = (g.read_names(begin, end).columns() for g in (graph, other))
     return all(np.array_equal(columns[name], others[name]) for name in columns)
-
-
-def _pieces(graph: ShardedGraph) -> Iterator[tuple[int, int]]:
-    """Yield the rows [begin, end) of pieces with few arcs, or of one row."""
-    for first in range(0, graph.num_vertices, _ROWS):
-        last = min(first + _ROWS, graph.num_vertices)
-        indptr, begin = graph.read_indptr(first, last), 0
-        while begin < last - first:
-            most = np.searchsorted(indptr, indptr[begin] + _ARCS, side="right")
-            end = max(begin + 1, int(most) - 1)
-            yield first + begin, first + end
-            begin = end
 
 
 def _open(path: Path, graph: ShardedGraph) -> WeightColumn:

@@ -2,9 +2,7 @@
 
 import csv
 import json
-import os
 import shutil
-import signal
 import sys
 from collections.abc import Callable
 from itertools import pairwise
@@ -14,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 from processes import Run
-from test_external import digest
+from test_partition import digest
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges
@@ -28,15 +26,11 @@ from mndmst.io.names import (
     names_of_keys,
     names_of_values,
 )
-from mndmst.io.partitioner import (
-    Options,
-    partition,
-)
 from mndmst.io.partitioner import vertex_numbering as naming
-from mndmst.io.partitioner import (
-    write_parts as parts,
-)
+from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import run_forked
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.results.graph_names import GraphNames
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 from mndmst.io.shards.weight_columns import weights_of_same_edges
@@ -280,7 +274,7 @@ def test_a_killed_run_goes_on_with_its_names(
     given = {"restart": True, "reorder": reorder}
 
     def killed(*_: object) -> None:
-        os.kill(os.getpid(), signal.SIGINT)  # as good as a kill: nothing is tidied up
+        raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
 
     for place in ("write_part", "write_json"):
         with monkeypatch.context() as patch:
@@ -288,7 +282,7 @@ def test_a_killed_run_goes_on_with_its_names(
             with pytest.raises(KeyboardInterrupt):
                 made(file, tmp_path / "g", **given)
     with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.partitioner.passes.save_names", None)
+        patch.setattr("mndmst.io.partitioner.partition.save_names", None)
         graph = made(file, tmp_path / "g", **given)
     assert graph.uuid == expected.uuid
     assert digest(tmp_path / "g") == digest(tmp_path / "whole")

@@ -3,15 +3,17 @@
 import h5py
 import numpy as np
 import pytest
-from test_external import digest
+from test_partition import digest
 
 from mndmst import minimum_spanning_forest
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, read_edges
-from mndmst.io.partitioner import Options, partition, passes
+from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.vertex_numbering import ORDERS
 from mndmst.io.results.graph_names import graph_of_forest
 from mndmst.io.shards.row_reading import read_rows

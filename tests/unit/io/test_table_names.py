@@ -2,28 +2,22 @@
 
 import csv
 import json
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from processes import Run
-from test_external import digest
+from test_partition import digest
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import NameKind
-from mndmst.io.partitioner import (
-    Options,
-    partition,
-)
 from mndmst.io.partitioner import vertex_numbering as naming
-from mndmst.io.partitioner import (
-    write_parts as parts,
-)
+from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import run_forked
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.shards.sharded_graph import ShardedGraph
 
 # Names that a table may quote, but not break over lines
@@ -222,14 +216,14 @@ def test_a_killed_run_goes_on_with_the_names_of_a_table(
     expected = made(file, tmp_path / "whole")
 
     def killed(*_: object) -> None:
-        os.kill(os.getpid(), signal.SIGINT)  # as good as a kill: nothing is tidied up
+        raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
 
     with monkeypatch.context() as patch:
         patch.setattr(parts, "write_part", killed)
         with pytest.raises(KeyboardInterrupt):
             made(file, tmp_path / "g", restart=True)
     with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.partitioner.passes.save_names", None)
+        patch.setattr("mndmst.io.partitioner.partition.save_names", None)
         graph = made(file, tmp_path / "g", restart=True)
     assert graph.uuid == expected.uuid
     assert digest(tmp_path / "g") == digest(tmp_path / "whole")

@@ -16,11 +16,12 @@ from mndmst.graph.order import id_dtype, key_rule
 from mndmst.host.errors import ConfigError
 from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, read_edges, write_edges
-from mndmst.io.partitioner import Options, partition
 from mndmst.io.partitioner.arc_buckets import route_arcs
 from mndmst.io.partitioner.bucket_plan import Plan, built_size, make_plan
 from mndmst.io.partitioner.builders import Alone
 from mndmst.io.partitioner.edge_survey import Spool, Survey, survey_edges
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.random_graphs import open_random
 from mndmst.io.partitioner.write_parts import listed_rows, sorted_rows
 from mndmst.io.shards.row_reading import read_rows
@@ -68,14 +69,14 @@ def test_arcs_come_back_from_their_buckets(
     found, plan = planned(edges, tmp_path)
     assert (plan.num_vertices, plan.in_rows) == (num_vertices, listed)
     if not listed:
-        route_arcs(plan, iter([edges]), tmp_path / "run-0", ROOM)
+        route_arcs(plan, iter([edges]), tmp_path, 0, ROOM)
     arcs = []
     for bucket in np.flatnonzero(plan.arcs).tolist():
         chosen = range(bucket, bucket + 1)
         rows = next(
             listed_rows(plan, EdgesInMemory("ring", edges), chosen)
             if listed
-            else sorted_rows(plan, [tmp_path / "run-0"], chosen)
+            else sorted_rows(plan, tmp_path, chosen)
         )
         assert rows[1].dtype == id_dtype(num_vertices)
         arcs += arcs_in(rows, int(plan.first[bucket]))

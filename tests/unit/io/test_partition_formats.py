@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_external import digest, random_edges
+from test_partition import digest, random_edges
 
 from mndmst.host.errors import ConfigError, InputError, OutputError
 from mndmst.io.edge_file import EdgeFile, Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, write_edges
-from mndmst.io.partitioner import Options, partition
-from mndmst.io.partitioner.build import symmetric_rows
 from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.partitioner.partition import partition, symmetric_rows
+from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.random_graphs import open_random
 
 

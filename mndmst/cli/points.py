@@ -1,9 +1,9 @@
-"""The commands `hdbscan` and `linkage`: the exact forest of points and its clusters."""
+"""Commands on points: hdbscan, linkage, neighbours and predict."""
 
 import argparse
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,24 +11,31 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import optional
 from ..host.formatting import counted
+from ..host.option_types import real, whole
 from .cluster import print_sizes
 from .options import (
+    add_new_graph,
+    add_output,
     add_overwrite,
+    add_plot,
     add_point_columns,
+    add_quiet,
     add_talk,
     say_not_kept,
     tell_notes,
 )
-from .parser import MOST_POINTS, Parser, on_disk, real, threads, whole
+from .parser import MOST_PARTS, MOST_POINTS, Parser, on_disk, threads
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..cluster.cluster_pictures import ClusterPictures
     from ..io.atomic_output import AtomicOutput
     from ..points.density_clusters import DensityRule
     from ..points.point_files import PointTable
     from ..points.point_forest import PointForest
     from ..points.search_reporter import SearchReporter
+
 
 # Of points, of their tree, of neighbours and of what follows, for each of them.
 BYTES_A_COORDINATE, BYTES_A_NEIGHBOUR, BYTES_A_POINT = 24, 20, 200
@@ -61,23 +68,18 @@ def add_source(parser: Parser) -> None:
     )
 
 
-def add_points(parser: Parser, output: str) -> None:
+def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
     """Add the points, the outputs and the options of the search."""
     add_source(parser)
     add_overwrite(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"{output}; without it, nothing is kept",
-    )
+    add_output(parser, f"{output}; without it, nothing is kept")
     parser.add_argument(
         "--forest",
         type=Path,
         metavar="FILE",
         help="also write the minimum spanning forest, .h5; verify proves it",
     )
+    add_plot(parser, pictures)
     parser.add_argument(
         "--metric",
         default="euclidean",
@@ -291,6 +293,7 @@ def write(
     min_samples: int,
     facts: dict[str, Any],
     columns: dict[str, "np.ndarray"],
+    pictures: "ClusterPictures",
 ) -> None:
     """Write the requested files; all of them appear, or none.
 
@@ -299,11 +302,10 @@ def write(
     facts, columns : dict
         Attributes and datasets of the cluster file.
     """
-    from ..cluster.scatter_plot import draw
     from ..io.atomic_output import AtomicOutput
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import ForestHeader, write_forest_in
-    from ..points.point_files import uuid_of
+    from ..points.point_files import names_of_ids, uuid_of
 
     forest, points = found.forest, table.points
     if table.ids is not None:
@@ -326,11 +328,13 @@ def write(
                 uuid, len(points), forest.total_weight, forest.digest, config
             )
             edges = forest.src, forest.dst, forest.weight
-            write_forest_in(files, arguments.forest, edges, header)
+            names = names_of_ids(arguments.points, table.ids)
+            write_forest_in(files, arguments.forest, edges, header, names=names)
         save_points(files, arguments.save, points)
         if arguments.plot is not None:
-            name = str(arguments.points)
-            draw(points, columns["labels"], arguments.plot, files, name)
+            from ..report.cluster_page import write_cluster_pictures
+
+            write_cluster_pictures(pictures, arguments.plot, arguments.picture, files)
     if not any((arguments.output, arguments.forest, arguments.plot)):
         say_not_kept("the result is", arguments.quiet)
 
@@ -366,9 +370,11 @@ def add_linkage(commands: Any) -> None:
         "returns it. Under mpirun or alone.",
     )
     add_points(
-        linkage, "file to write with the dendrogram: .h5, .csv, or .nwk (Newick)"
+        linkage,
+        "file to write with the dendrogram: .h5, .csv, or .nwk (Newick)",
+        ("dendrogram", "reachability"),
     )
-    linkage.set_defaults(process=_linkage, plot=None)
+    linkage.set_defaults(process=_linkage)
 
 
 def _linkage(arguments: argparse.Namespace) -> int:
@@ -378,11 +384,13 @@ def _linkage(arguments: argparse.Namespace) -> int:
 def _write_linkage(
     arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
+    from ..cluster.cluster_pictures import ClusterPictures
     from ..cluster.linkage import single_linkage
 
     linkage = single_linkage(found.forest)
     facts = {"rule": "single linkage", "metric": arguments.metric}
-    write(arguments, table, found, 0, facts, {"linkage": linkage})
+    pictures = ClusterPictures(linkage, source=str(arguments.points), facts=facts)
+    write(arguments, table, found, 0, facts, {"linkage": linkage}, pictures)
     forest = found.forest
     print(
         f"RESULT n={len(table.points)} edges={len(forest)} trees={forest.num_trees} "
@@ -404,6 +412,7 @@ def add_hdbscan(commands: Any) -> None:
     add_points(
         hdbscan,
         "cluster file to write, .h5; the labels as .csv; the dendrogram as .nwk",
+        ("clusters", "condensed", "dendrogram", "reachability"),
     )
     hdbscan.add_argument(
         "--min-cluster-size",
@@ -466,12 +475,6 @@ def add_hdbscan(commands: Any) -> None:
         help="also store the points and the selected clusters in the cluster file, for "
         "mndmst predict",
     )
-    hdbscan.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="also draw the clusters: .png, .svg or .pdf",
-    )
     hdbscan.set_defaults(process=_hdbscan)
 
 
@@ -518,6 +521,7 @@ def _density_rule(arguments: argparse.Namespace) -> "DensityRule":
 def _write_hdbscan(
     arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
+    from ..cluster.cluster_pictures import ClusterPictures
     from ..points.density_clusters import clusters_of
     from ..points.prediction_file import prediction_columns, prediction_facts
 
@@ -543,11 +547,21 @@ def _write_hdbscan(
         columns |= prediction_columns(table.points, clusters)
     if not arguments.quiet:
         print_sizes(flat.labels)
-    write(arguments, table, found, rule.samples, facts, columns)
+    pictures = ClusterPictures(
+        clusters.linkage,
+        flat.labels,
+        table.points,
+        table.names or None,
+        clusters.tree,
+        clusters.chosen,
+        clusters.persistence,
+        str(arguments.points),
+        facts,
+    )
+    write(arguments, table, found, rule.samples, facts, columns, pictures)
     print(
         f"RESULT n={len(table.points)} clusters={count} noise={noise} "
-        f"exact={found.exact} "
-        f"search={found.search or 'none'} {spent()}",
+        f"exact={found.exact} search={found.search or 'none'} {spent()}",
         flush=True,
     )
 
@@ -566,3 +580,149 @@ def _in_words(rule: "DensityRule") -> str:
     if selection.max_cluster_size:
         words += f" max_cluster_size {selection.max_cluster_size}"
     return words + " allow_single_cluster" * selection.allow_single_cluster
+
+
+def add_neighbours(commands: Any) -> None:
+    """Add the command to the parser."""
+    neighbours = commands.add_parser(
+        "neighbours",
+        help="build the nearest-neighbour graph of points, for clustering",
+        description="Connect each point with its nearest neighbours. The forest of "
+        "this graph approximates the forest of all distances; linkage and hdbscan are "
+        "exact.",
+    )
+    add_source(neighbours)
+    add_new_graph(neighbours)
+    neighbours.add_argument(
+        "--k",
+        type=whole(1, MOST_POINTS),
+        default=16,
+        metavar="N",
+        help="neighbours per point",
+    )
+    neighbours.add_argument(
+        "--core",
+        type=whole(0, MOST_POINTS),
+        default=0,
+        metavar="K",
+        help="use mutual reachability distances of K neighbours as weights, for "
+        "cluster --min-size (default: plain distances)",
+    )
+    neighbours.add_argument(
+        "--parts",
+        type=whole(1, MOST_PARTS),
+        default=1,
+        metavar="N",
+        help="number of shards",
+    )
+    add_search(neighbours)
+    neighbours.set_defaults(process=_neighbours)
+
+
+def _neighbours(arguments: argparse.Namespace) -> int:
+    from ..host.errors import OutputError
+    from ..io.atomic_output import AtomicOutput
+    from ..io.output_checks import check_outputs
+    from ..io.output_kinds import POINTS
+    from ..io.partitioner.partition import build_shards, check_new_graph
+    from ..points.neighbour_graph import neighbour_graph
+    from .partition import tell_graph
+
+    outputs = [(arguments.save, POINTS)]
+    check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)
+    save, out = arguments.save, arguments.out
+    if save is not None and save.resolve().is_relative_to(out.resolve()):
+        raise OutputError(
+            f"{save}: is inside {out}, which holds only the graph. Give --save a file "
+            "elsewhere."
+        )
+    check_new_graph(arguments.out, arguments.parts, arguments.overwrite)
+    points = load_points(arguments).points
+    # The points are on disk before the graph is made, and are named after it.
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        save_points(files, arguments.save, points)
+        name = str(arguments.points)
+        with reported(arguments) as reporter:
+            edges = neighbour_graph(
+                points,
+                arguments.k,
+                arguments.core,
+                name,
+                arguments.search,
+                reporter,
+            )
+        build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
+    return tell_graph(arguments.out, arguments.quiet)
+
+
+def add_predict(commands: Any) -> None:
+    """Add the command to the parser."""
+    predict = commands.add_parser(
+        "predict",
+        help="find the clusters of new points, without changing the clusters",
+        description="Find the label and probability of each new point in the clusters "
+        "of hdbscan --prediction-data. The clusters do not change. The result is that "
+        "of HDBSCAN.approximate_predict in Python.",
+        epilog="Example: mndmst hdbscan old.npy -o clusters.h5 --prediction-data; "
+        "mndmst predict clusters.h5 new.npy -o labels.csv",
+    )
+    predict.add_argument(
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="cluster file that hdbscan has written with --prediction-data",
+    )
+    predict.add_argument(
+        "points",
+        type=on_disk,
+        metavar="POINTS",
+        help="file of the new points, in a format that hdbscan reads",
+    )
+    add_point_columns(predict)
+    add_output(
+        predict,
+        "file to write with the labels and probabilities, .h5 or .csv; without "
+        "it, nothing is kept",
+    )
+    add_overwrite(predict)
+    add_quiet(predict)
+    predict.set_defaults(process=_predict)
+
+
+def _predict(arguments: argparse.Namespace) -> int:
+    from ..io.atomic_output import AtomicOutput
+    from ..io.output_checks import check_outputs
+    from ..io.output_kinds import PREDICTIONS
+    from ..io.results.clusters_file import write_clusters
+    from ..points.point_files import read_point_table, uuid_of
+    from ..points.prediction_file import StoredModel
+
+    source, output = arguments.points, arguments.output
+    given, outputs = [arguments.model, source], [(output, PREDICTIONS)]
+    check_outputs(given, outputs, overwrite=arguments.overwrite)
+    model = StoredModel.read(arguments.model)
+    table = read_point_table(source, columns=arguments.columns, key=arguments.key)
+    tell_notes(table.notes, arguments.quiet)
+    labels, probabilities = model.predict(table.points, source)
+    facts = {
+        "graph-uuid": uuid_of(table.points),
+        "num_vertices": len(labels),
+        "num_clusters": model.num_clusters,
+        "rule": f"predicted by {model.rule}",
+        "metric": model.metric,
+    }
+    columns = {"labels": labels, "probabilities": probabilities}
+    if table.ids is not None:
+        facts["ids-name"] = table.id_name or "id"
+        columns["ids"] = table.ids
+    if output is None:
+        say_not_kept("the labels are", arguments.quiet)
+    else:
+        with AtomicOutput(overwrite=arguments.overwrite) as files:
+            write_clusters(output, facts, columns, files)
+    print(
+        f"RESULT n={len(labels)} clusters={model.num_clusters} "
+        f"noise={int((labels < 0).sum())} {spent()}",
+        flush=True,
+    )
+    return 0
