@@ -38,6 +38,14 @@ from .sharded_graph import ShardedGraph
 
 PIECE_BYTES = 4 << 20  # of a column, at the least
 
+# Pieces that a thread reads before the interpreter can handle a signal.
+PIECES_AT_ONCE = 32
+# Parts that are open at once, so that threads need not wait at the end of each part.
+OPEN_PARTS = 32
+# A device reads all parts at once; a process may have 1,024 files open.
+MOST_OPEN = 256
+SAMPLE = 8192  # ids kept of arcs that a device reads
+
 
 class PartArcs:
     """Arcs in the open file of a part, and their destination in memory.
@@ -178,15 +186,6 @@ class RowsInFiles(Rows):
     def key_dtype(self) -> np.dtype:
         """See `Rows.key_dtype`."""
         return self.files.keys.dtype
-
-
-# Pieces that a thread reads before the interpreter can handle a signal.
-PIECES_AT_ONCE = 32
-# Parts that are open at once, so that threads need not wait at the end of each part.
-OPEN_PARTS = 32
-SAMPLE = 8192  # ids kept of arcs that a device reads
-# A device reads all parts at once; a process may have 1,024 files open.
-MOST_OPEN = 256
 
 
 class ReadInProgress:
