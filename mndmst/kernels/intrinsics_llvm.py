@@ -168,6 +168,265 @@ def copy_memory(typingctx, into, of, count):
     return types.void(into, of, types.int64), codegen
 
 
+# Values that a vector operation of leaves takes at once, and the codes of norms; see
+# `points.kernels.kd_tree`, whose leaves have a column of LANES values per dimension.
+LANES = 32
+_MANHATTAN, _EUCLIDEAN, _CHEBYSHEV = 1, 2, 3
+_WORD, _DOUBLE = ir.IntType(64), ir.DoubleType()
+_LANES = ir.VectorType(_DOUBLE, LANES)
+
+
+def _data(context, builder, kind, array):
+    return context.make_array(kind)(context, builder, array).data
+
+
+def _vector_at(builder, data, index, vector=_LANES):
+    """Return the pointer to the vector that begins at data[index]."""
+    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+
+
+def _splat(builder, value, lanes):
+    """Return a vector of equal values."""
+    one = ir.Constant(ir.VectorType(value.type, 1), ir.Undefined)
+    one = builder.insert_element(one, value, ir.Constant(ir.IntType(32), 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(one, one, zeros)
+
+
+def _larger(builder, one, other):
+    return builder.select(builder.fcmp_ordered(">", one, other), one, other)
+
+
+def _sum_of_gaps(builder, norm, dimensions, gap_of):
+    """Return the reduced distances whose gaps in each dimension `gap_of` returns.
+
+    Gaps are 0 or more. Sums stay in registers: a loop over dimensions for each norm.
+    """
+    zeros = ir.Constant(_LANES, [0.0] * LANES)
+    function = builder.function
+    after = function.append_basic_block("after")
+    default = function.append_basic_block("chebyshev")
+    switch = builder.switch(norm, default)
+    results = []
+    for code in (_MANHATTAN, _EUCLIDEAN, _CHEBYSHEV):
+        block = default
+        if code != _CHEBYSHEV:
+            block = function.append_basic_block("norm")
+            switch.add_case(ir.Constant(_WORD, code), block)
+        builder.position_at_end(block)
+        loop = function.append_basic_block("dimensions")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        dimension, total = builder.phi(_WORD), builder.phi(_LANES)
+        dimension.add_incoming(ir.Constant(_WORD, 0), block)
+        total.add_incoming(zeros, block)
+        gap = gap_of(dimension)
+        if code == _EUCLIDEAN:
+            added = builder.fadd(total, builder.fmul(gap, gap))
+        elif code == _MANHATTAN:
+            added = builder.fadd(total, gap)
+        else:
+            added = _larger(builder, total, gap)
+        following = builder.add(dimension, ir.Constant(_WORD, 1))
+        dimension.add_incoming(following, loop)
+        total.add_incoming(added, loop)
+        more = builder.icmp_unsigned("<", following, dimensions)
+        builder.cbranch(more, loop, after)
+        results.append((added, loop))
+    builder.position_at_end(after)
+    total = builder.phi(_LANES)
+    for result in results:
+        total.add_incoming(*result)
+    return total
+
+
+def _mask_below(builder, values, limits):
+    """Return a word with a bit for each lane that is below its limit."""
+    below = builder.fcmp_ordered("<", values, limits)
+    return builder.zext(builder.bitcast(below, ir.IntType(LANES)), _WORD)
+
+
+@intrinsic
+def distances_below(typingctx, norm, blocks, at, dimensions, group, lane, out, limit):
+    """Compute the reduced distances of one point to all points of a leaf.
+
+    Parameters
+    ----------
+    norm : int64
+    blocks : ndarray of float64
+        Coordinates; those of the leaf begin at `at`, a column of LANES per dimension.
+    group, lane : ndarray of float64, int64
+        The point is the column `lane` of a block of its own.
+    out : ndarray of float64, shape (LANES,)
+        Becomes the distances.
+    limit : float64
+
+    Returns
+    -------
+    uint64
+        A bit for each point that is nearer than the limit.
+    """
+
+    def codegen(context, builder, signature, args):
+        norm, blocks, at, dimensions, group, lane, out, limit = args
+        kinds = signature.args
+        blocks = _data(context, builder, kinds[1], blocks)
+        group = _data(context, builder, kinds[4], group)
+        out = _data(context, builder, kinds[6], out)
+        absolute = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_LANES, [_LANES]), f"llvm.fabs.v{LANES}f64"
+        )
+
+        def gap_of(dimension):
+            first = builder.mul(dimension, ir.Constant(_WORD, LANES))
+            place = _vector_at(builder, blocks, builder.add(at, first))
+            x = builder.load(builder.gep(group, [builder.add(lane, first)]))
+            column = builder.load(place, align=8)
+            gap = builder.fsub(column, _splat(builder, x, LANES))
+            return builder.call(absolute, [gap])
+
+        total = _sum_of_gaps(builder, norm, dimensions, gap_of)
+        zero = ir.Constant(_WORD, 0)
+        builder.store(total, _vector_at(builder, out, zero), align=8)
+        return _mask_below(builder, total, _splat(builder, limit, LANES))
+
+    word, number = types.int64, types.float64
+    arguments = word, blocks, word, word, group, word, out, number
+    return types.uint64(*arguments), codegen
+
+
+@intrinsic
+def gaps_below(typingctx, norm, group, dimensions, low, high, node, limits):
+    """Return which points of a group are nearer to a box than their limits.
+
+    Parameters
+    ----------
+    norm : int64
+    group : ndarray of float64
+        Coordinates: a column of LANES per dimension.
+    low, high : ndarray of float64, shape (nodes, dimensions)
+    node : int64
+        The row of the box.
+    limits : ndarray of float64, shape (LANES,)
+        Reduced distances.
+
+    Returns
+    -------
+    uint64
+        A bit for each point.
+    """
+
+    def codegen(context, builder, signature, args):
+        norm, group, dimensions, low, high, node, limits = args
+        kinds = signature.args
+        group, low, high, limits = (
+            _data(context, builder, kinds[i], args[i]) for i in (1, 3, 4, 6)
+        )
+        row = builder.mul(node, dimensions)
+        zeros = ir.Constant(_LANES, [0.0] * LANES)
+
+        def gap_of(dimension):
+            first = builder.mul(dimension, ir.Constant(_WORD, LANES))
+            column = builder.load(_vector_at(builder, group, first), align=8)
+            place = [builder.add(row, dimension)]
+            least = _splat(builder, builder.load(builder.gep(low, place)), LANES)
+            most = _splat(builder, builder.load(builder.gep(high, place)), LANES)
+            below = builder.fsub(least, column)
+            above = builder.fsub(column, most)
+            return _larger(builder, _larger(builder, below, above), zeros)
+
+        total = _sum_of_gaps(builder, norm, dimensions, gap_of)
+        zero = ir.Constant(_WORD, 0)
+        limits = builder.load(_vector_at(builder, limits, zero), align=8)
+        return _mask_below(builder, total, limits)
+
+    word = types.int64
+    arguments = word, group, word, low, high, word, limits
+    return types.uint64(*arguments), codegen
+
+
+@intrinsic
+def insert_sorted(typingctx, values, numbers, begin, size, value, number):
+    """Insert a value into a sorted list in place of the last one, which is no smaller.
+
+    Its place is not searched: every entry becomes itself, the one before it or the new
+    one, four at a time, without a branch that is mispredicted.
+
+    Parameters
+    ----------
+    values : ndarray of float64
+        The list is values[begin : begin + size]; `size` is a multiple of 4.
+    numbers : ndarray of int64
+        A number for each value, which moves with it.
+    """
+
+    def codegen(context, builder, signature, args):
+        values, numbers, begin, size, value, number = args
+        values = _data(context, builder, signature.args[0], values)
+        numbers = _data(context, builder, signature.args[1], numbers)
+        four, fours = ir.VectorType(_DOUBLE, 4), ir.VectorType(_WORD, 4)
+        shift = ir.Constant(ir.VectorType(ir.IntType(32), 4), [3, 4, 5, 6])
+        new, new_number = _splat(builder, value, 4), _splat(builder, number, 4)
+        # Before the first entry is one that is smaller than every value.
+        none = ir.Constant(four, [float("-inf")] * 4)
+        zeros = ir.Constant(fours, [0] * 4)
+        step = ir.Constant(_WORD, 4)
+        entry = builder.block
+        function = builder.function
+        loop = function.append_basic_block("insert")
+        last = function.append_basic_block("first_four")
+        top = builder.add(begin, builder.sub(size, step))
+        at_top = [
+            builder.load(_vector_at(builder, values, top, four), align=8),
+            builder.load(_vector_at(builder, numbers, top, fours), align=8),
+        ]
+
+        def write(place, here, before):
+            smaller = builder.fcmp_ordered("<", new, here[0])
+            moved = builder.shuffle_vector(before[0], here[0], shift)
+            moved_number = builder.shuffle_vector(before[1], here[1], shift)
+            later = builder.fcmp_ordered("<", new, moved)
+            kept = builder.select(smaller, new, here[0])
+            kept_number = builder.select(smaller, new_number, here[1])
+            builder.store(
+                builder.select(later, moved, kept),
+                _vector_at(builder, values, place, four),
+                align=8,
+            )
+            builder.store(
+                builder.select(later, moved_number, kept_number),
+                _vector_at(builder, numbers, place, fours),
+                align=8,
+            )
+
+        builder.cbranch(builder.icmp_unsigned(">", top, begin), loop, last)
+        builder.position_at_end(loop)
+        place = builder.phi(_WORD)
+        here = builder.phi(four), builder.phi(fours)
+        below = builder.sub(place, step)
+        before = [
+            builder.load(_vector_at(builder, values, below, four), align=8),
+            builder.load(_vector_at(builder, numbers, below, fours), align=8),
+        ]
+        write(place, here, before)
+        place.add_incoming(top, entry)
+        place.add_incoming(below, loop)
+        for phi, start, following in zip(here, at_top, before, strict=True):
+            phi.add_incoming(start, entry)
+            phi.add_incoming(following, loop)
+        builder.cbranch(builder.icmp_unsigned(">", below, begin), loop, last)
+        builder.position_at_end(last)
+        first = builder.phi(four), builder.phi(fours)
+        for phi, start, following in zip(first, at_top, before, strict=True):
+            phi.add_incoming(start, entry)
+            phi.add_incoming(following, loop)
+        write(begin, first, (none, zeros))
+        return context.get_dummy_value()
+
+    word, floating = types.int64, types.float64
+    return types.void(values, numbers, word, word, floating, word), codegen
+
+
 @intrinsic
 def add_atomic(typingctx, array, index, value):
     """Atomically add to an int64; return the old value.
