@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..backends.point_products import ComponentArrays
+from ..kernels.threads import Threads
 from .kernels.boruvka_steps import (
     NO_EDGE,
     PointEdges,
@@ -27,19 +28,24 @@ from .kernels.boruvka_steps import (
     list_uncertain,
     name_components,
 )
-from .kernels.certified_edges import first_listed, join_listed, list_leaving
+from .kernels.certified_edges import UNKNOWN, JoinState, join_block, list_leaving
 from .neighbours import Neighbours
 from .point_search import PointSearch
 from .remote_points import key_of
 
+BLOCK = 1 << 14  # points whose lists stay in a processor's cache
 # Searches from one point in CHEAP_SHARE are cheap.
 CHEAP_SHARE = 64
 LAST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def join_certified(
-    found: Neighbours, rows: np.ndarray, within: np.ndarray, parent: np.ndarray
-) -> tuple[PointEdges, PointEdges]:
+    found: Neighbours,
+    rows: np.ndarray,
+    within: np.ndarray,
+    equal: PointEdges,
+    threads: Threads,
+) -> tuple[PointEdges, PointEdges, np.ndarray]:
     """Join points along certified edges, in Borůvka rounds.
 
     A component waits while a point of it may have an edge that is not listed and
@@ -53,8 +59,8 @@ def join_certified(
         The users' numbers of the points.
     within : ndarray of float64, shape (points,)
         Lower bound of the weights of each point's edges that are not listed.
-    parent : ndarray of uint32, shape (points,)
-        Union-find links of the components.
+    equal : PointEdges
+        Edges of the forest along which components join first.
 
     Returns
     -------
@@ -62,31 +68,40 @@ def join_certified(
         The edges that join.
     rest : PointEdges
         The forest of all listed edges between the components that remain.
+    parent : ndarray of uint32, shape (points,)
+        The smallest position of each point's component.
     """
-    of_position = np.empty(len(parent), np.uint32)
-    active = np.arange(len(parent), dtype=np.uint32)
-    certified, joining = [no_edges()], True
-    while joining:
-        first = np.empty(name_components(parent, of_position), np.int64)
-        active = active[: first_listed(found, rows, of_position, active, first)]
-        joined = join_listed(found, within, of_position, first, parent)
-        certified.append(_with_keys(joined, rows))
-        joining = len(certified[-1].a) > 0
-    leaving = _with_keys(list_leaving(found, of_position, active), rows)
-    return PointEdges.concatenate(certified), _forest(leaving, parent.copy())
+    n = len(within)
+    parent = np.arange(n, dtype=np.uint32)
+    best = np.full(n, UNKNOWN)
+    scratch = np.empty(n), np.empty(n), np.empty(n, np.uint32)
+    # A component that equal points would join to one of another block waits.
+    across = equal.a // BLOCK != equal.b // BLOCK
+    _join_all(equal.take(~across), parent)
+    inside = within.copy()
+    for ends in (equal.a[across], equal.b[across]):
+        inside[ends] = -np.inf
+    state = JoinState(parent, inside, best, *scratch)
+    blocks = [(begin, min(begin + BLOCK, n)) for begin in range(0, n, BLOCK)]
+    joined = threads.map(join_block, [(found, rows, state, *block) for block in blocks])
+    _join_all(equal.take(across), parent)
+    if len(blocks) > 1:
+        state = state._replace(within=within)
+        joined.append(join_block(found, rows, state, 0, n))
+    certified = PointEdges.concatenate([PointEdges(*edges) for edges in joined])
+    listed = threads.map(list_leaving, [(found, rows, state, *r) for r in blocks])
+    leaving = PointEdges.concatenate([PointEdges(*edges) for edges in listed])
+    return certified, _forest(leaving, parent.copy()), parent
+
+
+def _join_all(edges: PointEdges, parent: np.ndarray) -> None:
+    join(edges.a, edges.b, np.ones(len(edges.a), np.bool_), parent)
 
 
 def no_edges() -> PointEdges:
     """Return no edges."""
     ends = np.empty(0, np.uint32)
     return PointEdges(ends, ends, np.empty(0), np.empty(0, np.uint64))
-
-
-def _with_keys(
-    edges: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarray
-) -> PointEdges:
-    a, b, weight = edges
-    return PointEdges(a, b, weight, key_of(rows[a], rows[b]))
 
 
 def _forest(edges: PointEdges, parent: np.ndarray) -> PointEdges:

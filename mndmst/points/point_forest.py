@@ -33,7 +33,7 @@ from .build_tree import build_tree
 from .coordinates import point_coordinates
 from .distribute import distribute
 from .equal_points import Coordinates, join_equal
-from .kernels.boruvka_steps import PointEdges, join, name_components
+from .kernels.boruvka_steps import PointEdges, name_components
 from .metrics import METRICS, prepared, shown
 from .neighbours import Neighbours
 from .point_search import PointSearch, TreeSearch
@@ -162,7 +162,7 @@ def points_forest(
         return computed.of(searched.rows[positions])
 
     edges, certified = _join(
-        searched, coordinates, k, min_samples, reporter, approximate
+        searched, coordinates, k, min_samples, team, reporter, approximate
     )
     src, dst = _ends(edges.key)
     computed.scale.check(
@@ -235,7 +235,7 @@ def distributed_forest(
         owned = OwnedTree(tree, mine.points, order, norm)
         search = TreeSearch(tree, MpiPoints(owners, owned, team, how.batch), team)
         edges, certified = _join(
-            search, owned.coordinates, k, min_samples, SearchReporter()
+            search, owned.coordinates, k, min_samples, team, SearchReporter()
         )
         owners.free()
     certified = comm.sum(certified)
@@ -262,6 +262,7 @@ def _join(
     coordinates: Coordinates,
     k: int,
     min_samples: int,
+    threads: Threads,
     reporter: SearchReporter,
     approximate: bool = False,
 ) -> tuple[PointEdges, int]:
@@ -284,8 +285,7 @@ def _join(
         inside, cut = _split_by_owner(search, equal, found)
         within = reach.copy()
         np.minimum.at(within, cut.a, cut.weight)
-    parent = _linked(inside, len(reach))
-    joined, known = join_certified(found, rows, within, parent)
+    joined, known, parent = join_certified(found, rows, within, inside, threads)
     del found  # most of the memory
     certified = PointEdges.concatenate([inside, joined])
     if approximate:
@@ -317,13 +317,6 @@ def _split_by_owner(
     outside = equal.b >= n
     cut = PointEdges.concatenate([listed, equal.take(outside)])
     return equal.take(~outside), cut
-
-
-def _linked(edges: PointEdges, points: int) -> np.ndarray:
-    """Return the union-find links of points that the edges of a forest join."""
-    parent = np.arange(points, dtype=np.uint32)
-    join(edges.a, edges.b, np.ones(len(edges.a), np.bool_), parent)
-    return parent
 
 
 def _check_scale(
