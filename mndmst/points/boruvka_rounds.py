@@ -19,24 +19,25 @@ import numpy as np
 from ..backends.point_products import ComponentArrays
 from ..kernels.threads import Threads
 from .kernels.boruvka_steps import (
+    LAST_KEY,
     NO_EDGE,
     PointEdges,
-    count_uncertain,
+    edges_of,
     find_first,
     join,
     keep_leaving,
     list_uncertain,
     name_components,
+    raise_reach,
+    relabel,
 )
 from .kernels.certified_edges import UNKNOWN, JoinState, join_block, list_leaving
 from .neighbours import Neighbours
 from .point_search import PointSearch
-from .remote_points import key_of
 
 BLOCK = 1 << 14  # points whose lists stay in a processor's cache
 # Searches from one point in CHEAP_SHARE are cheap.
-CHEAP_SHARE = 64
-LAST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
+CHEAP_SHARE = 4
 
 
 def join_certified(
@@ -98,16 +99,10 @@ def _join_all(edges: PointEdges, parent: np.ndarray) -> None:
     join(edges.a, edges.b, np.ones(len(edges.a), np.bool_), parent)
 
 
-def no_edges() -> PointEdges:
-    """Return no edges."""
-    ends = np.empty(0, np.uint32)
-    return PointEdges(ends, ends, np.empty(0), np.empty(0, np.uint64))
-
-
 def _forest(edges: PointEdges, parent: np.ndarray) -> PointEdges:
     """Return the forest of edges between components."""
     of_position = np.empty(len(parent), np.uint32)
-    forest, joining = [no_edges()], True
+    forest, joining = [PointEdges.empty(0)], True
     while joining:
         first = np.empty(name_components(parent, of_position), np.int64)
         edges = edges.take(slice(keep_leaving(edges, of_position)))
@@ -151,6 +146,7 @@ class BoruvkaRounds:
         self.ranks, self.vertex, self.report = search.remote.ranks, vertex, report
         self.parent = np.arange(count, dtype=np.uint32)
         self.present = np.empty(count, np.uint32)  # component of each vertex
+        self.of_place = np.empty(len(vertex), np.uint32)  # and of each point
 
     def finish(self, known: PointEdges) -> PointEdges:
         """Join all components; return the edges that do. Collective.
@@ -166,18 +162,18 @@ class BoruvkaRounds:
         PointEdges
             On rank 0; no edges on the others.
         """
-        forest = [no_edges()]
+        forest = [PointEdges.empty(0)]
         while (count := name_components(self.parent, self.present)) > 1:
             self.report(count)
             known = known.take(slice(keep_leaving(known, self.present)))
             bound = self._first_edges(known, count).weight.copy()
-            of_position = self.present[self.vertex]
-            components = ComponentArrays(of_position, self.cores, self.reach, bound)
+            components = ComponentArrays(self.of_place, self.cores, self.reach, bound)
             counts = np.empty(count, np.int64)
-            count_uncertain(components, self.reach, counts)
+            relabel(self.vertex, self.present, self.reach, components, counts)
             taking_part = choose(self.ranks.sum(counts), self.search.remote.total)
-            queries = np.empty(counts[taking_part].sum(), np.uint32)
+            queries = np.empty(counts[taking_part].sum() + 1, np.uint32)
             list_uncertain(components, self.reach, taking_part, queries)
+            queries = queries[:-1]
             if self.ranks.max(len(queries)):
                 found = self._search(components, queries)
                 known = PointEdges.concatenate([known, found])
@@ -218,18 +214,12 @@ class BoruvkaRounds:
         """
         rows, vertex = self.search.rows, self.vertex
         ends, low = self.search.lightest(components, queries)
-        has = ends != queries
-        found = PointEdges(
-            vertex[queries],
-            vertex[ends],
-            np.where(has, low, np.inf),
-            np.where(has, key_of(rows[queries], rows[ends]), LAST_KEY),
-        )
+        found = PointEdges.empty(len(queries))
+        edges_of(queries, ends, low, rows, vertex, found)
         # No edge of a query that is not found weighs less than its `low`.
         self.search.remote.improve_edges(components, vertex, queries, low, found)
-        exact = found.weight <= low
-        self.reach[queries] = np.where(exact, low, np.nextafter(low, np.inf))
-        return found.take(found.weight < np.inf)
+        bits = low.view(np.uint64), self.reach.view(np.uint64)
+        return found.take(slice(raise_reach(components, queries, *bits, found)))
 
 
 def choose(counts: np.ndarray, points: int) -> np.ndarray:

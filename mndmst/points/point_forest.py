@@ -28,7 +28,7 @@ from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
 from ..native.precompile import compile_for
-from .boruvka_rounds import BoruvkaRounds, join_certified, no_edges
+from .boruvka_rounds import BoruvkaRounds, join_certified
 from .build_tree import build_tree
 from .coordinates import point_coordinates
 from .distribute import distribute
@@ -44,7 +44,7 @@ from .search_reporter import SearchReporter
 
 # Neighbours listed in addition to `min_samples`, and at least. More take longer to
 # find; with fewer, fewer edges are certified.
-BEYOND, LEAST = 4, 6
+BEYOND, LEAST = 2, 6
 # Neighbours listed on a device, at least: there they cost less than later rounds.
 LEAST_ON_DEVICE = 32
 # Neighbours listed for the approximate forest.
@@ -225,7 +225,7 @@ def distributed_forest(
     del computed
     # If most points are equal, some ranks own none.
     owners = comm.split(0 if len(mine.rows) else None)
-    edges, certified = no_edges(), 0
+    edges, certified = PointEdges.empty(0), 0
     if owners is not None:
         team = Threads(threads)
         with owners.raise_on_all():
@@ -279,7 +279,7 @@ def _join(
     found = search.neighbours(k, min_samples)
     equal = join_equal(coordinates, search, found)
     cores, reach = found.cores, found.reach
-    inside, cut = equal, no_edges()
+    inside, cut = equal, PointEdges.empty(0)
     within = reach
     if len(rows) < remote.total:
         inside, cut = _split_by_owner(search, equal, found)
@@ -351,7 +351,7 @@ def _gather(comm: Comm, edges: PointEdges) -> PointEdges:
     """Return the weights and keys of all ranks' edges on rank 0; none on the others."""
     if comm.rank:
         comm.send([edges.weight, edges.key], 0)
-        return no_edges()
+        return PointEdges.empty(0)
     parts = [[edges.weight, edges.key]]
     parts += [comm.recv(rank) for rank in range(1, comm.size)]
     weight, key = map(np.concatenate, zip(*parts, strict=True))

@@ -151,7 +151,7 @@ def join_block(found, rows, state, begin, end):
                 least[above] = min(least[above], least[root])
 
 
-@kernel
+@kernel(inline="always")
 def _first_leaving(weights, positions, rows, parent, position, leaving):
     """Return the index of a point's first listed edge that leaves its component.
 
@@ -184,7 +184,7 @@ def _first_leaving(weights, positions, rows, parent, position, leaving):
     return np.uint32(best)
 
 
-@kernel
+@kernel(inline="always")
 def key_of_rows(one, other):
     """Return the key of an edge between two rows; see `PointEdges`."""
     return min(one, other) << np.uint64(32) | max(one, other)

@@ -18,7 +18,7 @@ from ...kernels.intrinsics import (
 )
 from ...native.kernel import kernel
 from .kd_tree import LEAF, NOT_THERE, gap_to_box, load_group
-from .norms import LARGEST
+from .norms import EUCLIDEAN, LARGEST
 
 LISTED = 4  # the length of lists is a multiple of it: `insert_sorted` moves 4 at a time
 
@@ -201,6 +201,26 @@ def search_group(tree, group, size, k, own):
         bound = 0.0
         for i in range(LEAF):
             bound = max(bound, limits[i])
+
+
+@kernel
+def restore_distances(norm, distances, min_samples, cores, reach, begin, end):
+    """Turn reduced distances into distances, for the rows [begin, end).
+
+    Parameters
+    ----------
+    cores : ndarray of float64, shape (points,)
+        Become the distances to the `min_samples`-th neighbour; 0 without one.
+    reach : ndarray of float64, shape (points,)
+        Become the largest distances.
+    """
+    k = distances.shape[1]
+    for position in range(begin, end):
+        if norm == EUCLIDEAN:
+            for j in range(k):
+                distances[position, j] = np.sqrt(distances[position, j])
+        cores[position] = distances[position, min_samples - 1] if min_samples else 0.0
+        reach[position] = distances[position, k - 1]
 
 
 @kernel
