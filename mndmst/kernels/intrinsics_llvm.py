@@ -345,15 +345,25 @@ def gaps_below(typingctx, norm, group, dimensions, low, high, node, limits):
     return types.uint64(*arguments), codegen
 
 
-@intrinsic
-def insert_sorted(typingctx, values, numbers, begin, size, value, number):
-    """Insert a value into a sorted list in place of the last one, which is no smaller.
+_FOUR, _FOUR_WORDS = ir.VectorType(_DOUBLE, 4), ir.VectorType(_WORD, 4)
+# Lists of at most this many vectors of four stay in registers.
+_IN_REGISTERS = 4
 
-    Its place is not searched: every entry becomes itself, the one before it or the new
-    one, four at a time, without a branch that is mispredicted.
+
+@intrinsic
+def insert_near(typingctx, near, out, first, values, numbers, begin, size):
+    """Insert values into a sorted list, which keeps its length and the smallest ones.
+
+    The place of a value is not searched: every entry becomes itself, the one before it
+    or the new one, four at a time, without a branch that is mispredicted.
 
     Parameters
     ----------
+    near : uint64
+        A bit for each value to insert.
+    out : ndarray of float64, shape (LANES,)
+    first : int64
+        The number of the first value; the others follow.
     values : ndarray of float64
         The list is values[begin : begin + size]; `size` is a multiple of 4.
     numbers : ndarray of int64
@@ -361,70 +371,132 @@ def insert_sorted(typingctx, values, numbers, begin, size, value, number):
     """
 
     def codegen(context, builder, signature, args):
-        values, numbers, begin, size, value, number = args
-        values = _data(context, builder, signature.args[0], values)
-        numbers = _data(context, builder, signature.args[1], numbers)
-        four, fours = ir.VectorType(_DOUBLE, 4), ir.VectorType(_WORD, 4)
-        shift = ir.Constant(ir.VectorType(ir.IntType(32), 4), [3, 4, 5, 6])
-        new, new_number = _splat(builder, value, 4), _splat(builder, number, 4)
-        # Before the first entry is one that is smaller than every value.
-        none = ir.Constant(four, [float("-inf")] * 4)
-        zeros = ir.Constant(fours, [0] * 4)
-        step = ir.Constant(_WORD, 4)
-        entry = builder.block
-        function = builder.function
-        loop = function.append_basic_block("insert")
-        last = function.append_basic_block("first_four")
-        top = builder.add(begin, builder.sub(size, step))
-        at_top = [
-            builder.load(_vector_at(builder, values, top, four), align=8),
-            builder.load(_vector_at(builder, numbers, top, fours), align=8),
-        ]
+        near, out, first, values, numbers, begin, size = args
+        out, values, numbers = (
+            _data(context, builder, signature.args[i], args[i]) for i in (1, 3, 4)
+        )
+        function, entry = builder.function, builder.block
+        after = function.append_basic_block("inserted")
+        zero, one = ir.Constant(_WORD, 0), ir.Constant(_WORD, 1)
 
-        def write(place, here, before):
-            smaller = builder.fcmp_ordered("<", new, here[0])
-            moved = builder.shuffle_vector(before[0], here[0], shift)
-            moved_number = builder.shuffle_vector(before[1], here[1], shift)
-            later = builder.fcmp_ordered("<", new, moved)
-            kept = builder.select(smaller, new, here[0])
-            kept_number = builder.select(smaller, new_number, here[1])
-            builder.store(
-                builder.select(later, moved, kept),
-                _vector_at(builder, values, place, four),
-                align=8,
-            )
-            builder.store(
-                builder.select(later, moved_number, kept_number),
-                _vector_at(builder, numbers, place, fours),
-                align=8,
+        def places(vector):
+            at = builder.add(begin, ir.Constant(_WORD, 4 * vector))
+            return (
+                _vector_at(builder, values, at, _FOUR),
+                _vector_at(builder, numbers, at, _FOUR_WORDS),
             )
 
-        builder.cbranch(builder.icmp_unsigned(">", top, begin), loop, last)
+        def each(rest, done):
+            """Begin the body of a loop over bits; return the value, number and rest."""
+            body = function.append_basic_block("next_value")
+            builder.cbranch(builder.icmp_unsigned("!=", rest, zero), body, done)
+            builder.position_at_end(body)
+            lane = builder.cttz(rest, ir.Constant(ir.IntType(1), 1))
+            value = builder.load(builder.gep(out, [lane]))
+            following = builder.and_(rest, builder.sub(rest, one))
+            return value, builder.add(first, lane), following
+
+        # Longer lists are moved in memory.
+        longer = function.append_basic_block("longer")
+        switch = builder.switch(size, longer)
+        for count in range(1, _IN_REGISTERS + 1):
+            start = function.append_basic_block(f"list_of_{4 * count}")
+            switch.add_case(ir.Constant(_WORD, 4 * count), start)
+            builder.position_at_end(start)
+            pairs = [places(vector) for vector in range(count)]
+            loaded = [builder.load(p, align=8) for pair in pairs for p in pair]
+            loop = function.append_basic_block("values")
+            done = function.append_basic_block("store")
+            builder.branch(loop)
+            builder.position_at_end(loop)
+            rest = builder.phi(_WORD)
+            state = [builder.phi(value.type) for value in loaded]
+            value, number, following = each(rest, done)
+            new = _splat(builder, value, 4), _splat(builder, number, 4)
+            before, moved = _BEFORE_ALL, []
+            for here in zip(state[::2], state[1::2], strict=True):
+                moved += _inserted(builder, new, here, before)
+                before = here
+            end = builder.block
+            builder.branch(loop)
+            for phi, old, later in zip(
+                [rest, *state], [near, *loaded], [following, *moved], strict=True
+            ):
+                phi.add_incoming(old, start)
+                phi.add_incoming(later, end)
+            builder.position_at_end(done)
+            for phi, place in zip(
+                state, (p for pair in pairs for p in pair), strict=True
+            ):
+                builder.store(phi, place, align=8)
+            builder.branch(after)
+        builder.position_at_end(longer)
+        loop = function.append_basic_block("values")
+        builder.branch(loop)
         builder.position_at_end(loop)
-        place = builder.phi(_WORD)
-        here = builder.phi(four), builder.phi(fours)
-        below = builder.sub(place, step)
-        before = [
-            builder.load(_vector_at(builder, values, below, four), align=8),
-            builder.load(_vector_at(builder, numbers, below, fours), align=8),
-        ]
-        write(place, here, before)
-        place.add_incoming(top, entry)
-        place.add_incoming(below, loop)
-        for phi, start, following in zip(here, at_top, before, strict=True):
-            phi.add_incoming(start, entry)
-            phi.add_incoming(following, loop)
-        builder.cbranch(builder.icmp_unsigned(">", below, begin), loop, last)
-        builder.position_at_end(last)
-        first = builder.phi(four), builder.phi(fours)
-        for phi, start, following in zip(first, at_top, before, strict=True):
-            phi.add_incoming(start, entry)
-            phi.add_incoming(following, loop)
-        write(begin, first, (none, zeros))
+        rest = builder.phi(_WORD)
+        rest.add_incoming(near, longer)
+        value, number, following = each(rest, after)
+        new = _splat(builder, value, 4), _splat(builder, number, 4)
+        body = builder.block
+        vectors = function.append_basic_block("vectors")
+        builder.branch(vectors)
+        builder.position_at_end(vectors)
+        at = builder.phi(_WORD)
+        before = builder.phi(_FOUR), builder.phi(_FOUR_WORDS)
+        place = builder.add(begin, at)
+        targets = (
+            _vector_at(builder, values, place, _FOUR),
+            _vector_at(builder, numbers, place, _FOUR_WORDS),
+        )
+        here = tuple(builder.load(target, align=8) for target in targets)
+        for moved, target in zip(
+            _inserted(builder, new, here, before), targets, strict=True
+        ):
+            builder.store(moved, target, align=8)
+        beyond = builder.add(at, ir.Constant(_WORD, 4))
+        for phi, old, later in zip(
+            (at, *before), (zero, *_BEFORE_ALL), (beyond, *here), strict=True
+        ):
+            phi.add_incoming(old, body)
+            phi.add_incoming(later, vectors)
+        again = function.append_basic_block("next")
+        builder.cbranch(builder.icmp_unsigned("<", beyond, size), vectors, again)
+        builder.position_at_end(again)
+        rest.add_incoming(following, again)
+        builder.branch(loop)
+        builder.position_at_end(after)
         return context.get_dummy_value()
 
-    word, floating = types.int64, types.float64
-    return types.void(values, numbers, word, word, floating, word), codegen
+    word = types.int64
+    arguments = types.uint64, out, word, values, numbers, word, word
+    return types.void(*arguments), codegen
+
+
+# Before the first entry of a list is one that is smaller than every value.
+_BEFORE_ALL = (
+    ir.Constant(_FOUR, [float("-inf")] * 4),
+    ir.Constant(_FOUR_WORDS, [0] * 4),
+)
+_SHIFT = ir.Constant(ir.VectorType(ir.IntType(32), 4), [3, 4, 5, 6])
+
+
+def _inserted(builder, new, here, before):
+    """Return four entries of a list after an insertion, and their numbers.
+
+    Each argument has values and numbers; `before` the four entries before these.
+    """
+    moved, moved_number = (
+        builder.shuffle_vector(*pair, _SHIFT) for pair in zip(before, here, strict=True)
+    )
+    smaller = builder.fcmp_ordered("<", new[0], here[0])
+    later = builder.fcmp_ordered("<", new[0], moved)
+    kept = builder.select(smaller, new[0], here[0])
+    kept_number = builder.select(smaller, new[1], here[1])
+    return (
+        _larger(builder, moved, kept),
+        builder.select(later, moved_number, kept_number),
+    )
 
 
 @intrinsic

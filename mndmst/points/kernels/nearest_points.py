@@ -13,14 +13,14 @@ import numpy as np
 from ...kernels.intrinsics import (
     distances_below,
     gaps_below,
-    insert_sorted,
+    insert_near,
     trailing_zeros,
 )
 from ...native.kernel import kernel
 from .kd_tree import LEAF, NOT_THERE, gap_to_box, load_group
 from .norms import EUCLIDEAN, LARGEST
 
-LISTED = 4  # the length of lists is a multiple of it: `insert_sorted` moves 4 at a time
+LISTED = 4  # the length of lists is a multiple of it: `insert_near` moves 4 at a time
 
 
 class Group(NamedTuple):
@@ -176,7 +176,6 @@ def search_group(tree, group, size, k, own):
         while asking:
             i = np.int64(trailing_zeros(asking))
             asking &= asking - np.uint64(1)
-            limit = limits[i]
             near = distances_below(
                 norm,
                 tree.blocks,
@@ -185,19 +184,12 @@ def search_group(tree, group, size, k, own):
                 block,
                 i,
                 out,
-                limit,
+                limits[i],
             )
             if leaf == own:
                 near &= ~(np.uint64(1) << np.uint64(i))
-            while near:
-                j = np.int64(trailing_zeros(near))
-                near &= near - np.uint64(1)
-                if out[j] < limit:
-                    insert_sorted(
-                        distances, positions, i * size, size, out[j], begin + j
-                    )
-                    limit = distances[i * size + k - 1]
-            limits[i] = limit
+            insert_near(near, out, begin, distances, positions, i * size, size)
+            limits[i] = distances[i * size + k - 1]
         bound = 0.0
         for i in range(LEAF):
             bound = max(bound, limits[i])
