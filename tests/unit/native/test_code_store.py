@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         cache_dirs.writable,
         cache_dirs.state,
         cache_dirs._sources,
+        cache_dirs._compiler,
     ):
         function.cache_clear()
     for variable in ("MNDMST_CACHE_DIR", "MNDMST_KERNELS", "XDG_CACHE_HOME"):
@@ -36,6 +38,7 @@ def anew() -> None:
         cache_dirs.writable,
         cache_dirs.state,
         cache_dirs._sources,
+        cache_dirs._compiler,
     ):
         function.cache_clear()
 
@@ -136,18 +139,101 @@ def test_a_change_of_any_source_is_another_state(
     assert len(set(states)) == len(states) == 10
 
 
+@pytest.fixture
+def settled_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A package of one kernel source, unchanged for a while, and an empty cache."""
+    monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path))
+    (tmp_path / "kernels").mkdir(mode=0o700)
+    source = tmp_path / "package" / "kernels" / "one.py"
+    source.parent.mkdir(parents=True)
+    for file in ("native/compiler.py", "native/arguments.py", "graph/model.py",
+                 "native/processor_levels.py", "kernels/one.py"):  # fmt: skip
+        (tmp_path / "package" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "package" / file).write_text("x = 1\n")
+    monkeypatch.setattr(cache_dirs, "PACKAGE", tmp_path / "package")
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)
+    return source
+
+
+def read_sources(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return a list that gets the path of every source file that is read."""
+    read: list[Path] = []
+    read_bytes = Path.read_bytes
+
+    def noted(path: Path) -> bytes:
+        read.append(path)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    return read
+
+
+def test_unchanged_sources_are_read_once(
+    monkeypatch: pytest.MonkeyPatch, settled_package: Path
+) -> None:
+    first = cache_dirs.state("x86-64-v3")
+    read = read_sources(monkeypatch)
+    anew()
+    assert cache_dirs.state("x86-64-v3") == first
+    assert settled_package not in read
+
+
+def test_a_change_that_keeps_size_and_time_is_seen(settled_package: Path) -> None:
+    """A copy that restores times, such as of rsync or tar, changes the ctime."""
+    first, facts = cache_dirs.state("x86-64-v3"), settled_package.stat()
+    settled_package.write_text("x = 2\n")
+    os.utime(settled_package, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    anew()
+    assert cache_dirs.state("x86-64-v3") != first
+
+
+@pytest.mark.parametrize("damage", ["writable by others", "shortened", "empty"])
+def test_a_digest_that_cannot_be_trusted_is_computed_again(
+    monkeypatch: pytest.MonkeyPatch, settled_package: Path, damage: str
+) -> None:
+    first = cache_dirs.state("x86-64-v3")
+    (file,) = settled_package.parents[2].glob("kernels/sources-*")
+    content = file.read_bytes()
+    if damage == "writable by others":
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        file.chmod(0o666)
+    else:
+        file.write_bytes(content[:-1] if damage == "shortened" else b"")
+    read = read_sources(monkeypatch)
+    anew()
+    assert cache_dirs.state("x86-64-v3") == first
+    assert settled_package in read
+
+
 def test_versions_and_processors_have_states_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     states = [cache_dirs.state("x86-64-v3"), cache_dirs.state(NATIVE)]
     version = cache_dirs._version
-    monkeypatch.setattr(cache_dirs, "_version", lambda name: version(name) + "1")
+    monkeypatch.setattr(cache_dirs, "_version", lambda name: version(name) + b"1")
     anew()
     states.append(cache_dirs.state("x86-64-v3"))
     monkeypatch.setattr(cache_dirs, "processor", lambda: "another")
     anew()
     states.append(cache_dirs.state(NATIVE))
     assert len(set(states)) == 4
+
+
+def test_an_image_without_a_compiler_uses_its_shared_code(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    directory = cache_dirs.place_for(shared, best_level())
+    monkeypatch.setenv("MNDMST_KERNELS", str(shared))
+    monkeypatch.setattr(cache_dirs, "has_compiler", lambda: False)
+    anew()
+    assert directory in cache_dirs.directories()
+    for file in shared.glob("*"):
+        if file.is_file():
+            file.chmod(0o666)  # another user may have named other versions
+    anew()
+    assert directory not in cache_dirs.directories()
 
 
 def test_a_processor_below_the_level_has_code_of_its_own(
