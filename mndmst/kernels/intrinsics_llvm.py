@@ -375,7 +375,7 @@ def insert_near(typingctx, near, out, first, values, numbers, begin, size):
         out, values, numbers = (
             _data(context, builder, signature.args[i], args[i]) for i in (1, 3, 4)
         )
-        function, entry = builder.function, builder.block
+        function = builder.function
         after = function.append_basic_block("inserted")
         zero, one = ir.Constant(_WORD, 0), ir.Constant(_WORD, 1)
 

@@ -37,8 +37,9 @@ def build_tree(points: np.ndarray, norm: Norm, threads: Threads) -> PointTree:
     """
     count, dimensions = points.shape
     most = max(1, count // CELL)
+    points = np.ascontiguousarray(points)
     sample = points[:: max(1, count // (most * SAMPLED))]
-    top = divide_sample(np.ascontiguousarray(sample), most)
+    top = divide_sample(sample.copy(), most)
     rows, cells = _sort_by_cell(points, top, threads)
     leaves, nodes = int(cells.leaf[-1]), int(cells.node[-1])
     largest = int(np.diff(cells.leaf).max())

@@ -43,8 +43,9 @@ from .search_choice import check_search, choose_search, make_search
 from .search_reporter import SearchReporter
 
 # Neighbours listed in addition to `min_samples`, and at least. More take longer to
-# find; with fewer, fewer edges are certified.
-BEYOND, LEAST = 2, 6
+# find; with fewer, fewer edges are certified. A list of a multiple of 4 costs no more
+# than one of fewer (`kernels.nearest_points`).
+BEYOND, LEAST, FULL = 2, 6, 4
 # Neighbours listed on a device, at least: there they cost less than later rounds.
 LEAST_ON_DEVICE = 32
 # Neighbours listed for the approximate forest.
@@ -134,8 +135,6 @@ def points_forest(
         If there is no such metric, or a number is negative.
     InputError
         If the points do not suit the metric, or there are none.
-    MissingExtraError
-        If SciPy is not installed.
     """
     n = len(points)
     if n == 0 or points.shape[1] == 0:
@@ -198,7 +197,7 @@ def distributed_forest(
 
     Raises
     ------
-    ConfigError, InputError, MissingExtraError
+    ConfigError, InputError
         On all ranks; see `points_forest`.
     """
     how = distribution or Distribution()
@@ -361,7 +360,7 @@ def _gather(comm: Comm, edges: PointEdges) -> PointEdges:
 
 def neighbours_to_list(neighbours: int, min_samples: int, points: int) -> int:
     """Return the number of neighbours to list for each point; by default a few."""
-    usual = max(min_samples + BEYOND, LEAST)
+    usual = -(-max(min_samples + BEYOND, LEAST) // FULL) * FULL
     return min(max(neighbours or usual, min_samples, 1), points - 1)
 
 

@@ -200,11 +200,11 @@ def raise_reach(components, queries, low, reach, found):
         here = queries[i]
         step = (weights[i] > low[i]) & (low[i] < INFINITE)
         reach[here] = low[i] + np.uint64(step)
-        if found.weight[i] <= components.bound[components.of_place[here]]:
-            if found.weight[i] < np.inf:
-                found.a[count], found.b[count] = found.a[i], found.b[i]
-                found.weight[count], found.key[count] = found.weight[i], found.key[i]
-                count += 1
+        weight = found.weight[i]
+        if weight < np.inf and weight <= components.bound[components.of_place[here]]:
+            found.a[count], found.b[count] = found.a[i], found.b[i]
+            found.weight[count], found.key[count] = weight, found.key[i]
+            count += 1
     return count
 
 

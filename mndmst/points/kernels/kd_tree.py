@@ -96,7 +96,7 @@ class Cells(NamedTuple):
 
 
 class SplitBuffers(NamedTuple):
-    """Memory to divide the points of a cell: keys and numbers, and those on the right."""
+    """Memory to divide points: keys, and keys and numbers of the right side."""
 
     keys: np.ndarray
     right_keys: np.ndarray
@@ -131,29 +131,25 @@ def divide_sample(sample, cells):
         left[node] = -1
         widest = measure(sample, order, first, last, low, high)
         # A level more would make cells smaller than the average.
-        if last - first >= 2 * least and nodes + 1 < 2 * cells:
-            if low[widest] < high[widest]:
-                middle = (first + last) // 2
-                split(sample, order, first, last, middle, widest, buffers)
-                least_right = sample[order[middle], widest]
-                for i in range(middle, last):
-                    least_right = min(least_right, sample[order[i], widest])
-                if least_right == low[widest]:
-                    # Half of the sample is as small as its smallest: divide above.
-                    least_right = high[widest]
-                    for i in range(middle, last):
-                        x = sample[order[i], widest]
-                        if x > low[widest]:
-                            least_right = min(least_right, x)
-                begin[nodes], end[nodes + 1] = first, last
-                middle = _put_smaller_first(
-                    sample, order, first, last, widest, least_right
-                )
-                end[nodes] = begin[nodes + 1] = middle
-                left[node], dimension[node], value[node] = nodes, widest, least_right
-                level[nodes] = level[nodes + 1] = level[node] + 1
-                depth = max(depth, level[node] + 1)
-                nodes += 2
+        small = last - first < 2 * least or low[widest] == high[widest]
+        if small or nodes + 2 > len(left):  # many equal coordinates make small cells
+            node += 1
+            continue
+        middle = (first + last) // 2
+        split(sample, order, first, last, middle, widest, buffers)
+        # The least coordinate of the right half, but above the smallest of all.
+        limit = high[widest]
+        for i in range(middle, last):
+            x = sample[order[i], widest]
+            if x > low[widest]:
+                limit = min(limit, x)
+        middle = _put_smaller_first(sample, order, first, last, widest, limit)
+        begin[nodes], end[nodes] = first, middle
+        begin[nodes + 1], end[nodes + 1] = middle, last
+        left[node], dimension[node], value[node] = nodes, widest, limit
+        level[nodes] = level[nodes + 1] = level[node] + 1
+        depth = max(depth, level[node] + 1)
+        nodes += 2
         node += 1
     # Cells are numbered in the order of positions, which is that of the sample.
     number = np.zeros(count, np.int64)

@@ -368,9 +368,7 @@ def lightest(tree, components, distant, queries, ends, weight, first, last):
             position = queries[i]
             own = components.of_position[position]
             bound, core = components.bound[own], components.cores[position]
-            _add(
-                tree, group, position - begin, own, tree.rows[position], core, bound
-            )
+            _add(tree, group, position - begin, own, tree.rows[position], core, bound)
             i += 1
         search(tree, components, group, MIXED)
         for j in range(begun, i):
@@ -435,8 +433,8 @@ def approach(tree, components, positions, first, last):
             search(tree, components, group, wanted)
             here = NO_POSITION
             for lane in range(LEAF):
-                if group.limits[lane] >= 0 and group.found[lane] != NO_POSITION:
-                    if group.weight[lane] < bound:
-                        bound, here = group.weight[lane], group.found[lane]
+                there, weight = group.found[lane], group.weight[lane]
+                if group.limits[lane] >= 0 and there != NO_POSITION and weight < bound:
+                    bound, here = weight, there
             if here != NO_POSITION and bound < components.bound[own]:
                 components.bound[own] = bound

@@ -100,7 +100,7 @@ def nearest_to_queries(tree, points, distances, positions, first, last):
     positions : ndarray of uint32, shape (queries, k)
         NO_POSITION; become the positions of the points found.
     """
-    k, dimensions = distances.shape[1], tree.low.shape[1]
+    k = distances.shape[1]
     size = (k + LISTED - 1) // LISTED * LISTED
     group = _group(tree, size)
     for begin in range(first, last, LEAF):
