@@ -15,10 +15,9 @@ from ..graph.model import Rows
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..tree.index import MOST_VERTICES, ForestIndex
 from .batch import Batch, NetChanges, impossible, net_changes
-from .current import CurrentForest
+from .current_forest import CurrentForest, paths_between
 from .edges import PairEdges, among, spanning
 from .kernels.arcs import PlacedArcs
-from .paths import paths_between
 from .replacements import Joining, Pieces, cut_off, joined, joining_edges
 from .rows import ChangingRows
 
@@ -30,7 +29,6 @@ def with_edges(forest: CurrentForest, more: PairEdges) -> CurrentForest:
 
     Parameters
     ----------
-    forest : CurrentForest
     more : PairEdges
         In the order of pairs. Other weights of edges of the forest are parallel edges
         here: the lighter one is kept.
@@ -77,7 +75,6 @@ class ChangingForest:
 
     Parameters
     ----------
-    comm : Comm
     rows : Rows
         This rank's; consecutive from rank to rank. They are not written to, but kept.
     weight_dtype : dtype
@@ -93,7 +90,6 @@ class ChangingForest:
     forest : CurrentForest or None
         The forest of the present version, on rank 0. It is replaced, not changed, so
         that its holder sees one version.
-    version : int
 
     Raises
     ------

@@ -14,6 +14,8 @@ One HDF5 file::
             weight                   the graph's weight type
         labels                       int64 [vertices], optional: the smallest vertex
                                      of each vertex's tree
+        names                        of points whose table has unique ids: integers
+                                     [vertices], or text (UTF-8 bytes) and begins
 
 `total_weight` is exact for integer weights, in decimal digits where it does not fit
 an int64; for floats it is the float nearest to the exact sum. `digest` is the
@@ -35,18 +37,17 @@ import numpy as np
 
 from ...graph.model import EdgeList
 from ...graph.order import WEIGHT_DTYPES
-from ...host import __version__
 from ...host.errors import InputError
 from ...host.formatting import counted, to_json
 from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
-from ..file_access import open_hdf5, read_attribute, reading
+from ..file_access import check_version, open_hdf5, read_attribute, reading
 from ..hdf5_reader import checked_dataset, read_dataset
-from ..hdf5_writer import hdf5_file
-from ..names import NameSource
-from ..output_kinds import FOREST, FOREST_OR_TABLE
+from ..hdf5_writer import create_dataset, hdf5_file
+from ..names import IntegerNames, NameKind, Names, NameSource, TextNames
+from ..output_kinds import FOREST, FOREST_OR_TABLE, hdf5_mark
 from .digest_and_total import PIECE, ExactSum, PairDigest, same_total
-from .parallel_columns import create_dataset, write_columns
+from .parallel_columns import write_columns
 from .text_tables import COLUMNS, write_table
 
 FORMAT = FOREST.format
@@ -107,9 +108,31 @@ class ForestFile:
         with reading(self.path, REMAKE), open_hdf5(self.path) as file:
             return self._dataset(file, "labels", begin, end)
 
-    def _dataset(self, file: h5py.File, name: str, begin: int, end: int) -> np.ndarray:
+    def _dataset(
+        self, file: h5py.File, name: str, begin: int = 0, end: int | None = None
+    ) -> np.ndarray:
         dataset = checked_dataset(self.path, file, name, remake="Solve again")
         return read_dataset(self.path, dataset, begin, end)
+
+    def read_names(self) -> Names | None:
+        """Return the names of the vertices that this file keeps itself, if any."""
+        with reading(self.path, REMAKE), open_hdf5(self.path) as file:
+            if "names" not in file:
+                return None
+            if "names/integers" in file:
+                names: Names = IntegerNames(self._dataset(file, "names/integers"))
+            else:
+                text = self._dataset(file, "names/text")
+                begins = self._dataset(file, "names/begins")
+                ends = begins[[0, -1]].tolist() if len(begins) else []
+                if ends != [0, len(text)] or (np.diff(begins) < 0).any():
+                    raise InputError(
+                        f"{self.path}: its names are damaged. Solve again."
+                    )
+                names = TextNames(NameKind.TEXT, text, begins)
+        if len(names) != self.header.num_vertices:
+            raise InputError(f"{self.path}: a vertex has no name. Solve again.")
+        return names
 
     def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield src, dst and weight of all edges, a bounded piece at a time."""
@@ -126,11 +149,7 @@ def read_forest(path: str | Path) -> ForestFile:
                 f"{path}: is HDF5, but not a forest (format is "
                 f"{file.attrs.get('format')}). Give the file that solve has written."
             )
-        if file.attrs["version"] != VERSION:
-            raise InputError(
-                f"{path}: has version {file.attrs['version']} of the format, mndmst "
-                f"{__version__} reads version {VERSION}. Solve again."
-            )
+        check_version(path, file, VERSION, "Solve again")
         forest = _from_attributes(path, file)
         _check_datasets(forest, file)
         return forest
@@ -308,18 +327,22 @@ def write_forest_in(
     edges: tuple[np.ndarray, np.ndarray, np.ndarray],
     header: ForestHeader,
     labels: np.ndarray | None = None,
+    names: Names | None = None,
 ) -> None:
     """Write a forest in memory to a file that becomes `path` with other files.
 
-    Edges are src and dst (int64), sorted, src < dst, and the weights.
+    Edges are src and dst (int64), sorted, src < dst, and the weights. Names are those
+    of all vertices, no two equal, for the file to keep itself.
     """
-    names = ("forest/src", "forest/dst", "forest/weight")
-    columns = dict(zip(names, edges, strict=True))
+    datasets = ("forest/src", "forest/dst", "forest/weight")
+    columns = dict(zip(datasets, edges, strict=True))
+    if names is not None:
+        columns |= {f"names/{name}": c for name, c in names.columns().items()}
     if labels is not None:
         columns["labels"] = labels
     with files.file(path, FOREST) as temporary, hdf5_file(temporary) as file:
         for name, column in columns.items():
-            create_dataset(file, name, len(column), column.dtype)[:] = column
+            create_dataset(file, name, column.shape, column.dtype)[:] = column
         file.attrs.update(_attributes(path, header, len(edges[0]), edges[2].dtype))
 
 
@@ -330,9 +353,7 @@ def _attributes(
     if isinstance(total, int) and not -(1 << 63) <= total < 1 << 63:
         total = str(total)
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "creator": f"mndmst {__version__}",
+        **hdf5_mark(FORMAT, VERSION),
         "graph-uuid": header.graph_uuid,
         "num_vertices": header.num_vertices,
         "num_edges": num_edges,
