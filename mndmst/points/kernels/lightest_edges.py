@@ -70,7 +70,7 @@ class Seekers(NamedTuple):
     Attributes
     ----------
     block, box : ndarray of float64
-        Coordinates; see `nearest_points.Group`.
+        Coordinates; see `nearest_points.SearchGroup`.
     component, row : ndarray of uint32, shape (LEAF,)
         The component, which is skipped, and the user's number of each point.
     core : ndarray of float64, shape (LEAF,)
@@ -81,7 +81,7 @@ class Seekers(NamedTuple):
     found : ndarray of uint32, shape (LEAF,)
         The far ends, or NO_POSITION.
     out, nodes, gaps : ndarray
-        See `nearest_points.Group`.
+        See `nearest_points.SearchGroup`.
     """
 
     block: np.ndarray

@@ -23,7 +23,7 @@ from .norms import EUCLIDEAN, LARGEST
 LISTED = 4  # the length of lists is a multiple of it: `insert_near` moves 4 at a time
 
 
-class Group(NamedTuple):
+class SearchGroup(NamedTuple):
     """Points that search together, and their lists of neighbours.
 
     Attributes
@@ -123,7 +123,7 @@ def nearest_to_queries(tree, points, distances, positions, first, last):
 def _group(tree, size):
     """Return memory for a group with lists of `size` places."""
     dimensions = tree.low.shape[1]
-    return Group(
+    return SearchGroup(
         np.empty(dimensions * LEAF),
         np.empty((2, dimensions)),
         np.empty(LEAF),
