@@ -291,8 +291,10 @@ def distances_below(typingctx, norm, blocks, at, dimensions, group, lane, out, l
         return _mask_below(builder, total, _splat(builder, limit, LANES))
 
     word, number = types.int64, types.float64
-    arguments = word, blocks, word, word, group, word, out, number
-    return types.uint64(*arguments), codegen
+    return (
+        types.uint64(word, blocks, word, word, group, word, out, number),
+        codegen,
+    )
 
 
 @intrinsic
@@ -341,8 +343,7 @@ def gaps_below(typingctx, norm, group, dimensions, low, high, node, limits):
         return _mask_below(builder, total, limits)
 
     word = types.int64
-    arguments = word, group, word, low, high, word, limits
-    return types.uint64(*arguments), codegen
+    return types.uint64(word, group, word, low, high, word, limits), codegen
 
 
 _FOUR, _FOUR_WORDS = ir.VectorType(_DOUBLE, 4), ir.VectorType(_WORD, 4)
@@ -469,8 +470,8 @@ def insert_near(typingctx, near, out, first, values, numbers, begin, size):
         return context.get_dummy_value()
 
     word = types.int64
-    arguments = types.uint64, out, word, values, numbers, word, word
-    return types.void(*arguments), codegen
+    kinds = types.void(types.uint64, out, word, values, numbers, word, word)
+    return kinds, codegen
 
 
 # Before the first entry of a list is one that is smaller than every value.

@@ -74,15 +74,20 @@ def join_certified(
     """
     n = len(within)
     parent = np.arange(n, dtype=np.uint32)
-    best = np.full(n, UNKNOWN)
-    scratch = np.empty(n), np.empty(n), np.empty(n, np.uint32)
     # A component that equal points would join to one of another block waits.
     across = equal.a // BLOCK != equal.b // BLOCK
     _join_all(equal.take(~across), parent)
     inside = within.copy()
     for ends in (equal.a[across], equal.b[across]):
         inside[ends] = -np.inf
-    state = JoinState(parent, inside, best, *scratch)
+    state = JoinState(
+        parent=parent,
+        within=inside,
+        best=np.full(n, UNKNOWN),
+        least=np.empty(n),
+        bound=np.empty(n),
+        first=np.empty(n, np.uint32),
+    )
     blocks = [(begin, min(begin + BLOCK, n)) for begin in range(0, n, BLOCK)]
     joined = threads.map(join_block, [(found, rows, state, *block) for block in blocks])
     _join_all(equal.take(across), parent)
@@ -218,8 +223,9 @@ class BoruvkaRounds:
         edges_of(queries, ends, low, rows, vertex, found)
         # No edge of a query that is not found weighs less than its `low`.
         self.search.remote.improve_edges(components, vertex, queries, low, found)
-        bits = low.view(np.uint64), self.reach.view(np.uint64)
-        return found.take(slice(raise_reach(components, queries, *bits, found)))
+        bits, reach = low.view(np.uint64), self.reach.view(np.uint64)
+        kept = raise_reach(components, queries, bits, reach, found)
+        return found.take(slice(kept))
 
 
 def choose(counts: np.ndarray, points: int) -> np.ndarray:

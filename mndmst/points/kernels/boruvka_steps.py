@@ -37,8 +37,8 @@ class PointEdges(NamedTuple):
     @classmethod
     def empty(cls, count: int) -> "PointEdges":
         """Return memory for edges."""
-        ends = np.empty((2, count), np.uint32)
-        return cls(*ends, np.empty(count), np.empty(count, np.uint64))
+        a, b = np.empty((2, count), np.uint32)
+        return cls(a, b, np.empty(count), np.empty(count, np.uint64))
 
     @classmethod
     def concatenate(cls, parts: Sequence["PointEdges"]) -> "PointEdges":
