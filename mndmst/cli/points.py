@@ -130,7 +130,7 @@ def add_search(parser: Parser) -> None:
 
 def with_forest(
     arguments: argparse.Namespace,
-    samples: Callable[[], int],
+    samples: Callable[[int | None], int],
     write: Callable[["PointTable", "PointForest"], None],
 ) -> int:
     """Find the forest of points on all ranks; one of them writes.
@@ -138,7 +138,8 @@ def with_forest(
     Parameters
     ----------
     samples : callable
-        Returns `min_samples`, after it has checked the options.
+        Returns `min_samples`, after it has checked the options, and if it takes the
+        number of points, not None, these.
     write : callable
         Takes the points and their forest, and writes the requested files.
 
@@ -155,10 +156,11 @@ def with_forest(
     from ..points.point_forest import points_forest
     from ..points.search_choice import check_search
 
-    min_samples = samples()
+    min_samples = samples(None)
     check_search(arguments.search, arguments.metric)
     _check_files(arguments)
     table = _load(arguments, min_samples, 1)
+    samples(len(table.points))
     with reported(arguments) as reporter:
         found = points_forest(
             table.points,
@@ -199,7 +201,7 @@ def spent() -> str:
 
 def _with_ranks(
     arguments: argparse.Namespace,
-    samples: Callable[[], int],
+    samples: Callable[[int | None], int],
     write: Callable[["PointTable", "PointForest"], None],
 ) -> int:
     from ..comm.placement import locate
@@ -213,7 +215,7 @@ def _with_ranks(
     comm, _, progress = begin(given)
     table = None
     with comm.raise_on_all():
-        min_samples = samples()
+        min_samples = samples(None)
         if comm.rank == 0:
             _check_files(arguments)
     compile_kernels(comm, "points", None, progress.say)
@@ -226,6 +228,7 @@ def _with_ranks(
     with comm.raise_on_all():
         if comm.rank == 0:
             table = _load(arguments, min_samples, comm.size)
+            samples(len(table.points))
     points = None if table is None else table.points
     part, _ = read_part(comm, points, Path(arguments.points))
     found = distributed_forest(
@@ -383,7 +386,7 @@ def add_linkage(commands: Any) -> None:
 
 
 def _linkage(arguments: argparse.Namespace) -> int:
-    return with_forest(arguments, lambda: 0, partial(_write_linkage, arguments))
+    return with_forest(arguments, lambda _: 0, partial(_write_linkage, arguments))
 
 
 def _write_linkage(
@@ -484,10 +487,17 @@ def add_hdbscan(commands: Any) -> None:
 
 
 def _hdbscan(arguments: argparse.Namespace) -> int:
-    def samples() -> int:
-        if arguments.prediction_data:
+    from ..host.errors import ConfigError
+
+    def samples(points: int | None) -> int:
+        rule = _density_rule(arguments)
+        if points is None and arguments.prediction_data:
             _check_prediction_file(arguments.output)
-        return _density_rule(arguments).samples
+        if points is not None:
+            rule.check_points(points)
+            if rule.too_few(points):
+                raise ConfigError(f"{arguments.points}: {rule.too_few(points)}")
+        return rule.samples
 
     return with_forest(arguments, samples, partial(_write_hdbscan, arguments))
 
@@ -622,7 +632,7 @@ def add_neighbours(commands: Any) -> None:
         help="number of shards",
     )
     add_search(neighbours)
-    neighbours.set_defaults(process=_neighbours)
+    neighbours.set_defaults(process=_neighbours, one_process=True)
 
 
 def _neighbours(arguments: argparse.Namespace) -> int:
@@ -695,7 +705,7 @@ def add_predict(commands: Any) -> None:
     )
     add_overwrite(predict)
     add_quiet(predict)
-    predict.set_defaults(process=_predict)
+    predict.set_defaults(process=_predict, one_process=True)
 
 
 def _predict(arguments: argparse.Namespace) -> int:

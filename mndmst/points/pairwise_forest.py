@@ -32,6 +32,8 @@ PAIRWISE = (
     "sqeuclidean", "yule",
 )  # fmt: skip
 BINARY = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
+# Points whose neighbours a search may list all.
+MOST_LISTED = 2000
 # Rows of a matrix that are checked at a time.
 BLOCK = 256
 
@@ -336,7 +338,7 @@ def metric_forest(
     if len(kept) == 0:
         none = np.empty(0, np.int64)
         found = PointForest(Forest(none, none, np.empty(0), none), 0, True)
-    elif name in METRICS and alpha == 1:
+    elif name in METRICS and alpha == 1 and not _lists_all(min_samples, len(kept)):
         found = points_forest(
             kept,
             str(name),
@@ -359,6 +361,11 @@ def metric_forest(
         rows = rows_of(kept.astype(np.float64, copy=False), name, further)
         found = forest_of_rows(rows, min_samples, alpha)
     return found if finite.all() else _among_all(found, finite)
+
+
+def _lists_all(min_samples: int, points: int) -> bool:
+    """Return whether a search would list all neighbours of very many points."""
+    return min_samples >= points - 1 >= MOST_LISTED
 
 
 def rows_of(
