@@ -89,8 +89,26 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
         "--metric",
         default="euclidean",
         metavar="NAME",
-        help="euclidean, manhattan, chebyshev, cosine, correlation, or haversine of "
-        "latitude and longitude in radians",
+        help="euclidean, manhattan, chebyshev, cosine, correlation, haversine of "
+        "latitude and longitude in radians, or hamming or jaccard of categorical rows",
+    )
+    parser.add_argument(
+        "--boxsize",
+        metavar="L,...",
+        help="sides of a periodic box, for euclidean: one for all dimensions or one "
+        "for each, 0 where not periodic; compares all pairs of points",
+    )
+    parser.add_argument(
+        "--missing",
+        type=float,
+        metavar="X",
+        help="number that marks a missing entry, for hamming and jaccard",
+    )
+    parser.add_argument(
+        "--missing-rule",
+        choices=("ignore", "equal", "differ"),
+        help="hamming: leave columns with a missing entry out (default), or count them "
+        "as equal or as different",
     )
     parser.add_argument(
         "--approximate",
@@ -153,19 +171,22 @@ def with_forest(
     if launched_processes() > 1:
         return _with_ranks(arguments, samples, write)
 
-    from ..points.point_forest import points_forest
+    from ..points.metrics import METRICS
+    from ..points.pairwise_forest import metric_forest
     from ..points.search_choice import check_search
 
     min_samples = samples(None)
-    check_search(arguments.search, arguments.metric)
+    if arguments.metric in METRICS:
+        check_search(arguments.search, arguments.metric)
     _check_files(arguments)
     table = _load(arguments, min_samples, 1)
     samples(len(table.points))
     with reported(arguments) as reporter:
-        found = points_forest(
+        found = metric_forest(
             table.points,
             arguments.metric,
             min_samples,
+            parameters=metric_options(arguments),
             approximate=arguments.approximate,
             neighbours=arguments.neighbours,
             threads=arguments.threads,
@@ -174,6 +195,46 @@ def with_forest(
         )
     write(table, found)
     return 0
+
+
+def metric_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of the metric that are given.
+
+    Raises
+    ------
+    ConfigError
+        If no such metric is offered on the command line, or it takes none of them.
+    """
+    from ..host.errors import ConfigError
+    from ..points.metrics import METRICS
+    from ..points.row_metrics import ROW_METRICS, row_metric
+
+    given: dict[str, Any] = {
+        name: getattr(arguments, name)
+        for name in ("missing", "missing_rule")
+        if getattr(arguments, name) is not None
+    }
+    if arguments.boxsize is not None:
+        try:
+            sides = [float(word) for word in arguments.boxsize.split(",")]
+        except ValueError as error:
+            text = f"--boxsize {arguments.boxsize}: give numbers such as 1,1,2"
+            raise ConfigError(text) from error
+        given["boxsize"] = sides if len(sides) > 1 else sides[0]
+    offered = (*METRICS, *(name for name in ROW_METRICS if name != "periodic"))
+    if arguments.metric not in offered:
+        raise ConfigError(
+            f"no metric '{arguments.metric}'; give one of {', '.join(offered)}"
+        )
+    row_metric(arguments.metric, given)
+    return given
+
+
+def _compares_all(arguments: argparse.Namespace) -> bool:
+    """Return whether the metric compares all pairs of points."""
+    from ..points.metrics import METRICS
+
+    return arguments.metric not in METRICS or arguments.boxsize is not None
 
 
 @contextmanager
@@ -222,6 +283,11 @@ def _with_ranks(
     with comm.raise_on_all():
         if arguments.approximate:
             raise ConfigError("--approximate takes one process; leave out mpirun")
+        if _compares_all(arguments):
+            raise ConfigError(
+                f"the metric {arguments.metric} compares all pairs in one process; "
+                "leave out mpirun"
+            )
         if arguments.search == "product":
             raise ConfigError("--search product takes one process; leave out mpirun")
     progress.detail("search by tree: several ranks always search trees")
@@ -261,9 +327,8 @@ def _check_files(arguments: argparse.Namespace) -> None:
 def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
     """Return the points; with several ranks, mapped."""
     from ..io.memory_limit import check_room
-    from ..points.metrics import check_metric
 
-    check_metric(arguments.metric)
+    metric_options(arguments)
     if arguments.plot is not None:
         optional("matplotlib", "plot")  # missing: say so before any work
     table = load_points(arguments, ranks > 1, typed=ranks == 1)
@@ -331,6 +396,7 @@ def write(
                 "metric": arguments.metric,
                 "min_samples": min_samples,
                 "approximate": arguments.approximate,
+                **metric_options(arguments),
             }
             header = ForestHeader(
                 uuid, len(points), forest.total_weight, forest.digest, config
@@ -492,6 +558,11 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
     def samples(points: int | None) -> int:
         rule = _density_rule(arguments)
         if points is None and arguments.prediction_data:
+            if _compares_all(arguments):
+                raise ConfigError(
+                    "--prediction-data does not go with a metric that compares all "
+                    "pairs; HDBSCAN.predict in Python does"
+                )
             _check_prediction_file(arguments.output)
         if points is not None:
             rule.check_points(points)

@@ -132,7 +132,9 @@ core_dist_n_jobs, prediction_data, copy
     cluster_selection_epsilon_max : float
         Do not select clusters born at a larger distance, with "eom".
     metric_params : dict, optional
-        Further arguments of the metric.
+        Further arguments of the metric. "euclidean" takes `boxsize`, the sides of a
+        periodic box; "hamming" and "jaccard" take `missing`, the number that marks a
+        missing entry, and "hamming" `missing_rule`: "ignore", "equal" or "differ".
     store_centers : {"centroid", "medoid", "both"}, optional
         Compute `centroids_`, `medoids_` or both.
     n_jobs : int, optional

@@ -19,6 +19,7 @@ from ..host.formatting import counted
 from .boruvka_rounds import key_of
 from .metrics import METRICS, Norm, prepared, shown
 from .point_forest import PointForest, forest_of_keys, points_forest
+from .row_metrics import ROW_METRICS, row_metric, rows_by_metric
 from .search_reporter import SearchReporter
 
 Metric = str | Callable[[np.ndarray, np.ndarray], float]
@@ -45,6 +46,13 @@ class DistanceRows(Protocol):
 
     def row(self, point: int) -> np.ndarray:
         """Return the distances of a point, float64, shape (points,); its own is 0."""
+
+
+class SearchableRows(DistanceRows, Protocol):
+    """Distances from each point, and from new points, to all points."""
+
+    def from_point(self, point: np.ndarray) -> np.ndarray:
+        """Return the distances from a point, shape (dimensions,), to all points."""
 
 
 class MatrixRows:
@@ -303,6 +311,7 @@ def metric_forest(
     alpha: float = 1.0,
     parameters: Mapping[str, Any] | None = None,
     approximate: bool = False,
+    neighbours: int = 0,
     threads: int = 0,
     search: str = "auto",
     reporter: SearchReporter | None = None,
@@ -321,7 +330,7 @@ def metric_forest(
         Distances, but not core distances, are divided by it.
     parameters : mapping, optional
         Further arguments of the metric.
-    approximate, threads, search, reporter
+    approximate, neighbours, threads, search, reporter
         See `points_forest`.
 
     Raises
@@ -344,6 +353,7 @@ def metric_forest(
             str(name),
             min_samples,
             approximate=approximate,
+            neighbours=neighbours,
             threads=threads,
             search=search,
             reporter=reporter,
@@ -381,6 +391,15 @@ def rows_of(
     name, further = simplified(metric, dict(parameters))
     if name in METRICS:
         return PreparedRows(points, str(name))
+    return searchable_rows(points, name, further)
+
+
+def searchable_rows(
+    points: np.ndarray, name: Metric, further: dict[str, Any]
+) -> SearchableRows:
+    """Return the distances by a `simplified` metric outside `METRICS`."""
+    if isinstance(name, str) and name in ROW_METRICS and row_metric(name, further):
+        return rows_by_metric(points, name, further)
     check_pairwise(name)
     return MetricRows(points, name, further)
 
@@ -419,7 +438,8 @@ def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
             raise ConfigError(f"minkowski p {p}: give 1 or more")
         if "w" not in further and p in (1, 2, np.inf):
             return {1: "manhattan", 2: "euclidean", np.inf: "chebyshev"}[p], {}
-    return ALIASES.get(metric, metric), further
+    name = ALIASES.get(metric, metric)
+    return row_metric(name, further) or name, further
 
 
 def _among_all(found: PointForest, finite: np.ndarray) -> PointForest:
