@@ -130,7 +130,7 @@ def solve(
     quiet: bool = True,
     **options: Any,
 ) -> "Summary":
-    """Compute the forest of a sharded graph. Collective.
+    """Compute the minimum spanning forest of a sharded graph. Collective.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def components(
 def verify(
     path: str | Path, forest: str | Path, comm: Any = None, *, threads: int = 0
 ) -> "Verdict":
-    """Verify that a file has the minimum spanning forest of a graph. Collective.
+    """Verify that a file contains the minimum spanning forest of a graph. Collective.
 
     The two files are the proof; nothing that the solver has computed is trusted.
 
@@ -288,7 +288,7 @@ def update(
     overwrite: bool = False,
     quiet: bool = True,
 ) -> "Summary":
-    """Write the forest of a graph after changes, from the forest before. Collective.
+    """Update the forest of a graph after changes of its edges. Collective.
 
     Parameters
     ----------
@@ -324,10 +324,7 @@ def update(
         On every rank, if an input, an option or an output cannot be used. All changes
         are made, or none.
     """
-    from .comm.placement import locate
     from .host.progress import Progress
-    from .io.shards.sharded_graph import open_graph
-    from .run.startup import compile_kernels
     from .update import Files
     from .update import update as update_shards
 
@@ -343,11 +340,7 @@ def update(
         progress = Progress(ranks.rank == 0 and not quiet)
         options = {"memory": memory, "threads": threads}
         config = _agreed(ranks, "update", None, options)
-        with ranks.raise_on_all():
-            graph = open_graph(files.graph, check=False)
-        compile_kernels(ranks, "update", graph.weight_dtype, progress.say)
-        own = config.threads or locate(ranks).share
-        return update_shards(ranks, files, config.memory, own, progress)
+        return update_shards(ranks, files, config.memory, config.threads, progress)
 
 
 def _agreed(

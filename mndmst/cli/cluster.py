@@ -9,7 +9,9 @@ from ..host.errors import optional
 from ..host.formatting import counted
 from ..host.option_types import number, whole
 from .options import (
+    add_moved_graph,
     add_numbers,
+    add_output,
     add_overwrite,
     add_plot,
     add_point_columns,
@@ -38,12 +40,9 @@ def add_cluster(commands: Any) -> None:
         "about 120 bytes per vertex.",
     )
     cluster.add_argument("forest", type=Path, help="forest file, from solve")
-    cluster.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="cluster file, .h5; labels, .csv; or the dendrogram as Newick trees, "
+    add_output(
+        cluster,
+        "cluster file, .h5; labels, .csv; or the dendrogram as Newick trees, "
         ".nwk; without it, nothing is kept",
     )
     rule = cluster.add_mutually_exclusive_group(required=True)
@@ -70,12 +69,7 @@ def add_cluster(commands: Any) -> None:
         help="points for the picture of clusters, in a format that hdbscan reads",
     )
     add_overwrite(cluster)
-    cluster.add_argument(
-        "--graph",
-        type=Path,
-        help="graph of the forest, which has the names of vertices; needed only if it "
-        "has moved",
-    )
+    add_moved_graph(cluster)
     add_numbers(cluster)
     add_point_columns(cluster)
     add_quiet(cluster)

@@ -29,19 +29,47 @@ def add_overwrite(
     parser.add_argument("--overwrite", action="store_true", help=help)
 
 
+def add_output(parser: Parser, help: str, required: bool = False) -> None:
+    """Add `--output`, the file that a command writes."""
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", required=required, help=help
+    )
+
+
+def add_moved_graph(parser: Parser) -> None:
+    """Add `--graph`, where the graph of a forest is now."""
+    parser.add_argument(
+        "--graph",
+        type=Path,
+        help="graph of the forest, which has the names of vertices; needed only if it "
+        "has moved",
+    )
+
+
+def add_config(parser: Parser) -> None:
+    """Add `--config`, a file of options."""
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="TOML file with any options"
+    )
+
+
+def add_threads(parser: Parser) -> None:
+    """Add `--threads`, of each rank."""
+    parser.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="threads per rank (default: its share of the cores)",
+    )
+
+
 def add_run(parser: Parser, output: str) -> None:
     """Add the graph and outputs of a run, its devices and its merging.
 
     `output` is the help text of `--output`.
     """
     add_graph(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"{output}; without it, nothing is kept",
-    )
+    add_output(parser, f"{output}; without it, nothing is kept")
     parser.add_argument(
         "--report",
         type=Path,
@@ -49,20 +77,13 @@ def add_run(parser: Parser, output: str) -> None:
         help="write a report of the run to this JSON file",
     )
     add_overwrite(parser)
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="TOML file with any options"
-    )
+    add_config(parser)
     parser.add_argument(
         "--backend",
         choices=CHOICES["backend"],
         help="devices of each rank; auto: the faster one of CPU and GPU",
     )
-    parser.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="threads per rank (default: its share of the cores)",
-    )
+    add_threads(parser)
     parser.add_argument(
         "--memory",
         metavar="SIZE",
@@ -72,8 +93,8 @@ def add_run(parser: Parser, output: str) -> None:
         "--merge",
         choices=CHOICES["merge"],
         help="strategy by which ranks merge; auto chooses the fastest for the graph "
-        "and the "
-        "machine; replicated, ring and boruvka are slower and serve comparisons",
+        "and the machine; replicated, ring and boruvka are slower and serve "
+        "comparisons",
     )
     parser.advanced.add_argument(
         "--group-size",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import counted
 from .options import (
+    add_moved_graph,
+    add_output,
     add_overwrite,
     add_point_columns,
     add_quiet,
@@ -35,14 +37,11 @@ def add_draw(commands: Any) -> None:
         "1,000,000 edges becomes an image whose pixels show mean weights. One process.",
     )
     draw.add_argument("forest", type=Path, help="forest file, from solve")
-    draw.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="picture, .png, .svg or .pdf; or .geojson, for points that are longitude "
+    add_output(
+        draw,
+        "picture, .png, .svg or .pdf; or .geojson, for points that are longitude "
         "and latitude",
+        required=True,
     )
     where = draw.add_mutually_exclusive_group()
     where.add_argument(
@@ -63,12 +62,7 @@ def add_draw(commands: Any) -> None:
         action="store_true",
         help=f"write the names of the vertices, at most {MOST_LABELS}",
     )
-    draw.add_argument(
-        "--graph",
-        type=Path,
-        help="graph of the forest, which has the names of vertices; needed only if it "
-        "has moved",
-    )
+    add_moved_graph(draw)
     draw.add_argument(
         "--numbers",
         action="store_true",
@@ -241,13 +235,7 @@ def add_report(commands: Any) -> None:
         help="file of solve --report, or one cluster file of hdbscan, linkage or "
         "cluster",
     )
-    report.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="page, .html, or picture, .png, .svg or .pdf",
-    )
+    add_output(report, "page, .html, or picture, .png, .svg or .pdf")
     report.add_argument(
         "--trace",
         type=Path,

@@ -15,6 +15,7 @@ from ..host.option_types import real, whole
 from .cluster import print_sizes
 from .options import (
     add_new_graph,
+    add_output,
     add_overwrite,
     add_plot,
     add_point_columns,
@@ -71,13 +72,7 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
     """Add the points, the outputs and the options of the search."""
     add_source(parser)
     add_overwrite(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"{output}; without it, nothing is kept",
-    )
+    add_output(parser, f"{output}; without it, nothing is kept")
     parser.add_argument(
         "--forest",
         type=Path,
@@ -647,8 +642,7 @@ def _write_hdbscan(
     write(arguments, table, found, rule.samples, facts, columns, pictures)
     print(
         f"RESULT n={len(table.points)} clusters={count} noise={noise} "
-        f"exact={found.exact} "
-        f"search={found.search or 'none'} {spent()}",
+        f"exact={found.exact} search={found.search or 'none'} {spent()}",
         flush=True,
     )
 
@@ -766,12 +760,9 @@ def add_predict(commands: Any) -> None:
         help="file of the new points, in a format that hdbscan reads",
     )
     add_point_columns(predict)
-    predict.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="file to write with the labels and probabilities, .h5 or .csv; without "
+    add_output(
+        predict,
+        "file to write with the labels and probabilities, .h5 or .csv; without "
         "it, nothing is kept",
     )
     add_overwrite(predict)

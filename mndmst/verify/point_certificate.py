@@ -168,17 +168,7 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     strange = unlike(point_set, forest)
     if strange:
         seconds = time.perf_counter() - begin
-        return Verdict(
-            ok=False,
-            n=n,
-            m=None,
-            edges=forest.num_edges,
-            trees=None,
-            weight=None,
-            digest=None,
-            problems=strange,
-            seconds=seconds,
-        )
+        return Verdict.of_headers(point_set, forest, strange, seconds)
     metric, min_samples = _settings(forest)
     parameters = _pairwise_parameters(forest)
     seen: Examination = examine(point_set, forest)
@@ -428,7 +418,6 @@ class Distinct:
     ----------
     points : ndarray of float64, shape (points, dimensions)
         As `metric.prepared` returns them.
-    norm : Norm
 
     Attributes
     ----------
