@@ -318,7 +318,7 @@ def _cost(piece: Edges) -> int:
     return COPIES * sum(column.nbytes for column in columns)
 
 
-class EdgeFileOver(EdgeFile):
+class WrappedEdgeFile(EdgeFile):
     """A wrapper of an edge file; subclasses change its entries or checks."""
 
     def __init__(self, file: EdgeFile) -> None:
