@@ -20,12 +20,12 @@ from mndmst.backends import (
     holder_of,
 )
 from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.cli.info import describe_installation
 from mndmst.comm.communicator import world
 from mndmst.host.errors import ConfigError, MissingExtraError
 from mndmst.host.progress import Progress
 from mndmst.pipeline import Targets, solve
 from mndmst.run.config import CHOICES, Config
-from mndmst.run.installation import describe_installation
 
 
 class TwinBackend(CpuBackend):
@@ -43,7 +43,7 @@ def twin(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     package.unavailable = lambda: None
     package.device_names = lambda: ["Twin 1"]
     package.device_ids = lambda: ["Twin 1 at 0"]
-    package.start_driver = lambda: None
+    package.start_driver = lambda local_rank: None
     package.make_device = lambda *_: TwinBackend()
     monkeypatch.setitem(sys.modules, package.__name__, package)
     monkeypatch.setitem(ACCELERATORS, "twin", package.__name__)
