@@ -9,7 +9,7 @@ import numpy as np
 from ..api.forest import Forest
 from ..api.inputs import as_path, as_points
 from ..cluster.plane_plots import in_the_plane
-from ..host.errors import ConfigError, InputError, optional, shown
+from ..host.errors import ConfigError, ConfigTypeError, InputError, optional, shown
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput
 from ..io.output_checks import check_outputs
@@ -60,6 +60,10 @@ def draw(
     """
     path = as_path(output, "output")
     is_map = path.suffix == ".geojson"
+    if not isinstance(layout, str):
+        raise ConfigTypeError(f"layout is {shown(layout)}; give {', '.join(LAYOUTS)}")
+    if not isinstance(labels, bool):
+        raise ConfigTypeError(f"labels is {shown(labels)}; give True or False")
     if layout not in LAYOUTS:
         given = shown(layout)
         raise ConfigError(f"layout is {given}; give one of {', '.join(LAYOUTS)}")
