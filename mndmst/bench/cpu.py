@@ -48,6 +48,8 @@ class Measurement:
         Peak memory beyond the rows, where it was measured.
     floor : float or None
         The floor (`Floor.ms`) of the same number of threads, as a share of `ms`.
+    interpreter : float or None
+        Share of the time outside kernels: the interpreter's and NumPy's.
     relative : dict
         `ms` as a multiple of other times: of one thread, of the same graph with its
         given weights, of the first type of weights.
