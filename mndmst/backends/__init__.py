@@ -6,7 +6,7 @@ rooms make devices with the functions here and import no module of a device. A d
 imported when it is made.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -72,9 +72,14 @@ class Accelerator(Protocol):
         """
 
     def make_point_products(
-        self, points: "PointArrays", device: int = 0
+        self, points: "PointArrays", devices: Sequence[int] | None = None
     ) -> "PointProducts":
-        """Return points on a visible device for searches by matrix products.
+        """Return points on visible devices for searches by matrix products.
+
+        Parameters
+        ----------
+        devices : sequence of int, optional
+            All by default; each has all points.
 
         Raises
         ------

@@ -11,14 +11,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..backends.point_products import ComponentArrays
+from ..backends.point_products import NO_POSITION, ComponentArrays, RemoteQueries
 from ..comm.communicator import Comm
 from ..kernels.threads import Threads
 from .kernels.boruvka_steps import PointEdges
 from .kernels.kd_tree import PointTree
 from .kernels.lightest_edges import (
-    NO_POSITION,
-    RemoteQueries,
     TreeComponents,
     lightest_of_queries,
     sum_up,

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..backends import Accelerator, find_accelerator
-from ..backends.point_products import MOST_NEIGHBOURS, PointArrays
+from ..backends.point_products import MOST_NEIGHBOURS, PointArrays, PointProducts
 from ..host.errors import ConfigError
 from ..kernels.threads import Threads
 from .build_tree import build_tree
@@ -23,6 +23,7 @@ from .kernels.visits import count_visited
 from .metrics import METRICS, Norm, check_metric
 from .point_search import PointSearch, tree_search
 from .product_search import HostProducts, ProductSearch, random_order
+from .remote_points import NoRemotePoints
 from .scale import Scale
 from .search_reporter import SearchReporter
 
@@ -124,15 +125,26 @@ def make_search(
     if choice.name == "tree":
         return tree_search(points.all(), METRICS[metric].norm, threads, report)
     rows = random_order(len(points.values))
-    arrays = PointArrays(points.values, points.largest, points.length, rows)
+    arrays = PointArrays(points.values, points.largest, points.length, rows, rows)
+    products = make_products(arrays, choice, threads, reporter)
+    remote = NoRemotePoints(len(rows))
+    return ProductSearch(products, rows, remote, threads, report)
+
+
+def make_products(
+    arrays: PointArrays,
+    choice: SearchChoice,
+    threads: Threads,
+    reporter: SearchReporter,
+) -> PointProducts:
+    """Return the products of a choice; of the host where a device does not suit."""
     device = find_accelerator("auto")[0] if choice.name == "device" else None
     if device is not None:
         try:
-            products = device.make_point_products(arrays)
-            return ProductSearch(products, rows, threads, report)
+            return device.make_point_products(arrays)
         except ConfigError as error:
             reporter.detail(f"search by product on the CPU: {error}")
-    return ProductSearch(HostProducts(arrays, threads), rows, threads, report)
+    return HostProducts(arrays, threads)
 
 
 def visits_most(points: np.ndarray, neighbours: int) -> bool:

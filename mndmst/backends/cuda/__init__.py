@@ -5,6 +5,7 @@ Importing this package is cheap; CuPy is imported by `backend.py`.
 
 import ctypes
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -72,11 +73,13 @@ def make_device(
     return CudaBackend(device, host, limit, sharers, tuning)
 
 
-def make_point_products(points: "PointArrays", device: int = 0) -> "PointProducts":
-    """Return points on a CUDA device; see `Accelerator.make_point_products`."""
+def make_point_products(
+    points: "PointArrays", devices: Sequence[int] | None = None
+) -> "PointProducts":
+    """Return points on CUDA devices; see `Accelerator.make_point_products`."""
     from .point_products import CudaPointProducts
 
-    return CudaPointProducts(points, device)
+    return CudaPointProducts(points, devices or range(device_count()))
 
 
 def as_arrays(*columns: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...backends.point_products import NO_POSITION
 from ...native.kernel import kernel
 from .kd_tree import (
     CHUNK,
@@ -16,7 +17,6 @@ from .kd_tree import (
 from .norms import distance_of, limit_of
 
 MIXED = np.uint32(0xFFFFFFFF)  # the component of a node with points of several
-NO_POSITION = np.uint32(0xFFFFFFFF)
 STARTS = 32  # most nodes at which a search begins
 
 
@@ -67,27 +67,6 @@ class Query(NamedTuple):
     component: int
     target: int
     bound: float
-
-
-class RemoteQueries(NamedTuple):
-    """Points of another rank that search the lightest edge to another component.
-
-    Attributes
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-    component : ndarray of uint32
-    core : ndarray of float64
-    row : ndarray of uint32
-        The users' numbers of the points.
-    bound : ndarray of float64
-        No heavier edge is wanted.
-    """
-
-    points: np.ndarray
-    component: np.ndarray
-    core: np.ndarray
-    row: np.ndarray
-    bound: np.ndarray
 
 
 class Workspace(NamedTuple):
