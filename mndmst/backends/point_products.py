@@ -22,7 +22,7 @@ class PointArrays(NamedTuple):
     largest, length : ndarray of float64, shape (values,)
         Each coordinate is divided by the one, then by the other; empty arrays for
         coordinates that are taken as they are.
-    index : ndarray of uint32, shape (points,)
+    source : ndarray of uint32, shape (points,)
         The row of `values` of each place.
     row : ndarray of uint32, shape (points,)
         The user's number of each place.
@@ -31,12 +31,12 @@ class PointArrays(NamedTuple):
     values: np.ndarray
     largest: np.ndarray
     length: np.ndarray
-    index: np.ndarray
+    source: np.ndarray
     row: np.ndarray
 
     def plain(self, places: slice | np.ndarray) -> np.ndarray:
         """Return the float64 coordinates of some places, as distances take them."""
-        rows = self.index[places]
+        rows = self.source[places]
         plain = self.values[rows].astype(np.float64)
         if len(self.length):
             plain /= self.largest[rows, None]

@@ -171,7 +171,7 @@ class HostProducts:
         self._centre = exact.plain(slice(0, CENTRE)).mean(axis=0)
         sizes = self.threads.map(
             lambda part: float(np.abs(exact.plain(part) - self._centre).max(initial=0)),
-            [(part,) for part in _parts(len(exact.index))],
+            [(part,) for part in _parts(len(exact.source))],
         )
         largest = max(largest, *sizes)
         dimensions = len(self._centre)
@@ -188,7 +188,7 @@ class HostProducts:
 
     def _rounded(self, exact: PointArrays) -> np.ndarray:
         """Return points less the centre, scaled, as float32."""
-        points = np.empty((len(exact.index), len(self._centre)), np.float32)
+        points = np.empty((len(exact.source), len(self._centre)), np.float32)
 
         def fill(part: slice) -> None:
             points[part] = (exact.plain(part) - self._centre) * self._factor
@@ -211,7 +211,7 @@ class HostProducts:
             self._make_frame(float(size))
         exact = query_arrays(points, row)
         rounded = self._rounded(exact)
-        return Queries(exact, self._squares(rounded), exact.index, False), rounded
+        return Queries(exact, self._squares(rounded), exact.source, False), rounded
 
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.nearest`."""

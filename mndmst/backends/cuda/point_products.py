@@ -64,7 +64,7 @@ ROWS, FEWEST_ROWS, WORK = 1 << 16, 1 << 10, 3 << 45
 FIRST, GROWTH, COLUMNS = 256, 3.0, 1 << 17
 POLL = 0.1  # seconds between two looks for Ctrl-C
 SET = np.dtype(
-    [(n, np.uint64) for n in ("values", "largest", "length", "index", "row")]
+    [(n, np.uint64) for n in ("values", "largest", "length", "source", "row")]
     + [(n, np.uint64) for n in ("square", "half")]
     + [("dimensions", np.int64)]
     + [(n, np.float64) for n in ("gamma", "absolute", "unit")]
@@ -141,7 +141,7 @@ class DeviceProducts:
                 f"{self.device.compute_capability}; products need {OLDEST} or more"
             )
         self._modules: dict[tuple[str, bool, str, bool, int], Any] = {}
-        self.count, self.dimensions = len(points.index), points.values.shape[1]
+        self.count, self.dimensions = len(points.source), points.values.shape[1]
         self.width = -(-self.dimensions // DEPTH) * DEPTH
         with self.current():
             self._transfer = Transfer()
@@ -162,7 +162,7 @@ class DeviceProducts:
             ) from error
 
     def _uploaded(self, points: PointArrays) -> PointArrays:
-        same = points.index is points.row
+        same = points.source is points.row
         columns = [self.upload(column) for column in points[:4]]
         return PointArrays(*columns, columns[3] if same else self.upload(points.row))
 
@@ -201,7 +201,7 @@ class DeviceProducts:
 
     def _rounded(self, given: PointArrays) -> DevicePoints:
         """Return points as factors, by the present frame."""
-        frame, count = self.frame, len(given.index)
+        frame, count = self.frame, len(given.source)
         factors = cupy.zeros((count, frame.parts, self.width), np.uint16)
         square, lost = cupy.empty(count), 0.0
         for part in _pieces(count):
@@ -567,7 +567,7 @@ class CudaPointProducts:
     """
 
     def __init__(self, points: PointArrays, devices: Sequence[int] = (0,)) -> None:
-        self.count = len(points.index)
+        self.count = len(points.source)
         self._pool = ThreadPoolExecutor(len(devices), "mndmst-products")
         made = [self._pool.submit(DeviceProducts, points, i) for i in devices]
         self._devices = [future.result() for future in made]

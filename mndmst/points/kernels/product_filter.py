@@ -285,7 +285,7 @@ def threshold_of(bounds, own_square, square):
 @kernel
 def _load(exact, place, out):
     """Copy the coordinates of a place, as distances take them."""
-    row = exact.index[place]
+    row = exact.source[place]
     if len(exact.length):
         largest, length = exact.largest[row], exact.length[row]
         for d in range(len(out)):

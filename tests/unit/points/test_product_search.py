@@ -136,7 +136,7 @@ def test_scores_are_within_their_bound():
         bounds, square = search.bounds, search.bounds.square
         product = search.points @ search.points.T
         score = (product - bounds.half).astype(np.float64)
-        x = points[search.exact.index]
+        x = points[search.exact.source]
         distance = ((x[:, None, :] - x) ** 2).sum(axis=2) * bounds.unit
         true = (square[:, None] - distance) / 2
         above = true - score

@@ -40,7 +40,7 @@ struct Set {
   const T* values;
   const double* largest;
   const double* length;
-  const u32* index;  // the row of `values` of each place
+  const u32* source;  // the row of `values` of each place
   const u32* row;    // the user's number of each place
   const double* square;  // squared lengths of the rounded points, by place
   const float* half;     // half of each, less its part of the error bound
@@ -416,10 +416,10 @@ __device__ void raise_threshold(List& list, const Points& p, double own_square, 
 // lane adds up the terms of one point.
 __device__ void fill_distances(List& list, const Points& p, const Queries& q, u32 own) {
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = list.count;
-  u32 own_index = q.index[own];
+  u32 own_index = q.source[own];
   for (int first = 32 * warp; first < count; first += THREADS) {
     int mine = first + lane < count ? first + lane : first;
-    u32 index = p.index[list.place[mine]];
+    u32 index = p.source[list.place[mine]];
     double total = 0;
     for (long long d = 0; d < p.dimensions; d += PIECE) {
       int width = p.dimensions - d < PIECE ? (int)(p.dimensions - d) : PIECE;
