@@ -141,6 +141,8 @@ class DeviceProducts:
                 f"{self.device.compute_capability}; products need {OLDEST} or more"
             )
         self._modules: dict[tuple[str, bool, str, bool, int], Any] = {}
+        most = self.device.attributes["MaxSharedMemoryPerBlockOptin"]
+        self._stages = min(MOST_STAGES, most // STAGE_BYTES)
         self.count, self.dimensions = len(points.source), points.values.shape[1]
         self.width = -(-self.dimensions // DEPTH) * DEPTH
         with self.current():
@@ -278,8 +280,6 @@ class DeviceProducts:
         )
         key = (*types[0], *types[1], self.frame.parts)
         if key not in self._modules:
-            most = self.device.attributes["MaxSharedMemoryPerBlockOptin"]
-            self._stages = min(MOST_STAGES, most // STAGE_BYTES)
             options = {
                 "VALUE": key[0],
                 "DIVIDED": int(key[1]),
