@@ -79,24 +79,23 @@ __device__ u32 shared_address(const void* p) {
 }
 
 // Copy 16 bytes to shared memory in the background; zeros where there is no row.
-__device__ void copy_ahead(u16* to, const u16* from, bool there) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(
-                   shared_address(to)),
+__device__ void copy_ahead(u32 to, const u16* from, bool there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to),
                "l"(from), "r"(there ? 16 : 0));
 }
 
-__device__ void load_matrices(u32 (&r)[4], const u16* from) {
+__device__ void load_matrices(u32 (&r)[4], u32 from) {
   asm volatile(
       "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
       : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-      : "r"(shared_address(from)));
+      : "r"(from));
 }
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
 __device__ void multiply_add(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TEXT(FACTOR) "." TEXT(
+  asm("mma.sync.aligned.m16n8k16.row.col.f32." TEXT(FACTOR) "." TEXT(
                    FACTOR) ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
                            "{%0,%1,%2,%3};\n"
                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -113,46 +112,61 @@ __device__ const int PART_OF_ROW[] = {0, 0, 1, 1, 0, 2},
                      PART_OF_COLUMN[] = {0, 1, 0, 1, 2, 0};
 #endif
 
-// Where a stage's 16 bytes lie. The exclusive or spreads a column of eight rows over
-// all banks.
-__device__ u16* place_in(u16* tile, int row, int eight) {
-  return tile + row * DEPTH + ((eight ^ (row & 7)) * 8);
-}
-
 // The tile of rows and of columns with a number: GROUP tiles of rows side by side.
-__device__ void locate(long long number, int row_tiles, int column_tiles, int& row,
+__device__ void locate(u32 number, u32 row_tiles, u32 column_tiles, int& row,
                        int& column) {
-  long long each = (long long)GROUP * column_tiles;
-  int first = (int)(number / each) * GROUP, rest = (int)(number % each);
-  int rows = min(GROUP, row_tiles - first);
+  u32 each = GROUP * column_tiles, first = number / each * GROUP;
+  u32 rest = number % each, rows = min(GROUP, row_tiles - first);
   row = first + rest % rows, column = rest / rows;
 }
 
-// Begin to load one stage of a tile.
-__device__ void load_stage(u16* stage, const u16* rows, const u16* columns,
-                           int row_count, int column_count, int width, int row,
-                           int column, int step) {
-  int steps = width / DEPTH, pair = step / steps;
-  long long stride = (long long)PARTS * width;
-  long long depth = (long long)(step % steps) * DEPTH;
-  const u16* a = rows + PART_OF_ROW[pair] * width + depth;
-  const u16* b = columns + PART_OF_COLUMN[pair] * width + depth;
-  int eight = threadIdx.x % 8;
-#pragma unroll
-  for (int i = threadIdx.x / 8; i < ROWS; i += MULTIPLIERS / 8) {
-    int at = row * ROWS + i;
-    bool there = at < row_count;
-    copy_ahead(place_in(stage, i, eight), a + (there ? at : 0) * stride + eight * 8,
-               there);
+// The loads of a block, stage by stage, from one of its tiles into the next. A thread
+// copies 16 bytes of every 32nd row and column: `eight` of the eight that a row has in
+// a stage. They lie at the exclusive or of `eight` and the row, which spreads a column
+// of eight rows over all banks.
+struct Loader {
+  const u16 *rows, *columns;          // of the launch
+  const u16 *own_rows, *own_columns;  // of this thread in the tile
+  long long stride;
+  int row_count, column_count, width;
+  u32 row_tiles, column_tiles, tiles, tile;
+  int row, column, depth, pair;
+  u32 shared;
+
+  __device__ void begin() {
+    if (tile >= tiles) return;
+    locate(tile, row_tiles, column_tiles, row, column);
+    int i = threadIdx.x / 8, eight = threadIdx.x % 8;
+    row = row * ROWS + i, column = column * COLUMNS + i;
+    own_rows = rows + row * stride + eight * 8;
+    own_columns = columns + column * stride + eight * 8;
+    depth = pair = 0;
   }
+
+  // Begin to load the next stage, if there is one.
+  __device__ void load(int stage) {
+    if (tile < tiles) {
+      const u16* a = own_rows + PART_OF_ROW[pair] * width + depth;
+      const u16* b = own_columns + PART_OF_COLUMN[pair] * width + depth;
+      u32 to = shared + stage * (STAGE * 2);
 #pragma unroll
-  for (int i = threadIdx.x / 8; i < COLUMNS; i += MULTIPLIERS / 8) {
-    int at = column * COLUMNS + i;
-    bool there = at < column_count;
-    copy_ahead(place_in(stage + ROWS * DEPTH, i, eight),
-               b + (there ? at : 0) * stride + eight * 8, there);
+      for (int i = 0; i < ROWS / 32; i++)
+        copy_ahead(to + i * 32 * DEPTH * 2, a + i * 32 * stride,
+                   row + i * 32 < row_count);
+      to += ROWS * DEPTH * 2;
+#pragma unroll
+      for (int i = 0; i < COLUMNS / 32; i++)
+        copy_ahead(to + i * 32 * DEPTH * 2, b + i * 32 * stride,
+                   column + i * 32 < column_count);
+      depth += DEPTH;
+      if (depth == width) {
+        depth = 0;
+        if (++pair == PAIRS) tile += gridDim.x, begin();
+      }
+    }
+    asm volatile("cp.async.commit_group;\n" ::);
   }
-}
+};
 
 // A candidate for a row's neighbours: any column but the row itself.
 struct Near {
@@ -185,91 +199,103 @@ __device__ void filter_tiles(const u16* row_factors, const u16* factors, int row
   extern __shared__ __align__(128) u16 stages[];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   int warp_row = warp / 4 * 64, warp_column = warp % 4 * 64;
-  int row_tiles = (row_count + ROWS - 1) / ROWS;
-  int column_tiles = (column_count + COLUMNS - 1) / COLUMNS;
   int steps = PAIRS * (width / DEPTH);
-  long long tiles = (long long)row_tiles * column_tiles;
-  long long loading = blockIdx.x;
-  int load_row = 0, load_column = 0, load_step = 0, loaded = 0, used = 0;
-  if (loading < tiles) locate(loading, row_tiles, column_tiles, load_row, load_column);
-  auto load = [&]() {
-    if (loading < tiles) {
-      load_stage(stages + (loaded % STAGES) * STAGE, row_factors, factors, row_count,
-                 column_count, width, load_row, load_column, load_step);
-      loaded++;
-      if (++load_step == steps) {
-        load_step = 0, loading += gridDim.x;
-        if (loading < tiles)
-          locate(loading, row_tiles, column_tiles, load_row, load_column);
-      }
-    }
-    asm volatile("cp.async.commit_group;\n" ::);
-  };
-  for (int i = 0; i < STAGES - 1; i++) load();
-  for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+  u32 shared = shared_address(stages);
+  Loader loader;
+  loader.rows = row_factors, loader.columns = factors;
+  loader.stride = (long long)PARTS * width, loader.width = width;
+  loader.row_count = row_count, loader.column_count = column_count;
+  loader.row_tiles = (row_count + ROWS - 1) / ROWS;
+  loader.column_tiles = (column_count + COLUMNS - 1) / COLUMNS;
+  loader.tiles = loader.row_tiles * loader.column_tiles, loader.tile = blockIdx.x;
+  int i = threadIdx.x / 8;
+  loader.shared = shared + i * DEPTH * 2 + (threadIdx.x % 8 ^ i % 8) * 16;
+  loader.begin();
+  // Where this thread's rows of the matrices lie in a stage, before the exclusive or.
+  u32 left_rows = (warp_row + lane % 16) * DEPTH * 2;
+  u32 right_rows = (ROWS + warp_column + lane % 8 + lane / 16 * 8) * DEPTH * 2;
+  u32 left_eight = lane / 16, right_eight = lane / 8 % 2, flip = lane % 8;
+  for (int stage = 0; stage < STAGES - 1; stage++) loader.load(stage);
+  int stage = 0;
+  for (u32 tile = blockIdx.x; tile < loader.tiles; tile += gridDim.x) {
     float sum[4][8][4];
 #pragma unroll
     for (int m = 0; m < 4; m++)
 #pragma unroll
       for (int n = 0; n < 8; n++)
 #pragma unroll
-        for (int i = 0; i < 4; i++) sum[m][n][i] = 0;
+        for (int j = 0; j < 4; j++) sum[m][n][j] = 0;
+    u32 left[2][4][4], right[2][4][4];
+    // Load the matrices of one sixteenth of a stage; they are multiplied one step
+    // later, so that loads and products overlap.
+    auto fetch = [&](int k, u32 (&l)[4][4], u32 (&r)[4][4]) {
+      u32 from = shared + stage * (STAGE * 2);
+      u32 a = from + left_rows + ((2 * k + left_eight) ^ flip) * 16;
+      u32 b = from + right_rows + ((2 * k + right_eight) ^ flip) * 16;
+#pragma unroll
+      for (int m = 0; m < 4; m++) load_matrices(l[m], a + m * 16 * DEPTH * 2);
+#pragma unroll
+      for (int n = 0; n < 4; n++) load_matrices(r[n], b + n * 16 * DEPTH * 2);
+    };
+    asm volatile("cp.async.wait_group %0;\n" ::"n"(STAGES - 2) : "memory");
+    __syncthreads();  // all have loaded this stage
+    fetch(0, left[0], right[0]);
     for (int step = 0; step < steps; step++) {
-      asm volatile("cp.async.wait_group %0;\n" ::"n"(STAGES - 2));
-      __syncthreads();  // all have loaded this stage, and have used the one before
-      load();
-      u16* a = stages + (used % STAGES) * STAGE;
-      u16* b = a + ROWS * DEPTH;
-      used++;
 #pragma unroll
       for (int k = 0; k < DEPTH / 16; k++) {
-        u32 left[4][4], right[4][4];
-#pragma unroll
-        for (int m = 0; m < 4; m++)
-          load_matrices(left[m], place_in(a, warp_row + m * 16 + lane % 16,
-                                          2 * k + lane / 16));
-#pragma unroll
-        for (int n = 0; n < 4; n++)
-          load_matrices(right[n],
-                        place_in(b, warp_column + n * 16 + lane % 8 + lane / 16 * 8,
-                                 2 * k + lane / 8 % 2));
+        if (k == 0) loader.load((stage + STAGES - 1) % STAGES);
+        if (k < DEPTH / 16 - 1) {
+          fetch(k + 1, left[(k + 1) % 2], right[(k + 1) % 2]);
+        } else {
+          stage = (stage + 1) % STAGES;
+          if (step + 1 < steps) {
+            asm volatile("cp.async.wait_group %0;\n" ::"n"(STAGES - 2) : "memory");
+            __syncthreads();  // all have loaded the next stage, and used the last
+            fetch(0, left[(k + 1) % 2], right[(k + 1) % 2]);
+          }
+        }
 #pragma unroll
         for (int m = 0; m < 4; m++)
 #pragma unroll
           for (int n = 0; n < 8; n++)
-            multiply_add(sum[m][n], left[m], right[n / 2][n % 2 * 2],
-                         right[n / 2][n % 2 * 2 + 1]);
+            multiply_add(sum[m][n], left[k % 2][m], right[k % 2][n / 2][n % 2 * 2],
+                         right[k % 2][n / 2][n % 2 * 2 + 1]);
       }
     }
     int row, column;
-    locate(tile, row_tiles, column_tiles, row, column);
+    locate(tile, loader.row_tiles, loader.column_tiles, row, column);
     row = row * ROWS + warp_row + lane / 4;
     column = column * COLUMNS + warp_column + lane % 4 * 2;
-    float threshold[8];
+    // All loads come first: behind a store the compiler would keep each in its place.
+    float threshold[8], less[16];
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-      int at = row + i / 2 * 16 + i % 2 * 8;
-      threshold[i] = at < row_count ? rows.thresholds[at] : INFINITE;
+    for (int m = 0; m < 8; m++) {
+      int at = row + m / 2 * 16 + m % 2 * 8;
+      threshold[m] = at < row_count ? rows.thresholds[at] : INFINITE;
     }
 #pragma unroll
-    for (int n = 0; n < 8; n++) {
+    for (int n = 0; n < 16; n++) {
+      int at = column + n / 2 * 8 + n % 2;
+      less[n] = at < column_count ? half[first_column + at] : INFINITE;
+    }
 #pragma unroll
-      for (int j = 0; j < 2; j++) {
-        int at = column + n * 8 + j;
-        float less = at < column_count ? half[first_column + at] : INFINITE;
+    for (int m = 0; m < 8; m++) {
+      bool any = false;
 #pragma unroll
-        for (int i = 0; i < 8; i++) {
-          float score = sum[i / 2][n][i % 2 * 2 + j] - less;
-          if (score >= threshold[i]) {
-            int r = row + i / 2 * 16 + i % 2 * 8;
-            if (at < column_count && r < row_count &&
-                candidate.takes(r, first_column + at)) {
-              int slot = atomicAdd(rows.counts + r, 1);
-              if (slot < CAPACITY) {
-                rows.scores[(long long)r * CAPACITY + slot] = score;
-                rows.candidates[(long long)r * CAPACITY + slot] = first_column + at;
-              }
-            }
+      for (int n = 0; n < 16; n++)
+        any |= sum[m / 2][n / 2][m % 2 * 2 + n % 2] - less[n] >= threshold[m];
+      if (!any) continue;
+      int r = row + m / 2 * 16 + m % 2 * 8;
+#pragma unroll
+      for (int n = 0; n < 16; n++) {
+        float score = sum[m / 2][n / 2][m % 2 * 2 + n % 2] - less[n];
+        int at = column + n / 2 * 8 + n % 2;
+        if (score >= threshold[m] && at < column_count && r < row_count &&
+            candidate.takes(r, first_column + at)) {
+          int slot = atomicAdd(rows.counts + r, 1);
+          if (slot < CAPACITY) {
+            rows.scores[(long long)r * CAPACITY + slot] = score;
+            rows.candidates[(long long)r * CAPACITY + slot] = first_column + at;
           }
         }
       }
