@@ -18,7 +18,7 @@ from .host.errors import (
 
 if TYPE_CHECKING:
     from .cluster.density import Clustering, CondensedTree
-    from .io.edges import Edges
+    from .io.edge_file import Edges
     from .points.search_reporter import SearchReporter
 
 

@@ -15,8 +15,8 @@ from .comm.communicator import Comm
 from .comm.directory import Directory
 from .host.progress import Progress
 from .io.atomic_output import AtomicOutput
-from .io.file_suffixes import LABELS, REPORT
 from .io.output_checks import check_on_all
+from .io.output_kinds import LABELS, REPORT
 from .io.results.digest_and_total import forest_digest
 from .io.results.graph_names import names_of_graph
 from .io.results.labels_file import LabelsHeader, write_labels, write_labels_table

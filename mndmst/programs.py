@@ -86,10 +86,10 @@ def partition(
     """
     from .host.memory import free_bytes
     from .io.memory_limit import allow
-    from .io.partitioner import Options, check_place
-    from .io.partitioner import partition as partition_edges
     from .io.partitioner.builders import Alone
-    from .io.partitioner.weights import open_weighed
+    from .io.partitioner.partition import partition as partition_edges
+    from .io.partitioner.partition_run import Options, check_place
+    from .io.partitioner.weight_rules import open_weighed
 
     limit = _bytes(memory) or free_bytes() // 2
     options = Options(

@@ -20,12 +20,11 @@ from .host.errors import InputError
 from .host.memory import Budget
 from .host.progress import Progress, process_start
 from .io.atomic_output import AtomicOutput
-from .io.file_suffixes import FOREST
 from .io.output_checks import check_on_all
+from .io.output_kinds import FOREST
 from .io.partitioner.rows_writer import check_new, graph_uuid, write_rows
 from .io.results.digest_and_total import exact_total, forest_digest
-from .io.results.forest_file import ForestHeader, NamesPlace, read_forest
-from .io.results.forest_writer import write_forest
+from .io.results.forest_file import ForestHeader, NamesPlace, read_forest, write_forest
 from .io.results.graph_names import GraphNames, names_place, vertex_ids
 from .io.shards.shard_writer import OriginalIds
 from .io.shards.sharded_graph import ShardedGraph, open_graph

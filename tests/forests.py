@@ -12,8 +12,7 @@ from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
 from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.results.digest_and_total import exact_total, forest_digest
-from mndmst.io.results.forest_file import ForestHeader
-from mndmst.io.results.forest_writer import write_forest
+from mndmst.io.results.forest_file import ForestHeader, write_forest
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.verify import Verdict, verify
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mndmst.graph.order import WEIGHT_DTYPES
-from mndmst.io.shards.sharded_graph import ShardWriter
+from mndmst.io.shards.shard_writer import ShardWriter
 
 UUID = "00000000-0000-4000-8000-000000000000"
 

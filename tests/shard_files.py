@@ -3,7 +3,7 @@
 import numpy as np
 
 from mndmst.io.shards.graph_directory import Destination
-from mndmst.io.shards.sharded_graph import ShardWriter
+from mndmst.io.shards.shard_writer import ShardWriter
 
 UUID = "00000000-0000-0000-0000-000000000001"
 

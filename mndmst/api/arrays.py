@@ -9,7 +9,7 @@ from ..backends import Accelerator, cpu_device, holder_of
 from ..graph.order import keys_to_weights
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError, InputTypeError, optional
-from ..io.edges import Edges, checked_edges, supported_weights
+from ..io.edge_file import Edges, checked_edges, supported_weights
 from ..kernels.threads import Threads
 from ..native.precompile import compile_for
 from .forest import Forest

@@ -428,8 +428,8 @@ class Forest(Queries):
         OutputError
             If the file cannot be written, or would replace something else.
         """
-        from ..io.file_suffixes import EDGES, FOREST
         from ..io.output_checks import check_outputs
+        from ..io.output_kinds import EDGES, FOREST
 
         path = as_path(path, "path")
         kind = FOREST if path.suffix == ".h5" else EDGES
@@ -437,14 +437,13 @@ class Forest(Queries):
             raise ConfigError(f"{path}: only .h5 files have labels")
         check_outputs([], [(path, kind)], overwrite=overwrite)
         if path.suffix != ".h5":
-            from ..io.edges import Edges
+            from ..io.edge_file import Edges
             from ..io.formats import write_edges
 
             edges = Edges(self.num_vertices, self.src, self.dst, self.weight, False)
             write_edges(edges, path)
             return
-        from ..io.results.forest_file import ForestHeader
-        from ..io.results.forest_writer import write_forest_alone
+        from ..io.results.forest_file import ForestHeader, write_forest_alone
 
         header = ForestHeader(
             self.graph_uuid, self.num_vertices, self.total_weight, self.digest

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..graph.order import weights_to_keys
 from ..host.errors import InputError
-from ..io.edges import Edges
+from ..io.edge_file import Edges
 from ..kernels.sorting import sort_positions
 from ..tree.exchange import find_pairs, mark_replaceable
 from ..tree.rooted import root_forest

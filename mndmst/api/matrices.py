@@ -9,7 +9,7 @@ import numpy as np
 from ..graph.model import Csr, Rows
 from ..graph.order import id_dtype, key_rule
 from ..host.errors import InputError, InputTypeError
-from ..io.edges import Edges, as_ids, supported_weights
+from ..io.edge_file import Edges, as_ids, supported_weights
 from ..kernels.arc_inspection import FINE, inspect_rows
 from ..kernels.threads import Threads
 from ..native.precompile import compile_for

@@ -4,31 +4,38 @@ A command imports its measurement when it runs.
 """
 
 import argparse
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..graph.order import WEIGHT_DTYPES
+from ..host.errors import ConfigError, optional
 from ..host.formatting import counted
+from ..host.option_types import real, whole
 from ..run.config import CHOICES
-from .arguments import (
-    chosen,
-    exponent,
-    finish,
-    list_of,
-    names,
-    positive,
-    seconds,
-    weights,
-    write,
-)
+
+if TYPE_CHECKING:
+    from ..io.atomic_output import AtomicOutput
+
+Process = Callable[[argparse.Namespace], int]
+Drawing = Callable[[Path, "AtomicOutput"], None]
+
+# Types of options: turns, ranks or threads; binary logarithms of vertices; seconds.
+positive, exponent, seconds = whole(1, 4096), whole(1, 40), real(0)
 
 
-def add_devices(bench: argparse.ArgumentParser) -> None:
-    """Add a command for each device that can be timed."""
+def add_bench(commands: Any) -> None:
+    """Add the command to the parser, and a command for each measurement."""
+    bench = commands.add_parser(
+        "bench",
+        help="time the kernels beside other programs",
+        description="Time the kernels of a device beside other programs.",
+    )
     devices = bench.add_subparsers(title="devices", metavar="DEVICE", required=True)
     _add_cpu(devices)
     _add_gpu(devices)
@@ -188,9 +195,9 @@ def run_start(arguments: argparse.Namespace) -> int:
     """Print where the seconds of a whole command go."""
     from dataclasses import asdict
 
-    from ..io.shards.demo_graph import demo_graph
+    from ..io.shards.sharded_graph import demo_graph
     from .machine import machine
-    from .start import measure, text
+    from .whole_commands import measure_start, start_text
 
     graph = arguments.graph or demo_graph()
     facts, rows = machine(()), []
@@ -199,9 +206,8 @@ def run_start(arguments: argparse.Namespace) -> int:
         f"{graph}"
     )
     for ranks in arguments.ranks:
-        options = ("--backend", arguments.backend)
-        found = measure(graph, ranks, arguments.repeat, options)
-        print(text(found), flush=True)
+        found = measure_start(graph, ranks, arguments.repeat, arguments.backend)
+        print(start_text(found), flush=True)
         rows.append(asdict(found))
     write(arguments, machine=facts, rows=rows)
     return 0
@@ -255,32 +261,36 @@ def run_papers(arguments: argparse.Namespace) -> int:
 
 def run_both(arguments: argparse.Namespace) -> int:
     """Print what a graph takes on each arrangement of devices."""
-    from .devices import ARRANGEMENTS, digests, run, table
+    from .whole_commands import ARRANGEMENTS, arrangement_table, compare_arrangements
 
     known = tuple(ARRANGEMENTS)
     given = chosen("arrangement", arguments.arrangements, known, known)
-    records = list(run(arguments.graph, given, arguments.repeat))
-    print(table(records))
+    graph, repeat = arguments.graph, arguments.repeat
+    records = list(compare_arrangements(graph, given, repeat))
+    print(arrangement_table(records))
     write(arguments, runs=records)
-    if len(digests(records)) == 1:
-        return 0
-    print("the forests differ", file=sys.stderr)
-    return 1
+    return _one_forest({record["digest"] for record in records})
 
 
 def run_choice(arguments: argparse.Namespace) -> int:
     """Print the seconds of every way to solve a graph, and the ratio of auto."""
-    from .choice import medians, ratios, run, table, ways
+    from .whole_commands import compare_ways, medians, ratios, way_table, ways
 
-    turns = list(run(arguments.graph, ways(arguments.ranks), arguments.repeat))
+    every = ways(arguments.ranks)
+    turns = list(compare_ways(arguments.graph, every, arguments.repeat))
     seconds = medians(turns)
-    print(table(seconds))
+    print(way_table(seconds))
     records = [
         {**vars(turn.way), "seconds": turn.seconds, "digest": turn.digest}
         for turn in turns
     ]
     write(arguments, turns=records, ratios=ratios(seconds))
-    if len({turn.digest for turn in turns}) == 1:
+    return _one_forest({turn.digest for turn in turns})
+
+
+def _one_forest(digests: set[str]) -> int:
+    """Return 0 if all runs found the same forest; else 1, with a message."""
+    if len(digests) == 1:
         return 0
     print("the forests differ", file=sys.stderr)
     return 1
@@ -303,10 +313,9 @@ def run_gpu(arguments: argparse.Namespace) -> int:
 def run_cpu(arguments: argparse.Namespace) -> int:
     """Print what the CPU worker's kernel and its peers take."""
     from .contenders import installed
-    from .cpu import CpuPlan, run
+    from .cpu import CpuPlan, block, disagreements, plot_threads, run
     from .graphs import HARD, NAMES, available
     from .machine import header, machine
-    from .results import block, disagreements, plot_threads
 
     plan = CpuPlan(
         arguments.scale,
@@ -480,3 +489,111 @@ def _folder(path: Path | None) -> Iterator[Path]:
     else:
         path.mkdir(parents=True, exist_ok=True)
         yield path
+
+
+def finish(parser: argparse.ArgumentParser, process: Process) -> None:
+    """Add the common options, and set the function that runs."""
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write everything here"
+    )
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace a file that is not an earlier result",
+    )
+    parser.set_defaults(process=partial(_measure, process))
+
+
+def _measure(process: Process, arguments: argparse.Namespace) -> int:
+    check_files(arguments.json, getattr(arguments, "plot", None), arguments.overwrite)
+    return process(arguments)
+
+
+def check_files(
+    record: Path | None, plot: Path | None, overwrite: bool = False
+) -> None:
+    """Make sure, before anything is measured, that files can be written there.
+
+    Raises
+    ------
+    OutputError
+        If one cannot be made, or would replace something else.
+    ConfigError
+        If a name says another format.
+    MissingExtraError
+        If a plot is asked for, and Matplotlib is not installed.
+    """
+    from ..io.output_checks import check_outputs
+    from ..io.output_kinds import BENCH_PICTURE, BENCH_RECORD
+
+    outputs = (record, BENCH_RECORD), (plot, BENCH_PICTURE)
+    check_outputs([], outputs, overwrite=overwrite)
+    if plot is not None:
+        optional("matplotlib", "plot", "Plots need")
+
+
+def chosen(
+    what: str,
+    given: tuple[str, ...] | None,
+    known: Sequence[str],
+    default: tuple[str, ...],
+) -> tuple[str, ...]:
+    """Return the names given, or the default if none were."""
+    unknown = set(given or ()) - set(known)
+    if unknown:
+        raise ConfigError(
+            f"--{what}s {','.join(sorted(unknown))}: unknown here; "
+            f"give some of {', '.join(known) or 'none'}."
+        )
+    return default if given is None else given
+
+
+def write(
+    arguments: argparse.Namespace, draw: Drawing | None = None, **record: Any
+) -> None:
+    """Write the files that were asked for: a record as JSON, and a picture.
+
+    Parameters
+    ----------
+    draw : callable, optional
+        Draws the picture, of a command that has `--plot`.
+    **record
+        Entries of the JSON, beside the command line.
+
+    Raises
+    ------
+    OutputError
+        If one cannot be written.
+    """
+    from ..io.atomic_output import AtomicOutput
+    from ..io.output_kinds import BENCH_RECORD, json_mark
+
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        if arguments.json is not None:
+            entries = json_mark(BENCH_RECORD) | {"command": sys.argv} | record
+            with files.file(arguments.json, BENCH_RECORD) as temporary:
+                temporary.write_text(json.dumps(entries, indent=1) + "\n")
+        if draw is not None and arguments.plot is not None:
+            draw(arguments.plot, files)
+
+
+def list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+    """Return what reads a list whose entries are separated by commas."""
+
+    def convert(text: str) -> tuple[Any, ...]:
+        return tuple(map(kind, text.split(",")))
+
+    return convert
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Read names separated by commas."""
+    return tuple(name for name in text.split(",") if name)
+
+
+def weights(text: str) -> str:
+    """Read the name of a type of weights."""
+    known = [dtype.name for dtype in WEIGHT_DTYPES]
+    if text not in known:
+        raise argparse.ArgumentTypeError(f"{text} is none of {', '.join(known)}")
+    return text

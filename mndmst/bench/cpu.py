@@ -6,14 +6,22 @@ medians. Every answer is compared with ours.
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import numpy as np
 
+from ..host.errors import optional
+from ..host.formatting import counted
+from ..io.atomic_output import AtomicOutput, write_picture_file
+from ..io.output_kinds import BENCH_PICTURE
 from . import graphs
 from .contenders import (
+    Answer,
+    Contender,
     KernelContender,
     PeerPackage,
     ScipyUpper,
@@ -23,8 +31,221 @@ from .contenders import (
     ranks,
 )
 from .graphs import BenchGraph
-from .machine import measure_floor
-from .results import Case, take_turns
+from .machine import Floor, measure_floor
+
+
+@dataclass
+class Measurement:
+    """How one contender has done.
+
+    Attributes
+    ----------
+    times : list of float
+        Milliseconds of every turn.
+    agrees : bool
+        Whether its answer was ours, every time.
+    extra_bytes : int or None
+        Peak memory beyond the rows, where it was measured.
+    floor : float or None
+        The floor (`floor.Floor.ms`) of the same number of threads, as a share of `ms`.
+    relative : dict
+        `ms` as a multiple of other times: of one thread, of the same graph with its
+        given weights, of the first type of weights.
+    """
+
+    contender: str
+    times: list[float]
+    answer: Answer
+    agrees: bool
+    extra_bytes: int | None = None
+    floor: float | None = None
+    relative: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def ms(self) -> float:
+        """The median of the times."""
+        return median(self.times)
+
+    def compare(self, what: str, ms: float | None) -> None:
+        """Note the time as a multiple of another, if there is one."""
+        if ms is not None:
+            self.relative[what] = self.ms / ms
+
+
+@dataclass
+class Case:
+    """A graph with some weights, the floors of the machine, and all results.
+
+    `load` is the machine's when all was done, over a minute; it is about 1 to 2 where
+    no other program works.
+    """
+
+    graph: str
+    order: str
+    weights: str
+    num_vertices: int
+    num_edges: int
+    load: float
+    floors: list[Floor]
+    results: list[Measurement]
+
+    def ms(self, contender: str) -> float | None:
+        """Return the time of a contender, or None if it did not take part."""
+        return next((r.ms for r in self.results if r.contender == contender), None)
+
+    def faster(self, result: Measurement) -> float | None:
+        """Return how many times as fast as SciPy on the upper triangle it was."""
+        scipy = self.ms("scipy")
+        return None if scipy is None else scipy / result.ms
+
+    def medges(self, result: Measurement) -> float:
+        """Return million undirected edges a second."""
+        return self.num_edges / (1e3 * result.ms)
+
+    def speedup(self, result: Measurement) -> float | None:
+        """Return how many times as fast as one thread threads of ours were."""
+        one = self.ms("1 thread")
+        ours = result.contender.partition(" ")[2] in ("thread", "threads")
+        return one / result.ms if ours and one is not None else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        record = asdict(self)
+        for result, entry in zip(self.results, record["results"], strict=True):
+            entry |= {
+                "answer": result.answer._asdict(),
+                "ms": result.ms,
+                "medges_per_second": self.medges(result),
+                "times_as_fast_as_scipy": self.faster(result),
+                "speed_up": self.speedup(result),
+            }
+        return record
+
+
+def take_turns(contenders: Sequence[Contender], repeat: int) -> list[Measurement]:
+    """Time contenders one after the other, several times, and compare answers.
+
+    Parameters
+    ----------
+    contenders : sequence of Contender
+        All have to agree with the first.
+    repeat : int
+        How many turns each has.
+    """
+    times: list[list[float]] = [[] for _ in contenders]
+    answers: list[list[Answer]] = [[] for _ in contenders]
+    for _ in range(repeat):
+        for place, contender in enumerate(contenders):
+            ms, forest = contender.timed()
+            times[place].append(ms)
+            answers[place].append(contender.answer(forest))
+            del forest
+    ours = answers[0][0]
+    return [
+        Measurement(
+            contender.name,
+            times[place],
+            next((a for a in answers[place] if not ours.agrees(a)), answers[place][0]),
+            all(map(ours.agrees, answers[place])),
+        )
+        for place, contender in enumerate(contenders)
+    ]
+
+
+_HEADINGS = (
+    f"  {'':<19}{'ms':>10}{'M edges/s':>11}{'x scipy':>9}{'speed-up':>10}"
+    f"{'B/edge':>8}{'B/vertex':>10}{'of floor':>10}  time against"
+)
+
+
+def block(case: Case) -> str:
+    """Return the table of one case."""
+    floors = "; ".join(
+        f"{counted(f.threads, 'thread')}: read {f.stream:.1f} ms, "
+        f"a lookup for each light edge {f.gather:.1f} ms"
+        for f in case.floors
+    )
+    title = (
+        f"{case.graph}, {case.weights}, {case.order} weights: "
+        f"n={case.num_vertices} m={case.num_edges} edges={case.results[0].answer.edges}"
+    )
+    rows = [_row(case, result) for result in case.results]
+    return "\n".join((title, f"  load {case.load}; {floors}", _HEADINGS, *rows))
+
+
+def disagreements(case: Case) -> list[str]:
+    """Return a line for each contender whose answer is not ours."""
+    ours = case.results[0]
+    return [
+        f"DISAGREEMENT on {case.graph}, {case.weights}, {case.order} weights: "
+        f"{result.contender} finds {counted(result.answer.edges, 'edge')} of weight "
+        f"{result.answer.weight!r}, {ours.contender} {ours.answer.edges} of "
+        f"{ours.answer.weight!r}"
+        for result in case.results
+        if not result.agrees
+    ]
+
+
+def _row(case: Case, result: Measurement) -> str:
+    edges, vertices = max(1, case.num_edges), max(1, case.num_vertices)
+    extra = result.extra_bytes
+    against = [f"{ratio:.2f} x {what}" for what, ratio in result.relative.items()]
+    if not result.agrees:
+        against.append("DISAGREES")
+    line = (
+        f"  {result.contender:<19}{result.ms:>10.2f}{case.medges(result):>11.1f}"
+        f"{_number(case.faster(result), 9, 1)}{_number(case.speedup(result), 10, 2)}"
+        f"{_number(extra and extra / edges, 8, 1)}"
+        f"{_number(extra and extra / vertices, 10, 1)}"
+        f"{_number(result.floor, 10, 3)}  {', '.join(against)}"
+    )
+    return line.rstrip()
+
+
+def _number(value: float | None, width: int, digits: int) -> str:
+    return " " * width if value is None else f"{value:>{width}.{digits}f}"
+
+
+def plot_threads(cases: list[Case], path: Path, files: AtomicOutput) -> None:
+    """Draw the speed-up of the kernel, and the share of the floor, over threads.
+
+    Parameters
+    ----------
+    cases : list of Case
+        Each is a line; those measured with one number of threads are left out.
+    path : Path
+        Ends with .svg, .png or .pdf.
+    files : AtomicOutput
+        Names the picture.
+
+    Raises
+    ------
+    MissingExtraError
+        If Matplotlib is not installed.
+    OutputError
+        If the picture cannot be written.
+    """
+    figure_of: Any = optional("matplotlib.figure", "plot", "Plots need").Figure
+    figure = figure_of(figsize=(7.2, 3.4), layout="constrained")
+    speed, floor = figure.subplots(1, 2)
+    most = 1
+    for case in cases:
+        kernels = case.results[: len(case.floors)]
+        threads = [measured.threads for measured in case.floors]
+        if len(threads) > 1:
+            name, most = f"{case.graph}, {case.weights}, {case.order}", max(threads)
+            speed.plot(threads, [case.speedup(k) for k in kernels], "o-", label=name)
+            floor.plot(threads, [k.floor for k in kernels], "o-", label=name)
+    speed.plot([1, most], [1, most], color="grey", linestyle=":", label="ideal")
+    for axes in (speed, floor):
+        axes.set_xscale("log", base=2)
+        axes.set_xlabel("threads")
+    speed.set_yscale("log", base=2)
+    speed.set_ylabel("times as fast as one")
+    floor.set_ylabel("floor, as a share of the time")
+    speed.legend(fontsize=7)
+    write_picture_file(figure, files, path, BENCH_PICTURE, dpi=110)
+
 
 # What several of a kind are compared with.
 _ALONE = {"threads": "1 thread", "ranks": "1 rank"}

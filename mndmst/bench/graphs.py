@@ -12,10 +12,10 @@ import numpy as np
 from ..graph.model import Rows
 from ..graph.order import weights_to_keys
 from ..host.errors import ConfigError
-from ..io.edges import Edges
+from ..io.edge_file import Edges
 from ..io.formats import read_edges
-from ..io.partitioner.build import symmetric_rows
-from ..io.partitioner.generate import generate_edges
+from ..io.partitioner.partition import symmetric_rows
+from ..io.partitioner.random_graphs import generate_edges
 
 _ROOT = Path(__file__).parents[2]
 

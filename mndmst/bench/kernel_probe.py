@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .contenders import KernelContender
 from .graphs import BenchGraph
-from .peak_memory import peak, reset_peak
+from .machine import peak, reset_peak
 
 
 def main() -> None:

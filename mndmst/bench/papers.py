@@ -25,10 +25,10 @@ from ..host.errors import ConfigError, MndmstError
 from ..host.formatting import counted
 from ..host.launcher import find_mpirun
 from ..host.memory import free_bytes
-from ..io.edges import Edges
-from ..io.partitioner.build import build_shards, symmetric_rows
-from ..io.partitioner.generate import generate_edges
-from ..io.partitioner.recipe import Recipe, load_recipe, open_recipe
+from ..io.edge_file import Edges
+from ..io.partitioner.graph_recipe import Recipe, load_recipe, open_recipe
+from ..io.partitioner.partition import build_shards, symmetric_rows
+from ..io.partitioner.random_graphs import generate_edges
 from .contenders import Answer, Contender, KernelContender
 from .graphs import BenchGraph
 

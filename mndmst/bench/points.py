@@ -17,9 +17,8 @@ import numpy as np
 
 from ..host.errors import optional
 from ..host.formatting import counted
-from ..io.atomic_output import AtomicOutput
-from ..io.file_suffixes import BENCH_PICTURE
-from ..io.picture_file import write_picture_file
+from ..io.atomic_output import AtomicOutput, write_picture_file
+from ..io.output_kinds import BENCH_PICTURE
 
 Points = np.ndarray
 MIN_CLUSTER_SIZE, MIN_SAMPLES = 100, 10

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import ConfigError, MndmstError
 from ..host.launcher import find_mpirun
-from ..io.atomic_output import AtomicOutput
-from ..io.file_suffixes import BENCH_PICTURE
-from ..io.picture_file import write_picture_file
+from ..io.atomic_output import AtomicOutput, write_picture_file
+from ..io.output_kinds import BENCH_PICTURE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

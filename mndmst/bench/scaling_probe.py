@@ -21,7 +21,8 @@ from ..run.report import Report
 from ..run.run import Run, State
 from ..steps.part_graph import part_graph
 from ..steps.write import send_to_owners
-from .peak_memory import peak, reset_peak
+from .machine import peak, reset_peak
+from .whole_commands import slowest_stages
 
 
 @dataclass(frozen=True)
@@ -109,20 +110,8 @@ def solve(comm: Comm, run: Run, method: str) -> MethodTurn:
         run.num_vertices,
         run.num_edges,
         forest_digest(comm, forest.u, forest.v),
-        slowest(record) if record else {},
+        slowest_stages(record) if record else {},
     )
-
-
-def slowest(record: dict) -> dict[str, float]:
-    """Return for each stage the seconds of the rank that took longest."""
-    found: dict[str, float] = {}
-    for rank in record["ranks"]:
-        mine: dict[str, float] = {}
-        for entry in rank["stages"]:
-            name = entry["stage"]
-            mine[name] = mine.get(name, 0.0) + entry["seconds"]
-        found |= {name: max(s, found.get(name, 0.0)) for name, s in mine.items()}
-    return found
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ..host.errors import InputError
-from ..io.formats.files import read_bytes
+from ..io.formats.packed_files import read_bytes
 from ..io.names import is_cell_of, names_of_cells, shown
 from ..io.results.graph_names import GraphNames
 from .batch import DELETE, OPERATIONS, Batch

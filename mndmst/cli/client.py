@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .cluster import number
+from ..host.option_types import number, whole
 from .options import add_overwrite
-from .parser import whole
 
 
 def add_client(commands: Any) -> None:
@@ -221,8 +220,8 @@ def _check_table(
     inputs: Iterable[Path | None], output: Path | None, overwrite: bool
 ) -> None:
     """Check, before any request, that the output table can be written."""
-    from ..io.file_suffixes import TABLE
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import TABLE
 
     check_outputs(inputs, [(output, TABLE)], overwrite=overwrite)
 

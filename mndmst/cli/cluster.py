@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import optional
 from ..host.formatting import counted
+from ..host.option_types import number, whole
 from .options import (
     add_numbers,
     add_overwrite,
@@ -14,13 +15,10 @@ from .options import (
     say_not_kept,
     tell_notes,
 )
-from .parser import on_disk, whole
+from .parser import on_disk
 
 if TYPE_CHECKING:
     from ..io.names import NameSource
-
-# Of integers of 64 bits, with a sign.
-MOST_DIGITS = 21
 
 
 def add_cluster(commands: Any) -> None:
@@ -83,24 +81,13 @@ def add_cluster(commands: Any) -> None:
     cluster.set_defaults(process=_cluster)
 
 
-def number(word: str) -> int | float:
-    """Return a number, integers of up to 64 bits exactly."""
-    try:
-        value = float(word)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"'{word}' is not a number") from error
-    # A float of 20 digits may be rounded up to 2^64.
-    whole = word.strip().lstrip("+-").isdecimal() and len(word.strip()) <= MOST_DIGITS
-    return int(word) if whole and abs(int(word)) < 1 << 64 else value
-
-
 def _cluster(arguments: argparse.Namespace) -> int:
     from ..api.forest import Forest
     from ..cluster.linkage import single_linkage
     from ..host.errors import ConfigError
     from ..io.atomic_output import AtomicOutput
-    from ..io.file_suffixes import CLUSTERS, PICTURE
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import CLUSTERS, PICTURE
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import read_forest
 
@@ -188,8 +175,8 @@ def print_sizes(labels: Any) -> None:
 
     shown = 10
     sizes = np.sort(np.bincount(labels[labels >= 0]))[::-1]
-    for number, size in enumerate(sizes[:shown].tolist(), start=1):
-        _print_size(f"cluster {number}", size)
+    for rank, size in enumerate(sizes[:shown].tolist(), start=1):
+        _print_size(f"cluster {rank}", size)
     if len(sizes) > shown:
         _print_size(counted(len(sizes) - shown, "other"), sizes[shown:].sum())
     if (labels < 0).any():

@@ -10,7 +10,7 @@ from .options import add_columns, add_overwrite, tell_notes, terminal_stages
 from .parser import size
 
 if TYPE_CHECKING:
-    from ..io.edges import Edges
+    from ..io.edge_file import Edges
 
 # Formats without a place for vertices that have no edge
 TABLES = (".csv",)
@@ -57,10 +57,10 @@ def add_convert(commands: Any) -> None:
 
 
 def _convert(arguments: argparse.Namespace) -> int:
-    from ..io.file_suffixes import EDGES
     from ..io.formats import check_writer, write_edges
     from ..io.memory_limit import allow
     from ..io.output_checks import check_outputs
+    from ..io.output_kinds import EDGES
 
     inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, EDGES)]
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
@@ -79,9 +79,12 @@ def _convert(arguments: argparse.Namespace) -> int:
 def _read(arguments: argparse.Namespace) -> "Edges":
     """Read the graph or the forest, with the names of its vertices if it has any."""
     from ..io.formats import open_edges
-    from ..io.formats.own_files import is_forest, read_numbered
-    from ..io.results.graph_names import graph_of_forest, names_of_forest
-    from ..io.shards.original_ids import with_vertex_ids
+    from ..io.formats.graph_files import is_forest, read_numbered
+    from ..io.results.graph_names import (
+        graph_of_forest,
+        names_of_forest,
+        with_vertex_ids,
+    )
     from ..io.shards.sharded_graph import open_graph
 
     file, given = arguments.file, arguments.format in (None, "h5")

@@ -45,7 +45,7 @@ def _describe_installation(as_json: bool) -> int:
     from ..run.installation import describe_installation, describe_places
 
     if launched_processes() == 1:
-        return _print(describe_installation(), as_json)
+        return print_facts(describe_installation(), as_json)
     from ..comm.communicator import world
 
     comm = world()
@@ -54,8 +54,8 @@ def _describe_installation(as_json: bool) -> int:
         return 0
     facts = describe_installation()
     if as_json:
-        return _print(facts | {"ranks": [p._asdict() for p in places]}, as_json)
-    _print(facts, as_json)
+        return print_facts(facts | {"ranks": [p._asdict() for p in places]}, as_json)
+    print_facts(facts, as_json)
     print(*(place.line() for place in places), sep="\n")
     for warning in warnings(places):
         print(f"warning: {warning}")
@@ -72,26 +72,12 @@ def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
         from ..io.shards.sharded_graph import open_graph
 
         facts |= check_graph(open_graph(path))
-    _print(facts, as_json)
+    print_facts(facts, as_json)
     return 1 if facts.get("damage") else 0
 
 
-def tell_graph(path: Path, quiet: bool = False) -> int:
-    """Print the facts of a new graph, and the RESULT line."""
-    from ..io.partitioner.build import describe as facts_of_graph
-
-    facts = facts_of_graph(path)
-    if not quiet:
-        _print(facts, as_json=False)
-    print(
-        f"RESULT n={facts['vertices']} m={facts['arcs'] // 2} "
-        f"weights={facts['weights']} parts={facts['parts']} uuid={facts['uuid']}",
-        flush=True,
-    )
-    return 0
-
-
-def _print(facts: dict[str, Any], as_json: bool) -> int:
+def print_facts(facts: dict[str, Any], as_json: bool) -> int:
+    """Print facts as a table or as JSON; return 0."""
     if as_json:
         print(to_json(facts, indent=1))
         return 0

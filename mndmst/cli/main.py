@@ -40,28 +40,29 @@ def _completion(parser: argparse.ArgumentParser, arguments: argparse.Namespace) 
     return 0
 
 
-# The module of each command; its function `add_COMMAND` adds the parser.
+# The module of each command, relative to this package; its function `add_COMMAND` adds
+# the parser.
 COMMANDS = {
-    "solve": "solve",
-    "update": "update",
-    "components": "solve",
-    "cluster": "cluster",
-    "hdbscan": "hdbscan",
-    "linkage": "hdbscan",
-    "predict": "predict",
-    "serve": "serve",
-    "client": "client",
-    "partition": "partition",
-    "generate": "partition",
-    "neighbours": "neighbours",
-    "column": "column",
-    "convert": "convert",
-    "verify": "verify",
-    "draw": "draw",
-    "info": "info",
-    "report": "report",
-    "compile": "compile",
-    "bench": "bench",
+    "solve": ".solve",
+    "update": ".solve",
+    "components": ".solve",
+    "cluster": ".cluster",
+    "hdbscan": ".points",
+    "linkage": ".points",
+    "predict": ".points",
+    "serve": ".serve",
+    "client": ".client",
+    "partition": ".partition",
+    "generate": ".partition",
+    "neighbours": ".points",
+    "column": ".partition",
+    "convert": ".convert",
+    "verify": ".solve",
+    "draw": ".pictures",
+    "info": ".info",
+    "report": ".pictures",
+    "compile": ".compile",
+    "bench": "..bench.commands",
 }
 
 
@@ -127,7 +128,7 @@ def parser(argv: Sequence[str] = ()) -> Parser:
     top.set_defaults(process=demo)
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     for command in [name for name in COMMANDS if name in argv[:1]] or COMMANDS:
-        module = import_module(f".{COMMANDS[command]}", __package__)
+        module = import_module(COMMANDS[command], __package__)
         getattr(module, f"add_{command}")(commands)
     _add_completion(commands, top)
     for parser_of_all in (top, *commands.choices.values()):

@@ -1,16 +1,16 @@
-"""Argument types with bounds, and a parser that reports a mistake in one line.
+"""A parser that reports a mistake in one line, and the argument types of commands.
 
 argparse prints the usage before an error, which hides it; `--help` prints the usage.
 """
 
 import argparse
-import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ..host.errors import ConfigError
+from ..host.option_types import Number, real, whole
 from ..run.config import MOST_THREADS, parse_bytes
 
 # Bounds of counts that no machine reaches, and of ids.
@@ -18,52 +18,6 @@ MOST_POINTS = (1 << 32) - 1
 MOST_PARTS = 1_000_000
 MOST_SECONDS = 1_000_000
 MOST_VERTICES = 1 << 48
-
-
-def plain(text: str) -> bool:
-    """Return whether a text has no underscores, blanks or non-ASCII digits."""
-    return text.isascii() and "_" not in text and text == text.strip()
-
-
-class Number:
-    """Reads a number within bounds; the `type` of an option.
-
-    Parameters
-    ----------
-    kind : {int, float}
-    least, most : int or float
-        Inclusive bounds; an infinite bound allows infinity, and NaN is never allowed.
-    """
-
-    def __init__(self, kind: type, least: float, most: float = math.inf) -> None:
-        self.kind, self.least, self.most = kind, least, most
-
-    def __call__(self, text: str) -> Any:
-        """Return the number that a text is; see `argparse`'s `type`."""
-        try:
-            number = self.kind(text) if plain(text) else math.nan
-        except ValueError:
-            number = math.nan
-        if not self.least <= number <= self.most:
-            raise argparse.ArgumentTypeError(f"'{text}' is not {self}")
-        return number
-
-    def __str__(self) -> str:
-        name = "a whole number" if self.kind is int else "a number"
-        if self.least == -math.inf:
-            return name
-        to = "" if self.most == math.inf else f" to {self.most:,}"
-        return f"{name} from {self.least:,}{to}{' on' * (not to)}"
-
-
-def whole(least: float = -math.inf, most: float = math.inf) -> Number:
-    """Return the type of an option that takes whole numbers from least to most."""
-    return Number(int, least, most)
-
-
-def real(least: float = -math.inf, most: float = math.inf) -> Number:
-    """Return the type of an option that takes numbers from least to most, not NaN."""
-    return Number(float, least, most)
 
 
 def threads(least: int = 0) -> Number:

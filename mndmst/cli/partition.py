@@ -1,4 +1,4 @@
-"""The commands `partition` and `generate`, which write shards."""
+"""Commands that write graphs: partition, generate, column."""
 
 import argparse
 from collections.abc import Callable
@@ -7,21 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..graph.order import WEIGHT_DTYPES
-from .info import tell_graph
-from .options import add_columns, add_new_graph, add_quiet, tell_notes
-from .parser import (
-    MOST_PARTS,
-    MOST_SECONDS,
-    MOST_VERTICES,
-    Parser,
-    real,
-    size,
-    threads,
-    whole,
+from ..host.formatting import counted
+from ..host.option_types import real, whole
+from .info import print_facts
+from .options import (
+    add_columns,
+    add_graph,
+    add_new_graph,
+    add_overwrite,
+    add_quiet,
+    tell_notes,
+    terminal_stages,
 )
+from .parser import MOST_PARTS, MOST_SECONDS, MOST_VERTICES, Parser, size, threads
 
 if TYPE_CHECKING:
-    from ..io.partitioner import Options
+    from ..io.partitioner.partition_run import Options
 
 
 def add_building(parser: Parser) -> None:
@@ -66,6 +67,21 @@ def add_building(parser: Parser) -> None:
     add_quiet(parser)
 
 
+def tell_graph(path: Path, quiet: bool = False) -> int:
+    """Print the facts of a new graph, and the RESULT line."""
+    from ..io.file_info import describe as facts_of_graph
+
+    facts = facts_of_graph(path)
+    if not quiet:
+        print_facts(facts, as_json=False)
+    print(
+        f"RESULT n={facts['vertices']} m={facts['arcs'] // 2} "
+        f"weights={facts['weights']} parts={facts['parts']} uuid={facts['uuid']}",
+        flush=True,
+    )
+    return 0
+
+
 class Source(NamedTuple):
     """The input that shards are written from.
 
@@ -91,8 +107,9 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     from ..host.launcher import launched_processes
     from ..host.memory import free_bytes
     from ..io.memory_limit import allow
-    from ..io.partitioner import check_place, partition
     from ..io.partitioner.builders import Alone, Builders, RankBuilders, run_forked
+    from ..io.partitioner.partition import partition
+    from ..io.partitioner.partition_run import check_place
 
     builders: Builders = Alone()
     processes = 1
@@ -129,7 +146,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
 
 def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Options":
     """Convert a command's arguments to the partitioner's options."""
-    from ..io.partitioner import Options
+    from ..io.partitioner.partition_run import Options
 
     names = (
         *("symmetrize", "reorder", "num_vertices", "compact_ids"),
@@ -225,7 +242,7 @@ def _partition(arguments: argparse.Namespace) -> int:
 
 def _partition_input(arguments: argparse.Namespace) -> int:
     from ..host.launcher import launched_processes
-    from ..io.partitioner import check_place
+    from ..io.partitioner.partition_run import check_place
     from ..io.partitioner.standard_input import NAME, stored
 
     if launched_processes() > 1:  # then all ranks refuse together
@@ -259,8 +276,8 @@ def _open(arguments: argparse.Namespace, path: Path) -> Source:
         For options that only go with a recipe, or without one.
     """
     from ..host.errors import ConfigError
-    from ..io.partitioner.recipe import check_shards, load_recipe, open_recipe
-    from ..io.partitioner.weights import open_weighed
+    from ..io.partitioner.graph_recipe import check_shards, load_recipe, open_recipe
+    from ..io.partitioner.weight_rules import open_weighed
 
     rule = arguments.weights
     if path.suffix != ".toml":
@@ -337,7 +354,7 @@ def add_generate(commands: Any) -> None:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    from ..io.partitioner.generate import open_random
+    from ..io.partitioner.random_graphs import open_random
 
     names = [name.replace("-", "_") for name, _, _ in PARAMETERS]
     given = {name: getattr(arguments, name) for name in names}
@@ -348,3 +365,42 @@ def _generate(arguments: argparse.Namespace) -> int:
             open_random(arguments.kind, arguments.seed, arguments.weights, **wanted)
         ),
     )
+
+
+def add_column(commands: Any) -> None:
+    """Add the command to the parser."""
+    column = commands.add_parser(
+        "column",
+        help="add a column of weights to a graph, from a graph with the same edges",
+        description="Write the weights of another graph with the same edges as a "
+        "column beside the shards of this graph. A service solves by a column, or by "
+        "an expression of several columns.",
+        epilog="Example: mndmst partition times.gr times; mndmst column roads "
+        "travel_time times. Both graphs are read piece by piece.",
+    )
+    add_graph(column)
+    column.add_argument(
+        "name", help="name of the column: letters, digits and underscores"
+    )
+    column.add_argument(
+        "other", type=Path, help="graph with the same vertices and edges"
+    )
+    add_overwrite(column, "replace a file that is not a column")
+    column.set_defaults(process=_column)
+
+
+def _column(arguments: argparse.Namespace) -> int:
+    from ..io.shards.sharded_graph import open_graph
+    from ..io.shards.weight_columns import weights_of_same_edges, write_column
+
+    graph, other = open_graph(arguments.graph), open_graph(arguments.other)
+    with terminal_stages() as progress:
+        progress.stage(f"comparing the edges of {arguments.other}")
+        weights = weights_of_same_edges(graph, other)
+        column = write_column(
+            graph, arguments.name, other.weight_dtype, weights, arguments.overwrite
+        )
+    print(
+        f"{column.path}: {counted(column.num_edges, 'weight')} of type {column.dtype}"
+    )
+    return 0

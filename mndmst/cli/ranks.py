@@ -41,7 +41,7 @@ def begin(
     ConfigError
         On every rank, for invalid options or suffixes of outputs.
     OutputError
-        On every rank, if an output would replace a file that `io.overwrite_rule` keeps.
+        On every rank, if an output would replace a file that `io.output_kinds` keeps.
     """
     given = vars(arguments)
     inputs = [given.get(name) for name in ("graph", "config")]

@@ -5,9 +5,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..host.option_types import number
 from ..run.config import CHOICES
-from .cluster import number
 from .options import add_overwrite, add_quiet
+from .parser import Number, size
 
 
 def add_serve(commands: Any) -> None:
@@ -45,6 +46,22 @@ def add_serve(commands: Any) -> None:
         default=10.0,
         metavar="SECONDS",
         help="mark requests of at least this time, and write them despite -q",
+    )
+    serve.add_argument(
+        "--client-requests",
+        type=Number(int, 1),
+        default=0,
+        metavar="N",
+        help="requests of one client at once on a rank; a client is a host (default: "
+        "no limit)",
+    )
+    serve.add_argument(
+        "--client-bytes",
+        type=size,
+        default=0,
+        metavar="SIZE",
+        help="bytes of unused uploads of one client on a rank, such as 1GiB (default: "
+        "no limit)",
     )
     serve.add_argument(
         "--token-file",
@@ -120,7 +137,8 @@ def _serve(arguments: argparse.Namespace) -> int:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
     from ..comm.mpi_library import forgo_memory_events
-    from ..io.file_suffixes import ADDRESS
+    from ..io.output_kinds import ADDRESS
+    from ..service.clients import ClientLimits
     from ..service.metrics import RequestLog
     from ..service.serve import Setting, serve
     from .ranks import begin
@@ -143,6 +161,7 @@ def _serve(arguments: argparse.Namespace) -> int:
         arguments.attached,
         until,
         arguments.overwrite,
+        ClientLimits(arguments.client_requests, arguments.client_bytes),
     )
     serve(comm, setting, config, progress)
     return 0

@@ -1,13 +1,27 @@
-"""The commands `solve` and `components`, and the demo that runs without a command."""
+"""Commands on sharded graphs: solve, components, update, verify, and the demo."""
 
 import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .options import add_numbers, add_run, add_talk, say_not_kept
+from ..host.errors import ConfigError
+from .options import (
+    add_graph,
+    add_numbers,
+    add_overwrite,
+    add_point_columns,
+    add_quiet,
+    add_run,
+    add_talk,
+    say_not_kept,
+    tell_notes,
+    terminal_stages,
+)
+from .parser import threads
 
 if TYPE_CHECKING:
     from .ranks import CommandRun
+
 
 MERGING = "how ranks merge, and why"  # details of --verbose
 
@@ -96,7 +110,7 @@ def _add_thresholds(parser: Any) -> None:
 def _solve(arguments: argparse.Namespace) -> int:
     from ..backends import ACCELERATORS, accelerator
     from ..host.launcher import launched_processes
-    from ..io.file_suffixes import FOREST_OR_TABLE, REPORT
+    from ..io.output_kinds import FOREST_OR_TABLE, REPORT
 
     # Several ranks may get other devices than the first one
     if arguments.backend in ACCELERATORS and launched_processes() == 1:
@@ -136,7 +150,7 @@ def _run(job: "CommandRun", arguments: argparse.Namespace) -> int:
 
 def demo(arguments: argparse.Namespace) -> int:
     """Solve the small graph that comes with the program."""
-    from ..io.shards.demo_graph import demo_graph
+    from ..io.shards.sharded_graph import demo_graph
     from .ranks import begin
 
     given = dict.fromkeys(("output", "report", "labels", "checkpoint", "config"))
@@ -173,7 +187,7 @@ def add_components(commands: Any) -> None:
 
 def _components(arguments: argparse.Namespace) -> int:
     from ..components import connected_components
-    from ..io.file_suffixes import LABELS, REPORT
+    from ..io.output_kinds import LABELS, REPORT
     from ..run.report import text
     from .ranks import begin
 
@@ -196,3 +210,150 @@ def _components(arguments: argparse.Namespace) -> int:
         if arguments.output is None:
             say_not_kept("the labels are", arguments.quiet)
     return 0
+
+
+def add_update(commands: Any) -> None:
+    """Add the command to the parser."""
+    update = commands.add_parser(
+        "update",
+        help="update a forest after changes of its graph (under mpirun or alone)",
+        description="Compute the minimum spanning forest of a changed graph from the "
+        "forest before the changes: edges inserted, deleted or given new weights. If "
+        "one change is invalid, none is applied.",
+        epilog='CHANGES is a table whose first line is "op,src,dst,weight". op is '
+        "insert, delete or set. An edge to insert must be new; an edge to delete or "
+        "set "
+        "must exist. Changes of the same edge apply in their order. A deletion needs "
+        "no "
+        "weight.",
+    )
+    add_graph(update)
+    update.add_argument(
+        "forest", type=Path, help="forest of the graph before the changes"
+    )
+    update.add_argument("changes", type=Path, help="table of changes, see below")
+    update.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        required=True,
+        help="forest file to write, .h5",
+    )
+    update.add_argument(
+        "--graph-out",
+        type=Path,
+        metavar="DIR",
+        help="also write the changed graph to this directory",
+    )
+    add_overwrite(
+        update,
+        "replace a file that is not an earlier result, and a graph in --graph-out",
+    )
+    update.add_argument(
+        "--memory", metavar="SIZE", help="memory limit per rank, such as 8GiB"
+    )
+    update.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="threads per rank (default: one per core)",
+    )
+    add_quiet(update)
+    update.set_defaults(process=_update)
+
+
+def _update(arguments: argparse.Namespace) -> int:
+    from ..comm.placement import locate
+    from ..io.output_kinds import FOREST
+    from ..io.shards.sharded_graph import open_graph
+    from ..run.startup import compile_kernels
+    from ..update import Files, update
+    from .ranks import begin
+
+    comm, config, progress = begin(arguments, [(arguments.output, FOREST)])
+    with comm.raise_on_all():
+        graph = open_graph(arguments.graph, check=False)
+    compile_kernels(comm, "update", graph.weight_dtype, progress.say)
+    files = Files(
+        arguments.graph, arguments.forest, arguments.changes, arguments.output,
+        arguments.graph_out, arguments.overwrite,
+    )  # fmt: skip
+    threads = config.threads or locate(comm).share
+    summary = update(comm, files, config.memory, threads, progress)
+    if comm.rank == 0:
+        print(summary.line(), flush=True)
+    return 0
+
+
+def add_verify(commands: Any) -> None:
+    """Add the command to the parser."""
+    verify = commands.add_parser(
+        "verify",
+        help="prove a forest from its files (under mpirun or alone)",
+        description="Prove that a forest is the minimum spanning forest of a graph: "
+        "its edges exist, close no cycle, span every component, and no other edge is "
+        "lighter than the heaviest tree edge between its ends. A forest of points is "
+        "proved from the points, in one process.",
+    )
+    verify.add_argument(
+        "graph",
+        type=Path,
+        help="directory of shards, or its index; or, for a forest of linkage or "
+        "hdbscan, the file of points",
+    )
+    verify.add_argument("forest", type=Path, help="forest file to prove")
+    verify.add_argument(
+        "--threads",
+        type=threads(1),
+        metavar="N",
+        help="threads per rank, about 30 MB each (default: one per core)",
+    )
+    add_point_columns(verify)
+    verify.set_defaults(process=_verify)
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from ..points.point_files import is_point_file
+
+    if is_point_file(arguments.graph):
+        return _verify_points(arguments)
+    if arguments.columns or arguments.key:
+        raise ConfigError(
+            f"--columns and --key need a file of points; {arguments.graph} is a graph."
+        )
+
+    from ..comm.placement import locate
+    from ..io.results.graph_names import names_of_graph
+    from ..io.shards.sharded_graph import open_graph
+    from ..run.startup import compile_kernels
+    from ..verify import verify
+    from .ranks import begin
+
+    comm, _, progress = begin(arguments)
+    with comm.raise_on_all():
+        graph = open_graph(arguments.graph, check=comm.rank == 0)
+    compile_kernels(comm, "verify", graph.weight_dtype, progress.say)
+    own = locate(comm).share
+    threads = own if arguments.threads is None else arguments.threads
+    with terminal_stages(quiet=comm.rank > 0) as shown:
+        shown.stage(f"verifying {arguments.forest}")
+        verdict = verify(comm, graph, arguments.forest, threads)
+    if comm.rank == 0:
+        print(verdict.with_names(names_of_graph(graph)).text(), flush=True)
+    return 0 if verdict.ok else 1
+
+
+def _verify_points(arguments: argparse.Namespace) -> int:
+    from ..points.point_files import read_point_table
+    from ..verify.point_certificate import verify_points
+
+    table = read_point_table(
+        arguments.graph, columns=arguments.columns, key=arguments.key
+    )
+    tell_notes(table.notes, quiet=False)
+    with terminal_stages() as shown:
+        shown.stage(f"verifying {arguments.forest}")
+        verdict = verify_points(table.points, arguments.forest)
+    print(verdict.text(), flush=True)
+    return 0 if verdict.ok else 1

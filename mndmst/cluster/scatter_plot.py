@@ -6,9 +6,8 @@ import numpy as np
 
 from ..host.errors import ConfigError, optional
 from ..host.formatting import counted
-from ..io.atomic_output import AtomicOutput
-from ..io.file_suffixes import PICTURE, check_ending
-from ..io.picture_file import write_picture_file
+from ..io.atomic_output import AtomicOutput, write_picture_file
+from ..io.output_kinds import PICTURE, check_ending
 
 SHOWN = 200_000  # points; more make a picture slow, and no clearer
 PIXELS_PER_INCH = 150

@@ -105,6 +105,25 @@ def read_trusted(path: Path) -> bytes | None:
     return None
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file that every user may read; readers see the old or the new content.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, such as on a full disk.
+    """
+    made, part = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+    try:
+        with os.fdopen(made, "wb") as file:
+            file.write(content)
+            os.fchmod(made, 0o644)  # the directory's permissions decide who reads it
+        Path(part).replace(path)
+    except OSError:
+        Path(part).unlink()
+        raise
+
+
 def has_trusted(path: Path) -> bool:
     """Return whether a file is there, and no other user can write to it."""
     try:

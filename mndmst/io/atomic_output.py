@@ -3,7 +3,7 @@
 A file is made beside its target under a new random name, is put on disk, and is then
 renamed. So no existing file is written to: no other program's file, and nothing that a
 symbolic link points to. A command that fails removes the files it has made itself, and
-no others. `overwrite_rule` says which existing file loses its name.
+no others. `output_kinds` says which existing file loses its name.
 """
 
 import os
@@ -11,12 +11,11 @@ import secrets
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ..host.errors import OutputError
-from .file_errors import flush_to_disk, writing
-from .file_suffixes import Kind
-from .overwrite_rule import check_ordinary, check_replaceable
+from .file_access import flush_to_disk, writing
+from .output_kinds import Kind, check_ordinary, check_replaceable, text_mark
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
@@ -41,15 +40,7 @@ class OwnFile(NamedTuple):
         return cls(path, made.st_dev, made.st_ino)
 
     def publish(self, target: Path) -> None:
-        """Give the file its final name.
-
-        Raises
-        ------
-        OutputError
-            If something else has its present name.
-        OSError
-            If it cannot be renamed.
-        """
+        """Give the file its final name."""
         if not self._there():
             raise OutputError(
                 f"{target}: its temporary file {self.path.name} has been removed or "
@@ -76,13 +67,9 @@ class AtomicOutput:
     Used as a context manager, which gives them their names unless the block fails.
     The first one is named last: where it exists, the others do, too.
 
-    Parameters
-    ----------
-    comm : Comm, optional
-        Ranks that write the files together. Rank 0 makes and names them, all methods
-        are collective, and an error is raised on every rank.
-    overwrite : bool
-        Replace any ordinary file, not only an earlier result of the same kind.
+    With `comm`, its ranks write the files together: rank 0 makes and names them, all
+    methods are collective, and an error is raised on every rank. `overwrite` replaces
+    any ordinary file, not only an earlier result of the same kind.
     """
 
     def __init__(self, comm: "Comm | None" = None, overwrite: bool = False) -> None:
@@ -99,11 +86,8 @@ class AtomicOutput:
     def begin(self, target: Path, kind: Kind | None = None) -> Path:
         """Make a file that becomes `target`, and return its present name.
 
-        Parameters
-        ----------
-        kind : Kind, optional
-            Decides which existing file is replaced. Without a kind the name is the
-            program's own, and any ordinary file there is replaced.
+        `kind` decides which existing file is replaced. Without a kind the name is the
+        program's own, and any ordinary file there is replaced.
         """
         made = None
         with self._on_all(), writing(target):
@@ -129,10 +113,7 @@ class AtomicOutput:
     def publish(self) -> None:
         """Put all files on disk and give them their names, the first one last.
 
-        Raises
-        ------
-        OutputError
-            If that fails; the first file has no name then.
+        If that fails (OutputError), the first file has no name.
         """
         with self._on_all():
             for own, target, kind in self._begun:
@@ -174,12 +155,23 @@ class AtomicOutput:
 def whole_file(
     target: Path, kind: Kind | None = None, overwrite: bool = False
 ) -> Iterator[Path]:
-    """Give a temporary name to write to; rename it to `target` when that went well.
-
-    Parameters
-    ----------
-    kind, overwrite
-        As `AtomicOutput` has them.
-    """
+    """Give a temporary name to write to; rename it to `target` when that went well."""
     with AtomicOutput(None, overwrite) as output, output.file(target, kind) as name:
         yield name
+
+
+# Where each format has the name of the program.
+_PLACES = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
+
+
+def write_picture_file(
+    figure: Any, files: AtomicOutput, path: Path, kind: Kind, **how: Any
+) -> None:
+    """Write a figure to a file that becomes `path` with the other files.
+
+    The suffix, .png, .svg or .pdf, chooses the format; `how` goes to `savefig`.
+    """
+    suffix = path.suffix[1:]
+    mark = {_PLACES[suffix]: text_mark(kind)}
+    with files.file(path, kind) as temporary:
+        figure.savefig(temporary, format=suffix, metadata=mark, **how)

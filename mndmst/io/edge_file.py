@@ -1,13 +1,13 @@
-"""Edge files that are read piece by piece, by one process or by many.
+"""Edges in memory, and files of edges that are read piece by piece.
 
-This is the interface between the partitioner and a format. A file has a length in its
-own units (bytes of text, entries of a binary file, edges of a random graph). Any range
-of it can be read, and ranges that cover the file together give every entry once: a
-range of text, for example, begins at the first line that begins in it.
+`EdgeFile` is the interface between the partitioner and a format. A file has a length in
+its own units (bytes of text, entries of a binary file, edges of a random graph). Any
+number of processes read any ranges, and ranges that cover the file together give every
+entry once: a range of text, for example, begins at the first line that begins in it.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +15,159 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.order import WEIGHT_DTYPES, id_dtype
 from ..host.errors import InputError
 from ..host.formatting import counted
 from . import memory_limit
-from .edges import Edges, check_exact, joined_edges, narrow_integers
 from .names import Names
+
+MAX_VERTICES = 1 << 48
+# Whole numbers up to it are exact in float64.
+MOST_EXACT = 1 << 53
+BOUND_BYTES = 8  # where a row begins, or a part
+# Bytes that row pointers may take whatever the size of the file.
+ROWS_ALLOWED = 64 << 20
+# Vertices for each edge from which on ids are taken for names.
+SPARSE_RATIO = 16
+
+
+class UnnumberedEndError(InputError):
+    """An end of an edge is not the number of a vertex; it may be a name."""
+
+
+@dataclass(frozen=True)
+class Edges:
+    """A weighted graph as a list."""
+
+    num_vertices: int
+    # uint32 or int64 [edges]: `order.id_dtype(num_vertices)`, below `num_vertices`
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray  # one of `order.WEIGHT_DTYPES` [edges]
+    # Whether the list may hold an edge in both directions. If not, each pair is one
+    # undirected edge. In both cases only the lightest of all edges that join two
+    # vertices is kept, and self-loops are ignored.
+    directed: bool
+    # The users' names of all vertices, ascending; None where they are numbers
+    names: Names | None = None
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+
+def is_sparse(num_vertices: int, num_entries: int) -> bool:
+    """Return whether most vertices would have no edge, and their rows take much disk.
+
+    The ids in a file are then names, such as OpenStreetMap's, not numbers.
+    """
+    far = num_vertices > SPARSE_RATIO * num_entries
+    return far and BOUND_BYTES * num_vertices > ROWS_ALLOWED
+
+
+def checked_edges(
+    source: object,
+    num_vertices: int,
+    src: np.ndarray,
+    dst: np.ndarray,
+    weight: np.ndarray,
+    directed: bool,
+    before: int = 0,
+) -> Edges:
+    """Return `Edges` from arrays of any integer and weight types, with errors by place.
+
+    `before` entries of the file come before these; errors count from 0.
+    """
+    if num_vertices > MAX_VERTICES:
+        raise UnnumberedEndError(
+            f"{source}: has {num_vertices} vertices; at most 2^48 can be numbered."
+        )
+    for ends in (src, dst):
+        if len(ends) and (ends.min() < 0 or ends.max() >= num_vertices):
+            bad = int(((ends < 0) | (ends >= num_vertices)).argmax())
+            raise UnnumberedEndError(
+                f"{source}: entry {before + bad} joins vertex {ends[bad]} (both count "
+                "from 0), but there is no more than "
+                f"{counted(num_vertices, 'vertex')}. Fix the entry."
+            )
+    weight = supported_weights(source, weight)
+    if weight.dtype.kind == "f" and len(weight) and np.isnan(weight.max()):
+        bad = int(np.isnan(weight).argmax())
+        u, v = src[bad], dst[bad]
+        raise InputError(
+            f"{source}: the weight of entry {before + bad} (vertices {u} and {v}; all "
+            "count from 0) is NaN, which has no place in an order. Give it a "
+            "number or leave the edge out."
+        )
+    ids = id_dtype(num_vertices)
+    return Edges(
+        num_vertices,
+        as_ids(src, ids),
+        as_ids(dst, ids),
+        weight,
+        directed,
+    )
+
+
+def as_ids(ends: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return ends, none below 0, in another type of integers; copied if need be."""
+    same = ends.dtype.isnative and ends.dtype.itemsize == dtype.itemsize
+    return ends.view(dtype) if same else ends.astype(dtype)
+
+
+def joined_edges(num_vertices: int, pieces: Iterable[Edges], directed: bool) -> Edges:
+    """Return the edges of several lists as one, on `num_vertices` in all.
+
+    Of weights of several types some are float64; the others become so.
+    """
+    ids = id_dtype(num_vertices)
+    columns: tuple[list[np.ndarray], ...] = ([], [], [])
+    for piece in pieces:
+        columns[0].append(piece.src.astype(ids, copy=False))
+        columns[1].append(piece.dst.astype(ids, copy=False))
+        columns[2].append(piece.weight)
+    types = {weight.dtype for weight in columns[2]} or {np.dtype(np.int32)}
+    weight_dtype = types.pop() if len(types) == 1 else np.dtype(np.float64)
+    src, dst = (np.concatenate([np.empty(0, ids), *column]) for column in columns[:2])
+    weight = np.concatenate([
+        np.empty(0, weight_dtype),
+        *(piece.astype(weight_dtype, copy=False) for piece in columns[2]),
+    ])  # fmt: skip
+    return Edges(num_vertices, src, dst, weight, directed)
+
+
+def check_exact(source: object, least: int, most: int) -> None:
+    """Refuse integers outside float64's exact range, if fractions need float64."""
+    if least < -MOST_EXACT or most > MOST_EXACT:
+        number = most if most > MOST_EXACT else least
+        raise InputError(
+            f"{source}: has the weight {number} and weights with fractions; float64, "
+            "which fractions need, holds whole numbers up to 2^53 alone. Scale the "
+            "weights, or write all of them as whole numbers."
+        )
+
+
+def narrow_integers(weight: np.ndarray) -> np.ndarray:
+    """Return int64 weights as int32 if all of them fit, else as they are."""
+    limits = np.iinfo(np.int32)
+    fits = not len(weight) or (
+        limits.min <= weight.min() and weight.max() <= limits.max
+    )
+    return weight.astype(np.int32) if fits else weight
+
+
+def supported_weights(source: object, weight: np.ndarray) -> np.ndarray:
+    """Return weights in the narrowest supported type that holds theirs."""
+    native = weight.dtype.newbyteorder("=")
+    kept = native in WEIGHT_DTYPES
+    small = native.kind in "biuf" and native.itemsize < 4
+    if not (kept or small):
+        raise InputError(
+            f"{source}: weights of type {weight.dtype} cannot be kept exactly. Give "
+            "them as 32- or 64-bit integers or floats."
+        )
+    target = native if kept else np.dtype("f4" if native.kind == "f" else "i4")
+    return weight.astype(target, copy=False)
+
 
 # What a piece is about as large as: entries, or text, which stays in a core's cache
 # from reading to parsing, and whose arrays the allocator keeps for reuse.
@@ -36,20 +184,11 @@ Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class RowPiece:
-    """Arcs as rows, of which the first and the last may be cut; unchecked.
+    """Arcs as rows, of which the first and the last may be cut; unchecked."""
 
-    Attributes
-    ----------
-    first : int
-        The vertex of the first row.
-    indptr : ndarray of int64, shape (rows + 1,)
-        Starts at 0.
-    heads, weights : ndarray, shape (arcs,)
-        Heads as the file has them, weights as in `Edges`.
-    """
-
-    first: int
-    indptr: np.ndarray
+    first: int  # the vertex of the first row
+    indptr: np.ndarray  # int64 [rows + 1]: starts at 0
+    # Heads as the file has them, weights as in `Edges`
     heads: np.ndarray
     weights: np.ndarray
 
@@ -61,33 +200,21 @@ class EntryFile(ABC):
     """A file of weighted edges, whose vertices have numbers or names.
 
     It is sent to other processes, so it can be pickled and holds no open file.
-
-    Attributes
-    ----------
-    name : str
-        Names the file in messages.
-    length : int
-        What ranges divide: bytes, entries, or whatever the format counts in.
-    num_entries : int or None
-        How many entries the header promises; see `check_entries`.
-    weight_dtype : dtype or None
-        None for text: pieces of whole numbers are int64, those with a real number
-        float64. In the end all are float64 if any is, else int32 if all fit.
-    seekable : bool
-        Whether ranges other than (0, length) may be asked for; a compressed file is
-        read from its beginning to its end by one process.
-    rereadable : bool
-        Whether reading again is cheaper than keeping a copy of what was read.
-    notes : tuple of str
-        Lines that tell users how the file is read, such as the columns of a table.
     """
 
-    name: str
-    length: int
+    name: str  # names the file in messages
+    length: int  # what ranges divide: bytes, entries, or whatever the format counts in
+    # How many entries the header promises; see `check_entries`
     num_entries: int | None = None
+    # None for text: pieces of whole numbers are int64, those with a real number
+    # float64. In the end all are float64 if any is, else int32 if all fit.
     weight_dtype: np.dtype | None = None
+    # Whether ranges other than (0, length) may be asked for; a compressed file is read
+    # from its beginning to its end by one process
     seekable: bool = True
+    # Whether reading again is cheaper than keeping a copy of what was read
     rereadable: bool = False
+    # Lines that tell users how the file is read, such as the columns of a table
     notes: tuple[str, ...] = ()
 
     def identity(self) -> dict[str, Any]:
@@ -118,68 +245,38 @@ class EntryFile(ABC):
 
     @abstractmethod
     def read(self) -> Edges:
-        """Return the whole list, in memory.
-
-        Raises
-        ------
-        ConfigError
-            If it takes more than this process may hold.
-        InputError
-            If the file is damaged, or an entry is wrong.
-        """
+        """Return the whole list, in memory."""
 
 
 class EdgeFile(EntryFile):
-    """A list of weighted edges between numbered vertices, of any size.
+    """A list of weighted edges between numbered vertices, of any size."""
 
-    Attributes
-    ----------
-    num_vertices : int or None
-        None where no header says it: one more than the largest end that occurs.
-    both_directions : bool
-        Whether the format stores each edge in both directions. The partitioner then
-        rejects an arc without its reverse; otherwise each entry is an edge, whichever
-        way it is listed, once or twice.
-    vertices_asked : bool
-        Whether the user has asked for this number of vertices, however few of them
-        have edges. Otherwise a corrupt id may have inflated the count.
-    names : Names or None
-        The users' names of all vertices, where they have any.
-    """
-
+    # None where no header says it: one more than the largest end that occurs
     num_vertices: int | None = None
+    # Whether the format stores each edge in both directions. The partitioner then
+    # rejects an arc without its reverse; otherwise each entry is an edge, whichever way
+    # it is listed, once or twice.
     both_directions: bool = False
+    # Whether the user has asked for this number of vertices, however few of them have
+    # edges. Otherwise a corrupt id may have inflated the count.
     vertices_asked: bool = False
-    names: Names | None = None
+    names: Names | None = None  # the users' names of all vertices, where they have any
 
     @abstractmethod
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the entries that begin in [begin, end), a bounded number at a time.
 
-        Parameters
-        ----------
-        begin, end : int
-            From 0 to `length`; only these two where the file is not seekable.
-
-        Yields
-        ------
-        Edges
-            About `PIECE_ENTRIES` or fewer, checked (`edges.checked_edges`). Where
-            the number of vertices is not known it is that of the piece: one more
-            than the largest end in it.
+        The bounds go from 0 to `length`; only these two where the file is not seekable.
+        A piece has about `PIECE_ENTRIES` or fewer, in `checked_edges`. Where the
+        number of vertices is not known it is that of the piece: one more than the
+        largest end in it.
         """
 
     def rows(self, first: int, end: int) -> Rows | None:
         """Return the rows of the vertices [first, end), where the file is made of rows.
 
-        They are what `pieces` has yielded before, and are not checked again.
-
-        Returns
-        -------
-        indptr : ndarray of int64, shape (end - first + 1,)
-            Starts at 0.
-        heads, weights : ndarray
-            Typed as in `Edges`.
+        They are what `pieces` has yielded before, and are not checked again. The row
+        pointers (int64) start at 0; heads and weights are typed as in `Edges`.
         """
         return None
 
@@ -197,10 +294,7 @@ class EdgeFile(EntryFile):
     def check_sums(self, sums: list[Any]) -> None:
         """Raise InputError if the file's contents do not have its checksums.
 
-        Parameters
-        ----------
-        sums : list
-            Of `own_sums`, for ranges that follow each other from 0 to `length`.
+        `sums` has the `own_sums` of ranges that follow each other from 0 to `length`.
         """
 
     def read(self) -> Edges:
@@ -242,13 +336,7 @@ class EdgeFile(EntryFile):
 
 
 class EdgeFileOver(EdgeFile):
-    """A wrapper of an edge file; subclasses change its entries or checks.
-
-    Attributes
-    ----------
-    file : EdgeFile
-        What it says of itself, this says too.
-    """
+    """A wrapper of an edge file; subclasses change its entries or checks."""
 
     def __init__(self, file: EdgeFile) -> None:
         self.file = file

@@ -9,15 +9,17 @@ import numpy as np
 from ..host.cores import core_count
 from ..host.errors import InputError
 from ..kernels.threads import Threads
-from .file_errors import open_hdf5, read_attribute, reading
+from .file_access import open_hdf5, read_attribute, reading
+from .names import shown
 from .results.clusters_file import FORMAT as CLUSTERS_FORMAT
 from .results.clusters_file import describe_clusters
 from .results.forest_file import FORMAT as FOREST_FORMAT
 from .results.forest_file import describe_forest
+from .results.graph_names import names_of_graph
 from .results.labels_file import FORMAT as LABELS_FORMAT
 from .results.labels_file import describe_labels
 from .shards.row_reading import ReadInProgress
-from .shards.sharded_graph import ShardedGraph
+from .shards.sharded_graph import ShardedGraph, open_graph
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -31,12 +33,9 @@ def describe(path: Path) -> dict[str, Any]:
             return describe_labels(path)
         if kind == CLUSTERS_FORMAT:
             return describe_clusters(path)
-    from .partitioner.build import describe as describe_graph
-
     return describe_graph(path)
 
 
-PIECE_VERTICES = 1 << 22
 PIECE_ARCS = 1 << 25
 
 
@@ -44,18 +43,8 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
     """Read every row, a bounded piece at a time, and check it.
 
     Checksums, row pointers, ids, their order, weights that are no numbers, and whether
-    every arc has its reverse of the same weight (by a sum of hashes).
-
-    Returns
-    -------
-    dict
-        `checked_arcs`, and `edges`: distinct ones without self-loops.
-
-    Raises
-    ------
-    InputError
-        At the first fault, with its file and place; arcs without their reverse are
-        found at the end, and `solve` names one.
+    every arc has its reverse of the same weight (by a sum of hashes; `solve` names such
+    an arc). Returns `checked_arcs`, and `edges`: distinct ones without self-loops.
     """
     threads = Threads(core_count())
     edges = arcs = balance = 0
@@ -87,3 +76,46 @@ def _pieces(graph: ShardedGraph, threads: Threads) -> Iterator[tuple[int, int]]:
             high = max(low + 1, min(high - 1, end - begin))
             yield begin + low, begin + high
             low = high
+
+
+PIECE_VERTICES = 1 << 24
+
+
+FEW_NAMES = 3  # that a description of a graph shows
+
+
+def describe_graph(path: str | Path) -> dict[str, Any]:
+    """Return the counts, weight type and degrees of a graph, as plain values."""
+    graph = open_graph(path)
+    smallest, largest, isolated = graph.num_vertices, 0, 0
+    for begin in range(0, graph.num_vertices, PIECE_VERTICES):
+        end = min(begin + PIECE_VERTICES, graph.num_vertices)
+        degrees = np.diff(graph.read_indptr(begin, end))
+        smallest = min(smallest, int(degrees.min()))
+        largest = max(largest, int(degrees.max()))
+        isolated += int((degrees == 0).sum())
+    return {
+        "kind": "graph",
+        "path": str(path),
+        "uuid": graph.uuid,
+        "vertices": graph.num_vertices,
+        "arcs": graph.num_arcs,
+        "weights": graph.weight_dtype.name,
+        "parts": graph.num_parts,
+        "reordered": graph.reordered,
+        "degree_min": smallest,
+        "degree_mean": graph.num_arcs / max(1, graph.num_vertices),
+        "degree_max": largest,
+        "isolated": isolated,
+        **_names_shown(graph),
+    }
+
+
+def _names_shown(graph: ShardedGraph) -> dict[str, str]:
+    """Return the kind of a graph's names, and the first ones, if it keeps any."""
+    names = names_of_graph(graph)
+    if names is None:
+        return {}
+    first = ", ".join(map(shown, names.take(slice(0, FEW_NAMES)).texts()))
+    kind = graph.names or "ids in the file it was made of"
+    return {"names": f"{kind}: {first}{', ...' * (len(names) > FEW_NAMES)}"}

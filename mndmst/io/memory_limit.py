@@ -33,32 +33,16 @@ def room() -> int:
 
 
 def check_room(path: str | Path, nbytes: int, what: str) -> None:
-    """Raise an error if `nbytes` exceed the limit.
+    """Raise ConfigError, with a limit that suffices, if `nbytes` exceed the limit.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file that needs it.
-    what : str
-        The purpose, for the message, such as "its contents".
-
-    Raises
-    ------
-    ConfigError
-        Names a limit that suffices.
+    `what` is the purpose, such as "its contents".
     """
     if nbytes > room():
         raise exceeded(path, nbytes, what)
 
 
 def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> ConfigError:
-    """Return the error for an exceeded limit; it names a limit that suffices.
-
-    Parameters
-    ----------
-    least : str
-        " at least", if more may be needed.
-    """
+    """Return the error for an exceeded limit; `least` is " at least", or empty."""
     if not _limit.limit:
         return ConfigError(
             f"{path}: {what} takes{least} {nbytes:,} bytes of memory, and "

@@ -1,16 +1,21 @@
 """Files of edges between vertices that have names instead of numbers."""
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..graph.order import id_dtype
+from ..host.errors import InputError
 from . import memory_limit
-from .edge_file import COPIES, EdgeFile, EntryFile
-from .edges import (
+from .edge_file import (
+    COPIES,
+    EdgeFile,
     Edges,
+    EntryFile,
     UnnumberedEndError,
     checked_edges,
     joined_edges,
@@ -19,11 +24,13 @@ from .edges import (
 from .names import (
     INT64,
     UINT64,
+    IntegerNames,
     NameKind,
     Names,
     distinct_names,
     joined_names,
     names_of_keys,
+    names_of_texts,
 )
 
 # Bytes that Python takes for a text and its place in a table, beside its letters.
@@ -32,19 +39,12 @@ KEY_BYTES = 160
 
 @dataclass(frozen=True)
 class EdgesByName:
-    """Edges between named vertices.
+    """Edges between named vertices."""
 
-    Attributes
-    ----------
-    src, dst : Names
-        Of one kind.
-    weight : ndarray, shape (edges,)
-        As in `Edges`.
-    """
-
+    # Of one kind
     src: Names
     dst: Names
-    weight: np.ndarray
+    weight: np.ndarray  # as in `Edges`
 
     def __len__(self) -> int:
         return len(self.weight)
@@ -63,15 +63,9 @@ class EdgesByName:
 
 
 class NamedEdgeFile(EntryFile):
-    """A list of weighted edges between named vertices, of any size.
+    """A list of weighted edges between named vertices, of any size."""
 
-    Attributes
-    ----------
-    kind : NameKind
-        Of all names in the file.
-    """
-
-    kind: NameKind
+    kind: NameKind  # of all names in the file
 
     @abstractmethod
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
@@ -119,25 +113,15 @@ class NamedEdgeFile(EntryFile):
 
 @dataclass(frozen=True)
 class EndKinds:
-    """The kinds of edge ends in a table: numbers, texts, or both.
+    """The kinds of edge ends in a table: numbers, texts, or both."""
 
-    Attributes
-    ----------
-    integers : bool
-        Whether all are integers.
-    least, most : int
-        Of the integers.
-    words : bool
-        Whether any is not a number.
-    pointed : bool
-        Whether any is a number such as 2.0, which data frames make of integers beside
-        missing values.
-    """
-
-    integers: bool = True
+    integers: bool = True  # whether all are integers
+    # Of the integers
     least: int = 0
     most: int = 0
-    words: bool = False
+    words: bool = False  # whether any is not a number
+    # Whether any is a number such as 2.0, which data frames make of integers beside
+    # missing values
     pointed: bool = False
 
     def with_other(self, other: "EndKinds") -> "EndKinds":
@@ -169,13 +153,9 @@ class NameableFile(EdgeFile):
     """A list of edges between numbers, whose ends turn out to be names if need be.
 
     `pieces` raises `UnnumberedEndError` for an end that is not a number of a vertex.
-
-    Attributes
-    ----------
-    text_ends : bool
-        Whether it is known before any edge is read that the ends are text.
     """
 
+    # Whether it is known before any edge is read that the ends are text
     text_ends: bool
 
     @abstractmethod
@@ -200,3 +180,113 @@ class NameableFile(EdgeFile):
 def no_names(kind: NameKind) -> Names:
     """Return an empty list of names."""
     return names_of_keys(kind, [])
+
+
+@dataclass(frozen=True)
+class NamedEdges:
+    """Edges whose ends are names."""
+
+    # str, object (of str) or any integers [edges]
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray  # one of `order.WEIGHT_DTYPES` [edges]
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+
+_INTEGER = re.compile(r"0|-?[1-9]\d{0,19}")
+_NUMBER = re.compile(r"-?\d{1,20}([.]\d*)?")
+
+
+class Table(Protocol):
+    """A table that yields the ends of its edges as it has them."""
+
+    name: str
+    length: int
+    num_entries: int | None
+    weight_dtype: np.dtype | None
+    seekable: bool
+    rereadable: bool
+    notes: tuple[str, ...]
+
+    def identity(self) -> dict[str, Any]:
+        """Return what distinguishes the table from others."""
+
+    def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
+        """Yield rows, their ends as integers or text."""
+
+
+class NamedTable(NamedEdgeFile):
+    """A table whose ends are names of one kind."""
+
+    def __init__(self, table: Table, kind: NameKind) -> None:
+        self.table, self.kind = table, kind
+        self.name, self.length = table.name, table.length
+        self.num_entries, self.weight_dtype = table.num_entries, table.weight_dtype
+        self.seekable, self.rereadable = table.seekable, table.rereadable
+        self.notes = table.notes
+
+    def identity(self) -> dict[str, Any]:
+        """Return what distinguishes the table from others."""
+        return self.table.identity()
+
+    def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
+        """Yield the rows that begin in [begin, end); see `NamedEdgeFile`."""
+        for piece in self.table.named_pieces(begin, end):
+            src, dst = (_names(self.name, x, self.kind) for x in (piece.src, piece.dst))
+            yield EdgesByName(src, dst, piece.weight)
+
+
+def ends_of_table(table: Table, begin: int, end: int) -> EndKinds:
+    """Return what the ends in a range of a table are."""
+    found = EndKinds()
+    for piece in table.named_pieces(begin, end):
+        for ends in (piece.src, piece.dst):
+            found = found.with_other(_kinds(ends))
+    return found
+
+
+def is_integer(word: str) -> bool:
+    """Return whether a word is an integer as Python writes it, of up to 20 digits."""
+    return _INTEGER.fullmatch(word) is not None
+
+
+def is_number(word: str) -> bool:
+    """Return whether a word is an integer, or one with a decimal point behind it."""
+    return _NUMBER.fullmatch(word) is not None
+
+
+def _kinds(ends: np.ndarray) -> EndKinds:
+    if len(ends) == 0:
+        return EndKinds()
+    if ends.dtype.kind in "iu":
+        return EndKinds(True, int(ends.min()), int(ends.max()))
+    words = set(map(str, ends.tolist()))
+    if not all(map(is_integer, words)):
+        texts = {word for word in words if not is_number(word)}
+        pointed = any("." in word for word in words - texts)
+        return EndKinds(False, words=bool(texts), pointed=pointed)
+    numbers = list(map(int, words))
+    return EndKinds(True, min(numbers), max(numbers))
+
+
+def _names(source: str, ends: np.ndarray, kind: NameKind) -> Names:
+    """Return the ends of some rows as names of a kind."""
+    if not kind.is_integer:
+        return names_of_texts(source, list(map(str, ends.tolist())))
+    limits = INT64 if kind is NameKind.INT64 else UINT64
+    if ends.dtype.kind in "iu":
+        numbers = ends
+    else:
+        words = ends.tolist()
+        if not all(map(is_integer, words)):
+            raise InputError(
+                f"{source}: has changed while it was read. Run the command again."
+            )
+        numbers = np.array(list(map(int, words)), object)
+    if len(numbers) and not limits.min <= numbers.min() <= numbers.max() <= limits.max:
+        raise InputError(
+            f"{source}: has changed while it was read. Run the command again."
+        )
+    return IntegerNames(numbers.astype(kind.value))

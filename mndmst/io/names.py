@@ -10,6 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -60,20 +61,17 @@ class NameSource(ABC):
         for low in range(0, len(self), length):
             yield self.take(slice(low, min(low + length, len(self))))
 
+    def held(self) -> AbstractContextManager[None]:
+        """Hold all names in memory inside a block, where they are on disk and fit."""
+        return nullcontext()
+
 
 @dataclass(frozen=True)
 class ReorderedNames(NameSource):
-    """Names in another order.
-
-    Attributes
-    ----------
-    names : NameSource
-    order : ndarray of integers
-        The position in `names` of each name.
-    """
+    """Names in another order."""
 
     names: NameSource
-    order: np.ndarray
+    order: np.ndarray  # integers: the position in `names` of each name
 
     @property
     def kind(self) -> NameKind:  # type: ignore[override]
@@ -112,10 +110,7 @@ class Names(NameSource):
     def find(self, wanted: "Names") -> np.ndarray:
         """Return the positions of ascending names among these, which ascend, too.
 
-        Returns
-        -------
-        ndarray of int64, shape (wanted names,)
-            -1 for a name that is missing.
+        -1 stands for a name that is missing.
         """
 
     @abstractmethod
@@ -134,14 +129,9 @@ class Names(NameSource):
 
 @dataclass(frozen=True)
 class IntegerNames(Names):
-    """Names that are integers.
+    """Names that are integers."""
 
-    Attributes
-    ----------
-    integers : ndarray of int64 or uint64, shape (names,)
-    """
-
-    integers: np.ndarray
+    integers: np.ndarray  # int64 or uint64 [names]
 
     @property
     def kind(self) -> NameKind:  # type: ignore[override]
@@ -196,20 +186,11 @@ class IntegerNames(Names):
 
 @dataclass(frozen=True)
 class TextNames(Names):
-    """Names that are texts, or JSON.
+    """Names that are texts, or JSON."""
 
-    Attributes
-    ----------
-    kind : NameKind
-        `TEXT` or `JSON`.
-    text : ndarray of uint8
-        All names in UTF-8, one behind the other.
-    begins : ndarray of int64, shape (names + 1,)
-        Where each name begins, and where the last one ends.
-    """
-
-    kind: NameKind
-    text: np.ndarray
+    kind: NameKind  # `TEXT` or `JSON`
+    text: np.ndarray  # uint8: all names in UTF-8, one behind the other
+    # int64 [names + 1]: where each name begins, and where the last one ends
     begins: np.ndarray
 
     def __len__(self) -> int:
@@ -291,13 +272,7 @@ def ascending_names(names: Names) -> Names:
 
 
 def distinct_names(names: Names) -> tuple[Names, np.ndarray]:
-    """Return names in ascending order, each once, and the position of each name in it.
-
-    Returns
-    -------
-    names : Names
-    positions : ndarray of int64, shape (names,)
-    """
+    """Return names ascending, each once, and the position of each given name."""
     if isinstance(names, IntegerNames):
         integers, positions = np.unique(names.integers, return_inverse=True)
         return IntegerNames(integers), positions.astype(np.int64, copy=False)
@@ -312,17 +287,7 @@ def names_of_values(source: object, values: Iterable[Any]) -> Names:
     """Return names from Python's values, of the narrowest kind that tells them apart.
 
     Integers stay integers if 64 bits hold all of them, and texts stay texts. Anything
-    else is kept as JSON.
-
-    Parameters
-    ----------
-    source : object
-        Names the file in errors.
-
-    Raises
-    ------
-    InputError
-        If a value is not a name: an object, NaN, an empty text or one that is too long.
+    else is kept as JSON. An object, NaN, an empty or a too long text is an InputError.
     """
     values = list(values)
     types = set(map(type, values))
@@ -347,17 +312,7 @@ def names_of_texts(source: object, texts: Sequence[str]) -> Names:
 def names_of_words(source: object, words: Sequence[bytes], before: int = 0) -> Names:
     """Return the words of a text file as names of the kind `TEXT`.
 
-    Parameters
-    ----------
-    source : object
-        Names the file in errors.
-    before : int
-        How many words come before these in the file, for errors.
-
-    Raises
-    ------
-    InputError
-        If a word is empty, too long or not UTF-8.
+    `before` words of the file come before these, for errors.
     """
     for k, word in enumerate(words):
         _check_length(source, before + k, word)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from ..host.errors import OutputError
 from .atomic_output import AtomicOutput
-from .file_errors import writing
-from .file_suffixes import Kind, check_ending
-from .overwrite_rule import check_ordinary, check_replaceable
+from .file_access import writing
+from .output_kinds import Kind, check_ending, check_ordinary, check_replaceable
 from .shards.shard_layout import INDEX_NAME
 
 if TYPE_CHECKING:
@@ -29,25 +28,10 @@ def check_outputs(
 ) -> None:
     """Check that outputs can be written and replace no protected file.
 
-    No output may replace an input, a graph's file or another output, or have a name
-    that says another format. `overwrite_rule` has the rule for all other files.
-
-    Parameters
-    ----------
-    inputs : iterable of path or None
-        None for one that was not asked for.
-    kept : Path, optional
-        The directory of checkpoints, which has neither inputs nor outputs in it.
-    overwrite : bool
-        Replace other ordinary files, too.
-
-    Raises
-    ------
-    OutputError
-        If one would replace them, or has no directory that can be written to. Names are
-        compared without links and dots in them.
-    ConfigError
-        If a name says another format.
+    No output may replace an input, a graph's file or another output (names are compared
+    without links and dots), or have a name that says another format. `output_kinds` has
+    the rule for all other files. The directory `kept` of checkpoints must have neither
+    inputs nor outputs in it.
     """
     given = [Path(path) for path in inputs if path is not None]
     read = {path.resolve() for path in given}
@@ -123,14 +107,7 @@ def check_on_all(
     kept: Path | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Run `check_outputs` on rank 0 and `check_writable` on all ranks. Collective.
-
-    Raises
-    ------
-    OutputError, ConfigError
-        On every rank, if an output cannot be made, would replace something else, or
-        has a name that says another format.
-    """
+    """Run `check_outputs` on rank 0 and `check_writable` on all ranks. Collective."""
     outputs = list(outputs)
     with comm.raise_on_all():
         if comm.rank == 0:
@@ -141,14 +118,7 @@ def check_on_all(
 
 
 def check_writable(comm: "Comm", path: str | Path) -> None:
-    """Make sure, before any work is done, that every rank can write at `path`.
-
-    Raises
-    ------
-    OutputError
-        On every rank, if `path` is no ordinary file, or its directory is missing,
-        cannot be written, or is not one that all ranks share.
-    """
+    """Make sure, before any work is done, that every rank can write at `path`."""
     path = Path(path)
     output = AtomicOutput(comm)
     try:

@@ -10,17 +10,29 @@ import hashlib
 import os
 import platform
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..host.caches import make_private, tell_once, tell_without_cache, weak_place
+from ..host.caches import (
+    make_private,
+    read_trusted,
+    replace_file,
+    tell_once,
+    tell_without_cache,
+    weak_place,
+)
 from ..host.errors import ConfigError
 from .processor_levels import NATIVE, best_level, processor
 
 PACKAGE = Path(__file__).parents[1]
 # Code shipped with an installation.
 SHIPPED = Path(__file__).with_name("objects")
+DIGEST_BYTES = 16
+# Sources that have changed in this time are read by every process.
+SETTLED_NS = 2_000_000_000
 
 
 @functools.cache
@@ -143,11 +155,47 @@ def state(processors: str) -> str:
 
 @functools.cache
 def _sources() -> bytes:
-    """Return a digest of the source files that kernels depend on."""
-    text = hashlib.blake2b(digest_size=16)
-    for source in sorted(kernel_files(PACKAGE)):
+    """Return a digest of the source files that kernels depend on.
+
+    The user's cache stores the digest beside `_file_facts`, so that most processes read
+    no source.
+    """
+    sources = sorted(kernel_files(PACKAGE))
+    facts, newest = _file_facts(sources)
+    known = _digest_file()
+    stored = (known and read_trusted(known)) or b""
+    if stored.startswith(facts) and len(stored) == 2 * DIGEST_BYTES:
+        return stored[DIGEST_BYTES:]
+    text = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for source in sources:
         text.update(f"{source.relative_to(PACKAGE)}\n".encode() + source.read_bytes())
+    # Two changes in one tick of the file system's clock would leave equal facts
+    if known is not None and newest < time.time_ns() - SETTLED_NS:
+        with suppress(OSError):
+            replace_file(known, facts + text.digest())
     return text.digest()
+
+
+def _file_facts(sources: Iterable[Path]) -> tuple[bytes, int]:
+    """Return a digest of names, sizes, inodes and times of files, and the last time.
+
+    The facts of a changed file differ, because no system call sets the time of the last
+    change (ctime).
+    """
+    text, newest = hashlib.blake2b(digest_size=DIGEST_BYTES), 0
+    for source in sources:
+        facts = source.stat()
+        newest = max(newest, facts.st_mtime_ns, facts.st_ctime_ns)
+        numbers = facts.st_size, facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns
+        text.update(f"{source.relative_to(PACKAGE)} {numbers}\n".encode())
+    return text.digest(), newest
+
+
+def _digest_file() -> Path | None:
+    """Return the cache file with the digest of these sources; None without a cache."""
+    package = hashlib.blake2b(os.fsencode(PACKAGE), digest_size=8).hexdigest()
+    bases = (base for base in _own_bases() if _trusted(base))
+    return next((base / f"sources-{package}" for base in bases), None)
 
 
 def _version(package: str) -> str:

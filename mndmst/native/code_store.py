@@ -6,13 +6,12 @@ write to it, from the bytes of the same open file whose owner and mode were chec
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..host.caches import has_trusted, read_trusted
+from ..host.caches import has_trusted, read_trusted, replace_file
 
 # The runtime: functions that count references to arrays, allocate and free their
 # memory. Compiled kernels call them. The store has the runtime under this name, without
@@ -67,15 +66,8 @@ def keep(name: str, signature: str, code: Code, directory: Path) -> None:
         "result": code.result, "digest": _digest(code.code),
     }  # fmt: skip
     head = json.dumps(facts).encode() + b"\n"
-    path = directory / _file_name(name, signature)
-    made, part = tempfile.mkstemp(dir=directory, prefix=".part-")
-    try:
-        with os.fdopen(made, "wb") as file:
-            file.write(head + code.code)
-            os.fchmod(made, 0o644)  # the directory's permissions decide who reads it
-        Path(part).replace(path)
-    except OSError:  # such as a full disk; the next process compiles it
-        Path(part).unlink()
+    with suppress(OSError):  # the next process compiles it
+        replace_file(directory / _file_name(name, signature), head + code.code)
 
 
 def _read(path: Path, name: str, signature: str) -> Code | None:

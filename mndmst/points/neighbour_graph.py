@@ -5,7 +5,7 @@ import numpy as np
 from ..host.cores import core_count
 from ..host.errors import ConfigError
 from ..host.formatting import counted
-from ..io.edges import Edges, checked_edges
+from ..io.edge_file import Edges, checked_edges
 from ..kernels.threads import Threads
 from .coordinates import point_coordinates
 from .kernels.nearest_points import list_edges

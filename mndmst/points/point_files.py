@@ -14,11 +14,11 @@ import numpy as np
 
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.formatting import counted
-from ..io.formats.files import COMPRESSIONS, readable
+from ..io.file_access import opened
+from ..io.formats.packed_files import COMPRESSIONS, readable
 from ..io.formats.point_tables import names_of, read_point_text, read_typed_points
 from ..io.formats.typed_tables import ArrowTable, ParquetTable
 from ..io.memory_limit import check_room
-from ..io.regular_files import opened
 
 ARRAY_COPIES = 3
 EXAMPLES = ("rings", "blobs")

@@ -23,8 +23,8 @@ import numpy as np
 from ..cluster.condensed import CondensedTree
 from ..host.errors import InputError
 from ..host.formatting import counted
-from ..io.file_errors import open_hdf5, read_attribute, reading
-from ..io.hdf5.checked_datasets import checked_dataset, read_dataset
+from ..io.file_access import open_hdf5, read_attribute, reading
+from ..io.hdf5_reader import checked_dataset, read_dataset
 from ..io.memory_limit import check_room
 from ..io.results.clusters_file import FORMAT
 from .density_clusters import DensityClusters, DensityRule

@@ -9,9 +9,8 @@ from ..api.forest import Forest
 from ..host.errors import InputError
 from ..host.formatting import to_json
 from ..io.atomic_output import AtomicOutput
-from ..io.file_suffixes import FOREST_PICTURE
 from ..io.names import NameSource
-from ..io.overwrite_rule import json_mark
+from ..io.output_kinds import FOREST_PICTURE, json_mark
 
 EDGES_AT_ONCE = 1 << 16
 LARGEST = np.array([180.0, 90.0])

@@ -10,9 +10,8 @@ import numpy as np
 from ..api.forest import Forest
 from ..host.errors import optional
 from ..host.formatting import counted
-from ..io.atomic_output import AtomicOutput
-from ..io.file_suffixes import FOREST_PICTURE
-from ..io.picture_file import write_picture_file
+from ..io.atomic_output import AtomicOutput, write_picture_file
+from ..io.output_kinds import FOREST_PICTURE
 
 MOST_LINES = 1_000_000  # edges or vertices; more are added up pixel by pixel
 MOST_VECTORS = 20_000  # edges or vertices; more become pixels of .svg and .pdf, too

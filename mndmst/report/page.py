@@ -12,10 +12,8 @@ from typing import Any
 from ..host import __version__
 from ..host.errors import optional
 from ..host.formatting import counted
-from ..io.atomic_output import AtomicOutput
-from ..io.file_suffixes import PAGE
-from ..io.overwrite_rule import text_mark
-from ..io.picture_file import write_picture_file
+from ..io.atomic_output import AtomicOutput, write_picture_file
+from ..io.output_kinds import PAGE, text_mark
 from . import draw
 from .advice import advice
 from .record import Record, command, options, stage_rows, totals

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from ..host.errors import InputError, MndmstError
-from ..io.regular_files import read_small
+from ..io.file_access import read_small
 from ..run.report import SCHEMA
 
 Record = dict[str, Any]

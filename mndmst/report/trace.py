@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..io.atomic_output import AtomicOutput
-from ..io.file_suffixes import TRACE
-from ..io.overwrite_rule import json_mark
+from ..io.output_kinds import TRACE, json_mark
 from .record import Record, Span, device_work, kind_of, meanings, stages
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..backends import backend_names
 from ..graph.tuning import Tuning
 from ..host.errors import ConfigError, shown
-from ..io.regular_files import read_toml
+from ..io.file_access import read_toml
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm

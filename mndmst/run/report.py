@@ -16,9 +16,8 @@ from ..host import __version__
 from ..host.formatting import to_json
 from ..host.progress import Progress
 from ..io.atomic_output import AtomicOutput
-from ..io.file_errors import writing
-from ..io.file_suffixes import REPORT
-from ..io.overwrite_rule import json_mark
+from ..io.file_access import writing
+from ..io.output_kinds import REPORT, json_mark
 
 SCHEMA = 1
 _NOTHING_SENT = dict.fromkeys(

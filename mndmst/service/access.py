@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..host.errors import ConfigError
-from ..io.regular_files import opened
+from ..io.file_access import opened
 
 LEAST_TOKEN, MOST_TOKEN = 16, 1024
 MOST_PEM_BYTES = 1 << 20

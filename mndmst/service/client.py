@@ -14,7 +14,7 @@ import numpy as np
 from ..api.forest import Forest, labels_of
 from ..api.inputs import as_column
 from ..host.errors import ConfigTypeError, InputError, MndmstError, optional, shown
-from ..io.regular_files import read_small
+from ..io.file_access import read_small
 from .access import read_pem, read_token
 from .connection import (
     Connection,

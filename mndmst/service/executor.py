@@ -12,7 +12,7 @@ from ..changes.batch import Batch
 from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights, stored_id_dtype
 from ..host.errors import ConfigError, InputError, MndmstError, OutputError
-from ..io.edges import supported_weights
+from ..io.edge_file import supported_weights
 from ..io.results.graph_names import vertex_ids
 from ..io.shards.graph_directory import Destination, remove_shards
 from ..io.shards.shard_writer import ShardWriter

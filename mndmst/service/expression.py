@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..host.errors import ConfigError, InputError, MndmstError, optional
-from ..io.edges import supported_weights
+from ..io.edge_file import supported_weights
 from .protocol import MOST_INTEGER
 
 MOST_CHARACTERS, MOST_NODES, DEEPEST = 1000, 200, 40

@@ -1,6 +1,7 @@
 """The Flight server of rank 0: it answers for all ranks."""
 
 import json
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..host.errors import ConfigError, optional
 from .access import Access
+from .clients import UNLIMITED_ACTIONS, client_of
 from .executor import Executor, check_known
 from .forest_view import ForestView
 from .graph_version import GraphVersion
@@ -18,7 +20,7 @@ from .jobs import JobQueue
 from .metrics import FinishedRequest, MetricFamily, Metrics, RequestLog, to_text
 from .protocol import ACTIONS, QUERY, TABLE, batches_of, read_request, to_bytes
 from .queries import AnswerMemory, answers, label_schema, labels
-from .rank_server import RankServer, edge_schema, versioned
+from .rank_server import BATCH_ROWS, RankServer, edge_schema, versioned
 from .served_graph import ServedGraph
 
 flight = optional("pyarrow.flight", "serve", "The service needs")
@@ -77,13 +79,19 @@ class FrontServer(RankServer):
     """
 
     def __init__(
-        self, access: Access, executor: Executor, jobs: JobQueue, log: RequestLog
+        self,
+        access: Access,
+        executor: Executor,
+        jobs: JobQueue,
+        log: RequestLog,
+        most_requests: int,
     ) -> None:
         self.metrics, self.jobs, self.log = Metrics(), jobs, log
         self.places: list[str] = []
+        self._begin = time.monotonic()
         self._ticketed = TicketedViews()
         self._memory = AnswerMemory(executor.uploads.limit)
-        super().__init__(access, executor, self._log)
+        super().__init__(access, executor, self._log, most_requests)
 
     def _log(self, request: FinishedRequest) -> None:
         self.metrics.add(request)
@@ -101,13 +109,14 @@ class FrontServer(RankServer):
     def do_action(self, context: Any, action: Any) -> Iterator[Any]:
         """Answer an action with JSON objects."""
         body = action.body.to_pybytes() if action.body is not None else b""
-        for event in self.events(action.type, body):
+        for event in self.events(action.type, body, client_of(context.peer())):
             yield flight.Result(to_bytes(event))
 
-    def events(self, action: str, body: bytes) -> Iterator[dict[str, Any]]:
+    def events(self, action: str, body: bytes, client: str) -> Iterator[dict[str, Any]]:
         """Yield the answers to an action."""
         name = action if action in ACTIONS else "unknown"
-        with self.noted(name) as request:
+        limited = None if name in UNLIMITED_ACTIONS else client
+        with self.noted(name, limited) as request:
             if name == "unknown":
                 raise ConfigError(
                     f"no action is called {action[:80]!r}; there are "
@@ -183,6 +192,8 @@ class FrontServer(RankServer):
         values: dict[str, dict[str, float]] = {
             name: {"": value} for name, value in gauges.items()
         }
+        values["client_requests"] = dict(self.open_requests.counts())
+        values["client_upload_bytes"] = dict(executor.uploads.bytes_by_client())
         values["graph_version"] = {n: graph.version for n, graph in graphs.items()}
         values["rank_resident_bytes"] = {str(r): n for r, n in resident.items()}
         return self.metrics.families(values)
@@ -200,19 +211,38 @@ class FrontServer(RankServer):
             for graph in self.executor.graphs.values()
         ]
         ranks = range(self.executor.comm.size)
+        job, now = self.jobs.running, time.monotonic()
         return {
             "ready": not self.jobs.closed,
+            "uptime": now - self._begin,
+            "running": job
+            and {
+                "action": job.fields["action"],
+                "graph": job.fields.get("graph"),
+                "stage": job.stage,
+                "seconds": now - job.began,
+            },
             "waiting": len(self.jobs),
             "graphs": graphs,
             "memory": [{"rank": r, "bytes": resident.get(r)} for r in ranks],
+            "clients": self._clients(),
             "stages": self.metrics.stage_seconds(),
             "requests": [asdict(r) for r in self.metrics.recent()],
             "errors": [asdict(r) for r in self.metrics.errors()],
         }
 
+    def _clients(self) -> list[dict[str, Any]]:
+        """Return the open requests and the unused uploads of each client."""
+        requests = self.open_requests.counts()
+        uploads = self.executor.uploads.bytes_by_client()
+        return [
+            {"client": c, "requests": requests.get(c, 0), "bytes": uploads.get(c, 0)}
+            for c in sorted({*requests, *uploads})
+        ]
+
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:
         """Return the endpoints of a table."""
-        with self.noted("flight-info") as request:
+        with self.noted("flight-info", client_of(context.peer())) as request:
             request |= read_request("flight info", descriptor.command or b"", TABLE)
             check_known(self.executor.graphs, request["graph"])
             return self._info(request)
@@ -275,15 +305,16 @@ class FrontServer(RankServer):
             raise graph.stale(version.number)
         return details
 
-    def table(self, request: dict[str, Any]) -> Any:
-        """Return the stream of rank 0's share, or of a table that it alone has."""
+    def table(self, request: dict[str, Any]) -> tuple[Any, Iterator[Any]]:
+        """Return rank 0's share, or a table that it alone has."""
         if request["table"] not in ("labels", "clusters"):
             return super().table(request)
         graph = self.executor.graphs[request["graph"]]
         view = self._view(graph, request.get("version"))
         table = labels(view.index(), request)
         schema = versioned(table.schema, graph.name, view.version)
-        return flight.RecordBatchStream(table.replace_schema_metadata(schema.metadata))
+        table = table.replace_schema_metadata(schema.metadata)
+        return schema, iter(batches_of(table, BATCH_ROWS))
 
     def _view(self, graph: ServedGraph, number: int | None) -> ForestView:
         """Return the view of a version with tickets, or of the current version."""
@@ -299,7 +330,7 @@ class FrontServer(RankServer):
         self, context: Any, descriptor: Any, reader: Any, writer: Any
     ) -> None:
         """Answer batches of pairs of vertices, all from one version."""
-        with self.noted("exchange") as request:
+        with self.noted("exchange", client_of(context.peer())) as request:
             request |= read_request("query", descriptor.command or b"", QUERY)
             check_known(self.executor.graphs, request["graph"])
             graph = self.executor.graphs[request["graph"]]

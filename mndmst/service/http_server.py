@@ -33,7 +33,8 @@ ENDING_SECONDS = 5.0
 
 HEADERS = {
     "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
+    # With no-referrer browsers send `Origin: null` with the form
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
@@ -223,6 +224,9 @@ def _application(access: Access, sources: Sources) -> Any:
     routing = optional("starlette.routing", "http")
     responses = optional("starlette.responses", "http")
     sessions = Sessions()
+    text = Path(__file__).with_name("operators_page.html").read_text()
+    head, _, rest = text.partition("<!-- sign-in -->\n")
+    sign_in, _, operators_page = rest.partition("<!-- page -->\n")
 
     def plain(text: str, status: int = 200) -> Any:
         return responses.PlainTextResponse(text, status, HEADERS)
@@ -239,15 +243,17 @@ def _application(access: Access, sources: Sources) -> Any:
         nonce = secrets.token_urlsafe(16)
         policy = (
             f"default-src 'none'; style-src 'nonce-{nonce}'; script-src "
-            f"'nonce-{nonce}'; connect-src 'self'; form-action 'self'; "
+            f"'nonce-{nonce}'; connect-src 'self'; img-src data:; form-action 'self'; "
             "frame-ancestors 'none'; base-uri 'none'"
         )
         headers = {**HEADERS, "Content-Security-Policy": policy}
-        text = _HEAD.replace("NONCE", nonce) + text.replace("NONCE", nonce)
+        text = (head + text).replace("NONCE", nonce)
         return responses.HTMLResponse(text, status, headers)
 
     async def home(request: Any) -> Any:
-        return page(_PAGE) if admitted(request) else page(_SIGN_IN, 401)
+        if admitted(request):
+            return page(operators_page)
+        return page(sign_in, 401)
 
     async def login(request: Any) -> Any:
         body = b""
@@ -259,7 +265,7 @@ def _application(access: Access, sources: Sources) -> Any:
         token = fields.get("token", [""])[0].strip()
         if not access.admits(f"Bearer {token}"):
             await asyncio.sleep(WRONG_TOKEN_SECONDS)
-            return page(_SIGN_IN.replace("<!--said-->", "The token is wrong."), 401)
+            return page(sign_in.replace("<!-- said -->", "The token is wrong."), 401)
         answer = responses.RedirectResponse("/", 303, HEADERS)
         answer.set_cookie(
             COOKIE, sessions.begin(), max_age=int(SESSION_SECONDS), httponly=True,
@@ -318,89 +324,3 @@ def _exposition(sources: Sources, accept: str) -> tuple[bytes, str]:
     registry.register(Collector())
     encode, kind = formats.choose_encoder(accept)
     return encode(registry), kind
-
-
-_HEAD = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>mndmst service</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<style nonce="NONCE">
-:root { color-scheme: light dark; --line: #8884; --bar: #3b7dd8; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 1rem auto; padding: 0 1rem;
-  max-width: 1500px; }
-main { display: grid; gap: 1rem;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); }
-section { border: 1px solid var(--line); border-radius: .5rem; padding: .5rem 1rem;
-  overflow-x: auto; }
-h1 { font-size: 1.3rem } h2 { font-size: 1rem; margin: .3rem 0 }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
-th, td { text-align: left; padding: .15rem .6rem .15rem 0; vertical-align: top }
-th { font-weight: 600; border-bottom: 1px solid var(--line) }
-td { overflow-wrap: anywhere }
-input, button { font: inherit; padding: .3rem .6rem }
-</style>
-"""
-
-_SIGN_IN = """<h1>mndmst service</h1>
-<form method="post" action="/login">
-<p>Paste the token from the service's token file. <!--said--></p>
-<p><input type="password" name="token" aria-label="token" autocomplete="off" required>
-<button>Open</button></p>
-</form>
-</html>
-"""
-
-_PAGE = """<h1>mndmst service <small id="state"></small></h1>
-<main id="main"></main>
-<script nonce="NONCE">
-"use strict";
-const main = document.getElementById("main");
-const state = document.getElementById("state");
-function add(parent, tag, text) {
-  const element = parent.appendChild(document.createElement(tag));
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-function table(title, columns, rows) {
-  const section = document.createElement("section");
-  add(section, "h2", title);
-  const body = add(section, "table");
-  const head = add(body, "tr");
-  for (const column of columns) add(head, "th", column);
-  for (const row of rows) {
-    const line = add(body, "tr");
-    for (const value of row) add(line, "td", value);
-  }
-  if (!rows.length) add(section, "p", "none");
-  return section;
-}
-const size = n => n === null ? "unknown" : (n / 1048576).toFixed(1) + " MiB";
-const clock = t => new Date(t * 1000).toLocaleTimeString();
-const count = n => n.toLocaleString();
-async function update() {
-  try {
-    const answer = await fetch("/status", {cache: "no-store"});
-    if (answer.status === 401) { location.reload(); return; }
-    const s = await answer.json();
-    state.textContent = s.ready ? "serving, " + s.waiting + " waiting" : "ending";
-    main.replaceChildren(
-      table("Graphs", ["graph", "version", "vertices", "edges", "journal"],
-        s.graphs.map(g => [g.graph, g.version, count(g.num_vertices),
-          count(g.num_edges), g.journal_bytes === null ? "none"
-            : size(g.journal_bytes)])),
-      table("Memory", ["rank", "resident"],
-        s.memory.map(m => [m.rank, size(m.bytes)])),
-      table("Seconds by stage", ["stage", "seconds"],
-        Object.entries(s.stages).map(([n, t]) => [n, t.toFixed(3)])),
-      table("Requests", ["ended", "request", "graph", "status", "seconds"],
-        s.requests.map(r => [clock(r.time), r.action, r.graph, r.status,
-          r.seconds.toFixed(4)])),
-      table("Last errors", ["ended", "request", "error"],
-        s.errors.map(r => [clock(r.time), r.action, r.error])));
-  } catch (error) { state.textContent = "no answer"; }
-}
-update();
-setInterval(update, 2000);
-</script>
-</html>
-"""

@@ -32,12 +32,14 @@ class QueuedJob:
         The stages that have ended, and their times.
     begun : bool
         Whether the ranks execute it, or have done so.
+    began : float
+        The time on the monotonic clock when they began.
     """
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields
         self.cancelled = self.begun = False
-        self.asked = time.monotonic()
+        self.asked = self.began = time.monotonic()
         self.stage_seconds: list[tuple[str, float]] = []
         self._stage: tuple[str, float] | None = None
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -54,6 +56,12 @@ class QueuedJob:
         self._end_stage()
         self._stage = name, time.monotonic()
         self.tell(name)
+
+    @property
+    def stage(self) -> str:
+        """The stage that has begun and not ended; empty without one."""
+        stage = self._stage
+        return stage[0] if stage else ""
 
     def _end_stage(self) -> None:
         if self._stage is not None:
@@ -88,7 +96,12 @@ class QueuedJob:
 
 
 class JobQueue:
-    """The jobs that wait."""
+    """The jobs that wait, and the one that the ranks execute.
+
+    Attributes
+    ----------
+    running : QueuedJob or None
+    """
 
     def __init__(self) -> None:
         self._waiting: queue.SimpleQueue[QueuedJob] = queue.SimpleQueue()
@@ -96,6 +109,7 @@ class JobQueue:
         self._known: dict[str, QueuedJob] = {}
         self._endings: list[QueuedJob] = []
         self._closed = self._ended = False
+        self.running: QueuedJob | None = None
 
     @property
     def closed(self) -> bool:
@@ -184,12 +198,14 @@ class JobQueue:
             job = self._waiting.get()
             with self._lock:
                 if not job.cancelled:
-                    job.begun = True
+                    job.begun, job.began = True, time.monotonic()
+                    self.running = job
                     return job
 
     def forget(self, job: QueuedJob) -> None:
         """Forget a job that has been executed."""
         with self._lock:
+            self.running = None
             self._known.pop(job.fields.get("request", ""), None)
 
 

@@ -32,8 +32,7 @@ from typing import BinaryIO, NamedTuple
 from ..changes.batch import Batch
 from ..host.errors import InputError, MndmstError, OutputError
 from ..io.atomic_output import whole_file
-from ..io.file_errors import flush_to_disk, writing
-from ..io.regular_files import read_small
+from ..io.file_access import flush_to_disk, read_small, writing
 from ..io.shards.graph_directory import new_token, remove_shards
 from ..io.shards.sharded_graph import open_graph
 from .records import (

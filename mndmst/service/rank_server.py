@@ -18,6 +18,7 @@ from ..graph.model import EdgeList
 from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError, MndmstError, optional
 from .access import Access, own_socket
+from .clients import ClientLimitError, OpenRequests, client_of
 from .executor import Executor, check_known
 from .graph_version import GraphVersion, StaleVersionError
 from .jobs import CancelledError
@@ -144,9 +145,13 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         Of this rank.
     note : callable
         Receives the end of each request.
+    most_requests : int
+        Requests of one client at once; 0 for no limit.
     """
 
-    def __init__(self, access: Access, executor: Executor, note: Note) -> None:
+    def __init__(
+        self, access: Access, executor: Executor, note: Note, most_requests: int
+    ) -> None:
         pairs = [(access.certificate, access.key)] if access.certificate else None
         rank = executor.comm.rank
         with own_socket(access.socket_of(rank) if access.path else None) as socket:
@@ -163,6 +168,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
                     "port."
                 ) from error
         self.executor, self._note, self._access = executor, note, access
+        self.open_requests = OpenRequests(most_requests)
         self._socket = socket
 
     def remove_socket(self) -> None:
@@ -195,15 +201,26 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         return not ending.is_alive()
 
     @contextmanager
-    def noted(self, request: str) -> Iterator[dict[str, Any]]:
+    def noted(
+        self, request: str, client: str | None = None
+    ) -> Iterator[dict[str, Any]]:
         """Note how a request ends, and turn errors into Flight's.
 
         The block may put the fields of the request into the mapping that it gets.
+
+        Parameters
+        ----------
+        client : str, optional
+            Whose limit of requests at once counts this one.
         """
         begin, status, reason = time.monotonic(), "ok", ""
         fields: dict[str, Any] = {}
         try:
-            yield fields
+            if client is None:
+                yield fields
+            else:
+                with self.open_requests.request(client):
+                    yield fields
         except CancelledError as error:
             status = "cancelled"
             raise flight.FlightCancelledError(str(error)) from None
@@ -211,7 +228,8 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             status, reason = "stale", str(error)
             raise arrow.ArrowKeyError(str(error)) from None
         except MndmstError as error:
-            status, reason = "refused", str(error)
+            limited = isinstance(error, ClientLimitError)
+            status, reason = "limited" if limited else "refused", str(error)
             raise arrow.ArrowInvalid(str(error)) from None
         except GeneratorExit:
             status = "left"
@@ -230,19 +248,20 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Take columns, and do the action that is to follow."""
-        with self.noted("put") as request:
+        client = client_of(context.peer())
+        with self.noted("put", client) as request:
             request |= read_request("put", descriptor.command or b"", UPLOAD)
             check_known(self.executor.graphs, request["graph"])
-            self._receive(request, reader)
+            self._receive(request, reader, client)
             if context.is_cancelled():  # the client has gone in the middle
                 self.executor.uploads.take(request["upload"])
                 raise ConfigError("the upload was cut off; send it again")
         if "then" in request:
             action = request["then"].pop("action")
-            for event in self.events(action, to_bytes(request["then"])):
+            for event in self.events(action, to_bytes(request["then"]), client):
                 writer.write(to_bytes(event))
 
-    def _receive(self, request: dict[str, Any], reader: Any) -> None:
+    def _receive(self, request: dict[str, Any], reader: Any, client: str) -> None:
         """Keep an upload, unless it belongs to another version than the graph has."""
         name, kind = request["upload"], request["kind"]
         version = read_version(reader.schema.metadata)
@@ -251,12 +270,13 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         # This rank may be a moment behind rank 0: a later version is compared later
         if version is not None and version <= now.number:
             now.check_upload(graph.name, kind, version)
-        self.executor.uploads.receive(name, kind, (chunk.data for chunk in reader))
+        batches = (chunk.data for chunk in reader)
+        self.executor.uploads.receive(name, kind, batches, client)
         if version is not None:
             belongs_to = UploadVersion(graph.name, version)
             self.executor.upload_versions.note(name, belongs_to)
 
-    def events(self, action: str, body: bytes) -> Iterator[dict[str, Any]]:
+    def events(self, action: str, body: bytes, client: str) -> Iterator[dict[str, Any]]:
         """Refuse an action: rank 0 alone takes them."""
         with self.noted("unknown"):
             raise ConfigError("actions are for rank 0; ask there")
@@ -266,10 +286,19 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         with self.noted("get") as request:
             request |= read_request("get", ticket.ticket, TABLE)
             check_known(self.executor.graphs, request["graph"])
-            return self.table(request)
+            share = self._while_streaming(request, client_of(context.peer()))
+            schema = next(share)  # from here on the end of the stream ends the request
+            return flight.GeneratorStream(schema, share)
 
-    def table(self, request: dict[str, Any]) -> Any:
-        """Return the stream of this rank's share.
+    def _while_streaming(self, request: dict[str, Any], client: str) -> Iterator[Any]:
+        """Yield the schema of a share, then its batches, as one request of a client."""
+        with self.open_requests.request(client):
+            schema, batches = self.table(request)
+            yield schema
+            yield from batches
+
+    def table(self, request: dict[str, Any]) -> tuple[Any, Iterator[Any]]:
+        """Return the schema and the batches of this rank's share.
 
         Raises
         ------
@@ -296,4 +325,4 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             batches = graph_batches(version)
         else:
             raise ConfigError(f"no table is called {json.dumps(request['table'])} here")
-        return flight.GeneratorStream(schema, batches)
+        return schema, batches

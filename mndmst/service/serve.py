@@ -24,12 +24,12 @@ from ..host.memory import give_back_freed, resident_bytes
 from ..host.progress import Progress
 from ..host.signals import stop_signals
 from ..io.atomic_output import whole_file
-from ..io.file_errors import writing
-from ..io.file_suffixes import ADDRESS
-from ..io.overwrite_rule import is_earlier_result, json_mark
+from ..io.file_access import writing
+from ..io.output_kinds import ADDRESS, is_earlier_result, json_mark
 from ..run.config import Config
 from ..run.startup import compile_kernels
 from .access import Access
+from .clients import ClientLimits
 from .control_channel import ControlChannel
 from .executor import Executor, FatalError
 from .front_server import FrontServer
@@ -74,6 +74,7 @@ class Setting(NamedTuple):
         For graphs by name, the last version of the journal to continue from.
     overwrite : bool
         Replace any ordinary file by that of the address.
+    limits : ClientLimits
     """
 
     graphs: Mapping[str, Path]
@@ -86,6 +87,7 @@ class Setting(NamedTuple):
     attached: bool = False
     journal_until: Mapping[str, int] = MappingProxyType({})
     overwrite: bool = False
+    limits: ClientLimits = ClientLimits()
 
 
 def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> None:
@@ -103,7 +105,7 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
             _remove_old(setting.address_file)
     compile_kernels(comm, "service", None, progress.say)
     jobs = JobQueue()
-    executor = Executor(comm, {}, Uploads(config.memory))
+    executor = Executor(comm, {}, Uploads(config.memory, setting.limits.upload_bytes))
     for name, path in setting.graphs.items():
         graph = _loaded(comm, name, path, setting, config, progress)
         executor.graphs[name] = graph
@@ -195,11 +197,11 @@ def _server(comm: Comm, setting: Setting, executor: Executor, jobs: JobQueue):  
     """
     servers: list[RankServer] = []
     with comm.raise_on_all():
+        access, most = setting.access, setting.limits.requests
         if comm.rank == 0:
-            access = setting.access
-            servers.append(FrontServer(access, executor, jobs, setting.log))
+            servers.append(FrontServer(access, executor, jobs, setting.log, most))
         else:
-            servers.append(RankServer(setting.access, executor, lambda *_: None))
+            servers.append(RankServer(access, executor, lambda *_: None, most))
     patience = 0.0
     try:
         yield servers[0]

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.atomic_output import whole_file
-from ..io.regular_files import check_regular
+from ..io.file_access import check_regular
 
 KINDS = {".csv": "csv", ".parquet": "parquet", ".arrow": "feather"}
 

@@ -5,6 +5,7 @@ process, in which libraries keep freed memory. A refused upload holds nothing.
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 from threading import Lock, Timer
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import numpy as np
 from ..changes.batch import OPERATIONS, Batch
 from ..host.errors import ConfigError, InputError, optional
 from ..host.memory import MIB, free_bytes, give_back_freed
+from .clients import ClientLimitError
 
 # What each kind of upload has; the weights may be of any type.
 COLUMNS = {
@@ -38,6 +40,27 @@ MOST_SIGNED = (1 << 63) - 1
 Columns = dict[str, np.ndarray]
 
 
+class HeldUpload(NamedTuple):
+    """An upload that no request has used yet.
+
+    Attributes
+    ----------
+    since : float
+        On the monotonic clock.
+    client : str
+    columns : dict of ndarray
+    """
+
+    since: float
+    client: str
+    columns: Columns
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its columns."""
+        return sum(column.nbytes for column in self.columns.values())
+
+
 class Uploads:
     """What clients have sent to this rank.
 
@@ -45,6 +68,8 @@ class Uploads:
     ----------
     limit : int
         Bytes that graphs and uploads may hold; 0 for the memory of the host.
+    client_limit : int
+        Bytes that the uploads of one client may hold; 0 for no limit.
 
     Attributes
     ----------
@@ -54,25 +79,29 @@ class Uploads:
         Of all uploads so far.
     """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, limit: int, client_limit: int = 0) -> None:
+        self.limit, self.client_limit = limit, client_limit
         self.graph_bytes = 0
         self.received_bytes = 0
         self._lock = Lock()
-        self._held: dict[str, tuple[float, Columns]] = {}
-        self._coming = 0
+        self._held: dict[str, HeldUpload] = {}
+        self._coming: Counter[str] = Counter()
 
-    def receive(self, name: str, kind: str, batches: Iterable[Any]) -> int:
+    def receive(
+        self, name: str, kind: str, batches: Iterable[Any], client: str = ""
+    ) -> int:
         """Keep the columns of an upload under its name; return how many rows it has.
 
         Parameters
         ----------
         batches : iterable of pyarrow.RecordBatch
+        client : str
+            The sender, whose uploads count together.
 
         Raises
         ------
         ConfigError
-            If there is no room.
+            If there is no room, or the client has sent too much.
         InputError
             If the upload lacks a column of its kind.
         """
@@ -86,8 +115,10 @@ class Uploads:
         try:
             for batch in batches:
                 with self._lock:
-                    self._coming += batch.nbytes
+                    self._coming[client] += batch.nbytes
                 nbytes += batch.nbytes
+                if self.client_limit:
+                    self._check_client(client)
                 if self.limit or nbytes >= unchecked:
                     self._check_room(nbytes)
                     unchecked = nbytes + UNCHECKED
@@ -101,27 +132,46 @@ class Uploads:
             raise
         finally:
             with self._lock:
-                self._coming -= nbytes
+                self._coming[client] -= nbytes
+                self._coming += Counter()  # drops clients without uploads
         with self._lock:
-            self._held[name] = time.monotonic(), columns
+            self._held[name] = HeldUpload(time.monotonic(), client, columns)
             self.received_bytes += nbytes
         return len(next(iter(columns.values())))
 
     def take(self, name: str) -> Columns | None:
         """Return an upload and forget it; None if there is none."""
         with self._lock:
-            return self._held.pop(name, (0.0, None))[1]
+            upload = self._held.pop(name, None)
+        return None if upload is None else upload.columns
 
     def _expire(self) -> None:
         with self._lock:
             oldest = time.monotonic() - KEPT_SECONDS
-            for name in [n for n, (since, _) in self._held.items() if since < oldest]:
+            for name in [n for n, held in self._held.items() if held.since < oldest]:
                 del self._held[name]
+
+    def bytes_by_client(self) -> dict[str, int]:
+        """Return the bytes that uploads of each client hold."""
+        with self._lock:
+            found = Counter(self._coming)
+            for upload in self._held.values():
+                found[upload.client] += upload.nbytes
+        return dict(+found)
+
+    def _check_client(self, client: str) -> None:
+        held = self.bytes_by_client().get(client, 0)
+        if held > self.client_limit:
+            raise ClientLimitError(
+                f"the unused uploads of client {client} have {held:,} bytes, and the "
+                f"limit of this service is {self.client_limit:,} (--client-bytes); use "
+                "the columns that were sent, or send less"
+            )
 
     def _check_room(self, nbytes: int) -> None:
         with self._lock:
-            sizes = [c.nbytes for _, held in self._held.values() for c in held.values()]
-            needed = COPIES * (sum(sizes) + self._coming)
+            held = sum(upload.nbytes for upload in self._held.values())
+            needed = COPIES * (held + self._coming.total())
         if self.limit:
             if needed > max(LEAST, self.limit - self.graph_bytes):
                 enough = (self.graph_bytes + needed) // MIB + 1

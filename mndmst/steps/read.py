@@ -20,7 +20,6 @@ from ..graph.order import keys_to_weights
 from ..host.errors import InputError
 from ..host.memory import Budget, free_bytes, held_bytes
 from ..io.shards.row_reading import ReadInProgress, StoredRows
-from ..io.shards.shard_files import ShardFiles
 from ..io.shards.sharded_graph import ShardedGraph
 from ..kernels.arc_inspection import (
     ArcFacts,
@@ -261,7 +260,7 @@ def _arc_bytes(graph: ShardedGraph) -> int:
 
 
 def _asymmetry(
-    comm: Comm, graph: ShardFiles, pieces: Callable[[], Iterable[Rows]]
+    comm: Comm, graph: ShardedGraph, pieces: Callable[[], Iterable[Rows]]
 ) -> InputError:
     """Return an error that names an arc without its reverse. Collective."""
     buckets = np.zeros(BUCKETS, np.uint64)
@@ -281,7 +280,7 @@ def _asymmetry(
     return comm.bcast(_no_reverse(graph, tail, head, key) if comm.rank == 0 else None)
 
 
-def _no_reverse(graph: ShardFiles, tail, head, key) -> InputError:
+def _no_reverse(graph: ShardedGraph, tail, head, key) -> InputError:
     """Return the error for the first arc without a reverse."""
     low, high = np.minimum(tail, head), np.maximum(tail, head)
     order = np.lexsort((tail > head, key, high, low))

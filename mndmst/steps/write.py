@@ -18,9 +18,8 @@ from ..graph.order import keys_to_weights
 from ..graph.ordered import places_among
 from ..io.atomic_output import AtomicOutput
 from ..io.results.digest_and_total import begin_digest, exact_total
-from ..io.results.forest_file import ForestHeader
-from ..io.results.forest_writer import write_forest as write_forest_file
-from ..io.results.forest_writer import write_forest_table
+from ..io.results.forest_file import ForestHeader, write_forest_table
+from ..io.results.forest_file import write_forest as write_forest_file
 from ..io.results.graph_names import names_of_graph, names_place
 from ..io.results.text_tables import SEPARATORS
 from ..kernels.edge_columns import concatenate_columns, take_columns

@@ -9,9 +9,22 @@ Two components differ in a bit of their numbers, so a tree of the points with th
 and one of those without find all of them. In many dimensions products of all pairs find
 them (`product_index`). Trees and products only propose: distances are computed here.
 
-Equal points are as far from all others, so of the equal points in one component only
-the smallest number can have the first edge in the order (`Distinct`). Where most points
-are equal, pairs of them would be too many.
+Equal points would make too many pairs, so each point is compared with one point of each
+place, the first in the order of numbers. This accepts no wrong forest:
+
+- Let a and b be points of one place q. Every third point is as near to a as to b, and
+  no edge of a is lighter than (a, b), whose weight is the core distance of q (0 without
+  core distances). Let S be the points at the minimum weight from q, with those of q.
+  S has all points of a place or none, so its smallest point m is the first of its
+  place. The first edge of a point b of q is (m, b); that of m is (m, y), where y is the
+  smallest other point of S.
+- In the first round each point is a component, and point 0, the first of its place, is
+  the largest and claims nothing. A point b that is not the first of its place is
+  compared with m and passes only with the claim (m, b). The first point a of q is
+  compared with m or, if a = m, with y, unless y is not the first of its place. Then y
+  is in q, and its own claim (m, y) is an edge of the tree, so a claims no later edge.
+- After this round all points of a place are in one component. The first edge from a
+  component to another place leads to the first point there.
 """
 
 import time
@@ -173,13 +186,9 @@ class Claims:
     ) -> list[str]:
         """Return edges that come before those claimed to be the first ones."""
         distinct = self.distinct
-        of = distinct.of[testing]
-        first, second = distinct.first, distinct.second(component)
-        near = distinct.near[of]
+        first, of = distinct.first, distinct.of[testing]
+        near = first[distinct.near[of]]
         a = np.broadcast_to(testing[:, None], near.shape)
-        near = np.where(
-            component[a] != component[first[near]], first[near], second[near]
-        )
         apart = component[a] != component[near]
         texts = self._compare(a[apart], near[apart], claim, edges)
         bound = edges[2][claim[testing]]
@@ -188,15 +197,14 @@ class Claims:
         asking = testing[far][np.unique(pairs, return_index=True)[1]]
         if distinct.products is not None:
             return texts or self._search_products(
-                distinct.products, asking, second, claim, component, edges
+                distinct.products, asking, claim, component, edges
             )
         for bit in range(int(component.max()).bit_length()):
-            for side in (0, 1):
-                if texts or len(asking) == 0:
+            of_side = (component >> bit & 1).astype(bool)
+            for inside in (of_side, ~of_side):
+                if texts:
                     return texts
-                of_side = component >> bit & 1 == side
-                others = distinct.smallest(np.flatnonzero(of_side))
-                here = asking[~of_side[asking]]
+                here, others = asking[~inside[asking]], first[inside[first]]
                 texts = self._search(here, others, claim, edges)
         return texts
 
@@ -204,7 +212,6 @@ class Claims:
         self,
         products: ProductIndex,
         asking: np.ndarray,
-        second: np.ndarray,
         claim: np.ndarray,
         component: np.ndarray,
         edges: tuple[np.ndarray, ...],
@@ -215,11 +222,9 @@ class Claims:
         radius = edges[2][claim[asking]] * (1 + SLACK)
         for block, may in products.within(distinct.of[asking], radius):
             asked = asking[block]
-            own = component[asked][:, None]
-            may &= (own != component[first]) | (own != component[second])
+            may &= component[asked][:, None] != component[first]
             row, place = np.nonzero(may)
-            a, one, other = asked[row], first[place], second[place]
-            b = np.where(component[a] != component[one], one, other)
+            a, b = asked[row], first[place]
             for begin in range(0, len(a), PAIRS):
                 part = slice(begin, begin + PAIRS)
                 texts = self._compare(a[part], b[part], claim, edges)
@@ -235,7 +240,7 @@ class Claims:
         edges: tuple[np.ndarray, ...],
     ) -> list[str]:
         """Compare points with all others as near as the claimed edges are long."""
-        if len(asking) == 0:
+        if len(asking) == 0 or len(others) == 0:
             return []
         tree, count = self.make_tree(self.points[others]), FIRST_FOUND
         while len(asking):
@@ -397,19 +402,3 @@ class Distinct:
         reached = np.cumsum(np.take_along_axis(sizes, order, axis=1), axis=1) >= k
         kth = np.take_along_axis(order, reached.argmax(axis=1)[:, None], axis=1)
         return np.take_along_axis(found, kth, axis=1)[:, 0]
-
-    def smallest(self, rows: np.ndarray) -> np.ndarray:
-        """Return of ascending numbers of points the first of each distinct one."""
-        if len(self.places) == len(self.of):
-            return rows
-        return rows[np.unique(self.of[rows], return_index=True)[1]]
-
-    def second(self, component: np.ndarray) -> np.ndarray:
-        """Return of each distinct one the first point in another component.
-
-        Another than that of the first of all; this itself where there is none.
-        """
-        others = np.flatnonzero(component != component[self.first][self.of])
-        second, rest = self.first.copy(), self.smallest(others)
-        second[self.of[rest]] = rest
-        return second

@@ -9,6 +9,7 @@ import numpy as np
 from ..graph.model import Csr
 from ..graph.order import weights_to_keys
 from ..io.results.forest_file import ForestFile
+from ..io.shards.row_reading import read_rows
 from ..io.shards.sharded_graph import ShardedGraph
 from .candidate import LIMIT, Candidate, weight
 from .kernels import (
@@ -98,7 +99,7 @@ def check_rows(
     InputError
         If a file is damaged.
     """
-    indptr, indices, weights = graph.read_rows(begin, end)
+    indptr, indices, weights = read_rows(graph, begin, end)
     rows = CheckedRows(
         begin, indptr, indices, weights_to_keys(weights), graph.weight_dtype
     )

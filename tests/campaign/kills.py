@@ -11,6 +11,7 @@ from oracle import kruskal
 from processes import Run, finish, on_ranks, start
 
 from mndmst.io.results.forest_file import file_digest
+from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.run.checkpoint.folder import LOCK
 
@@ -144,6 +145,6 @@ def options(draw: random.Random) -> tuple[object, ...]:
 def read(folder: Path) -> Graph:
     """Return the edges of shards."""
     graph = open_graph(folder)
-    indptr, indices, weight = graph.read_rows(0, graph.num_vertices)
+    indptr, indices, weight = read_rows(graph, 0, graph.num_vertices)
     src = np.repeat(np.arange(graph.num_vertices), np.diff(indptr))
     return Graph(graph.num_vertices, src, indices.astype(np.int64), weight)

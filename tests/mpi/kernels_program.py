@@ -12,6 +12,7 @@ from mndmst.comm.communicator import world
 from mndmst.components import connected_components
 from mndmst.host.progress import Progress
 from mndmst.io.results.forest_file import read_forest
+from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.kernels import sorting
 from mndmst.native.loader import loaded
@@ -69,7 +70,7 @@ def some_changes(graph: Path) -> str:
     src, dst, _ = file.read(0, file.num_edges)
     kinds = ["delete,{},{},", "set,{},{},1", "set,{},{},2000"]
     lines = [kinds[i % 3].format(src[i], dst[i]) for i in range(0, len(src), 7)]
-    indptr, heads, _ = opened.read_rows(0, opened.num_vertices)
+    indptr, heads, _ = read_rows(opened, 0, opened.num_vertices)
     for vertex in range(0, opened.num_vertices, 5):
         row = set(heads[indptr[vertex] : indptr[vertex + 1]].tolist())
         other = (vertex * 31 + 7) % opened.num_vertices

@@ -8,8 +8,8 @@ import numpy as np
 import oracle
 import pytest
 
-from mndmst.io.edges import Edges
-from mndmst.io.partitioner.build import build_shards
+from mndmst.io.edge_file import Edges
+from mndmst.io.partitioner.partition import build_shards
 from mndmst.io.results.forest_file import read_forest
 from mndmst.io.shards.sharded_graph import open_graph
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from services import served
 
-from mndmst.io.file_suffixes import ADDRESS
-from mndmst.io.overwrite_rule import is_earlier_result
+from mndmst.io.output_kinds import ADDRESS, is_earlier_result
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mndmst.io.edges import Edges
-from mndmst.io.partitioner.build import build_shards
+from mndmst.io.edge_file import Edges
+from mndmst.io.partitioner.partition import build_shards
 
 PROGRAM = Path(__file__).with_name("exchange_program.py")
 RANKS = 5

@@ -123,7 +123,7 @@ def test_the_form_opens_the_page_with_a_cookie(page: Page) -> None:
     assert page.token not in cookie
     session = {"Cookie": cookie.partition(";")[0]}
     status, headers, text = page.ask("/", **session)
-    assert status == 200 and "Seconds by stage" in text
+    assert status == 200 and "Time by stage" in text
     assert "default-src 'none'" in headers["content-security-policy"]
     assert "//" not in text  # nothing is loaded from elsewhere
     assert page.ask("/status", **session)[0] == 200

@@ -19,8 +19,7 @@ from mndmst.host.errors import ConfigError, OutputError
 from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.output_checks import check_writable
 from mndmst.io.results.digest_and_total import exact_total, forest_digest
-from mndmst.io.results.forest_file import ForestHeader
-from mndmst.io.results.forest_writer import write_forest
+from mndmst.io.results.forest_file import ForestHeader, write_forest
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 from mndmst.verify import candidate, verify
 

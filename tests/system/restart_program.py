@@ -22,12 +22,12 @@ import h5py
 import numpy as np
 
 from mndmst.host.errors import MndmstError
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges
 from mndmst.io.formats import open_edges, write_edges
-from mndmst.io.partitioner import Options, partition
-from mndmst.io.partitioner.build import symmetric_rows
 from mndmst.io.partitioner.builders import run_forked
-from mndmst.io.partitioner.generate import open_random
+from mndmst.io.partitioner.partition import partition, symmetric_rows
+from mndmst.io.partitioner.partition_run import Options
+from mndmst.io.partitioner.random_graphs import open_random
 from mndmst.io.shards.shard_layout import MADE_FROM
 from mndmst.io.shards.sharded_graph import open_graph
 

@@ -9,6 +9,7 @@ from graphs import NASTY, Graph, graphs, write_graph
 from hypothesis import given
 from oracle import kruskal
 
+from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import open_graph
 
 Edge = tuple[float, int, int]
@@ -64,7 +65,7 @@ def test_graphs_are_written_as_given(tmp_path: Path, name: str, parts: int) -> N
     loops = int((graph.src == graph.dst).sum())
     assert (stored.num_vertices, stored.num_parts) == (graph.n, parts)
     assert stored.num_arcs == 2 * len(graph.src) - loops
-    indptr, indices, weight = stored.read_rows(0, graph.n)
+    indptr, indices, weight = read_rows(stored, 0, graph.n)
     degrees = np.bincount(graph.src, minlength=graph.n)
     degrees += np.bincount(graph.dst[graph.src != graph.dst], minlength=graph.n)
     np.testing.assert_array_equal(np.diff(indptr), degrees)

@@ -11,26 +11,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ...host.errors import ConfigError, InputError
-from ..edge_file import EdgeFile, EdgesInMemory
-from ..edges import Edges
+from ..edge_file import EdgeFile, Edges, EdgesInMemory
 from ..named_edge_file import NameableFile, NamedEdgeFile
 from ..names import NameKind
 from . import (
-    binary_csr,
-    delimited,
+    binary_graphs,
+    delimited_text,
     dimacs,
-    kagen,
+    graph_files,
     matrix_market,
     metis_adjacency,
     ncol,
     networkx_files,
     networkx_json,
-    own_files,
     scipy_npz,
     typed_tables,
     webgraph,
 )
-from .files import COMPRESSIONS
+from .packed_files import COMPRESSIONS
 from .table_columns import ColumnNames, check_no_columns
 
 # A graph of a format: in pieces, or in memory
@@ -46,9 +44,9 @@ def _dot_graph(path: Path) -> EdgeFile | Edges:
 
 def _dot_h5(path: Path) -> EdgeFile | Edges:
     """Open one of the project's own files: a forest or a graph."""
-    if path.is_dir() or not own_files.is_forest(path):
-        return own_files.read_shards(path)
-    return own_files.ForestEdges(path)
+    if path.is_dir() or not graph_files.is_forest(path):
+        return graph_files.read_shards(path)
+    return graph_files.ForestEdges(path)
 
 
 _EDGE_LISTS = (
@@ -56,7 +54,7 @@ _EDGE_LISTS = (
 )  # fmt: skip
 # Tables, whose columns a user may name.
 _TABLES: dict[str, Callable[[Path, ColumnNames], EdgeFile]] = {
-    **dict.fromkeys(_EDGE_LISTS, delimited.open_file),
+    **dict.fromkeys(_EDGE_LISTS, delimited_text.open_file),
     ".parquet": typed_tables.ParquetFile,
     ".arrow": typed_tables.ArrowFile,
     ".feather": typed_tables.ArrowFile,
@@ -74,21 +72,21 @@ _OTHERS: dict[str, Callable[[Path], Opened]] = {
     ".graph": _dot_graph,
     ".bvgraph": webgraph.WebGraphFile,
     ".metis": metis_adjacency.read_metis,
-    ".parhip": binary_csr.open_parhip,
-    ".sg": binary_csr.open_gap,
-    ".wsg": binary_csr.open_gap_weighted,
-    ".egr": binary_csr.open_ecl,
+    ".parhip": binary_graphs.open_parhip,
+    ".sg": binary_graphs.open_gap,
+    ".wsg": binary_graphs.open_gap_weighted,
+    ".egr": binary_graphs.open_ecl,
     ".adj": metis_adjacency.read_adjacency,
     ".ncol": ncol.NcolFile,
-    ".binary-edgelist": kagen.open_both,
-    ".undirected-binary-edgelist": kagen.open_single,
+    ".binary-edgelist": binary_graphs.open_both,
+    ".undirected-binary-edgelist": binary_graphs.open_single,
     ".h5": _dot_h5,
 }
 _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
     ".gr": dimacs.write,
     ".mtx": matrix_market.write,
     ".npz": scipy_npz.write,
-    **dict.fromkeys(_EDGE_LISTS, delimited.write),
+    **dict.fromkeys(_EDGE_LISTS, delimited_text.write),
     ".parquet": typed_tables.write,
     ".json": networkx_json.write,
     ".graphml": networkx_files.write_graphml,

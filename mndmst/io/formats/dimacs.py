@@ -20,10 +20,17 @@ import numpy as np
 from ...host.errors import InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..edges import MAX_VERTICES, Edges
+from ..edge_file import MAX_VERTICES, Edges
 from ..kernels import tokens as kernels
-from .files import COMPRESSIONS, import_scipy, read_bytes, unpacked_pieces
-from .text import LONGEST_HEAD, LONGEST_LINE, Lines, TextFile, check_letters, line_of
+from .edge_text import (
+    LONGEST_HEAD,
+    LONGEST_LINE,
+    Lines,
+    TextFile,
+    check_letters,
+    line_of,
+)
+from .packed_files import COMPRESSIONS, import_scipy, read_bytes, unpacked_pieces
 
 _PROBLEM = re.compile(rb"^p[ \t]+sp[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*$", re.M)
 _SHORTEST_ARC = len("a 1 1 1\n")
@@ -98,18 +105,7 @@ COORDINATES_COPIES = 12
 
 
 def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read where vertices lie.
-
-    Returns
-    -------
-    x, y : ndarray of float64, shape (vertices,)
-        In the units of the file.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or damaged, or leaves out a vertex.
-    """
+    """Return x and y (float64) of all vertices, in the units of a `.co` file."""
     text = read_bytes(path, COORDINATES_COPIES)
     header = _COORDINATES_HEADER.match(text)
     if header is None:

@@ -14,10 +14,10 @@ import numpy as np
 from ...host.errors import InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..edges import MAX_VERTICES, Edges
+from ..edge_file import MAX_VERTICES, Edges
 from ..kernels import edge_lines as kernels
-from .files import COMPRESSIONS, import_scipy
-from .text import Lines, TextFile, read_head
+from .edge_text import Lines, TextFile, read_head
+from .packed_files import COMPRESSIONS, import_scipy
 
 _BANNER = re.compile(rb"%%matrixmarket\s+matrix\s+(\w+)\s+([\w-]+)\s+([\w-]+)", re.I)
 _SIZE = re.compile(rb"(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})")

@@ -25,10 +25,10 @@ import numpy as np
 from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ...host.formatting import counted
-from ..edges import Edges, checked_edges, narrow_integers
+from ..edge_file import Edges, checked_edges, narrow_integers
 from ..kernels import tokens as kernels
-from .files import read_bytes
-from .text import line_of
+from .edge_text import line_of
+from .packed_files import read_bytes
 
 # Arrays for each byte of a text with the shortest numbers
 METIS_COPIES = 8

@@ -10,10 +10,10 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError
 from ..atomic_output import whole_file
-from ..edges import Edges
+from ..edge_file import Edges
 from ..named_edge_file import EdgesByName, NamedEdgeFile
 from ..names import NameKind, names_of_words, shown
-from .text import Lines, TextFile
+from .edge_text import Lines, TextFile
 
 _BLANKS = " \t\r\n\v\f"
 

@@ -18,12 +18,11 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError, MndmstError, optional
 from ..atomic_output import whole_file
-from ..edge_file import EdgeFile, EdgesInMemory
-from ..edges import Edges, checked_edges
+from ..edge_file import EdgeFile, Edges, EdgesInMemory, checked_edges
 from ..memory_limit import capped, check_room, exceeded
 from ..names import shown
-from .files import read_bytes
 from .networkx_json import attribute_weights, integers_if_all, number_nodes
+from .packed_files import read_bytes
 from .table_columns import ColumnNames
 
 # What NetworkX takes for each byte of a file, and for each node and edge.

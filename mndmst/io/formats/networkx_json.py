@@ -24,10 +24,11 @@ import numpy as np
 from ...host.errors import ConfigError, InputError, MndmstError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..edge_file import EdgeFile, EdgesInMemory
-from ..edges import (
+from ..edge_file import (
     MAX_VERTICES,
+    EdgeFile,
     Edges,
+    EdgesInMemory,
     check_exact,
     checked_edges,
     is_sparse,
@@ -41,7 +42,7 @@ from ..names import (
     names_of_values,
 )
 from ..names import shown as shown_name
-from .files import read_bytes
+from .packed_files import read_bytes
 from .table_columns import (
     EMPTY,
     NUMBER,
@@ -58,43 +59,23 @@ from .table_columns import (
 
 @dataclass(frozen=True)
 class Nodes:
-    """The nodes of a file, numbered.
-
-    Attributes
-    ----------
-    names : Names or None
-        Ascending; None if the ids are the numbers from 0 on.
-    number : dict
-        The number of each node by its id, as `key` returns it.
-    key : callable
-        Turns an id into one that tells 1 from true and from 1.0.
-    """
+    """The nodes of a file, numbered."""
 
     count: int
-    names: Names | None
+    names: Names | None  # ascending; None if the ids are the numbers from 0 on
+    # The number of each node by its id, as `key` returns it
     number: dict[Hashable, int]
+    # Turns an id into one that tells 1 from true and from 1.0
     key: Callable[[Any], Hashable]
 
     def numbers(self, ids: list[Any]) -> np.ndarray:
-        """Return the numbers of some ids.
-
-        Raises
-        ------
-        KeyError
-            If one is not the id of a node.
-        """
+        """Return the numbers of some ids."""
         found = map(self.number.__getitem__, map(self.key, ids))
         return np.fromiter(found, np.int64, len(ids))
 
 
 def number_nodes(path: Path, ids: list[Any]) -> Nodes:
-    """Number nodes: ids from 0 on stay, others are numbered in ascending order.
-
-    Raises
-    ------
-    InputError
-        If an id does not name a node, or names two.
-    """
+    """Number nodes: ids from 0 on stay, others are numbered in ascending order."""
     names = names_of_values(path, ids)
     ordered, positions = distinct_names(names)
     if len(ordered) < len(ids):
@@ -150,24 +131,15 @@ _FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of record
 
 @dataclass(frozen=True)
 class JsonGraph:
-    """The edges of a JSON file, their ends as the file has them.
+    """The edges of a JSON file, their ends as the file has them."""
 
-    Attributes
-    ----------
-    vertices : list or None
-        All vertices, of networkx's data; None where only edges name them.
-    src, dst : list
-        Numbers or strings, one for each edge.
-    weight : ndarray of int32, int64 or float64, shape (edges,)
-    note : str
-        Says which attributes are read.
-    """
-
+    # All vertices, of networkx's data; None where only edges name them
     vertices: list[Any] | None
+    # Numbers or strings, one for each edge
     src: list[Any]
     dst: list[Any]
-    weight: np.ndarray
-    note: str
+    weight: np.ndarray  # int32, int64 or float64 [edges]
+    note: str  # says which attributes are read
 
 
 def open_file(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
@@ -234,15 +206,7 @@ def _distinct(ends: list[Any]) -> list[Any]:
 
 
 def load(path: Path, asked: ColumnNames | None = None) -> JsonGraph:
-    """Return the edges of a JSON file, their ends as the file has them.
-
-    Raises
-    ------
-    InputError
-        If it is not such a file, or the rule does not understand its attributes.
-    ConfigError
-        If the user names an attribute that is not there.
-    """
+    """Return the edges of a JSON file, their ends as the file has them."""
     text = read_bytes(path, COPIES)
     try:
         graph = json.loads(text, parse_float=_real)
@@ -340,15 +304,7 @@ def _of_adjacency(
 def attribute_weights(
     path: Path, records: Sequence[dict[str, Any]], asked: ColumnNames | None
 ) -> tuple[np.ndarray, str]:
-    """Return the weights among the attributes of edges, and a note that says which.
-
-    Raises
-    ------
-    InputError
-        If a weight is not a number, or it is unclear which attribute has the weights.
-    ConfigError
-        If no edge has the attribute that the user names.
-    """
+    """Return the weights among the attributes of edges, and a note that says which."""
     described = _columns_of(records)
     names = tuple(column.name for column in described)
     weight = choose_weight(path, described, asked=asked.weight if asked else None)

@@ -22,7 +22,8 @@ import numpy as np
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ..memory_limit import check_room
-from .files import read_bytes
+from .edge_text import read_head, read_lines
+from .packed_files import read_bytes
 from .table_columns import (
     EMPTY,
     NUMBER,
@@ -47,7 +48,6 @@ from .table_text import (
     is_number,
     split_line,
 )
-from .text import read_head, read_rows
 from .typed_tables import ParquetTable
 
 # Names of ids, groups and results, which are not coordinates, beside edge columns.
@@ -60,23 +60,12 @@ _NOT_COORDINATES = re.compile(
 
 @dataclass(frozen=True)
 class PointColumns:
-    """Where the coordinates of points are, and the ids of their rows.
+    """Where the coordinates of points are, and the ids of their rows."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of all columns; positions from 1 in a text without names.
-    coordinates : tuple of int
-        Positions from 0.
-    ids : int or None
-    headed : bool
-        Whether the table names its columns.
-    """
-
-    names: tuple[str, ...]
-    coordinates: tuple[int, ...]
+    names: tuple[str, ...]  # of all columns; positions from 1 in a text without names
+    coordinates: tuple[int, ...]  # positions from 0
     ids: int | None
-    headed: bool
+    headed: bool  # whether the table names its columns
 
     def text(self) -> str:
         """Return one line that names the columns; empty if all are read."""
@@ -93,13 +82,7 @@ class PointColumns:
 
 
 def names_of(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names of columns in `lon,lat`, which may be quoted, or a sequence.
-
-    Raises
-    ------
-    ConfigError
-        If a name is empty, or given twice.
-    """
+    """Return the names of columns in `lon,lat`, which may be quoted, or a sequence."""
     if given is None:
         return ()
     names = (
@@ -123,20 +106,8 @@ def choose_coordinates(
 ) -> PointColumns:
     """Return which columns are the coordinates.
 
-    Parameters
-    ----------
-    table : object
-        Names the table in messages.
-    columns : sequence of Column
-    asked : sequence of str
-        Names that the user gives; positions from 1 if the table is not headed.
-
-    Raises
-    ------
-    InputError
-        If no column is a coordinate, or one holds text, dates or booleans.
-    ConfigError
-        If the user names a column that is not there, or twice.
+    `asked` has the names that the user gives; positions from 1 if the table is not
+    headed.
     """
     names = tuple(column.name for column in columns)
     not_coordinates = [i for i in range(len(names)) if headed and _is_id(names[i])]
@@ -205,40 +176,20 @@ _COMMENT = re.compile(r'^((?:[^"#]|"(?:[^"]|"")*")*)#.*$')
 
 @dataclass(frozen=True)
 class TextPoints:
-    """Coordinates as a text has them, and the ids of its rows.
+    """Coordinates as a text has them, and the ids of its rows."""
 
-    Attributes
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-    ids : ndarray of int64 or str, shape (points,), or None
-    """
-
-    points: np.ndarray
-    ids: np.ndarray | None
+    points: np.ndarray  # float64 [points, dimensions]
+    ids: np.ndarray | None  # int64 or str, shape (points,), or None
     columns: PointColumns
 
 
 def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
-    """Read points from a text, compressed or not.
-
-    Parameters
-    ----------
-    asked : sequence of str
-        Names of the coordinates, or positions from 1 in a text without names.
-
-    Raises
-    ------
-    InputError
-        If the rule does not understand the columns, or a line is wrong.
-    ConfigError
-        If the user names a column that is not there, or the text takes more memory
-        than this process may hold.
-    """
+    """Read points from a text; `asked` as in `choose_coordinates`."""
     _, first, place = read_head(path, _COMMENTS)
     if not first.strip():
         raise InputError(f"{path}: holds no points. Give one a row.")
     behind = place + len(first) + 1
-    rows = read_rows(path, _COMMENTS, behind, SAMPLE_LINES)
+    rows = read_lines(path, _COMMENTS, behind, SAMPLE_LINES)
     separator = find_separator(first, rows)
     check_decimal_commas(path, first, rows, separator)
     names = split_line(first, separator)
@@ -283,13 +234,7 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
 class _Lines:
     """The lines below a header, without which messages count wrong.
 
-    Parameters
-    ----------
-    separator : bytes
-    width : int
-        How many columns each line has.
-    first_is_coordinate : bool
-        Whether the first column is one of numbers, so that # begins a comment there.
+    Where the first column is a coordinate, # begins a comment there.
     """
 
     def __init__(
@@ -308,13 +253,7 @@ class _Lines:
         self._bare = '"' not in text and "#" not in text
 
     def numbers(self, columns: PointColumns, decimal_commas: bool) -> np.ndarray:
-        """Return the coordinates.
-
-        Raises
-        ------
-        InputError
-            Names the line and the column of a wrong value.
-        """
+        """Return the coordinates."""
         wanted = columns.coordinates
         if self._bare:
             whole = wanted == tuple(range(self.width))
@@ -528,21 +467,7 @@ TYPED_COPIES = 4
 
 
 def read_typed_points(table: ParquetTable, asked: Sequence[str] = ()) -> TextPoints:
-    """Read points from a Parquet or Arrow file.
-
-    Parameters
-    ----------
-    asked : sequence of str
-        Names of the coordinates.
-
-    Raises
-    ------
-    InputError
-        If the rule does not understand the columns, or a value is missing.
-    ConfigError
-        If the user names a column that is not there, or the table takes more memory
-        than this process may hold.
-    """
+    """Read points from a Parquet or Arrow file."""
     path, count = table.path, sum(table.group_rows)
     chosen = choose_coordinates(path, table.columns(), asked)
     width = len(chosen.coordinates)

@@ -22,13 +22,11 @@ import numpy as np
 
 from ...host.errors import InputError, MndmstError
 from ..atomic_output import whole_file
-from ..edge_file import EdgeFile
-from ..edges import Edges, checked_edges
+from ..edge_file import EdgeFile, Edges, checked_edges
+from ..file_access import opened
 from ..memory_limit import check_room
-from ..regular_files import opened
-from .binary import Binary, StoredArray
-from .binary_csr import RowsFile
-from .files import COMPRESSIONS, import_scipy, read_bytes
+from .binary_graphs import Binary, RowsFile, StoredArray
+from .packed_files import COMPRESSIONS, import_scipy, read_bytes
 
 _PIECE = 1 << 20
 _POLYNOMIAL = 0xEDB88320
@@ -107,10 +105,7 @@ class _Member(NamedTuple):
 class StoredMatrix(RowsFile):
     """Rows or columns of a matrix, and the checksums of their arrays.
 
-    Parameters
-    ----------
-    members : list of _Member
-        Where rows begin, neighbours, weights.
+    The members say where rows begin, and hold the neighbours and the weights.
     """
 
     def __init__(self, file: Binary, members: list[_Member]) -> None:

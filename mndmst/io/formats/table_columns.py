@@ -104,31 +104,18 @@ _KINDS_OF_PAIRS = (_COMMON_PAIRS, tuple(dict.fromkeys(_with_nouns())), _VAGUE_PA
 
 
 class Column(NamedTuple):
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes
-    ----------
-    name : str
-        As the table has it; in a text without names its position, from 1.
-    kind : str
-        `NUMBER`, `TEXT`, `OTHER` or `EMPTY`.
-    """
-
-    name: str
-    kind: str
+    name: str  # as the table has it; in a text without names its position, from 1
+    kind: str  # `NUMBER`, `TEXT`, `OTHER` or `EMPTY`
 
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The columns that a user names, one for each role; None leaves it to the rule.
+    """The columns that a user names, one for each role; None leaves it to the rule."""
 
-    Attributes
-    ----------
-    source, target, weight : str or None
-        Names, or positions from 1 in a text without names. An empty `weight` gives
-        every edge weight 1.
-    """
-
+    # Names, or positions from 1 in a text without names. An empty `weight` gives every
+    # edge weight 1.
     source: str | None = None
     target: str | None = None
     weight: str | None = None
@@ -137,13 +124,7 @@ class ColumnNames:
     def of(
         cls, given: "str | Mapping[str, object] | ColumnNames | None"
     ) -> "ColumnNames":
-        """Return the names that `source=A,target=B,weight=C` or a mapping gives.
-
-        Raises
-        ------
-        ConfigError
-            If it is neither, names another role or a role twice.
-        """
+        """Return the names that `source=A,target=B,weight=C` or a mapping gives."""
         if given is None or isinstance(given, ColumnNames):
             return given or cls()
         form = "give source=A,target=B,weight=C, or some of these"
@@ -182,38 +163,18 @@ class ColumnNames:
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Where the ends and the weight of each edge are.
+    """Where the ends and the weight of each edge are."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of all columns; positions from 1 in a text without names.
-    source, target : int
-        Positions from 0.
-    weight : int or None
-        None if every edge has weight 1.
-    headed : bool
-        Whether the table names its columns.
-    weight_asked : bool
-        Whether the user has named the weight.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of all columns; positions from 1 in a text without names
+    # Positions from 0
     source: int
     target: int
-    weight: int | None
-    headed: bool = True
-    weight_asked: bool = False
+    weight: int | None  # None if every edge has weight 1
+    headed: bool = True  # whether the table names its columns
+    weight_asked: bool = False  # whether the user has named the weight
 
     def check_costs(self, table: object, weight: np.ndarray) -> None:
-        """Refuse negative costs beside costs of the other direction.
-
-        Raises
-        ------
-        InputError
-            If there are some: by them pgRouting says that there is no edge in this
-            direction.
-        """
+        """Refuse negative costs beside costs of the other direction."""
         if self.weight_asked or self.weight is None or not len(weight):
             return
         if weight.min() < 0 and any(map(is_reverse_cost, self.names)):
@@ -304,21 +265,8 @@ def choose_columns(
 ) -> TableColumns:
     """Return which columns are the ends and the weight of a table that names them.
 
-    Parameters
-    ----------
-    table : object
-        Names the table in messages.
-    columns : sequence of Column
-    asked : ColumnNames, optional
-        The user's choice.
-
-    Raises
-    ------
-    InputError
-        If the rule finds no ends, two candidates for a role, a weight that does not
-        hold numbers, or numbers of no known meaning and no weight.
-    ConfigError
-        If the user names a column that is not there.
+    It is an InputError if the rule finds no ends, two candidates for a role, a weight
+    that does not hold numbers, or numbers of no known meaning and no weight.
     """
     asked = asked or ColumnNames()
     names = tuple(column.name for column in columns)
@@ -347,15 +295,7 @@ def check_no_columns(table: object, asked: ColumnNames | None) -> None:
 def choose_positions(
     table: object, columns: Sequence[Column], asked: ColumnNames | None = None
 ) -> TableColumns:
-    """Return which columns are the ends and the weight of a text without names.
-
-    Raises
-    ------
-    InputError
-        If it has fewer than 2 columns, or more than 3 and no position is given.
-    ConfigError
-        If a position is not there.
-    """
+    """Return which columns are the ends and the weight of a text without names."""
     asked = asked or ColumnNames()
     names = tuple(column.name for column in columns)
     count = len(names)
@@ -404,17 +344,7 @@ def choose_weight(
 ) -> int | None:
     """Return the column of the weights; None if weights are 1.
 
-    Parameters
-    ----------
-    taken : iterable of int
-        Columns that have another role.
-    asked : str, optional
-        The name that the user gives; empty for weight 1.
-
-    Raises
-    ------
-    InputError, ConfigError
-        See `choose_columns`.
+    `taken` columns have another role. `asked` is the user's name; "" for weight 1.
     """
     if asked is not None:
         names = [column.name for column in columns]

@@ -38,24 +38,14 @@ MISSING = frozenset(("", "na", "nan", "null", "none", "n/a", "#n/a", "inf", "-in
 
 @dataclass(frozen=True)
 class TextLayout:
-    """How the lines of a text are read as edges.
+    """How the lines of a text are read as edges."""
 
-    Attributes
-    ----------
-    separator : bytes
-        `TAB`, `SEMICOLON`, `COMMA` or `BLANKS`.
-    mark : str
-        The decimal mark, "." or ",".
-    text_ends : str or None
-        The first end that is not a whole number, if the ends are text.
-    first_is_header : bool
-        Whether the first line names the columns, and is not an edge.
-    """
-
-    separator: bytes
+    separator: bytes  # `TAB`, `SEMICOLON`, `COMMA` or `BLANKS`
     columns: TableColumns
-    mark: str = "."
+    mark: str = "."  # the decimal mark, "." or ","
+    # The first end that is not a whole number, if the ends are text
     text_ends: str | None = None
+    # Whether the first line names the columns, and is not an edge
     first_is_header: bool = False
 
     def note(self) -> str:
@@ -97,15 +87,7 @@ def has_index_header(names: Sequence[str]) -> bool:
 
 
 def find_separator(first: bytes, rows: Sequence[bytes]) -> bytes:
-    """Return which separator the columns of a text have.
-
-    Parameters
-    ----------
-    first : bytes
-        The first line.
-    rows : sequence of bytes
-        Lines after it.
-    """
+    """Return which separator the columns of a text have."""
     bare = re.compile(rb'"[^"]*"')
     lines = [bare.sub(b"", line) for line in (first, *rows[:1])]
     for separator in (TAB, SEMICOLON, COMMA):
@@ -128,26 +110,8 @@ def read_layout(
 ) -> TextLayout:
     """Decide how a text is read as edges, from its first lines.
 
-    Parameters
-    ----------
-    path : object
-        Names the file in messages.
-    number : int
-        Which line of the file the first one is.
-    first : bytes
-        The first line that is not a comment.
-    rows : sequence of bytes
-        Up to `SAMPLE_LINES` lines after it.
-    above : bytes, optional
-        The line of comment in front of the first one, which may name the columns.
-
-    Raises
-    ------
-    InputError
-        If the rule of `table_columns` does not understand the columns, or the text is
-        a matrix, has decimal commas between commas, or two kinds of decimal marks.
-    ConfigError
-        If the user names a column that is not there.
+    `first` is the first line that is not a comment, line `number` of the file; up to
+    `SAMPLE_LINES` rows follow it. The comment `above` it may name the columns.
     """
     separator = find_separator(first, rows)
     check_decimal_commas(path, first, rows, separator)

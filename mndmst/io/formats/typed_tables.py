@@ -24,12 +24,18 @@ import numpy as np
 
 from ...host.errors import InputError, MndmstError
 from ..atomic_output import whole_file
-from ..edges import Edges, UnnumberedEndError, checked_edges, supported_weights
+from ..edge_file import Edges, UnnumberedEndError, checked_edges, supported_weights
+from ..file_access import opened, state_of
 from ..memory_limit import capped, check_room, exceeded
-from ..named_edge_file import EndKinds, NameableFile
+from ..named_edge_file import (
+    EndKinds,
+    NameableFile,
+    NamedEdges,
+    NamedTable,
+    ends_of_table,
+)
 from ..names import NameKind
-from ..regular_files import opened, state_of
-from .files import COMPRESSIONS, import_extra, read_bytes, readable
+from .packed_files import COMPRESSIONS, import_extra, read_bytes, readable
 from .table_columns import (
     EMPTY,
     NUMBER,
@@ -40,7 +46,6 @@ from .table_columns import (
     ColumnNames,
     choose_columns,
 )
-from .table_names import NamedEdges, NamedTable, ends_of_table
 
 # Rows of a batch of a Parquet file, at most.
 BATCH_ROWS = 1 << 20
@@ -50,21 +55,7 @@ _BEFORE_STREAM = 8
 
 
 class ParquetTable:
-    """A table in row groups, `.parquet`. It holds no open file and can be pickled.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged.
-    MissingExtraError
-        If PyArrow is not installed.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-    group_rows : list of int
-        How many rows each group has.
-    """
+    """A table in row groups, `.parquet`. It holds no open file and can be pickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -81,13 +72,7 @@ class ParquetTable:
     def rows(
         self, begin: int, end: int, columns: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield record batches of the rows [begin, end), and their first rows' numbers.
-
-        Parameters
-        ----------
-        columns : list of int
-            Positions of columns.
-        """
+        """Yield record batches of the rows [begin, end), and their first rows."""
         ends = np.cumsum([0, *self.group_rows])
         groups = np.flatnonzero((ends[1:] > begin) & (ends[:-1] < end))
         first = int(ends[groups[0]]) if len(groups) else end
@@ -245,22 +230,7 @@ _NUM_VERTICES = b"num_vertices"
 
 
 class ParquetFile(NameableFile):
-    """A table in row groups, `.parquet`. It counts in rows.
-
-    Raises
-    ------
-    InputError
-        If it is damaged, or the rule does not understand its columns.
-    ConfigError
-        If the user names a column that is not there.
-    MissingExtraError
-        If PyArrow is not installed.
-
-    Attributes
-    ----------
-    text_ends : bool
-        Whether the ends are text.
-    """
+    """A table in row groups, `.parquet`. It counts in rows."""
 
     rereadable = True
 
@@ -305,13 +275,7 @@ class ParquetFile(NameableFile):
             )
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
-        """Yield the edges in the rows [begin, end); see `EdgeFile`.
-
-        Raises
-        ------
-        InputError
-            If the ends are text, or a row is wrong.
-        """
+        """Yield the edges in the rows [begin, end); see `EdgeFile`."""
         if self.text_ends:
             raise UnnumberedEndError(
                 f"{self.path}: {self.columns.name('source')} or "

@@ -7,21 +7,20 @@ are, and has no weight.
 [1] Boldi and Vigna: The WebGraph Framework I: Compression Techniques. WWW 2004.
 """
 
+import mmap
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from ...graph.order import id_dtype
-from ...host.errors import InputError
+from ...host.errors import InputError, MndmstError
 from ...host.formatting import counted
-from ..edge_file import PIECE_ENTRIES, EdgeFile
-from ..edges import Edges, checked_edges
+from ..edge_file import PIECE_ENTRIES, EdgeFile, Edges, checked_edges
+from ..file_access import opened, read_small
 from ..kernels import webgraph as kernels
 from ..memory_limit import check_room
-from ..regular_files import read_small
-from .binary import mapped
-from .files import COMPRESSIONS, read_bytes
+from .packed_files import COMPRESSIONS, read_bytes, readable
 
 _CODES = {"OUTDEGREES_GAMMA", "REFERENCES_UNARY", "BLOCK_COUNT_GAMMA", "BLOCKS_GAMMA",
           "RESIDUALS_ZETA", "OFFSETS_GAMMA", "OFFSETS_DELTA"}  # fmt: skip
@@ -30,13 +29,7 @@ _MOST = 1 << 62
 
 
 class WebGraphFile(EdgeFile):
-    """A BVGraph. It counts in vertices.
-
-    Raises
-    ------
-    InputError
-        If the properties are missing or describe an unsupported graph.
-    """
+    """A BVGraph. It counts in vertices."""
 
     seekable = False
     num_entries: int
@@ -148,3 +141,14 @@ def _read_properties(path: Path) -> dict[str, str]:
         ) from error
     pairs = (line.partition("=") for line in lines if line[:1] not in ("#", "!"))
     return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def mapped(path: Path) -> bytes | mmap.mmap:
+    """Return what a file holds, mapped into memory."""
+    try:
+        with readable(path), opened(path) as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except MndmstError:
+        raise
+    except ValueError:  # an empty file cannot be mapped
+        return b""

@@ -90,12 +90,7 @@ class Alone(Builders):
 class Forked(Builders):
     """This process, as rank 0, and its forked children.
 
-    Parameters
-    ----------
-    pipes : list of Connection
-        To the ranks from 1 on, for rank 0; to rank 0 alone, for the others.
-    processes : list of Process
-        The others, for rank 0.
+    Rank 0 has pipes to all others, and their processes; the others a pipe to rank 0.
     """
 
     def __init__(self, rank: int, size: int, pipes: list, processes: list) -> None:
@@ -152,13 +147,7 @@ def _sum(arrays: Iterator[np.ndarray]) -> np.ndarray:
 
 
 def run_forked(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
-    """Return task(builders, *arguments) of rank 0; `jobs` processes run it.
-
-    Raises
-    ------
-    MndmstError
-        What all of them have raised, or that one of them died.
-    """
+    """Return task(builders, *arguments) of rank 0; `jobs` processes run it."""
     if jobs == 1:
         return task(Alone(), *arguments)
     # What is open or in memory already is shared with the others by forking, and so is

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ...host.errors import OutputError
-from ..file_errors import writing
+from ..file_access import writing
 from .builders import Builders
 
 TEXT = b"A run of mndmst writes the graph beside this file.\n"
@@ -29,22 +29,8 @@ _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 def locked(builders: Builders, place: Path, name: Path) -> Iterator[bool]:
     """Keep other runs from writing a graph to a directory. Collective.
 
-    Parameters
-    ----------
-    place : Path
-        The directory, without links.
-    name : Path
-        The name in messages.
-
-    Yields
-    ------
-    bool
-        Whether the lock works; some network file systems have no locks.
-
-    Raises
-    ------
-    OutputError
-        If another run has the directory, or the file cannot be made.
+    Yields whether the lock works; some network file systems have no locks. `place` is
+    the directory without links, `name` its name in messages.
     """
     path = place.with_name(f"{place.name}.mndmst-lock")
     file = -1

@@ -9,7 +9,7 @@ from ...comm.communicator import Comm
 from ...graph.model import Rows
 from ...graph.order import key_dtype, keys_to_weights
 from ...host.errors import OutputError
-from ..file_errors import writing
+from ..file_access import writing
 from ..kernels.partitioner import fingerprint
 from ..shards.graph_directory import Destination, no_new_folders
 from ..shards.shard_writer import ShardWriter, VertexIds
@@ -21,17 +21,7 @@ from .write_parts import name_by_content
 def check_new(out: Path, num_parts: int, overwrite: bool, read: Path) -> None:
     """Make sure, before any work is done, that a graph can get a directory.
 
-    Parameters
-    ----------
-    overwrite : bool
-        Replace a graph in the directory.
-    read : Path
-        The graph that is read, which must stay.
-
-    Raises
-    ------
-    OutputError
-        If it holds something else, is a file, or is the graph that is read.
+    The graph `read` must stay.
     """
     with writing(out):
         folder = read if read.is_dir() else read.parent
@@ -49,15 +39,7 @@ def graph_uuid(
     weight_dtype: np.dtype,
     original: VertexIds | None = None,
 ) -> str:
-    """Return the uuid that `partition` gives the graph of these rows. Collective.
-
-    Parameters
-    ----------
-    rows : Rows
-        This rank's.
-    original : OriginalIds or Names, optional
-        The ids that vertices had at first, if they have others now, or their names.
-    """
+    """Return the uuid that `partition` gives the graph of these rows. Collective."""
     weights = keys_to_weights(rows.keys, weight_dtype)
     words = weights.view(key_dtype(weight_dtype))
     sums = fingerprint(rows.indptr, rows.indices, words, rows.first)
@@ -71,17 +53,8 @@ def write_rows(
 ) -> None:  # fmt: skip
     """Write the rows of all ranks as a graph, a part for each. Collective.
 
-    Parameters
-    ----------
-    out : Path
-        A directory that is not there, or is empty, or has a graph to overwrite.
-    rows : Rows
-        This rank's; consecutive from rank to rank.
-
-    Raises
-    ------
-    OutputError
-        On every rank, if the directory holds something or cannot be written.
+    Rows are consecutive from rank to rank. The directory is not there, or is empty, or
+    has a graph to overwrite.
     """
     vtxdist = np.append(comm.allgather(rows.first), rows.num_vertices)
     own = no_new_folders(out.resolve()) if comm.rank == 0 else nullcontext()

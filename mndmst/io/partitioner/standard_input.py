@@ -1,7 +1,7 @@
 """Standard input as a file: edges are read twice, and by several processes.
 
 The copy is in a directory beside the output, `NAME.input-work`, with an empty file
-whose name is the token of the run (see `work_directory`). The run holds a lock on that
+whose name is the token of the run (see `partition_run`). The run holds a lock on that
 file, so the next run knows which files a killed run has left, and removes them.
 """
 
@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...host.errors import MndmstError, OutputError
-from ..file_errors import writing
+from ..file_access import writing
 from ..shards.graph_directory import new_token, no_new_folders
-from .work_directory import make_work, mark_of, read_token, remove_work
+from .partition_run import make_work, mark_of, read_token, remove_work
 
 NAME = "standard input"
 _PIECE = 1 << 20
@@ -29,18 +29,8 @@ _PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"(\xb5/\xfd": ".zst"}
 def stored(out: Path, format: str | None) -> Iterator[Path]:
     """Copy standard input to a file beside an output, and remove it after the block.
 
-    Parameters
-    ----------
-    out : Path
-        The output, whose directory has to have room for the copy.
-    format : str, optional
-        What the edges are in; a text of edges by default. Packed ones are known by
-        their first bytes.
-
-    Yields
-    ------
-    Path
-        Of the copy. Errors in the block name standard input in its place.
+    `format` is that of the edges; a text of edges by default. Packed input is known by
+    its first bytes. Errors in the block name standard input in place of the copy.
     """
     source = sys.stdin.buffer
     first = source.read(_PIECE)

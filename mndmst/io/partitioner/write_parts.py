@@ -10,20 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
-from ...graph.order import key_dtype
+from ...graph.order import key_dtype, stored_id_dtype
 from ...host.memory import give_back_freed
 from ...host.progress import Progress
 from ...kernels.sorting import sort_words
 from ..edge_file import EdgeFile, Rows
 from ..kernels import partitioner as kernels
-from ..shards.part_writer import PartWriter
-from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
-from .arc_files import read_buckets
+from ..names import PIECE
+from ..shards.shard_writer import OriginalIds, PartWriter, ShardWriter, VertexIds
+from .arc_buckets import final_weights, read_buckets, run_file
+from .bucket_plan import KEY_BYTES, Plan
 from .builders import Builders
-from .plan import KEY_BYTES, Plan
-from .restart import write_json
-from .route_arcs import final_weights
-from .work_directory import NAMING, part_note
+from .partition_run import NAMING, part_note, write_json
 
 # Yields the rows of some buckets: ascending ids, none twice, lightest weights
 RowsOf = Callable[[range], Iterator[Rows]]
@@ -31,18 +29,9 @@ LARGEST_LOAD = 1 << 27  # bytes of arcs that are read at once
 
 
 def write_part(
-    plan: Plan,
-    writer: ShardWriter,
-    part: int,
-    rows_of: RowsOf,
+    plan: Plan, writer: ShardWriter, part: int, rows_of: RowsOf
 ) -> tuple[int, int]:
-    """Write the rows of a part, bucket by bucket.
-
-    Returns
-    -------
-    tuple of int
-        What the part adds to the sums that identify a graph.
-    """
+    """Write the rows of a part; return its share of the sums that identify a graph."""
     buckets = range(plan.begins[part], plan.begins[part + 1])
     sums = np.zeros(2, np.uint64)
     rows = rows_of(buckets)
@@ -82,7 +71,7 @@ def _listed(plan: Plan, file: EdgeFile, bucket: int) -> Rows:
     return np.cumsum(indptr, out=indptr), heads, weights
 
 
-def sorted_rows(plan: Plan, runs: list[Path], buckets: range) -> Iterator[Rows]:
+def sorted_rows(plan: Plan, work: Path, buckets: range) -> Iterator[Rows]:
     """Yield the rows of buckets from the arcs that all ranks have routed to them."""
     give_back_freed()  # batches that were routed
     before = np.concatenate(([0], np.cumsum(plan.arcs)))
@@ -92,8 +81,8 @@ def sorted_rows(plan: Plan, runs: list[Path], buckets: range) -> Iterator[Rows]:
     for load in loads:
         begins = before[load.start : load.stop + 1] - before[load.start]
         places = begins[:-1].copy()
-        for run in runs:
-            read_buckets(run, load, places, keys, weights)
+        for rank in range(plan.runs):
+            read_buckets(run_file(work, rank), load, places, keys, weights)
         for bucket, (low, high) in zip(load, pairwise(begins.tolist()), strict=True):
             yield _rows(plan, bucket, keys[low:high], weights[low:high])
 
@@ -154,15 +143,7 @@ def write_parts(
     work: Path,
     progress: Progress,
 ) -> None:
-    """Write the parts that a run with this token has not written yet. Collective.
-
-    Parameters
-    ----------
-    rows_of : callable
-        As in `sort.write_part`.
-    work : Path
-        The directory for intermediate files.
-    """
+    """Write the parts that a run with this token has not written yet. Collective."""
     parts = writer.num_parts
     with writer, builders.raise_on_all():
         for part in range(builders.rank, parts, builders.size):
@@ -173,13 +154,7 @@ def write_parts(
 
 
 def finish_graph(writer: ShardWriter, work: Path, record: str | None) -> None:
-    """Publish the parts that all ranks have written.
-
-    Parameters
-    ----------
-    record : str, optional
-        As in `ShardWriter.finish`.
-    """
+    """Publish the parts that all ranks have written; see `ShardWriter.finish`."""
     sums = [_noted(work, part) for part in range(writer.num_parts)]
     total = np.array(sums, np.uint64).sum(axis=0)
     named = name_by_content(
@@ -205,12 +180,7 @@ def name_by_content(
 ) -> str:
     """Return a uuid computed from rows and ids, independent of the parts.
 
-    Parameters
-    ----------
-    sums : ndarray of uint64
-        Of `kernels.partitioner.fingerprint`, over all rows.
-    original : OriginalIds, Names or None
-        The ids that vertices had at first, if they have others now, or their names.
+    `sums` (uint64) are those of `kernels.partitioner.fingerprint` over all rows.
     """
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{num_vertices} {weight_dtype.str} ".encode())
@@ -218,7 +188,9 @@ def name_by_content(
     if isinstance(original, OriginalIds):
         if original.bound != num_vertices:
             digest.update(f"{original.bound} ".encode())
-        digest.update(original.ids.data)
+        stored = stored_id_dtype(original.bound)
+        for low in range(0, len(original.ids), PIECE):
+            digest.update(original.ids[low : low + PIECE].astype(stored).data)
     elif original is not None:
         digest.update(original.kind.encode())
         for piece in original.pieces():

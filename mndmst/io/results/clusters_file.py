@@ -22,11 +22,18 @@ exceed their number.
 What `linkage` writes has the dendrogram alone. A file whose name ends in `.csv` has the
 ids, labels and probabilities as text, or that dendrogram; a file whose name ends in
 `.nwk` has the dendrogram as Newick trees.
+
+Dendrograms as Newick trees, for programs of phylogeny.
+
+The leaves of a tree are the points. A branch is half as long as the distances of its
+ends differ, so the path between two leaves is as long as the distance at which the
+dendrogram merges them. A dendrogram of several trees (merged at infinite distances)
+becomes one line for each tree.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from h5py import string_dtype
@@ -34,13 +41,12 @@ from h5py import string_dtype
 from ...host import __version__
 from ...host.errors import InputError
 from ..atomic_output import AtomicOutput
-from ..file_errors import open_hdf5, read_attribute, reading
-from ..file_suffixes import CLUSTERS
-from ..hdf5.checked_datasets import checked_dataset, read_dataset
-from ..hdf5.hdf5_writer import hdf5_file
+from ..file_access import open_hdf5, read_attribute, reading
+from ..hdf5_reader import checked_dataset, read_dataset
+from ..hdf5_writer import hdf5_file
 from ..memory_limit import check_room
 from ..names import NameSource
-from .newick import write_newick
+from ..output_kinds import CLUSTERS
 from .text_tables import (
     Cells,
     name_cells,
@@ -65,14 +71,8 @@ def write_clusters(
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
-    Parameters
-    ----------
-    attributes : dict
-        What the file says beside its format.
-    columns : dict
-        Datasets by name.
-    names : NameSource, optional
-        The names of vertices, for a table of text.
+    `columns` are datasets by name, `attributes` follow the format's own. `names` are
+    those of vertices, for a table of text.
     """
     if path.suffix == ".csv":
         id_name = attributes.get("ids-name", "id")
@@ -175,3 +175,59 @@ def describe_clusters(path: Path) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
+
+
+PIECES = 1 << 16  # pieces of text that are written together
+
+
+def write_newick(
+    file: TextIO, linkage: np.ndarray, name: Callable[[int], str] = str
+) -> None:
+    """Write a dendrogram (`single_linkage`) as Newick trees, a line for each."""
+    held: list[str] = []
+    for piece in _pieces(linkage, name):
+        held.append(piece)
+        if len(held) == PIECES:
+            file.write("".join(held))
+            held.clear()
+    file.write("".join(held))
+
+
+def quoted_label(name: str) -> str:
+    """Return a name as a Newick label: in quotes unless it is a plain word."""
+    if name and all(c.isalnum() or c in ".-+" for c in name):
+        return name
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _pieces(linkage: np.ndarray, name: Callable[[int], str]) -> Iterator[str]:
+    """Yield the text in pieces, by a walk with a stack: trees may be deep."""
+    n = len(linkage) + 1
+    left, right = linkage[:, 0].astype(np.int64), linkage[:, 1].astype(np.int64)
+    height = np.concatenate([np.zeros(n), linkage[:, 2]])
+    roots, todo = [], [2 * n - 2]
+    while todo:
+        node = todo.pop()
+        if np.isfinite(height[node]):
+            roots.append(node)
+        else:
+            todo += [int(right[node - n]), int(left[node - n])]
+    for root in roots:
+        # A node is opened, then both sides follow, and then its text is closed.
+        stack: list[tuple[int, str]] = [(root, ";\n")]
+        while stack:
+            node, after = stack.pop()
+            if node < 0:
+                yield after
+            elif node < n:
+                yield quoted_label(name(node)) + after
+            else:
+                yield "("
+                one, other = int(left[node - n]), int(right[node - n])
+                stack.append((-1, ")" + after))
+                stack.append((other, _length(height[node] - height[other])))
+                stack.append((one, _length(height[node] - height[one]) + ","))
+
+
+def _length(difference: float) -> str:
+    return f":{float(difference) / 2!r}"

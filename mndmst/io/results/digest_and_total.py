@@ -50,12 +50,8 @@ class PairDigest:
 class ExactSum:
     """An exact sum of weights of one type.
 
-    Attributes
-    ----------
-    units : int
-        The sum of all finite weights; for floats in units of 2**-1074.
-    special : float
-        The sum of the infinite weights: 0, an infinity, or NaN for both.
+    `units` is the sum of all finite weights, for floats in units of 2**-1074; `special`
+    the sum of the infinite ones: 0, an infinity, or NaN for both.
     """
 
     def __init__(self, dtype: np.dtype) -> None:
@@ -111,12 +107,9 @@ def begin_digest(comm: Comm, *columns: np.ndarray) -> Callable[[], str]:
     rank 0, one rank after the other in pieces of bounded size; no rank holds more than
     its own edges and two pieces.
 
-    Parameters
-    ----------
-    *columns : ndarray of any integer type, shape (edges,)
-        u and v of this rank's edges; all are sorted by (u, v), also from rank to
-        rank. Or what else is in order over the ranks, such as the labels of vertices.
-        They must not change until the digest is there.
+    The columns are u and v of this rank's edges, sorted by (u, v), also from rank to
+    rank, or others in order over the ranks, such as the labels of vertices. They must
+    not change until the digest is there.
     """
     counts = comm.gather(len(columns[0]))
     if counts is None:

@@ -19,10 +19,13 @@ One HDF5 file::
 an int64; for floats it is the float nearest to the exact sum. `digest` is the
 SHA-256 of the (src, dst) pairs (`digest_and_total`). Nothing in the datasets, the
 totals and the digest depends on how many ranks computed the forest.
+
+Write a forest file from all ranks (by `parallel_columns`) or from one process.
 """
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,14 +33,21 @@ from typing import Any
 import h5py
 import numpy as np
 
+from ...graph.model import EdgeList
 from ...graph.order import WEIGHT_DTYPES
 from ...host import __version__
 from ...host.errors import InputError
-from ...host.formatting import counted
-from ..file_errors import open_hdf5, read_attribute, reading
-from ..file_suffixes import FOREST
-from ..hdf5.checked_datasets import checked_dataset, read_dataset
+from ...host.formatting import counted, to_json
+from ...kernels.threads import ALONE, Threads
+from ..atomic_output import AtomicOutput
+from ..file_access import open_hdf5, read_attribute, reading
+from ..hdf5_reader import checked_dataset, read_dataset
+from ..hdf5_writer import hdf5_file
+from ..names import NameSource
+from ..output_kinds import FOREST, FOREST_OR_TABLE
 from .digest_and_total import PIECE, ExactSum, PairDigest, same_total
+from .parallel_columns import create_dataset, write_columns
+from .text_tables import COLUMNS, write_table
 
 FORMAT = FOREST.format
 VERSION = 1
@@ -48,68 +58,35 @@ NAMES_PLACE = ("names-uuid", "names-path", "names-path-relative")
 
 @dataclass(frozen=True)
 class NamesPlace:
-    """The graph that keeps the names of a forest's vertices.
+    """The graph that keeps the names of a forest's vertices."""
 
-    Attributes
-    ----------
-    uuid : str
-        Of the graph: the forest's own, or the one that changes were made to.
-    path : str
-        Its directory.
-    relative : str
-        Its directory, seen from that of the forest file; empty before it is written.
-    """
-
-    uuid: str
-    path: str
+    uuid: str  # of the graph: the forest's own, or the one that changes were made to
+    path: str  # its directory
+    # Its directory, seen from that of the forest file; empty before it is written
     relative: str = ""
 
 
 @dataclass(frozen=True)
 class ForestHeader:
-    """Attributes of a forest file that describe the whole forest.
+    """Attributes of a forest file that describe the whole forest."""
 
-    Attributes
-    ----------
-    graph_uuid : str
-        The graph the forest belongs to.
-    num_vertices : int
-    total_weight : int or float
-        As `totals.exact_total` returns it.
-    digest : str
-        As `totals.forest_digest` returns it.
-    config, report : dict
-        The run's configuration and report, as far as JSON can hold them.
-    names : NamesPlace or None
-        The graph that keeps the names of the vertices, if they have any.
-    """
-
-    graph_uuid: str
+    graph_uuid: str  # the graph the forest belongs to
     num_vertices: int
-    total_weight: int | float
-    digest: str
+    total_weight: int | float  # as `totals.exact_total` returns it
+    digest: str  # as `totals.forest_digest` returns it
+    # The run's configuration and report, as far as JSON can hold them
     config: dict[str, Any] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)
+    # The graph that keeps the names of the vertices, if they have any
     names: NamesPlace | None = None
 
 
 @dataclass(frozen=True)
 class ForestFile:
-    """A forest file whose header and datasets fit together.
-
-    Attributes
-    ----------
-    path : Path
-    creator : str
-        Program and version that wrote the file.
-    header : ForestHeader
-    num_edges, num_trees : int
-    weight_dtype : dtype
-    has_labels : bool
-    """
+    """A forest file whose header and datasets fit together."""
 
     path: Path
-    creator: str
+    creator: str  # program and version that wrote the file
     header: ForestHeader
     num_edges: int
     num_trees: int
@@ -170,12 +147,7 @@ def file_digest(path: str | Path) -> str:
 def describe_forest(path: str | Path) -> dict[str, Any]:
     """Return a forest file's attributes, with digest and total recomputed.
 
-    Returns
-    -------
-    dict
-        The root's attributes and `labels` (bool), all as Python values; `digest` and
-        `total_weight` are computed from the edges. `damage` lists differences between
-        the attributes and the edges, in words.
+    `damage` lists differences between the attributes and the edges, in words.
     """
     forest = read_forest(path)
     header = forest.header
@@ -277,3 +249,109 @@ def _check_datasets(forest: ForestFile, file: h5py.File) -> None:
                 f"{forest.path}: {name} is {found.dtype} where the attributes say "
                 f"{dtype}. Solve again."
             )
+
+
+def write_forest(
+    outputs: AtomicOutput,
+    path: Path,
+    edges: EdgeList,
+    weights: np.ndarray,
+    header: Callable[[], ForestHeader],
+    labels: np.ndarray | None = None,
+    threads: Threads = ALONE,
+) -> None:
+    """Write a forest whose edges are spread over the ranks; every rank calls it.
+
+    Edges are sorted by (u, v), also from rank to rank; weights are in the graph's type.
+    Every rank calls `header` when the edges have been written. `labels` is this rank's
+    slice, in rank order, of the labels of all vertices; given by every rank or by none.
+    """
+    columns = {"forest/src": edges.u, "forest/dst": edges.v, "forest/weight": weights}
+    if labels is not None:
+        columns["labels"] = labels
+    wide = dict.fromkeys(columns.keys() - {"forest/weight"}, np.dtype(np.int64))
+    num_edges = outputs.ranks.sum(len(edges))
+
+    def attributes() -> dict[str, Any]:
+        return _attributes(path, header(), num_edges, weights.dtype)
+
+    write_columns(outputs, path, FOREST, columns, attributes, wide, threads)
+
+
+def write_forest_table(
+    outputs: AtomicOutput,
+    path: Path,
+    edges: EdgeList,
+    weights: np.ndarray,
+    names: NameSource | None,
+) -> None:
+    """Write a forest as a table of text; every rank calls it. See `write_forest`."""
+    columns = edges.u, edges.v, weights
+    write_table(outputs, path, COLUMNS, columns, names, FOREST_OR_TABLE)
+
+
+def write_forest_alone(
+    path: Path,
+    edges: tuple[np.ndarray, np.ndarray, np.ndarray],
+    header: ForestHeader,
+    labels: np.ndarray | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write a forest that this process has in memory; see `write_forest_in`."""
+    with AtomicOutput(overwrite=overwrite) as files:
+        write_forest_in(files, path, edges, header, labels)
+
+
+def write_forest_in(
+    files: AtomicOutput,
+    path: Path,
+    edges: tuple[np.ndarray, np.ndarray, np.ndarray],
+    header: ForestHeader,
+    labels: np.ndarray | None = None,
+) -> None:
+    """Write a forest in memory to a file that becomes `path` with other files.
+
+    Edges are src and dst (int64), sorted, src < dst, and the weights.
+    """
+    names = ("forest/src", "forest/dst", "forest/weight")
+    columns = dict(zip(names, edges, strict=True))
+    if labels is not None:
+        columns["labels"] = labels
+    with files.file(path, FOREST) as temporary, hdf5_file(temporary) as file:
+        for name, column in columns.items():
+            create_dataset(file, name, len(column), column.dtype)[:] = column
+        file.attrs.update(_attributes(path, header, len(edges[0]), edges[2].dtype))
+
+
+def _attributes(
+    path: Path, header: ForestHeader, num_edges: int, weight_dtype: np.dtype
+) -> dict[str, Any]:
+    total: int | float | str = header.total_weight
+    if isinstance(total, int) and not -(1 << 63) <= total < 1 << 63:
+        total = str(total)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "creator": f"mndmst {__version__}",
+        "graph-uuid": header.graph_uuid,
+        "num_vertices": header.num_vertices,
+        "num_edges": num_edges,
+        "num_trees": header.num_vertices - num_edges,
+        "total_weight": total,
+        "weight_dtype": weight_dtype.name,
+        "digest": header.digest,
+        "config": to_json(header.config),
+        "report": to_json(header.report),
+        **_names_attributes(path, header.names),
+    }
+
+
+def _names_attributes(path: Path, names: NamesPlace | None) -> dict[str, str]:
+    """Return where the graph with the names is, by itself and seen from the forest."""
+    if names is None:
+        return {}
+    graph = os.path.realpath(names.path)
+    relative = os.path.relpath(graph, os.path.realpath(path.parent))
+    # A name of a file need not be text
+    values = (os.fsencode(p).decode(errors="replace") for p in (graph, relative))
+    return dict(zip(NAMES_PLACE, (names.uuid, *values), strict=True))

@@ -1,13 +1,20 @@
-"""The names of a graph's vertices, read from its files, and graphs of forests."""
+"""The names of a graph's vertices, read from its files, and graphs of forests.
+
+Give edges of a graph the names, or the ids, their vertices had at first.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from ...graph.order import id_dtype
 from ...host.errors import InputError
 from .. import memory_limit
+from ..edge_file import Edges
+from ..memory_limit import check_room
 from ..names import (
     PIECE,
     IntegerNames,
@@ -26,11 +33,6 @@ class GraphNames(NameSource):
     """The names that a graph keeps, or the original ids of its vertices.
 
     Names are read from the shards when they are asked for.
-
-    Parameters
-    ----------
-    graph : ShardedGraph
-        It keeps names, or its vertices have other ids than in its file.
     """
 
     def __init__(self, graph: ShardedGraph) -> None:
@@ -69,18 +71,7 @@ class GraphNames(NameSource):
             self._all = None
 
     def find(self, wanted: Names) -> np.ndarray:
-        """Return the vertices that have some names.
-
-        Parameters
-        ----------
-        wanted : Names
-            Of the kind of the graph's names.
-
-        Returns
-        -------
-        ndarray of int64, shape (wanted names,)
-            -1 for a name that no vertex has.
-        """
+        """Return the vertices that have some names of the graph's kind; -1 for none."""
         ordered, places = distinct_names(wanted)
         names = self._read(0, len(self))
         vertices = np.arange(len(names))
@@ -139,15 +130,8 @@ def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:
 def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | None:
     """Return the names of a forest's vertices; None where they are their numbers.
 
-    Parameters
-    ----------
-    graph : Path, optional
-        The forest's graph, where it is not where the forest says it is.
-
-    Raises
-    ------
-    InputError
-        If the vertices have names, and the graph that keeps them is not found.
+    `graph` is the forest's graph, where it is not where the forest says it is. It is an
+    InputError if the vertices have names, and the graph that keeps them is not found.
     """
     if graph is not None:
         return names_of_graph(graph_of_forest(forest, graph))
@@ -164,3 +148,45 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | Non
         f"{place.path} is not that graph any more. Say where it is with --graph, or "
         "give --numbers for numbers."
     )
+
+
+# What a name takes while names are put in order, beside its letters
+_NAME_BYTES = 200
+
+
+def with_vertex_ids(edges: Edges, graph: ShardedGraph) -> Edges:
+    """Return edges, each once, with the names or original ids of a graph's vertices."""
+    if graph.names is not None:
+        return _with_names(edges, graph)
+    return with_original_ids(edges, graph) if graph.reordered else edges
+
+
+def with_original_ids(edges: Edges, graph: ShardedGraph) -> Edges:
+    """Return edges, each once, under original ids: src < dst, sorted by (src, dst)."""
+    original = graph.read_original_ids(0, graph.num_vertices)
+    bound = graph.original_vertices or graph.num_vertices
+    return _renumbered(edges, original, bound)
+
+
+def _with_names(edges: Edges, graph: ShardedGraph) -> Edges:
+    """Return edges with names, numbered in the order of these."""
+    per_name = 24 if graph.names in (NameKind.INT64, NameKind.UINT64) else _NAME_BYTES
+    nbytes = per_name * graph.num_vertices
+    check_room(graph.path, nbytes, "the list of its vertices' names")
+    names = graph.read_names(0, graph.num_vertices)
+    if names.ascend():
+        return replace(edges, names=names)
+    ordered, numbers = distinct_names(names)
+    if len(ordered) < len(names):
+        raise InputError(
+            f"{graph.path}: two vertices have the same name. Make the graph again."
+        )
+    return replace(_renumbered(edges, numbers, len(names)), names=ordered)
+
+
+def _renumbered(edges: Edges, numbers: np.ndarray, bound: int) -> Edges:
+    """Return edges under other numbers, src < dst, sorted by (src, dst)."""
+    ends = numbers[np.stack((edges.src, edges.dst))].astype(id_dtype(bound))
+    src, dst = np.sort(ends, axis=0)
+    order = np.lexsort((dst, src))
+    return Edges(bound, src[order], dst[order], edges.weight[order], edges.directed)

@@ -20,11 +20,11 @@ import numpy as np
 from ...host import __version__
 from ...host.errors import InputError
 from ..atomic_output import AtomicOutput
-from ..file_errors import open_hdf5, reading
-from ..file_suffixes import LABELS
-from ..hdf5.checked_datasets import checked_dataset, read_dataset
+from ..file_access import open_hdf5, reading
+from ..hdf5_reader import checked_dataset, read_dataset
+from ..names import NameSource
+from ..output_kinds import LABELS
 from .digest_and_total import PIECE, PairDigest
-from .graph_names import GraphNames
 from .parallel_columns import write_columns
 from .text_tables import write_table
 
@@ -44,15 +44,7 @@ class LabelsHeader:
 def write_labels(
     outputs: AtomicOutput, path: Path, labels: np.ndarray, header: LabelsHeader
 ) -> None:
-    """Write labels that are spread over the ranks; every rank calls it.
-
-    Parameters
-    ----------
-    outputs : AtomicOutput
-        Of all ranks.
-    labels : ndarray of any integer type
-        This rank's slice, in rank order, of the labels of all vertices.
-    """
+    """Write labels that are spread over the ranks; every rank calls it."""
     attributes = {
         "format": FORMAT,
         "version": VERSION,
@@ -72,19 +64,9 @@ def write_labels_table(
     path: Path,
     first: int,
     labels: np.ndarray,
-    names: GraphNames | None,
+    names: NameSource | None,
 ) -> None:
-    """Write labels as a table of text; every rank calls it.
-
-    Parameters
-    ----------
-    first : int
-        The vertex of this rank's first label.
-    labels
-        As in `write_labels`.
-    names : GraphNames or None
-        The names of vertices; None for numbers.
-    """
+    """Write labels, from vertex `first` on, as a table of text; see `write_labels`."""
     columns = np.arange(first, first + len(labels)), labels
     write_table(outputs, path, ("vertex", "component"), columns, names, LABELS)
 
@@ -92,11 +74,7 @@ def write_labels_table(
 def describe_labels(path: Path) -> dict[str, Any]:
     """Return a labels file's attributes, with the digest recomputed.
 
-    Returns
-    -------
-    dict
-        The attributes; `damage` is a list of texts that say where the labels differ
-        from them.
+    `damage` is a list of texts that say where the labels differ from the attributes.
     """
     digest, components = PairDigest(), 0
     with reading(path, "compute it again"), open_hdf5(path) as file:

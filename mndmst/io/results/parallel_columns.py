@@ -17,10 +17,10 @@ import numpy as np
 
 from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
-from ..file_errors import flush_to_disk, write_at, writing
-from ..file_suffixes import Kind
-from ..hdf5.chunk_filters import SUM_BYTES, checksum
-from ..hdf5.hdf5_writer import hdf5_file, reserving_file
+from ..file_access import flush_to_disk, write_at, writing
+from ..hdf5_reader import SUM_BYTES, checksum
+from ..hdf5_writer import hdf5_file, reserving_file
+from ..output_kinds import Kind
 
 _CHUNK_ROWS = 1 << 16
 
@@ -41,8 +41,6 @@ def write_columns(
 
     Parameters
     ----------
-    outputs : AtomicOutput
-        Of all ranks.
     columns : dict of str to ndarray
         Under the name of each dataset this rank's part, in rank order; names and
         types are the same on every rank.
@@ -51,8 +49,6 @@ def write_columns(
         written, so the attributes may be computed meanwhile.
     dtypes : dict of str to dtype, optional
         The types to store, where they are not the arrays'.
-    threads : Threads
-        Convert the columns to these types, sum them up and write them.
     """
     comm = outputs.ranks
     kinds = {name: column.dtype for name, column in columns.items()} | (dtypes or {})
@@ -100,27 +96,14 @@ def create_dataset(
 
 @dataclass(frozen=True)
 class ReservedChunk:
-    """A chunk that has an offset in the file, but is not written yet.
+    """A chunk that has an offset in the file, but is not written yet."""
 
-    Attributes
-    ----------
-    entries : ndarray
-        This rank's entries of the chunk.
-    trailing : ndarray
-        The entries of later ranks, behind them. Zeros fill the rest of the chunk.
-    dtype : dtype
-        The type to store.
-    length : int
-        Entries of a whole chunk.
-    offset : int
-        The chunk's first byte in the file.
-    """
-
-    entries: np.ndarray
+    entries: np.ndarray  # this rank's entries of the chunk
+    # The entries of later ranks, behind them. Zeros fill the rest of the chunk.
     trailing: np.ndarray
-    dtype: np.dtype
-    length: int
-    offset: int
+    dtype: np.dtype  # the type to store
+    length: int  # entries of a whole chunk
+    offset: int  # the chunk's first byte in the file
 
     def encoded(self) -> np.ndarray:
         """Return the chunk's bytes in the file: entries and checksum."""
@@ -139,19 +122,11 @@ class Layout:
 
     A rank writes the chunks that begin among its entries. It sends its leading entries,
     which belong to a chunk of an earlier rank, to that rank.
-
-    Attributes
-    ----------
-    name : str
-    dtype : dtype
-        The type to store.
-    starts : ndarray of int64, shape (ranks + 1,)
-        The first entry of each rank.
     """
 
     name: str
-    dtype: np.dtype
-    starts: np.ndarray
+    dtype: np.dtype  # the type to store
+    starts: np.ndarray  # int64 [ranks + 1]: the first entry of each rank
 
     @property
     def total(self) -> int:
@@ -184,13 +159,9 @@ class Layout:
     def chunks(
         self, rank: int, column: np.ndarray, trailing: np.ndarray, offsets: np.ndarray
     ) -> list[ReservedChunk]:
-        """Return the chunks that a rank writes.
+        """Return the chunks that a rank writes, at their offsets in the file.
 
-        Parameters
-        ----------
-        trailing : ndarray
-            The leading entries of later ranks, which complete the last chunk.
-        offsets : ndarray of int64, shape (chunks,)
+        `trailing`, the leading entries of later ranks, complete the last chunk.
         """
         begin, end = self.starts[rank : rank + 2].tolist()
         length = self.chunk_length

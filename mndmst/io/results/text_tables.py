@@ -9,10 +9,9 @@ from typing import TextIO
 import numpy as np
 
 from ..atomic_output import AtomicOutput
-from ..file_errors import writing
-from ..file_suffixes import Kind
+from ..file_access import writing
 from ..names import NameSource
-from .graph_names import GraphNames
+from ..output_kinds import Kind
 
 _ROWS = 1 << 16  # lines that are made at a time
 
@@ -20,10 +19,7 @@ _ROWS = 1 << 16  # lines that are made at a time
 def write_lines(file: TextIO, line: str, columns: Sequence[np.ndarray]) -> None:
     """Write a line for each row of some columns.
 
-    Parameters
-    ----------
-    line : str
-        With a place for the value of each column: `%d`, or `%r` for all digits.
+    `line` has a place for the value of each column: `%d`, or `%r` for all digits.
     """
     for low in range(0, len(columns[0]), _ROWS):
         held = (column[low : low + _ROWS].tolist() for column in columns)
@@ -78,13 +74,7 @@ def write_rows(
     cells: Sequence[Cells],
     separator: str = ",",
 ) -> None:
-    """Write a line for each row of some columns.
-
-    Parameters
-    ----------
-    cells : sequence of callable
-        Of each column.
-    """
+    """Write a line for each row of some columns, whose cells a function each makes."""
     for low in range(0, len(columns[0]), ROWS):
         held = [column[low : low + ROWS] for column in columns]
         made: Iterator[list[str]] = (
@@ -103,24 +93,13 @@ def write_table(
     path: Path,
     header: Sequence[str],
     columns: Sequence[np.ndarray],
-    names: GraphNames | None,
+    names: NameSource | None,
     kind: Kind,
 ) -> None:
     """Write a table whose rows are spread over the ranks; every rank calls it.
 
     The file becomes `path` with the other outputs. Ranks write in turn, and one at a
-    time holds the names in memory.
-
-    Parameters
-    ----------
-    header : sequence of str
-        The names of the columns.
-    columns : sequence of ndarray
-        This rank's rows, in rank order. The first two columns are vertices.
-    names : GraphNames or None
-        The names of vertices; None for numbers.
-    kind : Kind
-        Decides which existing file is replaced.
+    time holds the names in memory. The first two columns are vertices.
     """
     comm, separator = outputs.ranks, SEPARATORS[path.suffix]
     vertices = name_cells(names)

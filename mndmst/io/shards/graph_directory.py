@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...host.errors import OutputError
-from ..file_errors import MALFORMED, flush_to_disk, open_hdf5, read_attribute, writing
+from ..file_access import MALFORMED, flush_to_disk, open_hdf5, read_attribute, writing
 from .shard_layout import (
     GRAPH_FORMAT,
     INDEX_NAME,
@@ -39,22 +39,13 @@ def new_token() -> str:
 
 @dataclass(frozen=True)
 class Destination:
-    """A directory that a graph is written to.
-
-    Attributes
-    ----------
-    path : Path
-    overwrite : bool
-        Replace the graph that is there.
-    token : str
-        Distinguishes the files of this run from others.
-    uuid : str or None
-        Of the graph, if a run with this token was killed while it named the files.
-    """
+    """A directory that a graph is written to."""
 
     path: Path
-    overwrite: bool = False
+    overwrite: bool = False  # replace the graph that is there
+    # Distinguishes the files of this run from others
     token: str = field(default_factory=new_token)
+    # Of the graph, if a run with this token was killed while it named the files
     uuid: str | None = None
 
     def temporary(self, name: str) -> Path:
@@ -75,26 +66,13 @@ class Destination:
         return False
 
     def claim(self, num_parts: int) -> None:
-        """Make the directory, or refuse one that holds something else.
-
-        Raises
-        ------
-        OutputError
-            See `check`; also if it cannot be made.
-        """
+        """Make the directory, or refuse one that holds something else."""
         self.check(num_parts)
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
 
     def check(self, num_parts: int) -> None:
-        """Refuse a directory that holds something else; change nothing.
-
-        Raises
-        ------
-        OutputError
-            If it is not empty and nothing is to be replaced, or if what would have to
-            be replaced is not of a graph.
-        """
+        """Refuse a directory that holds something else; change nothing."""
         path = self.path
         with writing(path):
             if path.exists() and not path.is_dir():
@@ -121,14 +99,9 @@ class Destination:
             )
 
     def publish(self, names: list[str], uuid: str) -> None:
-        """Remove the graph that was there; give files their names, in this order.
+        """Remove the graph that was there; give files their names, the index last.
 
-        Parameters
-        ----------
-        names : list of str
-            The index is the last one. Files that have their names already stay.
-        uuid : str
-            Of the graph.
+        Files that have their names already stay.
         """
         path, index = self.path, self.path / INDEX_NAME
         with writing(path):
@@ -150,13 +123,7 @@ class Destination:
             flush_to_disk(path)
 
     def remove(self) -> None:
-        """Remove the graph in the directory, and that if nothing else is in it.
-
-        Raises
-        ------
-        OutputError
-            If files of it cannot be removed.
-        """
+        """Remove the graph in the directory, and that if nothing else is in it."""
         index = self.path / INDEX_NAME
         with writing(self.path):
             if self._graph_in(index):

@@ -30,10 +30,10 @@ from ...kernels.arc_inspection import (
 )
 from ...kernels.read_progress import ArcsRead
 from ...kernels.threads import ALONE, Threads
-from ..file_errors import reading
-from ..hdf5.chunk_reader import ChunkReader
+from ..file_access import reading
+from ..hdf5_reader import ChunkReader
 from ..kernels.chunk_reading import BAD_IDS, BAD_WEIGHTS, Chunks, read_arcs
-from .shard_files import ShardFiles
+from .sharded_graph import ShardedGraph
 
 PIECE_BYTES = 4 << 20  # of a column, at the least
 
@@ -41,22 +41,11 @@ PIECE_BYTES = 4 << 20  # of a column, at the least
 class PartArcs:
     """Arcs in the open file of a part, and their destination in memory.
 
-    Parameters
-    ----------
-    csr : Csr
-        The requested rows of the part, with the ids and keys of all parts.
-    arcs : (int, int)
-        The arcs [begin, end) of these rows.
-    shift : int
-        In the file their numbers are larger by so much.
+    `csr` are the requested rows of the part, with the ids and keys of all parts; they
+    have the `arcs` [begin, end), whose numbers in the file are larger by `shift`.
 
-    Attributes
-    ----------
-    seams : list of int
-        The arcs with which pieces begin, but for the first one.
-    chunks : (Chunks, Chunks) or None
-        Where ids and weights are, numbered as arcs, if they need no other type and no
-        unpacking.
+    `seams` are the arcs with which pieces begin, but for the first one. `chunks` say
+    where ids and weights are, if they need no other type and no unpacking.
     """
 
     def __init__(
@@ -114,13 +103,7 @@ class PartArcs:
             raise self._wrong(what[status])
 
     def repeats(self) -> int:
-        """Count the edges that were counted on both sides of a seam.
-
-        Raises
-        ------
-        InputError
-            If a row descends there.
-        """
+        """Count the edges that were counted on both sides of a seam."""
         first, indptr, indices, _ = self.csr
         count = 0
         for arc in self.seams:
@@ -156,20 +139,11 @@ class ReadInProgress:
 
     The constructor reads the row pointers and takes memory for the arcs; `read` reads
     the arcs. Meanwhile a consumer in another thread waits for them by `progress`, which
-    `rows` has, too.
-
-    Attributes
-    ----------
-    indptr, indices, weights : ndarray
-        As `ShardedGraph.read_rows` returns them.
-    keys : ndarray
-        The weights, whose bits become keys.
-    progress : ArcsRead
-        How far indices and keys are filled.
+    `rows` has, too. `keys` are the weights, whose bits become keys.
     """
 
     def __init__(
-        self, graph: ShardFiles, begin: int, end: int, threads: Threads = ALONE
+        self, graph: ShardedGraph, begin: int, end: int, threads: Threads = ALONE
     ) -> None:
         self.graph, self.begin, self.end, self.threads = graph, begin, end, threads
         self.indptr = graph.read_indptr(begin, end, threads)
@@ -198,21 +172,11 @@ class ReadInProgress:
     def read(
         self, to_keys: bool = True, inspection: ArcInspection | None = None
     ) -> ArcFacts:
-        """Read all arcs and check them.
+        """Read all arcs and check ids, their order, weights and checksums.
 
-        Parameters
-        ----------
-        to_keys : bool
-            Turn weights into keys, in place.
-        inspection : ArcInspection, optional
-            An inspection of ids and symmetry elsewhere. The threads that read then
-            check checksums and weights only, unless the inspection fails.
-
-        Raises
-        ------
-        InputError
-            If a part is damaged, an id is out of range, a row does not ascend or a
-            weight is NaN.
+        `to_keys` turns weights into keys, in place. With an `inspection` of ids and
+        symmetry elsewhere, the threads that read check checksums and weights only,
+        unless the inspection fails.
         """
         rule = key_rule(self.graph.weight_dtype)
         rule = rule if to_keys else rule.unchanged()
@@ -237,13 +201,7 @@ class ReadInProgress:
         return inspection.facts() or self.inspect()
 
     def inspect(self) -> ArcFacts:
-        """Inspect arcs that have been read, and whose weights are keys.
-
-        Raises
-        ------
-        InputError
-            As `read` does.
-        """
+        """Inspect arcs that have been read, and whose weights are keys."""
         rule = key_rule(self.keys.dtype).unchanged()
         pieces = [(p, *piece, rule) for p in self._parts for piece in p.pieces()]
         facts = self.threads.map(self._inspect_piece, pieces)
@@ -310,22 +268,31 @@ def _sum(facts: list[ArcFacts]) -> ArcFacts:
     return ArcFacts(sum(fact.edges for fact in facts), balance)
 
 
+def read_rows(
+    graph: ShardedGraph, begin: int, end: int, threads: Threads = ALONE
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the CSR rows of the vertices [begin, end) of a graph, checked.
+
+    Returns
+    -------
+    indptr : ndarray of int64, shape (end - begin + 1,)
+        Starts at 0.
+    indices : ndarray of uint32 or int64, shape (arcs,)
+        Global ids, ascending within a row; `order.id_dtype` gives the type.
+    weights : ndarray of `weight_dtype`, shape (arcs,)
+    """
+    rows = ReadInProgress(graph, begin, end, threads)
+    rows.read(to_keys=False)
+    return rows.indptr, rows.indices, rows.weights
+
+
 @dataclass(frozen=True)
 class StoredRows:
-    """The rows of a rank, in pieces of which one at a time is in memory.
+    """The rows of a rank, in pieces of which one at a time is in memory."""
 
-    Attributes
-    ----------
-    graph : ShardFiles
-    bounds : list of int
-        The first vertex of each piece, and one past the last of all.
-    threads : Threads
-        Read with these.
-    """
-
-    graph: ShardFiles
-    bounds: list[int]
-    threads: Threads = ALONE
+    graph: ShardedGraph
+    bounds: list[int]  # the first vertex of each piece, and one past the last of all
+    threads: Threads = ALONE  # read with these
 
     def pieces(self) -> Iterator[Rows]:
         """Yield the rows of each piece; a consumer must drop one before the next."""

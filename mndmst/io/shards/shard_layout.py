@@ -12,7 +12,7 @@ A graph is a directory::
         arcdist                 int64 [parts + 1]   first arc of every part
         parts                   str [parts]         file names
         @ made-from             digest, where the maker was told to restart; see
-                                `io.partitioner.restart`
+                                `io.partitioner.partition_run`
     part-00000.h5               the rows of the vertices vtxdist[0] to vtxdist[1]
         @ format "mndmst-shard", version, creator, graph-uuid
         @ num_vertices          of the whole graph

@@ -1,4 +1,7 @@
-"""Write a sharded graph, part by part, so that a directory with an index is whole."""
+"""Write the datasets of one part, rows by rows.
+
+Write a sharded graph, part by part, so that a directory with an index is whole.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,7 +14,7 @@ import numpy as np
 from ...graph.order import WEIGHT_DTYPES, stored_id_dtype
 from ...host import __version__
 from ...host.errors import OutputError
-from ..file_errors import (
+from ..file_access import (
     MALFORMED,
     ascends,
     open_hdf5,
@@ -19,10 +22,9 @@ from ..file_errors import (
     write_attributes,
     writing,
 )
-from ..hdf5.hdf5_writer import hdf5_file
+from ..hdf5_writer import ColumnWriter, hdf5_file
 from ..names import NameSource
 from .graph_directory import Destination
-from .part_writer import ColumnWriter, PartWriter
 from .shard_layout import (
     GRAPH_FORMAT,
     INDEX_NAME,
@@ -35,18 +37,51 @@ from .shard_layout import (
 )
 
 
+class PartWriter:
+    """The rows of a part being written."""
+
+    def __init__(
+        self,
+        group: h5py.Group,
+        rows: int,
+        most_arcs: int,
+        types: tuple[np.dtype, np.dtype],
+        compress: bool,
+    ) -> None:
+        self.rows = rows
+        self.arcs = 0
+        self.indptr = ColumnWriter(
+            group, "indptr", rows + 1, np.dtype(np.int64), compress
+        )
+        self.indices = ColumnWriter(group, "indices", most_arcs, types[0], compress)
+        self.data = ColumnWriter(group, "data", most_arcs, types[1], compress)
+        self.indptr.append(np.zeros(1, np.int64))
+
+    def append(
+        self, indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray
+    ) -> None:
+        """Append rows; as in `ShardWriter.write_part`, any number of them."""
+        if indptr[0] != 0 or not int(indptr[-1]) == len(indices) == len(weights):
+            raise ValueError("indptr, indices and weights disagree on the arcs")
+        self.indptr.append(indptr[1:] + self.arcs)
+        self.indices.append(indices)
+        self.data.append(weights)
+        self.arcs += len(indices)
+
+    def finish(self) -> int:
+        """Write the remaining arcs; return the number of all arcs."""
+        rows = self.indptr.finish() - 1
+        if rows != self.rows:
+            raise ValueError(f"the part must have {self.rows} rows, not {rows}")
+        self.indices.finish()
+        return self.data.finish()
+
+
 class OriginalIds(NamedTuple):
-    """The ids that vertices had in the file a graph is made of.
+    """The ids that vertices had in the file a graph is made of."""
 
-    Attributes
-    ----------
-    ids : ndarray of integers, shape (num_vertices,)
-    bound : int
-        How many vertices the file had; above all ids.
-    """
-
-    ids: np.ndarray
-    bound: int
+    ids: np.ndarray  # integers [num_vertices]
+    bound: int  # how many vertices the file had; above all ids
 
 
 # What vertices are called in the file a graph is made of
@@ -62,26 +97,11 @@ class ShardWriter:
     processes may write the parts of one graph, each through a writer of its own for
     the same `Destination`; after all of them are done one calls `finish`.
 
-    Parameters
-    ----------
-    target : Destination, str or Path
-        The directory. A destination has been claimed; a path is claimed here, and the
-        directory is made if it is not there.
-    weight_dtype : dtype
-        One of `order.WEIGHT_DTYPES`.
-    vtxdist : ndarray of int64, shape (parts + 1,)
-        First vertex of every part; from 0 to `num_vertices`, ascending.
-    uuid : str
-        Names the graph; the same graph in other parts may carry the same.
-    compress : bool
-        Shuffle and gzip the datasets: smaller, and several times slower to read.
-    original : OriginalIds or Names, optional
-        The ids that vertices had at first, if they have others now, or their names.
-
-    Raises
-    ------
-    OutputError
-        If the directory of a path holds something, or cannot be made.
+    A `Destination` has been claimed; a path is claimed here. `vtxdist` (int64
+    [parts + 1]) ascends from 0 to `num_vertices`. The same graph in other parts may
+    carry the same `uuid`. `compress` shuffles and gzips the datasets: smaller, and
+    several times slower to read. `original` are the ids that vertices had at first, if
+    they have others now, or their names.
     """
 
     def __init__(
@@ -122,26 +142,15 @@ class ShardWriter:
     ) -> None:
         """Write the rows of one part under its temporary name.
 
-        Parameters
-        ----------
-        indptr : ndarray of int64, shape (rows + 1,)
-            Starts at 0.
-        indices : ndarray of integers, shape (arcs,)
-            Global ids, ascending within a row; each edge stands in both rows.
-        weights : ndarray of `weight_dtype`, shape (arcs,)
+        The row pointers (int64) start at 0; ids ascend within a row, and each edge
+        stands in both rows.
         """
         with self.part(part, len(indices)) as file:
             file.append(indptr, indices, weights)
 
     @contextmanager
     def part(self, part: int, most_arcs: int) -> Iterator[PartWriter]:
-        """Give a part to append rows to, under its temporary name.
-
-        Parameters
-        ----------
-        most_arcs : int
-            No more will be appended.
-        """
+        """Give a part to append rows to, under its temporary name."""
         begin, end = self.vtxdist[part : part + 2].tolist()
         header = {"vertex_begin": begin, "vertex_end": end, "part": part}
         with self._new_file(part_name(part)) as file:
@@ -173,12 +182,8 @@ class ShardWriter:
     def finish(self, uuid: str | None = None, record: str | None = None) -> None:
         """Check that every part is there, then give all files their final names.
 
-        Parameters
-        ----------
-        uuid : str, optional
-            In place of the one given at first, where that was not known yet.
-        record : str, optional
-            What tells that the graph is the one that a run would make.
+        `uuid` replaces the one given at first, where that was not known yet. `record`
+        tells that the graph is the one that a run would make.
         """
         names = [part_name(part) for part in range(self.num_parts)]
         self.uuid = uuid or self.uuid

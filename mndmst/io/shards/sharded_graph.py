@@ -1,8 +1,21 @@
-"""Open a sharded graph and read its rows; shards and ranks are independent.
+"""The files of a sharded graph: headers, bounds of parts, row pointers, names.
+
+The files are described in `shard_layout`: each undirected edge stands twice,
+in the rows of both its ends, and the ids within a row ascend. What a header says
+is checked against the datasets before any memory is taken for it.
+
+Open a sharded graph and read its rows; shards and ranks are independent.
 
 `shard_layout` describes the files.
+
+The demo graph that is installed with the program.
 """
 
+import os
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import h5py
@@ -11,12 +24,12 @@ import numpy as np
 from ...graph.order import WEIGHT_DTYPES
 from ...host.errors import InputError
 from ...kernels.threads import ALONE, Threads
-from ..edges import MAX_VERTICES
-from ..file_errors import ascends, open_hdf5, read_attribute, reading
-from ..hdf5.checked_datasets import checked_dataset, read_dataset
-from ..names import NameKind
-from .row_reading import ReadInProgress
-from .shard_files import ShardFiles
+from ..edge_file import MAX_VERTICES
+from ..file_access import ascends, open_hdf5, read_attribute, reading
+from ..hdf5_reader import checked_dataset, read_dataset, read_range
+from ..kernels.chunk_reading import move_ascending
+from ..memory_limit import check_room
+from ..names import LONGEST_NAME, IntegerNames, NameKind, Names, TextNames, joined_names
 from .shard_layout import (
     GRAPH_FORMAT,
     INDEX_NAME,
@@ -25,57 +38,245 @@ from .shard_layout import (
     SHARD_FORMAT,
     VERSION,
 )
-from .shard_writer import ShardWriter
 
 
-class ShardedGraph(ShardFiles):
-    """A graph on disk, in one file or many (see `ShardFiles`)."""
+@dataclass(frozen=True)
+class ShardedGraph:
+    """A graph on disk; a read takes memory for the requested range only."""
 
-    def read_rows(
-        self, begin: int, end: int, threads: Threads = ALONE
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the CSR rows of the vertices [begin, end).
+    path: Path  # the index, or the one shard
+    uuid: str
+    weight_dtype: np.dtype
+    # int64 [parts + 1]: first vertex and first arc of every part
+    vtxdist: np.ndarray
+    arcdist: np.ndarray
+    parts: tuple[Path, ...]  # the files
+    # Whether the vertices had other ids at first, see `read_original_ids`
+    reordered: bool = False
+    # The number of original vertices; 0 if it equals the present number
+    original_vertices: int = 0
+    # The kind of the vertices' names, where the graph keeps any; see `read_names`
+    names: NameKind | None = None
+    _checked: dict = field(default_factory=dict, repr=False, compare=False)
 
-        Parameters
-        ----------
-        threads : Threads
-            Read and check with these.
+    @property
+    def num_vertices(self) -> int:
+        """Vertices of the whole graph."""
+        return int(self.vtxdist[-1])
 
-        Returns
-        -------
-        indptr : ndarray of int64, shape (end - begin + 1,)
-            Starts at 0.
-        indices : ndarray of uint32 or int64, shape (arcs,)
-            Global ids, ascending within a row; `order.id_dtype` gives the type.
-        weights : ndarray of `weight_dtype`, shape (arcs,)
+    @property
+    def num_arcs(self) -> int:
+        """Arcs of the whole graph; every undirected edge is two."""
+        return int(self.arcdist[-1])
 
-        Raises
-        ------
-        InputError
-            If a part is damaged, an id is out of range, a row does not ascend or a
-            weight is not a number.
+    @property
+    def num_parts(self) -> int:
+        """Number of files the rows are spread over."""
+        return len(self.parts)
+
+    @property
+    def place(self) -> Path:
+        """The path that opens the graph: its directory, or the one shard."""
+        return self.path.parent if self.path.name == INDEX_NAME else self.path
+
+    @property
+    def has_names(self) -> bool:
+        """Whether vertices have names, or had other ids in the graph's file."""
+        return self.reordered or self.names is not None
+
+    def read_indptr(self, begin: int, end: int, threads: Threads = ALONE) -> np.ndarray:
+        """Return where the rows of the vertices [begin, end) begin and end (int64).
+
+        Arc numbers are counted over the whole graph; differences are degrees.
         """
-        rows = ReadInProgress(self, begin, end, threads)
-        rows.read(to_keys=False)
-        return rows.indptr, rows.indices, rows.weights
+        indptr = np.empty(end - begin + 1, np.int64)
+        for part, low, high in self.overlap(begin, end):
+            target = indptr[low - begin : high - begin + 1]
+            first, arcs = self.vtxdist[part], self._arcs(part)
+            with self.open(part) as file:
+                dataset = file["graph/indptr"]
+                read_range(self.parts[part], dataset, low - first, target, threads)
+            whole = (low > first or target[0] == 0) and (
+                high < self.vtxdist[part + 1] or target[-1] == arcs
+            )
+            fine = whole and 0 <= target[0] <= target[-1] <= arcs
+            if not (fine and _move(target, int(self.arcdist[part]), threads)):
+                raise self.wrong(
+                    part, "its row pointers do not ascend from 0 to the end"
+                )
+        return indptr
+
+    def read_original_ids(self, begin: int, end: int) -> np.ndarray:
+        """Return the ids that the vertices [begin, end) had in the graph's file."""
+        ids = np.arange(begin, end)
+        for part, low, high in self.overlap(begin, end) if self.reordered else ():
+            first, last = self.vtxdist[part : part + 2].tolist()
+            with self.open(part) as file:
+                path, name = self.parts[part], "original-id"
+                dataset = checked_dataset(path, file, name, last - first)
+                place = slice(low - begin, high - begin)
+                ids[place] = read_dataset(path, dataset, low - first, high - first)
+        bound = self.original_vertices or self.num_vertices
+        if len(ids) and (ids.min() < 0 or ids.max() >= bound):
+            raise InputError(
+                f"{self.path}: an original id is out of range. Make the graph again."
+            )
+        return ids
+
+    def read_names(self, begin: int, end: int) -> Names:
+        """Return the names of the vertices [begin, end) of a graph that keeps names."""
+        if self.names is None:
+            raise ValueError("the graph keeps no names")
+        found = [
+            self._read_names_of(part, low, high)
+            for part, low, high in self.overlap(begin, end)
+        ]
+        return joined_names(found)
+
+    def _read_names_of(self, part: int, low: int, high: int) -> Names:
+        """Return the names of the vertices [low, high) of a part."""
+        first, last = self.vtxdist[part : part + 2].tolist()
+        path, begin, end = self.parts[part], low - first, high - first
+        with self.open(part) as file:
+            if self.names is None or self.names.is_integer:
+                dataset = checked_dataset(path, file, "names/integers", last - first)
+                return IntegerNames(read_dataset(path, dataset, begin, end))
+            dataset = checked_dataset(path, file, "names/begins", last - first + 1)
+            begins = read_dataset(path, dataset, begin, end + 1)
+            dataset = checked_dataset(path, file, "names/text")
+            lengths = np.diff(begins)
+            inside = begins[0] >= 0 and begins[-1] <= len(dataset)
+            whole = begin > 0 or begins[0] == 0
+            whole &= end < last - first or begins[-1] == len(dataset)
+            if not (inside and whole and (lengths > 0).all()):
+                raise self.wrong(part, "where its names begin does not ascend")
+            if len(lengths) and lengths.max() > LONGEST_NAME:
+                raise self.wrong(part, f"a name has {lengths.max():,} bytes")
+            check_room(path, int(begins[-1] - begins[0]), "the text of names")
+            text = read_dataset(path, dataset, int(begins[0]), int(begins[-1]))
+        begins -= begins[0]
+        if not _is_utf8(text, begins):
+            raise self.wrong(part, "a name is not UTF-8")
+        return TextNames(self.names, text, begins)
+
+    @contextmanager
+    def open(self, part: int) -> Iterator[h5py.File]:
+        """Open a part, which is compared with the index the first time.
+
+        From then on it must stay as it is: what has been read of it before would not
+        fit what follows.
+        """
+        path = self.parts[part]
+        with reading(path), open_hdf5(path) as file:
+            found = os.fstat(file.id.get_vfd_handle())
+            state = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+            if part not in self._checked:
+                self._check(part, file)
+                self._checked[part] = state
+            if self._checked[part] != state:
+                raise InputError(
+                    f"{path}: has changed since it was first read. Leave the graph "
+                    "alone until the run has ended, and start again."
+                )
+            yield file
+
+    def check_part(self, part: int) -> None:
+        """Compare a part's header and the sizes of its datasets with the index."""
+        with self.open(part):
+            pass
+
+    def _check(self, part: int, file: h5py.File) -> None:
+        begin, end = self.vtxdist[part : part + 2].tolist()
+        expected = {
+            "format": SHARD_FORMAT,
+            "version": VERSION,
+            "graph-uuid": self.uuid,
+            "num_vertices": self.num_vertices,
+            "num_arcs": self._arcs(part),
+            "num_parts": self.num_parts,
+            "part": part,
+            "vertex_begin": begin,
+            "vertex_end": end,
+        }
+        for name, value in expected.items():
+            found = read_attribute(file, name)
+            if found != value:
+                raise InputError(
+                    f"{self.parts[part]}: belongs to another graph ({name} is {found}, "
+                    f"{self.path.name} expects {value}). Put the part there that was "
+                    "made with the others, or make the graph again."
+                )
+        where = self.parts[part]
+        indices = checked_dataset(where, file, "graph/indices", self._arcs(part))
+        if indices.dtype not in (np.int32, np.int64):
+            raise self.wrong(part, f"ids of type {indices.dtype}, not int32 or int64")
+        self._check_names(part, file)
+        indptr = checked_dataset(where, file, "graph/indptr", end - begin + 1)
+        data = checked_dataset(where, file, "graph/data", self._arcs(part))
+        if indptr.dtype != np.int64 or data.dtype != self.weight_dtype:
+            raise self.wrong(part, "indptr or data is not of the type it should be")
+
+    def _check_names(self, part: int, file: h5py.File) -> None:
+        """Compare the types of a part's names with the index."""
+        found = read_attribute(file, NAMES)
+        if found != (None if self.names is None else self.names.value):
+            raise self.wrong(part, f"its names are {found}, not {self.names}")
+        if self.names is None:
+            return
+        types = {"names/text": np.uint8, "names/begins": np.int64}
+        if self.names.is_integer:
+            types = {"names/integers": np.dtype(self.names.value).type}
+        for name, dtype in types.items():
+            stored = checked_dataset(self.parts[part], file, name).dtype
+            if stored != dtype:
+                raise self.wrong(part, f"{name} has type {stored}")
+
+    def _arcs(self, part: int) -> int:
+        return int(self.arcdist[part + 1] - self.arcdist[part])
+
+    def overlap(self, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """Yield the parts that [begin, end) touches and which rows of them.
+
+        Rows may be none, as in an empty part, but there is always one part at least.
+        """
+        first = int(np.searchsorted(self.vtxdist, begin, "right")) - 1
+        first = min(first, self.num_parts - 1)
+        last = max(int(np.searchsorted(self.vtxdist, end, "left")), first + 1)
+        for part in range(first, last):
+            low, high = self.vtxdist[part : part + 2].tolist()
+            yield part, max(begin, low), min(end, high)
+
+    def wrong(self, part: int, what: str) -> InputError:
+        """Return an error about a part's contents."""
+        return InputError(f"{self.parts[part]}: {what}. Make the graph again.")
 
 
-__all__ = ["ShardWriter", "ShardedGraph", "open_graph"]
+def _is_utf8(text: np.ndarray, begins: np.ndarray) -> bool:
+    """Return whether each of the concatenated texts is UTF-8."""
+    first = text[begins[:-1]]
+    if ((first & 0xC0) == 0x80).any():  # the middle of a letter
+        return False
+    try:
+        text.tobytes().decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _move(numbers: np.ndarray, shift: int, threads: Threads) -> bool:
+    """Add to numbers; return whether they ascended."""
+    ranges = threads.ranges(len(numbers))
+    seams = [end for _, end in ranges[:-1]]
+    ascend = all(numbers[end - 1] <= numbers[end] for end in seams)
+    moved = threads.map(move_ascending, [(numbers, *r, shift) for r in ranges])
+    return ascend and all(moved)
 
 
 def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
     """Open a graph: a directory of shards, its index, or a shard that is all of it.
 
-    Parameters
-    ----------
-    check : bool
-        Open every part once and compare it with the index. Of many ranks one is
-        enough to do so: a part is always checked when it is read.
-
-    Raises
-    ------
-    InputError
-        If there is no graph, or a part is missing, damaged or of another graph.
+    `check` opens every part once and compares it with the index. Of many ranks one is
+    enough to do so: a part is always checked when it is read.
     """
     path = Path(path)
     file = path / INDEX_NAME if path.is_dir() else path
@@ -179,4 +380,28 @@ def _weight_dtype(file: Path, name: str) -> np.dtype:
     raise InputError(
         f"{file}: has weights of type {name}; supported are "
         f"{', '.join(dtype.name for dtype in WEIGHT_DTYPES)}. Make the graph again."
+    )
+
+
+# The checkout, if the package is imported from one.
+CHECKOUT = Path(__file__).parents[3]
+# Below where an installation puts data; see pyproject.toml.
+INSTALLED = Path("share", "mndmst", "demo")
+
+
+def demo_graph() -> Path:
+    """Return the directory of the shipped graph."""
+    places = [folder / "partitions" / "demo" for folder in (Path.cwd(), CHECKOUT)]
+    places.append(Path(sysconfig.get_path("data")) / INSTALLED)
+    places.append(
+        Path(sysconfig.get_path("data", sysconfig.get_preferred_scheme("user")))
+        / INSTALLED
+    )
+    for place in places:
+        if place.is_dir():
+            return place
+    raise InputError(
+        "partitions/demo: the demonstration graph is neither here nor where the "
+        'program was installed. Make a graph with "mndmst generate grid2d grid/ '
+        '--side 100" and run "mndmst solve grid/".'
     )

@@ -15,14 +15,12 @@ from ...host import __version__
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..file_errors import open_hdf5, read_attribute, reading, write_attributes, writing
-from ..file_suffixes import COLUMN
-from ..hdf5.checked_datasets import checked_dataset, read_dataset
-from ..hdf5.hdf5_writer import hdf5_file
+from ..file_access import open_hdf5, read_attribute, reading, write_attributes, writing
+from ..hdf5_reader import checked_dataset, read_dataset
+from ..hdf5_writer import ColumnWriter, hdf5_file
 from ..kernels.csr_conversion import forward_arcs
-from ..overwrite_rule import check_replaceable
-from .part_writer import ColumnWriter
-from .shard_files import ShardFiles
+from ..output_kinds import COLUMN, check_replaceable
+from .row_reading import read_rows
 from .sharded_graph import ShardedGraph
 
 FORMAT = COLUMN.format
@@ -56,14 +54,8 @@ class WeightColumn:
             return np.asarray(read_dataset(self.path, dataset, begin, end))
 
 
-def find_columns(graph: ShardFiles) -> dict[str, WeightColumn]:
-    """Return the columns beside the shards of a graph, by name.
-
-    Raises
-    ------
-    InputError
-        If one of them is damaged or belongs to another graph.
-    """
+def find_columns(graph: ShardedGraph) -> dict[str, WeightColumn]:
+    """Return the columns beside the shards of a graph, by name."""
     folder = graph.path.parent / FOLDER
     if not folder.is_dir():
         return {}
@@ -71,7 +63,7 @@ def find_columns(graph: ShardFiles) -> dict[str, WeightColumn]:
 
 
 def write_column(
-    graph: ShardFiles,
+    graph: ShardedGraph,
     name: str,
     dtype: np.dtype,
     weights: Iterable[np.ndarray],
@@ -79,21 +71,7 @@ def write_column(
 ) -> WeightColumn:
     """Write a column beside the shards of a graph, whole or not at all.
 
-    Parameters
-    ----------
-    name : str
-        Letters, digits and underscores, as expressions name columns.
-    weights : iterable of ndarray
-        In the order of edges, piece by piece.
-    overwrite : bool
-        Replace any ordinary file of the name, not only a column.
-
-    Raises
-    ------
-    ConfigError
-        If the name is none for a column.
-    OutputError
-        If it cannot be written, or would replace something else.
+    The weights come in the order of edges, piece by piece.
     """
     target = column_target(graph, name)
     with writing(target):
@@ -117,14 +95,8 @@ def write_column(
     return WeightColumn(target, dtype, count)
 
 
-def column_target(graph: ShardFiles, name: str) -> Path:
-    """Return the file of a column.
-
-    Raises
-    ------
-    ConfigError
-        If the name is none for a column.
-    """
+def column_target(graph: ShardedGraph, name: str) -> Path:
+    """Return the file of a column."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name == OWN:
         raise ConfigError(
             f"{name!r} cannot name a column. Give letters, digits and underscores, a "
@@ -139,11 +111,6 @@ def weights_of_same_edges(
     """Yield the weights of a graph that has the same edges, in the order of edges.
 
     Holds a piece of both graphs at a time.
-
-    Raises
-    ------
-    InputError
-        If the edges are not the same, naming the rows, or a file is damaged.
     """
     sizes = [(g.num_vertices, g.num_arcs // 2) for g in (graph, other)]
     if sizes[0] != sizes[1]:
@@ -154,8 +121,8 @@ def weights_of_same_edges(
             "graph with the same edges."
         )
     for begin, end in _pieces(graph):
-        indptr, indices, _ = graph.read_rows(begin, end)
-        other_indptr, other_indices, weights = other.read_rows(begin, end)
+        indptr, indices, _ = read_rows(graph, begin, end)
+        other_indptr, other_indices, weights = read_rows(other, begin, end)
         pairs = (indptr, other_indptr), (indices, other_indices)
         same = all(np.array_equal(*pair) for pair in pairs)
         if not (same and _same_names(graph, other, begin, end)):
@@ -190,7 +157,7 @@ def _pieces(graph: ShardedGraph) -> Iterator[tuple[int, int]]:
             begin = end
 
 
-def _open(path: Path, graph: ShardFiles) -> WeightColumn:
+def _open(path: Path, graph: ShardedGraph) -> WeightColumn:
     with reading(path, REMAKE), open_hdf5(path) as file:
         if read_attribute(file, "format") != FORMAT or file.attrs["version"] != VERSION:
             raise InputError(f"{path}: is not a column of weights. Write it again.")

@@ -37,10 +37,9 @@ from ...host.errors import ConfigError, OutputError, StoppedError
 from ...host.formatting import counted
 from ...host.signals import stop_signals
 from ...io.atomic_output import OwnFile
-from ...io.file_errors import flush_to_disk, open_hdf5, writing
-from ...io.hdf5.checked_datasets import checked_dataset, read_dataset
-from ...io.hdf5.hdf5_writer import hdf5_file
-from ...io.regular_files import opened
+from ...io.file_access import flush_to_disk, open_hdf5, opened, writing
+from ...io.hdf5_reader import checked_dataset, read_dataset
+from ...io.hdf5_writer import hdf5_file
 from ...io.shards.sharded_graph import ShardedGraph
 from ..report import Report
 from ..run import State

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from ...comm.communicator import Comm
 from ...host.errors import ConfigError, OutputError
-from ...io.file_errors import write_at, writing
-from ...io.overwrite_rule import check_ordinary
+from ...io.file_access import write_at, writing
+from ...io.output_kinds import check_ordinary
 from .manifest import MANIFEST, check_own, tokens_of
 
 LOCK = "mndmst-checkpoint.lock"

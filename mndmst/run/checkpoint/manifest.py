@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from ...host import __version__
 from ...host.errors import ConfigError, InputError, MndmstError
-from ...io.file_errors import writing
-from ...io.overwrite_rule import check_ordinary
-from ...io.regular_files import read_small
+from ...io.file_access import read_small, writing
+from ...io.output_kinds import check_ordinary
 
 MANIFEST = "mndmst-checkpoint.json"
 FORMAT = "mndmst-checkpoint"

@@ -13,7 +13,7 @@ from oracle import kruskal
 from mndmst.__main__ import main
 from mndmst.bench import contenders, cpu, graphs
 from mndmst.bench.contenders import Answer, KernelContender, extra_bytes, ranks
-from mndmst.bench.results import block, disagreements, plot_threads, take_turns
+from mndmst.bench.cpu import block, disagreements, plot_threads, take_turns
 from mndmst.io.atomic_output import AtomicOutput
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from processes import ROOT
 
 from mndmst.__main__ import main
-from mndmst.bench.choice import Turn, Way, medians, ratios, table, ways
+from mndmst.bench.whole_commands import Turn, Way, medians, ratios, way_table, ways
 
 CPU, GPU, AUTO = (Way(1, backend) for backend in ("cpu", "cuda", "auto"))
 TWO = Way(2, "auto")
@@ -24,7 +24,7 @@ def test_medians_are_of_all_turns_of_a_way() -> None:
 
 
 def test_a_line_has_all_backends_and_the_ratio() -> None:
-    lines = table({CPU: 2.0, GPU: 4.0, AUTO: 3.0}).splitlines()
+    lines = way_table({CPU: 2.0, GPU: 4.0, AUTO: 3.0}).splitlines()
     assert lines[0].split() == ["ranks", "cpu", "cuda", "auto", "auto", "/", "best"]
     assert lines[1].split() == ["1", "2.000", "4.000", "3.000", "1.50"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mndmst.bench import scaling
-from mndmst.bench.arguments import check_files
+from mndmst.bench.commands import check_files
 from mndmst.bench.scaling import (
     Point,
     ScalingPlan,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mndmst.__main__ import main
-from mndmst.bench.start import _stages
+from mndmst.bench.whole_commands import stages_and_rest
 
 pytestmark = pytest.mark.slow
 
@@ -37,5 +37,5 @@ def test_stages_are_those_of_the_slowest_rank() -> None:
         return {"stages": [{"stage": n, "seconds": s} for n, s in stages]}
 
     record = {"seconds": 5.0, "ranks": [rank(1, 2, 4), rank(2, 2, 1)]}
-    found = _stages(5.5, record)
+    found = stages_and_rest(5.5, record)
     assert found == {"read": 4, "write": 4, "launch and exit": 0.5}

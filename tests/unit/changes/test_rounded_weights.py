@@ -8,10 +8,9 @@ import pytest
 from mndmst.changes.batch import INSERT, Batch, net_changes
 from mndmst.changes.table import read_changes
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io.edge_file import EdgesInMemory
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import read_edges
-from mndmst.io.partitioner.weights import weigh
+from mndmst.io.partitioner.weight_rules import weigh
 
 ROUNDED = {
     "float64": [2**64 - 1, 2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**62 + 1],

@@ -7,17 +7,15 @@ from typing import Any
 
 import pytest
 
-from mndmst.bench.arguments import exponent, positive, seconds
 from mndmst.cli.__main__ import commands
-from mndmst.cli.cluster import number as any_number
 from mndmst.cli.main import parse, parser
-from mndmst.cli.parser import Number
 from mndmst.host.errors import ConfigError
+from mndmst.host.option_types import Number
+from mndmst.host.option_types import number as any_number
 from mndmst.run.config import RANGES, Config
 
 NO_NUMBERS = ("", " ", "text", "--", "nan", "NaN", "1_0", "0x10", "٣", "1e", "1,5")
 NO_WHOLE = ("0.5", "1.0", "1e3", "inf", "-inf", "1e400", "9" * 5000)
-OF_BENCH = (positive, exponent, seconds)
 
 
 def numeric_options() -> Iterator[tuple[str, str, Callable[[str], Any]]]:
@@ -27,7 +25,7 @@ def numeric_options() -> Iterator[tuple[str, str, Callable[[str], Any]]]:
             kind = of._registry_get("type", action.type, action.type)
             if action.dest in RANGES and action.dest not in ("memory", "gpu_memory"):
                 yield command, action.dest, through_config(action.dest, kind)
-            elif isinstance(action.type, Number) or action.type in OF_BENCH:
+            elif isinstance(action.type, Number):
                 yield command, action.dest, action.type
             else:
                 plain = action.type in (int, float)
@@ -60,7 +58,6 @@ def test_what_is_no_number_in_range_is_refused(
     command: str, option: str, read: Callable[[str], Any]
 ) -> None:
     whole = isinstance(read, Number) and read.kind is int
-    whole |= read in (positive, exponent)
     for text in (*NO_NUMBERS, *outside(read), *(NO_WHOLE if whole else ())):
         with pytest.raises((argparse.ArgumentTypeError, ConfigError)):
             read(text)

@@ -14,7 +14,6 @@ from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from scipy.spatial.distance import pdist, squareform
 
 import mndmst
-from mndmst.cli.cluster import number
 from mndmst.cluster.density import condensed_tree, flat_clusters
 from mndmst.cluster.kernels.linkage import link
 from mndmst.cluster.linkage import (
@@ -24,7 +23,8 @@ from mndmst.cluster.linkage import (
     single_linkage,
 )
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io.partitioner.build import build_shards
+from mndmst.host.option_types import number
+from mndmst.io.partitioner.partition import build_shards
 from mndmst.kernels.threads import Threads
 from mndmst.points.neighbour_graph import neighbour_graph
 from mndmst.points.point_files import example_points, read_points

@@ -28,7 +28,7 @@ FACTS = ArcFacts(3, 5)
 
 @pytest.fixture(autouse=True)
 def tiny_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mndmst.io.shards.part_writer.CHUNK_BYTES", 16)
+    monkeypatch.setattr("mndmst.io.hdf5_writer.CHUNK_BYTES", 16)
     monkeypatch.setattr("mndmst.io.shards.row_reading.PIECE_BYTES", 24)
 
 

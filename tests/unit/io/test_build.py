@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mndmst.host.errors import ConfigError
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges
+from mndmst.io.file_info import describe
 from mndmst.io.formats import read_edges
-from mndmst.io.partitioner.build import build_shards, describe, symmetric_rows
-from mndmst.io.partitioner.plan import balanced_cuts
+from mndmst.io.partitioner.bucket_plan import balanced_cuts
+from mndmst.io.partitioner.partition import build_shards, symmetric_rows
+from mndmst.io.shards.row_reading import read_rows
 
 weights = st.sampled_from([-0.0, 0.0, -1.5, 1.0, 7.0, np.inf, -np.inf])
 
@@ -79,7 +81,7 @@ def test_any_number_of_parts_holds_the_same_graph(tmp_path):
     assert [graph.num_parts for graph in graphs] == [1, 2, 7, 40]
     expected = symmetric_rows(edges)
     for graph in graphs:
-        for found, array in zip(graph.read_rows(0, 30), expected, strict=True):
+        for found, array in zip(read_rows(graph, 0, 30), expected, strict=True):
             np.testing.assert_array_equal(found, array)
 
 
@@ -121,7 +123,7 @@ def test_a_number_of_parts_is_no_reason_to_hang(tmp_path):
 
 @pytest.mark.parametrize("piece", [3, 1 << 20])
 def test_describe(tmp_path, monkeypatch, piece):
-    monkeypatch.setattr("mndmst.io.partitioner.build.PIECE_VERTICES", piece)
+    monkeypatch.setattr("mndmst.io.file_info.PIECE_VERTICES", piece)
     ends = np.array([[0, 0, 0, 5], [1, 2, 3, 6]], np.uint32)
     edges = Edges(8, *ends, np.ones(4, np.float32), False)
     build_shards(edges, tmp_path / "graph", 3)

@@ -12,7 +12,7 @@ from shard_files import symmetric_rows, write
 from test_external import digest, made, random_edges
 
 from mndmst.host.errors import ConfigError, MndmstError, OutputError
-from mndmst.io.partitioner import passes
+from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.shards.graph_directory import Destination
 from mndmst.io.shards.sharded_graph import open_graph

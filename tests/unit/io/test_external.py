@@ -15,11 +15,13 @@ from graphs import NASTY
 from square import DATA
 
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io.edge_file import EdgesInMemory
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges
-from mndmst.io.partitioner import Options, partition, passes
+from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
+from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.shard_layout import MADE_FROM
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 
@@ -66,19 +68,19 @@ def test_processes_and_memory_change_nothing(tmp_path, monkeypatch):
     expected = digest(made(tmp_path / "one", edges))
     for jobs in (2, 5, 16):
         assert digest(made(tmp_path / f"{jobs}", edges, jobs)) == expected
-    monkeypatch.setattr("mndmst.io.partitioner.plan.LARGEST_BUCKET", 60000)
-    monkeypatch.setattr("mndmst.io.partitioner.route_arcs.SMALLEST_BATCH", 1)
-    monkeypatch.setattr("mndmst.io.partitioner.route_arcs.LARGEST_BATCH", 30000)
+    monkeypatch.setattr("mndmst.io.partitioner.bucket_plan.LARGEST_BUCKET", 60000)
+    monkeypatch.setattr("mndmst.io.partitioner.arc_buckets.SMALLEST_BATCH", 1)
+    monkeypatch.setattr("mndmst.io.partitioner.arc_buckets.LARGEST_BATCH", 30000)
     monkeypatch.setattr("mndmst.io.partitioner.write_parts.LARGEST_LOAD", 30000)
     monkeypatch.setattr("mndmst.io.edge_file.PIECE_ENTRIES", 700)
-    monkeypatch.setattr("mndmst.io.shards.part_writer.CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr("mndmst.io.hdf5_writer.CHUNK_BYTES", 1 << 20)
     assert digest(made(tmp_path / "small", edges)) == expected
     assert digest(made(tmp_path / "small2", edges, 2)) == expected
 
 
 def test_rows_need_no_routing_and_make_the_same_graph(tmp_path, monkeypatch):
     graph = open_graph(made(tmp_path / "graph", random_edges(3000, 20000)))
-    indptr, heads, weights = graph.read_rows(0, 3000)
+    indptr, heads, weights = read_rows(graph, 0, 3000)
     tails = np.repeat(np.arange(3000, dtype=np.uint32), np.diff(indptr))
     listed = Edges(3000, tails, heads, weights, directed=True)
     shuffled = np.random.default_rng(1).permutation(len(heads))
@@ -93,7 +95,7 @@ def test_rows_need_no_routing_and_make_the_same_graph(tmp_path, monkeypatch):
 
 def flawed_arcs(graph: ShardedGraph, flaw: str) -> np.ndarray:
     """Return tails, heads and weights of the same graph that are not quite rows."""
-    indptr, heads, weights = graph.read_rows(0, 60)
+    indptr, heads, weights = read_rows(graph, 0, 60)
     arcs = np.stack((np.repeat(np.arange(60), np.diff(indptr)), heads, weights))
     middle = arcs.shape[1] // 2
     if flaw == "loop":
@@ -116,7 +118,7 @@ def test_rows_with_a_flaw_are_routed(tmp_path, monkeypatch, flaw):
     indptr = np.concatenate(([0], np.cumsum(np.bincount(tails, minlength=60))))
     rows = scipy.sparse.csr_array((listed.weight, heads, indptr), shape=(60, 60))
     scipy.sparse.save_npz(tmp_path / "rows.npz", rows, compressed=False)
-    monkeypatch.setattr("mndmst.io.formats.binary_csr.PIECE_ARCS", 50)  # cuts rows
+    monkeypatch.setattr("mndmst.io.formats.binary_graphs.PIECE_ARCS", 50)  # cuts rows
     for jobs in (1, 3):
         found = open_graph(made(tmp_path / f"{jobs}", listed, jobs))
         assert found.uuid == graph.uuid
@@ -128,12 +130,12 @@ def test_rows_with_a_flaw_are_routed(tmp_path, monkeypatch, flaw):
 def test_blocks_of_vertices_give_the_same_rows(tmp_path, monkeypatch):
     edges = random_edges(3000, 20000)
     fine = open_graph(made(tmp_path / "fine", edges))
-    monkeypatch.setattr("mndmst.io.partitioner.survey.BLOCK_BITS", 6)
+    monkeypatch.setattr("mndmst.io.partitioner.edge_survey.BLOCK_BITS", 6)
     coarse = open_graph(made(tmp_path / "coarse", edges))
     assert not (coarse.vtxdist[:-1] % 64).any()
     assert fine.uuid == coarse.uuid
     for one, two in zip(
-        fine.read_rows(0, 3000), coarse.read_rows(0, 3000), strict=True
+        read_rows(fine, 0, 3000), read_rows(coarse, 0, 3000), strict=True
     ):
         np.testing.assert_array_equal(one, two)
 
@@ -144,7 +146,7 @@ def test_nasty_graphs(tmp_path, name):
     ends = (graph.src.astype(np.uint32), graph.dst.astype(np.uint32))
     edges = Edges(graph.n, *ends, graph.weight, directed=True)
     found = open_graph(made(tmp_path / "graph", edges))
-    indptr, heads, weights = found.read_rows(0, graph.n)
+    indptr, heads, weights = read_rows(found, 0, graph.n)
     tails = np.repeat(np.arange(graph.n), np.diff(indptr))
     arcs = dict(
         zip(zip(tails.tolist(), heads.tolist(), strict=True), weights, strict=True)

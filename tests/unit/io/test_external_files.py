@@ -10,13 +10,12 @@ import pytest
 from test_external import digest, random_edges
 
 from mndmst.host.errors import ConfigError, InputError, OutputError
-from mndmst.io.edge_file import EdgeFile, EdgesInMemory
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import EdgeFile, Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, write_edges
-from mndmst.io.partitioner import Options, partition
-from mndmst.io.partitioner.build import symmetric_rows
 from mndmst.io.partitioner.builders import Alone, run_forked
-from mndmst.io.partitioner.generate import open_random
+from mndmst.io.partitioner.partition import partition, symmetric_rows
+from mndmst.io.partitioner.partition_run import Options
+from mndmst.io.partitioner.random_graphs import open_random
 
 
 def text(folder: Path) -> EdgeFile:
@@ -55,9 +54,9 @@ def test_any_number_of_processes_makes_the_same_shards(
 def test_rows_are_the_graph_in_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arcs: int
 ) -> None:
-    monkeypatch.setattr("mndmst.io.formats.binary_csr.PIECE_ARCS", arcs)
-    monkeypatch.setattr("mndmst.io.formats.binary_csr.PIECE_ROWS", 90)
-    monkeypatch.setattr("mndmst.io.partitioner.plan.LARGEST_BUCKET", 30000)
+    monkeypatch.setattr("mndmst.io.formats.binary_graphs.PIECE_ARCS", arcs)
+    monkeypatch.setattr("mndmst.io.formats.binary_graphs.PIECE_ROWS", 90)
+    monkeypatch.setattr("mndmst.io.partitioner.bucket_plan.LARGEST_BUCKET", 30000)
     uuids = set()
     for make in (text, binary):
         options = Options(tmp_path / make.__name__, parts=2, quiet=True)

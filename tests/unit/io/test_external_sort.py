@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import OutputError
-from mndmst.io.partitioner.arc_files import RunWriter, read_buckets
+from mndmst.io.partitioner.arc_buckets import RunWriter, read_buckets
 from mndmst.io.partitioner.write_parts import sort_arcs
 
 

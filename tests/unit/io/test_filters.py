@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from mndmst.io.hdf5.chunk_filters import FEW_BYTES, checksum
+from mndmst.io.hdf5_reader import FEW_BYTES, checksum
 
 
 @pytest.mark.parametrize("fill", [None, 0, 255])

@@ -31,8 +31,8 @@ from mndmst.io.results.forest_file import (
     describe_forest,
     file_digest,
     read_forest,
+    write_forest,
 )
-from mndmst.io.results.forest_writer import write_forest
 from mndmst.kernels.threads import ALONE, Threads
 
 COMM = Comm(MPI.COMM_SELF)

@@ -19,10 +19,11 @@ from square import DATA, SQUARE, square, triples
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import NAMES, open_edges, read_edges, write_edges
-from mndmst.io.formats.binary_csr import RowsFile
-from mndmst.io.partitioner import Options, partition
+from mndmst.io.formats.binary_graphs import RowsFile
 from mndmst.io.partitioner.builders import Alone, run_forked
-from mndmst.io.partitioner.weights import weigh
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
+from mndmst.io.partitioner.weight_rules import weigh
 
 MEMORY = 4 << 30
 WEIGHTED = (

@@ -11,8 +11,8 @@ from processes import ROOT
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import ConfigError, MissingExtraError
 from mndmst.io.formats import read_edges
-from mndmst.io.partitioner.build import symmetric_rows
-from mndmst.io.partitioner.generate import KINDS, generate, generate_edges
+from mndmst.io.partitioner.partition import symmetric_rows
+from mndmst.io.partitioner.random_graphs import KINDS, generate, generate_edges
 from mndmst.io.shards.sharded_graph import open_graph
 
 SMALL = {

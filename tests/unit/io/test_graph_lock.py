@@ -15,9 +15,9 @@ from test_external import made, random_edges
 
 from mndmst.host.errors import OutputError
 from mndmst.io.partitioner import graph_lock as lock
-from mndmst.io.partitioner import passes
-from mndmst.io.partitioner.generate import generate
+from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner.graph_lock import TEXT
+from mndmst.io.partitioner.random_graphs import generate
 from mndmst.io.shards.sharded_graph import open_graph
 
 EDGES = random_edges(2000, 9000)
@@ -33,7 +33,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 HOLDER = """
 import sys
 from pathlib import Path
-from mndmst.io.partitioner import passes
+from mndmst.io.partitioner import partition as passes
 true = passes.save_plan
 def wait(*given):
     true(*given)

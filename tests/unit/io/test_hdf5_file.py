@@ -15,10 +15,9 @@ from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.host.errors import OutputError
 from mndmst.io.atomic_output import AtomicOutput
-from mndmst.io.hdf5.hdf5_writer import hdf5_file
+from mndmst.io.hdf5_writer import hdf5_file
 from mndmst.io.results.clusters_file import write_clusters
-from mndmst.io.results.forest_file import ForestHeader
-from mndmst.io.results.forest_writer import write_forest
+from mndmst.io.results.forest_file import ForestHeader, write_forest
 from mndmst.io.results.labels_file import LabelsHeader, write_labels
 from mndmst.io.shards.shard_writer import ShardWriter
 from mndmst.run.checkpoint import Folder, Saved, save

@@ -23,8 +23,8 @@ from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.host.errors import InputError
 from mndmst.io.atomic_output import AtomicOutput
-from mndmst.io.results.forest_file import ForestHeader, describe_forest
-from mndmst.io.results.forest_writer import write_forest
+from mndmst.io.results.forest_file import ForestHeader, describe_forest, write_forest
+from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import open_graph
 
 # Tracing memory is slow; the libraries' own needs are far below this.
@@ -61,7 +61,7 @@ def forest(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read_graph(path: Path) -> None:
     opened = open_graph(path)
     assert all(part.parent == path for part in opened.parts)
-    opened.read_rows(0, opened.num_vertices)
+    read_rows(opened, 0, opened.num_vertices)
 
 
 def read_forest(path: Path) -> None:

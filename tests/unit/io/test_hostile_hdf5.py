@@ -15,9 +15,10 @@ from shard_files import symmetric_rows, write
 from mndmst.host.errors import InputError
 from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.formats import read_edges
-from mndmst.io.hdf5.checked_datasets import LARGEST_CHUNK, checked_dataset, read_dataset
+from mndmst.io.hdf5_reader import LARGEST_CHUNK, checked_dataset, read_dataset
 from mndmst.io.results.clusters_file import read_labels, write_clusters
 from mndmst.io.results.forest_file import describe_forest
+from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import open_graph
 
 
@@ -62,7 +63,7 @@ def other_filter(file: h5py.File, name: str, other: Path) -> None:
 
 def read_graph(path: Path) -> None:
     graph = open_graph(path.parent)
-    graph.read_rows(0, graph.num_vertices)
+    read_rows(graph, 0, graph.num_vertices)
 
 
 def make_graph(folder: Path) -> Path:

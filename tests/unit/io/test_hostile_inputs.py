@@ -28,9 +28,9 @@ from mndmst.cli import main as cli
 from mndmst.host.errors import ConfigError, InputError, MndmstError
 from mndmst.io import memory_limit
 from mndmst.io.edge_file import EdgeFile
+from mndmst.io.file_access import opened, read_toml
 from mndmst.io.formats import open_edges, read_edges
-from mndmst.io.formats.files import PIECE_BYTES, unpacked_pieces
-from mndmst.io.regular_files import opened, read_toml
+from mndmst.io.formats.packed_files import PIECE_BYTES, unpacked_pieces
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from processes import Run
 from test_external import digest
 
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import (
     LONGEST_NAME,
@@ -28,17 +28,11 @@ from mndmst.io.names import (
     names_of_keys,
     names_of_values,
 )
-from mndmst.io.partitioner import (
-    Options,
-    partition,
-)
-from mndmst.io.partitioner import (
-    name_numbering as naming,
-)
-from mndmst.io.partitioner import (
-    write_parts as parts,
-)
+from mndmst.io.partitioner import vertex_numbering as naming
+from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import run_forked
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.results.graph_names import GraphNames
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 from mndmst.io.shards.weight_columns import weights_of_same_edges
@@ -259,7 +253,7 @@ def test_any_number_of_processes_and_little_memory_make_the_same_files(
 ) -> None:
     file = ncol(tmp_path / "g.ncol")
     whole = made(file, tmp_path / "whole", reorder=reorder)
-    monkeypatch.setattr("mndmst.io.formats.text.PIECE_BYTES", 500)
+    monkeypatch.setattr("mndmst.io.formats.edge_text.PIECE_BYTES", 500)
     monkeypatch.setattr(naming, "FEWEST_BYTES", 4000)
     monkeypatch.setattr(naming, "MOST_BYTES", 4000)
     monkeypatch.setattr(naming, "SLICE", 30)
@@ -290,7 +284,7 @@ def test_a_killed_run_goes_on_with_its_names(
             with pytest.raises(KeyboardInterrupt):
                 made(file, tmp_path / "g", **given)
     with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.partitioner.passes.save_names", None)
+        patch.setattr("mndmst.io.partitioner.partition.save_names", None)
         graph = made(file, tmp_path / "g", **given)
     assert graph.uuid == expected.uuid
     assert digest(tmp_path / "g") == digest(tmp_path / "whole")

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from mndmst.io.results.newick import quoted_label, write_newick
+from mndmst.io.results.clusters_file import quoted_label, write_newick
 
 
 def newick_of(linkage: np.ndarray, name=str) -> list[str]:

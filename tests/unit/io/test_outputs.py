@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import OutputError
-from mndmst.io.file_suffixes import EDGES, FOREST
 from mndmst.io.output_checks import check_outputs
+from mndmst.io.output_kinds import EDGES, FOREST
 
 
 @pytest.fixture(scope="module")

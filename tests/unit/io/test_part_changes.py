@@ -11,7 +11,7 @@ import pytest
 from graphs import random, write_graph
 
 from mndmst.host.errors import InputError
-from mndmst.io.shards.row_reading import PartArcs, ReadInProgress, StoredRows
+from mndmst.io.shards.row_reading import PartArcs, ReadInProgress, StoredRows, read_rows
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 from mndmst.kernels.arc_inspection import ArcFacts
 
@@ -67,7 +67,7 @@ def test_before_it_is_read(
 ) -> None:
     change(graph.parts[PART])
     with pytest.raises(InputError, match=rf"{graph.parts[PART].name}: .*{words}"):
-        graph.read_rows(0, N)
+        read_rows(graph, 0, N)
 
 
 @pytest.mark.parametrize(("change", "words"), CHANGES)
@@ -98,9 +98,9 @@ def test_while_arcs_are_read_the_open_file_counts(
     original: Path, graph: ShardedGraph, monkeypatch: pytest.MonkeyPatch,
     change: Callable[[Path], None],
 ) -> None:  # fmt: skip
-    expected = open_graph(original).read_rows(0, N)
+    expected = read_rows(open_graph(original), 0, N)
     _change_at_the_first_look(monkeypatch, graph, change)
-    for one, other in zip(graph.read_rows(0, N), expected, strict=True):
+    for one, other in zip(read_rows(graph, 0, N), expected, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -111,7 +111,7 @@ def test_while_arcs_are_read_it_is_cut(
 ) -> None:  # fmt: skip
     _change_at_the_first_look(monkeypatch, graph, change)
     with pytest.raises(InputError, match="damaged or cut short"):
-        graph.read_rows(0, N)
+        read_rows(graph, 0, N)
 
 
 def _change_at_the_first_look(

@@ -7,14 +7,16 @@ from test_external import digest
 
 from mndmst import minimum_spanning_forest
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io.edge_file import EdgesInMemory
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, read_edges
-from mndmst.io.partitioner import Options, partition, passes
+from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import Alone, run_forked
-from mndmst.io.partitioner.reorder import ORDERS
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
+from mndmst.io.partitioner.vertex_numbering import ORDERS
 from mndmst.io.results.graph_names import graph_of_forest
+from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import ShardedGraph
 
 REORDERS = ORDERS[1:]
@@ -34,7 +36,7 @@ def random_edges(num_vertices=400, num_edges=900) -> Edges:
 
 
 def arcs(graph: ShardedGraph) -> list[np.ndarray]:
-    indptr, heads, weights = graph.read_rows(0, graph.num_vertices)
+    indptr, heads, weights = read_rows(graph, 0, graph.num_vertices)
     return [np.repeat(np.arange(graph.num_vertices), np.diff(indptr)), heads, weights]
 
 

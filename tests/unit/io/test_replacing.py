@@ -9,8 +9,9 @@ import h5py
 import pytest
 
 from mndmst.host.errors import OutputError
-from mndmst.io.atomic_output import AtomicOutput, whole_file
-from mndmst.io.file_suffixes import (
+from mndmst.io.atomic_output import AtomicOutput, whole_file, write_picture_file
+from mndmst.io.output_checks import check_outputs
+from mndmst.io.output_kinds import (
     BENCH_PICTURE,
     CLUSTERS,
     FOREST,
@@ -21,15 +22,11 @@ from mndmst.io.file_suffixes import (
     REPORT,
     TRACE,
     Kind,
-)
-from mndmst.io.output_checks import check_outputs
-from mndmst.io.overwrite_rule import (
     check_replaceable,
     is_earlier_result,
     json_mark,
     text_mark,
 )
-from mndmst.io.picture_file import write_picture_file
 
 
 def hdf5(path: Path, **attributes: str) -> None:

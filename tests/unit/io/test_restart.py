@@ -8,16 +8,18 @@ import pytest
 from test_external import digest, made, random_edges
 
 from mndmst.host.errors import ConfigError, OutputError
-from mndmst.io import partitioner as external
 from mndmst.io.edge_file import EdgeFile
 from mndmst.io.formats import open_edges
-from mndmst.io.partitioner import Options, partition, passes
+from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import Alone
-from mndmst.io.partitioner.generate import open_random
-from mndmst.io.partitioner.weights import weigh
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
+from mndmst.io.partitioner.random_graphs import open_random
+from mndmst.io.partitioner.weight_rules import weigh
 from mndmst.io.shards import graph_directory as destination
-from mndmst.io.shards.sharded_graph import ShardWriter, open_graph
+from mndmst.io.shards.shard_writer import ShardWriter
+from mndmst.io.shards.sharded_graph import open_graph
 
 
 def test_a_restart_keeps_the_parts_that_are_there(tmp_path, monkeypatch):
@@ -80,11 +82,11 @@ def interrupt_at(monkeypatch, module, name, call):
     """Have a function end as a kill would, nothing tidied up, at one of its calls."""
     true, calls = getattr(module, name), []
 
-    def function(*arguments):
+    def function(*arguments, **named):
         calls.append(arguments)
         if len(calls) == call:
             raise KeyboardInterrupt
-        return true(*arguments)
+        return true(*arguments, **named)
 
     monkeypatch.setattr(module, name, function)
     monkeypatch.setattr(ShardWriter, "__exit__", lambda *_: None)
@@ -102,7 +104,7 @@ def interrupt_at(monkeypatch, module, name, call):
             "continues from",
         ),  # three parts have their names
         (destination, "flush_to_disk", 6, "continues from"),
-        (external, "_made", 1, "already finished"),
+        (passes, "open_graph", 1, "already finished"),
     ],
 )
 @pytest.mark.parametrize("overwrite", [False, True])

@@ -9,6 +9,7 @@ from shard_files import symmetric_rows, write
 
 from mndmst.host.errors import InputError
 from mndmst.io.file_info import describe
+from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import open_graph
 
 
@@ -112,7 +113,7 @@ def test_wrong_contents(tmp_path, name, place, value, message):
         values[place] = value
         file[name][:] = values
     with pytest.raises(InputError, match=rf"part-00000\.h5.*{message}"):
-        open_graph(graph.path).read_rows(0, 60)
+        read_rows(open_graph(graph.path), 0, 60)
 
 
 def test_a_row_out_of_order(tmp_path):
@@ -123,7 +124,7 @@ def test_a_row_out_of_order(tmp_path):
     )  # fmt: skip
     graph = open_graph(write(tmp_path / "graph", (indptr, indices, weights), [0, 60]))
     with pytest.raises(InputError, match="ids of a row do not ascend"):
-        graph.read_rows(0, 60)
+        read_rows(graph, 0, 60)
 
 
 @pytest.mark.parametrize("file", ["index.h5", "part-00000.h5"])
@@ -137,7 +138,7 @@ def test_no_flipped_byte_gives_another_graph(tmp_path, file):
         damaged[place] ^= 0x55
         (path / file).write_bytes(damaged)
         try:
-            found = open_graph(path).read_rows(0, 60)
+            found = read_rows(open_graph(path), 0, 60)
         except InputError as error:
             assert file in str(error)
             refused += 1

@@ -12,7 +12,9 @@ from shard_files import UUID, symmetric_rows, write
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import OutputError
 from mndmst.io.shards.graph_directory import Destination
-from mndmst.io.shards.sharded_graph import ShardWriter, open_graph
+from mndmst.io.shards.row_reading import read_rows
+from mndmst.io.shards.shard_writer import ShardWriter
+from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.kernels.threads import Threads
 
 
@@ -29,7 +31,7 @@ def test_weights_come_back_exactly(tmp_path, dtype, compress):
     rows[2][:2] = limits.min, limits.max
     graph = open_graph(write(tmp_path / "graph", rows, [0, 60], compress=compress))
     assert graph.weight_dtype == dtype
-    for found, array in zip(graph.read_rows(0, 60), rows, strict=True):
+    for found, array in zip(read_rows(graph, 0, 60), rows, strict=True):
         np.testing.assert_array_equal(found, array, strict=True)
 
 
@@ -46,7 +48,7 @@ def test_rows_come_back_from_any_range(tmp_path, vtxdist):
         np.testing.assert_array_equal(
             graph.read_indptr(begin, end), indptr[begin : end + 1]
         )
-        found = graph.read_rows(begin, end)
+        found = read_rows(graph, begin, end)
         np.testing.assert_array_equal(found[0], indptr[begin : end + 1] - low)
         np.testing.assert_array_equal(found[1], indices[low:high])
         np.testing.assert_array_equal(found[2], weights[low:high])
@@ -56,10 +58,10 @@ def test_rows_come_back_from_any_range(tmp_path, vtxdist):
 @pytest.mark.parametrize("compress", [False, True])
 def test_chunks_and_threads_change_nothing(tmp_path, monkeypatch, threads, compress):
     rows = symmetric_rows()
-    whole = open_graph(write(tmp_path / "whole", rows, [0, 60])).read_rows(5, 55)
-    monkeypatch.setattr("mndmst.io.shards.part_writer.CHUNK_BYTES", 56)
+    whole = read_rows(open_graph(write(tmp_path / "whole", rows, [0, 60])), 5, 55)
+    monkeypatch.setattr("mndmst.io.hdf5_writer.CHUNK_BYTES", 56)
     path = write(tmp_path / "graph", rows, [0, 25, 25, 60], compress=compress)
-    found = open_graph(path).read_rows(5, 55, Threads(threads))
+    found = read_rows(open_graph(path), 5, 55, Threads(threads))
     for one, other in zip(whole, found, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -69,7 +71,7 @@ def test_a_graph_without_vertices(tmp_path, vtxdist):
     rows = np.zeros(1, np.int64), np.empty(0, np.uint32), np.empty(0, np.float64)
     graph = open_graph(write(tmp_path / "graph", rows, vtxdist))
     assert (graph.num_vertices, graph.num_arcs) == (0, 0)
-    assert [len(array) for array in graph.read_rows(0, 0)] == [1, 0, 0]
+    assert [len(array) for array in read_rows(graph, 0, 0)] == [1, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_id_types_follow_the_number_of_vertices(
     graph = open_graph(tmp_path / "graph", check=False)
     with h5py.File(graph.parts[1]) as file:
         assert file["graph/indices"].dtype == on_disk
-    indices = graph.read_rows(num_vertices - 2, num_vertices)[1]
+    indices = read_rows(graph, num_vertices - 2, num_vertices)[1]
     assert indices.dtype == in_memory
     np.testing.assert_array_equal(indices, ids)
 
@@ -106,7 +108,7 @@ def test_one_shard_that_is_the_graph(tmp_path):
     rows = symmetric_rows()
     write(tmp_path / "graph", rows, [0, 60])
     alone = shutil.copy(tmp_path / "graph" / "part-00000.h5", tmp_path / "alone.h5")
-    for found, expected in zip(open_graph(alone).read_rows(0, 60), rows, strict=True):
+    for found, expected in zip(read_rows(open_graph(alone), 0, 60), rows, strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
@@ -136,12 +138,12 @@ def test_what_is_there_is_kept_unless_asked(graph):
 
 
 def test_a_failure_while_writing_leaves_the_old_graph(graph):
-    before = open_graph(graph).read_rows(0, 60)
+    before = read_rows(open_graph(graph), 0, 60)
     indptr, indices, weights = symmetric_rows(seed=2)
     with pytest.raises(ValueError, match="disagree"):
         write(graph, (indptr, indices, weights[:-1]), [0, 30, 60], overwrite=True)
     assert not list(graph.glob("*.tmp"))
-    for one, other in zip(open_graph(graph).read_rows(0, 60), before, strict=True):
+    for one, other in zip(read_rows(open_graph(graph), 0, 60), before, strict=True):
         np.testing.assert_array_equal(one, other)
 
 

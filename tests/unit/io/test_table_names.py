@@ -15,17 +15,11 @@ from test_external import digest
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import NameKind
-from mndmst.io.partitioner import (
-    Options,
-    partition,
-)
-from mndmst.io.partitioner import (
-    name_numbering as naming,
-)
-from mndmst.io.partitioner import (
-    write_parts as parts,
-)
+from mndmst.io.partitioner import vertex_numbering as naming
+from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import run_forked
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.shards.sharded_graph import ShardedGraph
 
 # Names that a table may quote, but not break over lines
@@ -134,7 +128,7 @@ def test_one_text_far_down_makes_all_ids_names(
     lines.insert(2500, "01,1,9")
     lines.insert(2600, "7,A1,9")
     (tmp_path / "g.csv").write_text("\n".join(["source,target,weight", *lines]) + "\n")
-    monkeypatch.setattr("mndmst.io.formats.text.PIECE_BYTES", 2000)
+    monkeypatch.setattr("mndmst.io.formats.edge_text.PIECE_BYTES", 2000)
     graphs = [
         made(tmp_path / "g.csv", tmp_path / f"{jobs}-{order}", jobs, reorder=order)
         for jobs in (1, 2, 4)
@@ -231,7 +225,7 @@ def test_a_killed_run_goes_on_with_the_names_of_a_table(
         with pytest.raises(KeyboardInterrupt):
             made(file, tmp_path / "g", restart=True)
     with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.partitioner.passes.save_names", None)
+        patch.setattr("mndmst.io.partitioner.partition.save_names", None)
         graph = made(file, tmp_path / "g", restart=True)
     assert graph.uuid == expected.uuid
     assert digest(tmp_path / "g") == digest(tmp_path / "whole")

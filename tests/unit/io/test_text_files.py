@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mndmst.host.errors import InputError
-from mndmst.io.formats import dimacs, text
+from mndmst.io.formats import dimacs
+from mndmst.io.formats import edge_text as text
 
 NUMBERS = (
     "-1e-400", "9007199254740993.0", "2.2250738585072011e-308", "5e-324",

@@ -1,8 +1,6 @@
 """How many vertices a graph has: what is refused, what is asked for, compact ids."""
 
 import gzip
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,13 +12,14 @@ from square import DATA
 from test_external import digest
 
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges
 from mndmst.io.formats import NAMES, open_edges, read_edges
-from mndmst.io.partitioner import Options, partition
 from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import Alone, run_forked
-from mndmst.io.partitioner.generate import open_random
-from mndmst.io.partitioner.recipe import load_recipe, open_recipe
+from mndmst.io.partitioner.graph_recipe import load_recipe, open_recipe
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
+from mndmst.io.partitioner.random_graphs import open_random
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 
 FAR = (1 << 48) - 1
@@ -168,9 +167,9 @@ def test_little_memory_and_many_ids_change_nothing(
     whole = made(file, tmp_path / "whole", compact_ids=True)
     named = np.unique(pairs)
     np.testing.assert_array_equal(whole.read_original_ids(0, len(named)), named)
-    monkeypatch.setattr("mndmst.io.formats.text.PIECE_BYTES", 500)
-    monkeypatch.setattr("mndmst.io.partitioner.compact_ids.MOST_HELD", 100)
-    monkeypatch.setattr("mndmst.io.partitioner.compact_ids.SLICE", 30)
+    monkeypatch.setattr("mndmst.io.formats.edge_text.PIECE_BYTES", 500)
+    monkeypatch.setattr("mndmst.io.partitioner.vertex_numbering.MOST_BYTES", 800)
+    monkeypatch.setattr("mndmst.io.partitioner.vertex_numbering.SLICE", 30)
     for jobs in (1, 3):
         out = tmp_path / f"{jobs}"
         made(file, out, jobs, compact_ids=True)
@@ -248,7 +247,7 @@ def test_a_restart_keeps_compact_ids(
     given = {"restart": True, "compact_ids": asked, "reorder": reorder}
 
     def killed(*_: object) -> None:
-        os.kill(os.getpid(), signal.SIGINT)  # as good as a kill: nothing is tidied up
+        raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
 
     for place in ("write_part", "write_json"):
         with monkeypatch.context() as patch:
@@ -256,14 +255,14 @@ def test_a_restart_keeps_compact_ids(
             with pytest.raises(KeyboardInterrupt):
                 made(file, tmp_path / "graph", **given)
     with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.partitioner.passes.save_vertices", None)
+        patch.setattr("mndmst.io.partitioner.partition.save_vertices", None)
         assert made(file, tmp_path / "graph", **given).uuid == expected
 
 
 def test_a_file_that_changes_meanwhile_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mndmst.io.partitioner import passes
+    from mndmst.io.partitioner import partition as passes
 
     file = text_of(tmp_path / "far.txt")
     save = passes.save_vertices

@@ -14,18 +14,19 @@ from shard_files import UUID
 from mndmst.graph.model import Csr
 from mndmst.graph.order import id_dtype, key_rule
 from mndmst.host.errors import ConfigError
-from mndmst.io.edge_file import EdgesInMemory
-from mndmst.io.edges import Edges
+from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, read_edges, write_edges
-from mndmst.io.partitioner import Options, partition
-from mndmst.io.partitioner.arc_files import Spool
+from mndmst.io.partitioner.arc_buckets import route_arcs
+from mndmst.io.partitioner.bucket_plan import Plan, built_size, make_plan
 from mndmst.io.partitioner.builders import Alone
-from mndmst.io.partitioner.generate import open_random
-from mndmst.io.partitioner.plan import Plan, built_size, make_plan
-from mndmst.io.partitioner.route_arcs import route_arcs
-from mndmst.io.partitioner.survey import Survey, survey_edges
+from mndmst.io.partitioner.edge_survey import Spool, Survey, survey_edges
+from mndmst.io.partitioner.partition import partition
+from mndmst.io.partitioner.partition_run import Options
+from mndmst.io.partitioner.random_graphs import open_random
 from mndmst.io.partitioner.write_parts import listed_rows, sorted_rows
-from mndmst.io.shards.sharded_graph import ShardWriter, open_graph
+from mndmst.io.shards.row_reading import read_rows
+from mndmst.io.shards.shard_writer import ShardWriter
+from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.kernels.arc_inspection import FINE, inspect_rows
 
 COUNTS = [(1 << 31) - 1, 1 << 31, (1 << 31) + 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1]
@@ -68,14 +69,14 @@ def test_arcs_come_back_from_their_buckets(
     found, plan = planned(edges, tmp_path)
     assert (plan.num_vertices, plan.in_rows) == (num_vertices, listed)
     if not listed:
-        route_arcs(plan, iter([edges]), tmp_path / "run-0", ROOM)
+        route_arcs(plan, iter([edges]), tmp_path, 0, ROOM)
     arcs = []
     for bucket in np.flatnonzero(plan.arcs).tolist():
         chosen = range(bucket, bucket + 1)
         rows = next(
             listed_rows(plan, EdgesInMemory("ring", edges), chosen)
             if listed
-            else sorted_rows(plan, [tmp_path / "run-0"], chosen)
+            else sorted_rows(plan, tmp_path, chosen)
         )
         assert rows[1].dtype == id_dtype(num_vertices)
         arcs += arcs_in(rows, int(plan.first[bucket]))
@@ -128,7 +129,7 @@ def test_the_last_rows_of_a_graph_are_read_and_checked(
     assert (graph.num_vertices, graph.num_arcs) == (num_vertices, before + 8)
     pointers = graph.read_indptr(first, num_vertices)
     np.testing.assert_array_equal(pointers, before + indptr)
-    rows = graph.read_rows(first, num_vertices)
+    rows = read_rows(graph, first, num_vertices)
     assert rows[1].dtype == id_dtype(num_vertices)
     np.testing.assert_array_equal(rows[1], heads)
     rule, keys = key_rule(rows[2].dtype), rows[2].view(np.uint32)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import OutputError
-from mndmst.io.file_errors import writing
+from mndmst.io.file_access import writing
 from mndmst.io.results import parallel_columns
 from mndmst.io.results.parallel_columns import Layout, reserve_columns, write_chunks
 from mndmst.kernels.threads import Threads

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,73 @@ def test_a_change_of_any_source_is_another_state(
         anew()
         states.append(cache_dirs.state("x86-64-v3"))
     assert len(set(states)) == len(states) == 10
+
+
+@pytest.fixture
+def settled_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A package of one kernel source, unchanged for a while, and an empty cache."""
+    monkeypatch.setenv("MNDMST_CACHE_DIR", str(tmp_path))
+    (tmp_path / "kernels").mkdir(mode=0o700)
+    source = tmp_path / "package" / "kernels" / "one.py"
+    source.parent.mkdir(parents=True)
+    for file in ("native/compiler.py", "native/arguments.py", "graph/model.py",
+                 "native/processor_levels.py", "kernels/one.py"):  # fmt: skip
+        (tmp_path / "package" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "package" / file).write_text("x = 1\n")
+    monkeypatch.setattr(cache_dirs, "PACKAGE", tmp_path / "package")
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 60_000_000_000)
+    return source
+
+
+def read_sources(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return a list that gets the path of every source file that is read."""
+    read: list[Path] = []
+    read_bytes = Path.read_bytes
+
+    def noted(path: Path) -> bytes:
+        read.append(path)
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    return read
+
+
+def test_unchanged_sources_are_read_once(
+    monkeypatch: pytest.MonkeyPatch, settled_package: Path
+) -> None:
+    first = cache_dirs.state("x86-64-v3")
+    read = read_sources(monkeypatch)
+    anew()
+    assert cache_dirs.state("x86-64-v3") == first
+    assert read == []
+
+
+def test_a_change_that_keeps_size_and_time_is_seen(settled_package: Path) -> None:
+    """A copy that restores times, such as of rsync or tar, changes the ctime."""
+    first, facts = cache_dirs.state("x86-64-v3"), settled_package.stat()
+    settled_package.write_text("x = 2\n")
+    os.utime(settled_package, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    anew()
+    assert cache_dirs.state("x86-64-v3") != first
+
+
+@pytest.mark.parametrize("damage", ["writable by others", "shortened", "empty"])
+def test_a_digest_that_cannot_be_trusted_is_computed_again(
+    monkeypatch: pytest.MonkeyPatch, settled_package: Path, damage: str
+) -> None:
+    first = cache_dirs.state("x86-64-v3")
+    (file,) = settled_package.parents[2].glob("kernels/sources-*")
+    content = file.read_bytes()
+    if damage == "writable by others":
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        file.chmod(0o666)
+    else:
+        file.write_bytes(content[:-1] if damage == "shortened" else b"")
+    read = read_sources(monkeypatch)
+    anew()
+    assert cache_dirs.state("x86-64-v3") == first
+    assert settled_package in read
 
 
 def test_versions_and_processors_have_states_of_their_own(

@@ -118,7 +118,7 @@ def test_a_refused_upload_holds_nothing() -> None:
             small.receive(name, "weights", large)
         assert small.take(name) is None
         assert small.receive("few", "weights", batches(3)) == 3
-    assert small._coming == 0
+    assert small.bytes_by_client() == {"": 24}  # of `few`
     small.graph_bytes = 500 << 20  # requests have some room beside any graph
     assert small.receive("few", "weights", batches(3)) == 3
     with pytest.raises(ConfigError, match="would do"):

@@ -265,8 +265,9 @@ class FirstAndLastRows:
         return indptr, columns[:, 0].copy(), columns[:, 1].astype(np.uint64)
 
 
-def test_ids_beyond_32_bits(tmp_path: Path) -> None:
+def test_ids_beyond_32_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = FirstAndLastRows()
+    monkeypatch.setattr(rows, "read_rows", FirstAndLastRows.read_rows)
     ends = np.array([0, 1]), np.array([graph.n - 1, graph.n - 2])
     weight = np.array([6, 7], np.uint64)
     for edges in (slice(2), slice(1)):

@@ -1,17 +1,20 @@
 """Forests of points are proved and refuted from the points."""
 
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from oracle import kruskal
 
 from mndmst.api.forest import Forest
 from mndmst.host.errors import InputError
-from mndmst.io.results.forest_file import ForestHeader
-from mndmst.io.results.forest_writer import write_forest_alone
+from mndmst.io.results.forest_file import ForestHeader, write_forest_alone
 from mndmst.points.point_files import uuid_of
 from mndmst.points.point_forest import points_forest
-from mndmst.verify.point_certificate import verify_points
+from mndmst.verify import point_certificate
+from mndmst.verify.point_certificate import Claims, verify_points
 
 KINDS = ("uniform", "grid", "far", "equal")
 
@@ -33,6 +36,16 @@ def write(path: Path, points: np.ndarray, forest: Forest, **config: object) -> N
     weight, digest = forest.total_weight, forest.digest
     header = ForestHeader(uuid_of(points), len(points), weight, digest, config)
     write_forest_alone(path, columns, header)
+
+
+def side_of(tree: Forest, edge: int) -> np.ndarray:
+    """Return which points a tree joins with the first end of an edge without it."""
+    side = np.zeros(tree.num_vertices, bool)
+    side[tree.src[edge]] = True
+    src, dst = np.delete(tree.src, edge), np.delete(tree.dst, edge)
+    while (grows := side[src] != side[dst]).any():
+        side[src[grows]] = side[dst[grows]] = True
+    return side
 
 
 @pytest.mark.parametrize("min_samples", [0, 1, 6])
@@ -78,12 +91,9 @@ def test_other_spanning_trees_are_refuted(
     generator = np.random.default_rng(1)
     for taken in generator.choice(len(forest), 12, replace=False).tolist():
         kept = np.delete(np.arange(len(forest)), taken)
-        side = np.arange(120)
-        for u, v in zip(forest.src[kept], forest.dst[kept], strict=True):
-            side[side == side[u]] = side[v]
-        one, other = np.flatnonzero(side == side[forest.src[taken]]), None
-        other = np.setdiff1d(np.arange(120), one)
-        u, v = generator.choice(one), generator.choice(other)
+        side = side_of(forest, taken)
+        u = generator.choice(np.flatnonzero(side))
+        v = generator.choice(np.flatnonzero(~side))
         u, v = min(u, v), max(u, v)
         if (u, v) == (forest.src[taken], forest.dst[taken]):
             continue
@@ -143,10 +153,6 @@ def test_products_prove_and_refute_as_trees_do(
     min_samples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Points of many dimensions, and equal ones, are proved by products."""
-    from mndmst.points.point_forest import points_forest
-    from mndmst.verify import point_certificate
-    from mndmst.verify.point_certificate import Claims
-
     generator = np.random.default_rng(4)
     points = generator.standard_normal((300, 40))
     points[generator.integers(0, 300, 60)] = points[7]
@@ -158,8 +164,7 @@ def test_products_prove_and_refute_as_trees_do(
     assert claims.problems(*columns) == []
     # The heaviest edge, replaced by another between the same two trees, is refuted.
     heaviest = int(np.argmax(forest.weight))
-    rest = np.delete(np.arange(len(forest.src)), heaviest)
-    side = points_side(forest.src[rest], forest.dst[rest], 300, forest.src[heaviest])
+    side = side_of(forest, heaviest)
     one, other = np.flatnonzero(side)[-1], np.flatnonzero(~side)[-1]
     ends = np.sort([one, other])
     src, dst = forest.src.copy(), forest.dst.copy()
@@ -168,19 +173,6 @@ def test_products_prove_and_refute_as_trees_do(
     weight[heaviest] = claims.weight(ends[:1], ends[1:])[0]
     if weight[heaviest] > forest.weight[heaviest]:
         assert any("comes before" in text for text in claims.problems(src, dst, weight))
-
-
-def points_side(src: np.ndarray, dst: np.ndarray, count: int, start: int) -> np.ndarray:
-    """Return which points edges join with one."""
-    inside = np.zeros(count, bool)
-    inside[start] = True
-    while True:
-        grown = inside.copy()
-        grown[dst[inside[src]]] = True
-        grown[src[inside[dst]]] = True
-        if (grown == inside).all():
-            return inside
-        inside = grown
 
 
 @pytest.mark.parametrize("min_samples", [0, 9])
@@ -201,16 +193,7 @@ def test_a_later_edge_of_equal_weight_is_refuted(
     distance = np.maximum(distance, np.maximum(cores, cores[:, None]))
     refuted = 0
     for edge in range(len(right.src)):
-        rest = np.delete(np.arange(len(right.src)), edge)
-        side = np.zeros(60, bool)
-        side[right.src[edge]] = True
-        while True:  # the vertices on the side of src
-            touched = side[right.src[rest]] | side[right.dst[rest]]
-            grown = side.copy()
-            grown[right.src[rest][touched]] = grown[right.dst[rest][touched]] = True
-            if (grown == side).all():
-                break
-            side = grown
+        side = side_of(right, edge)
         u, v = np.nonzero(np.triu(side[:, None] != side, 1))
         equal = np.isclose(distance[u, v], right.weight[edge])
         if equal.sum() < 2:
@@ -224,3 +207,43 @@ def test_a_later_edge_of_equal_weight_is_refuted(
         assert not verify_points(points, path).ok
         refuted += 1
     assert refuted > 20
+
+
+def spanning_trees(count: int) -> Iterator[list[tuple[int, int]]]:
+    """Yield all count^(count - 2) trees of some vertices, by their Pruefer codes."""
+    for code in product(range(count), repeat=count - 2):
+        degree = [1 + code.count(vertex) for vertex in range(count)]
+        edges = []
+        for vertex in code:
+            leaf = degree.index(1)
+            edges.append((min(leaf, vertex), max(leaf, vertex)))
+            degree[leaf] -= 1
+            degree[vertex] -= 1
+        edges.append(tuple(v for v in range(count) if degree[v] == 1))
+        yield sorted(edges)
+
+
+# Points of a line by their places: equal ones are those of the same place.
+@pytest.mark.parametrize(
+    "places", ["00000", "01010", "10010", "01120", "20110", "01234"]
+)
+@pytest.mark.parametrize("min_samples", [0, 1, 2, 3])
+@pytest.mark.parametrize("by_products", [False, True])
+def test_one_of_all_spanning_trees_is_proved(
+    places: str, min_samples: int, by_products: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal points have equal distances, so only their numbers tell edges apart."""
+    monkeypatch.setattr(point_certificate, "visits_most", lambda *facts: by_products)
+    points = np.array([[float(place)] for place in places])
+    claims = Claims(points, "euclidean", min_samples)
+    gaps = np.abs(points - points.T)
+    cores = np.sort(gaps, axis=1)[:, min_samples]
+    weight = np.maximum(gaps, np.maximum.outer(cores, cores))
+    ends = np.triu_indices(5, 1)
+    right = kruskal(5, *ends, weight[ends])
+    proved = []
+    for tree in spanning_trees(5):
+        u, v = np.array(tree).T
+        if not claims.problems(u, v, weight[u, v]):
+            proved.append(tree)
+    assert proved == [list(zip(right.src.tolist(), right.dst.tolist(), strict=True))]

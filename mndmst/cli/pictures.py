@@ -1,0 +1,279 @@
+"""The commands `draw` and `report`: pictures of a forest and of a run."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..host.errors import ConfigError, InputError, optional
+from ..host.formatting import counted
+from .options import (
+    add_overwrite,
+    add_point_columns,
+    add_quiet,
+    tell_notes,
+    terminal_stages,
+)
+from .parser import on_disk
+
+if TYPE_CHECKING:
+    from ..io.results.graph_names import GraphNames
+    from ..points.point_files import PointTable
+    from ..report.forest_picture import PlacedForest
+
+
+MOST_LABELS = 200  # names that a picture has room for
+LAYOUTS = ("radial", "tree", "spring")
+
+
+def add_draw(commands: Any) -> None:
+    """Add the command to the parser."""
+    draw = commands.add_parser(
+        "draw",
+        help="draw a forest as a picture, or as GeoJSON for maps",
+        description="Draw the edges of a forest in the colours of their weights, at "
+        "the positions of points or in a layout of the trees. A forest of more than "
+        "1,000,000 edges becomes an image whose pixels show mean weights. One process.",
+    )
+    draw.add_argument("forest", type=Path, help="forest file, from solve")
+    draw.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="picture, .png, .svg or .pdf; or .geojson, for points that are longitude "
+        "and latitude",
+    )
+    where = draw.add_mutually_exclusive_group()
+    where.add_argument(
+        "--points",
+        type=on_disk,
+        metavar="FILE",
+        help="positions of the vertices, a row each, in a format that hdbscan reads; "
+        "of more than two dimensions, the first two principal components",
+    )
+    where.add_argument(
+        "--layout",
+        choices=LAYOUTS,
+        help="positions without points: roots in centres, tree with leaves in a row, "
+        "or springs, for small forests (default: radial)",
+    )
+    draw.add_argument(
+        "--labels",
+        action="store_true",
+        help=f"write the names of the vertices, at most {MOST_LABELS}",
+    )
+    draw.add_argument(
+        "--graph",
+        type=Path,
+        help="graph of the forest, which has the names of vertices; needed only if it "
+        "has moved",
+    )
+    draw.add_argument(
+        "--numbers",
+        action="store_true",
+        help="use vertex numbers instead of names: row 0 of the points is vertex 0",
+    )
+    add_overwrite(draw)
+    add_point_columns(draw)
+    add_quiet(draw)
+    draw.set_defaults(process=_draw)
+
+
+def _draw(arguments: argparse.Namespace) -> int:
+    from ..io.atomic_output import AtomicOutput
+    from ..io.output_checks import check_outputs
+    from ..io.output_kinds import FOREST_PICTURE
+    from ..report.forest_geojson import write_forest_geojson
+    from ..report.forest_picture import write_forest_picture
+
+    inputs = arguments.forest, arguments.points, arguments.graph
+    outputs = [(arguments.output, FOREST_PICTURE)]
+    check_outputs(inputs, outputs, overwrite=arguments.overwrite)
+    is_map = arguments.output.suffix == ".geojson"
+    _check_options(arguments, is_map)
+    if not is_map:
+        optional("matplotlib", "plot")  # missing: say so before any work
+    names = _names(arguments)
+    with terminal_stages(arguments.quiet) as progress:
+        progress.stage(f"reading {arguments.forest}")
+        placed = _placed(arguments, names, is_map)
+        forest = placed.forest
+        labels = None
+        if arguments.labels:
+            every = range(forest.num_vertices)
+            labels = list(map(str, every))
+            if names is not None:
+                labels = names.take(slice(None)).texts()
+        progress.stage(f"drawing {arguments.output}")
+        with AtomicOutput(overwrite=arguments.overwrite) as files:
+            if is_map:
+                write_forest_geojson(
+                    forest, placed.positions, arguments.output, files, names
+                )
+            else:
+                write_forest_picture(placed, arguments.output, files, labels)
+    if not arguments.quiet:
+        print(
+            f"{arguments.output}: {counted(forest.num_vertices, 'vertex')}, "
+            f"{counted(len(forest), 'edge')}, {counted(forest.num_trees, 'tree')}"
+        )
+        if placed.axis_names is not None and not is_map:
+            print(f"axes: {', '.join(placed.axis_names)}")
+    return 0
+
+
+def _check_options(arguments: argparse.Namespace, is_map: bool) -> None:
+    if is_map and arguments.points is None:
+        raise ConfigError(
+            f"{arguments.output}: GeoJSON needs --points with longitude and latitude; "
+            "for a layout give a name in .png, .svg or .pdf"
+        )
+    if is_map and arguments.labels:
+        raise ConfigError(
+            "--labels goes with pictures; GeoJSON has the names in src and dst"
+        )
+    if arguments.points is None and (arguments.columns or arguments.key):
+        raise ConfigError("--columns and --key go with --points; give both")
+
+
+def _names(arguments: argparse.Namespace) -> "GraphNames | None":
+    """Return the names of the vertices, if the output or the points need them."""
+    from ..io.results.graph_names import names_of_forest
+
+    if arguments.numbers or not (arguments.labels or arguments.points):
+        return None
+    return names_of_forest(arguments.forest, arguments.graph)
+
+
+def _placed(
+    arguments: argparse.Namespace, names: "GraphNames | None", is_map: bool
+) -> "PlacedForest":
+    """Read the forest, and place its vertices."""
+    from ..api.forest import Forest
+    from ..cluster.tree_plots import in_the_plane
+    from ..points.point_files import read_point_table
+    from ..report.forest_geojson import check_geographic
+    from ..report.forest_layout import layout
+    from ..report.forest_picture import PlacedForest
+
+    forest = Forest.read(arguments.forest)
+    if forest.num_vertices == 0:
+        raise InputError(f"{arguments.forest}: has no vertices to draw.")
+    if arguments.labels and forest.num_vertices > MOST_LABELS:
+        raise ConfigError(
+            f"--labels writes at most {MOST_LABELS} names, and {arguments.forest} has "
+            f"{counted(forest.num_vertices, 'vertex')}. Leave --labels out."
+        )
+    if arguments.points is None:
+        name = arguments.layout or "radial"
+        return PlacedForest(forest, layout(forest, name), equal_scale=name != "tree")
+    table = read_point_table(
+        arguments.points, columns=arguments.columns, key=arguments.key
+    )
+    tell_notes(table.notes, arguments.quiet)
+    points = table.points[_rows(arguments, table, forest.num_vertices, names)]
+    if is_map:
+        check_geographic(points, arguments.points)
+    return PlacedForest(forest, *in_the_plane(points))
+
+
+def _rows(
+    arguments: argparse.Namespace,
+    table: "PointTable",
+    count: int,
+    names: "GraphNames | None",
+) -> Any:
+    """Return the row of each vertex: that of its name or original id, or its number."""
+    import numpy as np
+
+    path = arguments.points
+    if names is None:
+        if len(table.points) != count:
+            raise InputError(
+                f"{path}: has {counted(len(table.points), 'point')}, and "
+                f"{arguments.forest} has {counted(count, 'vertex')}. Give the points "
+                "of its vertices, a row each."
+            )
+        return slice(None)
+    wanted = names.take(slice(None))
+    if table.ids is not None:
+        row_of = {str(name): row for row, name in enumerate(table.ids.tolist())}
+    elif names.graph.names is None:
+        row_of = {str(row): row for row in range(len(table.points))}
+    else:
+        raise InputError(
+            f"{path}: has no column of ids, and the vertices of {arguments.forest} "
+            "have names. Add the column, or give --numbers if row 0 is vertex 0."
+        )
+    rows = np.array([row_of.get(name, -1) for name in wanted.texts()], np.int64)
+    if (rows < 0).any():
+        missing = wanted.take(np.flatnonzero(rows < 0)[:1]).texts()[0]
+        raise InputError(
+            f"{path}: has no point of vertex {missing!r}. Add it, or give --numbers if "
+            "row 0 is vertex 0."
+        )
+    return rows
+
+
+def add_report(commands: Any) -> None:
+    """Add the command to the parser."""
+    report = commands.add_parser(
+        "report",
+        help="draw a run from the JSON of solve --report",
+        description="Draw the first run: stages of its ranks and work of its devices "
+        "over time, remaining edges, bytes sent, memory; with several runs, also time "
+        "against ranks. Without -o and --trace, print a table.",
+    )
+    report.add_argument(
+        "runs",
+        type=Path,
+        nargs="+",
+        metavar="RUN.json",
+        help="file of solve --report",
+    )
+    report.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="page, .html, or picture, .png, .svg or .pdf",
+    )
+    report.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="JSON file to write for chrome://tracing or ui.perfetto.dev",
+    )
+    add_overwrite(report)
+    report.set_defaults(process=_report)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from ..io.atomic_output import AtomicOutput
+    from ..io.output_checks import check_outputs
+    from ..io.output_kinds import PAGE, TRACE
+    from ..report.record import read_record
+
+    outputs = (arguments.output, PAGE), (arguments.trace, TRACE)
+    check_outputs(arguments.runs, outputs, overwrite=arguments.overwrite)
+    records = [read_record(path) for path in arguments.runs]
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        if arguments.output is not None:
+            _draw_run(records, arguments.output, files)
+        if arguments.trace is not None:
+            from ..report.trace import write_trace
+
+            write_trace(records[0], arguments.trace, files)
+    if arguments.output is None and arguments.trace is None:
+        from ..run.report import text
+
+        print(text(records[0]))
+    return 0
+
+
+def _draw_run(records: list[Any], path: Path, files: Any) -> None:
+    from ..report.page import write_page, write_picture
+
+    write = write_page if path.suffix == ".html" else write_picture
+    write(records, path, files)

@@ -1,0 +1,721 @@
+"""Commands on points: hdbscan, linkage, neighbours and predict."""
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..host.errors import optional
+from ..host.formatting import counted
+from ..host.option_types import real, whole
+from .cluster import print_sizes
+from .options import (
+    add_new_graph,
+    add_overwrite,
+    add_point_columns,
+    add_quiet,
+    add_talk,
+    say_not_kept,
+    tell_notes,
+)
+from .parser import MOST_PARTS, MOST_POINTS, Parser, on_disk, threads
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..io.atomic_output import AtomicOutput
+    from ..points.density_clusters import DensityRule
+    from ..points.point_files import PointTable
+    from ..points.point_forest import PointForest
+    from ..points.search_reporter import SearchReporter
+
+
+# Of points, of their tree, of neighbours and of what follows, for each of them.
+BYTES_A_COORDINATE, BYTES_A_NEIGHBOUR, BYTES_A_POINT = 24, 20, 200
+# Of the forest and its dendrogram, for each point of all ranks: one rank has them.
+BYTES_GATHERED = 120
+
+
+def add_source(parser: Parser) -> None:
+    """Add the points that a command reads: a file or an example."""
+    parser.add_argument(
+        "points",
+        type=on_disk,
+        metavar="POINTS",
+        help="file of an array (.npy, .npz) or a table (.csv, .tsv, .txt, .parquet, "
+        ".arrow), one point per row, or an example: rings, blobs",
+    )
+    add_point_columns(parser)
+    parser.add_argument(
+        "--count",
+        type=whole(1, MOST_POINTS),
+        default=100_000,
+        metavar="N",
+        help="number of points of an example",
+    )
+    parser.add_argument(
+        "--save",
+        type=Path,
+        metavar="FILE.npy",
+        help="also write the points to this file",
+    )
+
+
+def add_points(parser: Parser, output: str) -> None:
+    """Add the points, the outputs and the options of the search."""
+    add_source(parser)
+    add_overwrite(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help=f"{output}; without it, nothing is kept",
+    )
+    parser.add_argument(
+        "--forest",
+        type=Path,
+        metavar="FILE",
+        help="also write the minimum spanning forest, .h5; verify proves it",
+    )
+    parser.add_argument(
+        "--metric",
+        default="euclidean",
+        metavar="NAME",
+        help="euclidean, manhattan, chebyshev, cosine, correlation, or haversine of "
+        "latitude and longitude in radians",
+    )
+    parser.add_argument(
+        "--approximate",
+        action="store_true",
+        help="use only the nearest-neighbour graph, and print how many edges of its "
+        "forest are certain",
+    )
+    parser.add_argument(
+        "--threads",
+        type=threads(),
+        default=0,
+        metavar="N",
+        help="number of threads (default: one per core)",
+    )
+    add_search(parser)
+    parser.advanced.add_argument(
+        "--neighbours",
+        type=whole(0, MOST_POINTS),
+        default=0,
+        metavar="K",
+        help="nearest neighbours searched first; the result depends on it only with "
+        "--approximate",
+    )
+
+
+def add_search(parser: Parser) -> None:
+    """Add `--search`, which changes times and no result, and `-q` and `-v`."""
+    parser.add_argument(
+        "--search",
+        choices=("auto", "tree", "product"),
+        default="auto",
+        help="find neighbours by a k-d tree, or by matrix products, on a GPU where "
+        "there is one; auto probes a sample of the points; the result is the same",
+    )
+    add_talk(parser, "which search finds the neighbours, and why")
+
+
+def with_forest(
+    arguments: argparse.Namespace,
+    samples: Callable[[], int],
+    write: Callable[["PointTable", "PointForest"], None],
+) -> int:
+    """Find the forest of points on all ranks; one of them writes.
+
+    Parameters
+    ----------
+    samples : callable
+        Returns `min_samples`, after it has checked the options.
+    write : callable
+        Takes the points and their forest, and writes the requested files.
+
+    Raises
+    ------
+    MndmstError
+        On all ranks, if an output is taken or the points are invalid.
+    """
+    from ..host.launcher import launched_processes
+
+    if launched_processes() > 1:
+        return _with_ranks(arguments, samples, write)
+
+    from ..points.point_forest import points_forest
+    from ..points.search_choice import check_search
+
+    min_samples = samples()
+    check_search(arguments.search, arguments.metric)
+    _check_files(arguments)
+    table = _load(arguments, min_samples, 1)
+    with reported(arguments) as reporter:
+        found = points_forest(
+            table.points,
+            arguments.metric,
+            min_samples,
+            approximate=arguments.approximate,
+            neighbours=arguments.neighbours,
+            threads=arguments.threads,
+            search=arguments.search,
+            reporter=reporter,
+        )
+    write(table, found)
+    return 0
+
+
+@contextmanager
+def reported(arguments: argparse.Namespace) -> Iterator["SearchReporter"]:
+    """Yield a reporter of a search, and remove its bar at the end."""
+    from ..host.progress import Progress, process_start
+    from ..points.search_reporter import SearchReporter
+
+    verbose = arguments.verbose and not arguments.quiet
+    progress = Progress(not arguments.quiet, since=process_start(), verbose=verbose)
+    try:
+        yield SearchReporter(progress)
+    finally:
+        progress.close()
+
+
+def spent() -> str:
+    """Return the seconds and the peak memory of this process, for lines RESULT."""
+    from ..host.memory import peak_bytes
+    from ..host.progress import process_start
+
+    seconds = time.monotonic() - process_start()
+    return f"seconds={seconds:.2f} peak_mib={peak_bytes() / 2**20:.0f}"
+
+
+def _with_ranks(
+    arguments: argparse.Namespace,
+    samples: Callable[[], int],
+    write: Callable[["PointTable", "PointForest"], None],
+) -> int:
+    from ..comm.placement import locate
+    from ..host.errors import ConfigError
+    from ..points.distribute import read_part
+    from ..points.point_forest import distributed_forest
+    from ..run.startup import compile_kernels
+    from .ranks import begin
+
+    given = argparse.Namespace(quiet=arguments.quiet, verbose=arguments.verbose)
+    comm, _, progress = begin(given)
+    table = None
+    with comm.raise_on_all():
+        min_samples = samples()
+        if comm.rank == 0:
+            _check_files(arguments)
+    compile_kernels(comm, "points", None, progress.say)
+    with comm.raise_on_all():
+        if arguments.approximate:
+            raise ConfigError("--approximate takes one process; leave out mpirun")
+        if arguments.search == "product":
+            raise ConfigError("--search product takes one process; leave out mpirun")
+    progress.detail("search by tree: several ranks always search trees")
+    with comm.raise_on_all():
+        if comm.rank == 0:
+            table = _load(arguments, min_samples, comm.size)
+    points = None if table is None else table.points
+    part, _ = read_part(comm, points, Path(arguments.points))
+    found = distributed_forest(
+        comm,
+        part,
+        arguments.metric,
+        min_samples,
+        neighbours=arguments.neighbours,
+        threads=arguments.threads or locate(comm).share,
+    )
+    with comm.raise_on_all():
+        if found is not None and table is not None:
+            write(table, found)
+    return 0
+
+
+def _check_files(arguments: argparse.Namespace) -> None:
+    from ..io.output_checks import check_outputs
+    from ..io.output_kinds import CLUSTERS, FOREST, PICTURE, POINTS
+
+    outputs = (
+        (arguments.output, CLUSTERS),
+        (arguments.forest, FOREST),
+        (arguments.save, POINTS),
+        (arguments.plot, PICTURE),
+    )
+    check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)
+
+
+def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
+    """Return the points; with several ranks, mapped."""
+    from ..io.memory_limit import check_room
+    from ..points.metrics import check_metric
+
+    check_metric(arguments.metric)
+    if arguments.plot is not None:
+        optional("matplotlib", "plot")  # missing: say so before any work
+    table = load_points(arguments, ranks > 1, typed=ranks == 1)
+    points = table.points
+    neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
+    each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
+    each += BYTES_A_NEIGHBOUR * neighbours
+    nbytes = len(points) // ranks * each + (ranks > 1) * len(points) * BYTES_GATHERED
+    check_room(arguments.points, nbytes, "the forest of its points")
+    return table
+
+
+def load_points(
+    arguments: argparse.Namespace, mapped: bool = False, typed: bool = False
+) -> "PointTable":
+    """Return the points that a command reads, and print notes on the columns."""
+    from ..points.point_files import named_points
+
+    table = named_points(
+        arguments.points,
+        arguments.count,
+        mapped,
+        arguments.columns,
+        arguments.key,
+        typed,
+    )
+    tell_notes(table.notes, arguments.quiet)
+    return table
+
+
+def write(
+    arguments: argparse.Namespace,
+    table: "PointTable",
+    found: "PointForest",
+    min_samples: int,
+    facts: dict[str, Any],
+    columns: dict[str, "np.ndarray"],
+) -> None:
+    """Write the requested files; all of them appear, or none.
+
+    Parameters
+    ----------
+    facts, columns : dict
+        Attributes and datasets of the cluster file.
+    """
+    from ..cluster.scatter_plot import draw
+    from ..io.atomic_output import AtomicOutput
+    from ..io.results.clusters_file import write_clusters
+    from ..io.results.forest_file import ForestHeader, write_forest_in
+    from ..points.point_files import uuid_of
+
+    forest, points = found.forest, table.points
+    if table.ids is not None:
+        facts = {**facts, "ids-name": table.id_name or "id"}
+        columns = {**columns, "ids": table.ids}
+    uuid = uuid_of(points)
+    if not arguments.quiet:
+        _tell(found)
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        if arguments.output is not None:
+            about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
+            write_clusters(arguments.output, about, columns, files)
+        if arguments.forest is not None:
+            config = {
+                "metric": arguments.metric,
+                "min_samples": min_samples,
+                "approximate": arguments.approximate,
+            }
+            header = ForestHeader(
+                uuid, len(points), forest.total_weight, forest.digest, config
+            )
+            edges = forest.src, forest.dst, forest.weight
+            write_forest_in(files, arguments.forest, edges, header)
+        save_points(files, arguments.save, points)
+        if arguments.plot is not None:
+            name = str(arguments.points)
+            draw(points, columns["labels"], arguments.plot, files, name)
+    if not any((arguments.output, arguments.forest, arguments.plot)):
+        say_not_kept("the result is", arguments.quiet)
+
+
+def save_points(files: "AtomicOutput", path: Path | None, points: "np.ndarray") -> None:
+    """Write points to a file, if one is named."""
+    import numpy as np
+
+    from ..io.output_kinds import POINTS
+
+    if path is not None:
+        with files.file(path, POINTS) as temporary, temporary.open("wb") as file:
+            np.save(file, points)
+
+
+def _tell(found: "PointForest") -> None:
+    edges = counted(len(found.forest), "edge")
+    trees = counted(found.forest.num_trees, "tree")
+    kind = "exact" if found.exact else "approximate"
+    print(
+        f"{kind} forest: {edges}, {trees}; {counted(found.certain, 'edge')} certain by "
+        "the nearest neighbours alone"
+    )
+
+
+def add_linkage(commands: Any) -> None:
+    """Add the command to the parser."""
+    linkage = commands.add_parser(
+        "linkage",
+        help="find the exact single-linkage dendrogram of points",
+        description="Find the minimum spanning forest of the distances between all "
+        "points, exactly, and the single-linkage dendrogram, as SciPy's linkage "
+        "returns it. Under mpirun or alone.",
+    )
+    add_points(
+        linkage, "file to write with the dendrogram: .h5, .csv, or .nwk (Newick)"
+    )
+    linkage.set_defaults(process=_linkage, plot=None)
+
+
+def _linkage(arguments: argparse.Namespace) -> int:
+    return with_forest(arguments, lambda: 0, partial(_write_linkage, arguments))
+
+
+def _write_linkage(
+    arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
+) -> None:
+    from ..cluster.linkage import single_linkage
+
+    linkage = single_linkage(found.forest)
+    facts = {"rule": "single linkage", "metric": arguments.metric}
+    write(arguments, table, found, 0, facts, {"linkage": linkage})
+    forest = found.forest
+    print(
+        f"RESULT n={len(table.points)} edges={len(forest)} trees={forest.num_trees} "
+        f"weight={forest.total_weight} digest={forest.digest} exact={found.exact} "
+        f"search={found.search or 'none'} {spent()}",
+        flush=True,
+    )
+
+
+def add_hdbscan(commands: Any) -> None:
+    """Add the command to the parser."""
+    hdbscan = commands.add_parser(
+        "hdbscan",
+        help="find clusters of points: HDBSCAN*, exactly",
+        description="Find the minimum spanning forest of the mutual reachability "
+        "distances between all points, exactly, and the clusters of HDBSCAN*. Options "
+        "are named as in hdbscan. Under mpirun or alone.",
+    )
+    add_points(
+        hdbscan,
+        "cluster file to write, .h5; the labels as .csv; the dendrogram as .nwk",
+    )
+    hdbscan.add_argument(
+        "--min-cluster-size",
+        type=whole(2),
+        default=5,
+        metavar="N",
+        help="smallest number of points that form a cluster",
+    )
+    hdbscan.add_argument(
+        "--min-samples",
+        type=whole(1),
+        metavar="N",
+        help="neighbours within the core distance, not counting the point itself, as "
+        "in hdbscan; scikit-learn counts it (default: --min-cluster-size)",
+    )
+    hdbscan.add_argument(
+        "--cluster-selection-method",
+        choices=("eom", "leaf"),
+        default="eom",
+        help="select clusters by excess of mass, or the leaves of the condensed tree",
+    )
+    hdbscan.add_argument(
+        "--cluster-selection-epsilon",
+        type=real(0),
+        default=0.0,
+        metavar="X",
+        help="merge clusters born below this distance into their first ancestor born "
+        "above it",
+    )
+    hdbscan.add_argument(
+        "--cluster-selection-epsilon-max",
+        type=real(0),
+        default=math.inf,
+        metavar="X",
+        help="do not select clusters born above this distance; with eom only",
+    )
+    hdbscan.add_argument(
+        "--cluster-selection-persistence",
+        type=real(0),
+        default=0.0,
+        metavar="X",
+        help="merge leaves of the condensed tree of a smaller persistence, in 1 / "
+        "distance",
+    )
+    hdbscan.add_argument(
+        "--allow-single-cluster",
+        action="store_true",
+        help="allow a single cluster, whose outliers are noise",
+    )
+    hdbscan.add_argument(
+        "--max-cluster-size",
+        type=whole(0, MOST_POINTS),
+        default=0,
+        metavar="N",
+        help="do not select larger clusters; with eom only, 0 for no limit",
+    )
+    hdbscan.add_argument(
+        "--prediction-data",
+        action="store_true",
+        help="also store the points and the selected clusters in the cluster file, for "
+        "mndmst predict",
+    )
+    hdbscan.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="also draw the clusters: .png, .svg or .pdf",
+    )
+    hdbscan.set_defaults(process=_hdbscan)
+
+
+def _hdbscan(arguments: argparse.Namespace) -> int:
+    def samples() -> int:
+        if arguments.prediction_data:
+            _check_prediction_file(arguments.output)
+        return _density_rule(arguments).samples
+
+    return with_forest(arguments, samples, partial(_write_hdbscan, arguments))
+
+
+def _check_prediction_file(output: Path | None) -> None:
+    """Raise ConfigError unless prediction data have a cluster file to go into."""
+    from ..host.errors import ConfigError
+
+    if output is None or output.suffix in (".csv", ".nwk"):
+        given = "no file is named" if output is None else f"{output} is a table or tree"
+        raise ConfigError(
+            f"--prediction-data goes into a cluster file, and {given}. Give -o a name "
+            "in .h5."
+        )
+
+
+def _density_rule(arguments: argparse.Namespace) -> "DensityRule":
+    """Return the rule of the options; ConfigError if a value is out of range."""
+    from ..cluster.selection import ClusterSelection
+    from ..points.density_clusters import DensityRule
+
+    return DensityRule(
+        arguments.min_cluster_size,
+        arguments.min_samples,
+        ClusterSelection(
+            arguments.cluster_selection_method,
+            arguments.cluster_selection_epsilon,
+            arguments.cluster_selection_epsilon_max,
+            arguments.allow_single_cluster,
+            arguments.max_cluster_size,
+        ),
+        arguments.cluster_selection_persistence,
+    ).checked()
+
+
+def _write_hdbscan(
+    arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
+) -> None:
+    from ..points.density_clusters import clusters_of
+    from ..points.prediction_file import prediction_columns, prediction_facts
+
+    rule = _density_rule(arguments)
+    clusters = clusters_of(found, rule)
+    flat = clusters.flat
+    count, noise = int(flat.labels.max()) + 1, int((flat.labels < 0).sum())
+    facts = {
+        "num_clusters": count,
+        "rule": _in_words(rule) + " approximate" * (not found.exact),
+        "metric": arguments.metric,
+    }
+    columns = {
+        "labels": flat.labels,
+        "probabilities": flat.probabilities,
+        "outlier_scores": clusters.outlier_scores,
+        "persistence": clusters.persistence,
+        "linkage": clusters.linkage,
+        **clusters.tree.columns(),
+    }
+    if arguments.prediction_data:
+        facts |= prediction_facts(table.points, rule)
+        columns |= prediction_columns(table.points, clusters)
+    if not arguments.quiet:
+        print_sizes(flat.labels)
+    write(arguments, table, found, rule.samples, facts, columns)
+    print(
+        f"RESULT n={len(table.points)} clusters={count} noise={noise} "
+        f"exact={found.exact} "
+        f"search={found.search or 'none'} {spent()}",
+        flush=True,
+    )
+
+
+def _in_words(rule: "DensityRule") -> str:
+    """Return the rule as the cluster file records it; defaults are left out."""
+    selection = rule.selection
+    words = (
+        f"hdbscan min_cluster_size {rule.min_cluster_size} min_samples {rule.samples} "
+        f"{selection.method} epsilon {selection.epsilon:g}"
+    )
+    if selection.epsilon_max < math.inf:
+        words += f" epsilon_max {selection.epsilon_max:g}"
+    if rule.persistence:
+        words += f" persistence {rule.persistence:g}"
+    if selection.max_cluster_size:
+        words += f" max_cluster_size {selection.max_cluster_size}"
+    return words + " allow_single_cluster" * selection.allow_single_cluster
+
+
+def add_neighbours(commands: Any) -> None:
+    """Add the command to the parser."""
+    neighbours = commands.add_parser(
+        "neighbours",
+        help="build the nearest-neighbour graph of points, for clustering",
+        description="Connect each point with its nearest neighbours. The forest of "
+        "this graph approximates the forest of all distances; linkage and hdbscan are "
+        "exact.",
+    )
+    add_source(neighbours)
+    add_new_graph(neighbours)
+    neighbours.add_argument(
+        "--k",
+        type=whole(1, MOST_POINTS),
+        default=16,
+        metavar="N",
+        help="neighbours per point",
+    )
+    neighbours.add_argument(
+        "--core",
+        type=whole(0, MOST_POINTS),
+        default=0,
+        metavar="K",
+        help="use mutual reachability distances of K neighbours as weights, for "
+        "cluster --min-size (default: plain distances)",
+    )
+    neighbours.add_argument(
+        "--parts",
+        type=whole(1, MOST_PARTS),
+        default=1,
+        metavar="N",
+        help="number of shards",
+    )
+    add_search(neighbours)
+    neighbours.set_defaults(process=_neighbours)
+
+
+def _neighbours(arguments: argparse.Namespace) -> int:
+    from ..host.errors import OutputError
+    from ..io.atomic_output import AtomicOutput
+    from ..io.output_checks import check_outputs
+    from ..io.output_kinds import POINTS
+    from ..io.partitioner.partition import build_shards, check_new_graph
+    from ..points.neighbour_graph import neighbour_graph
+    from .partition import tell_graph
+
+    outputs = [(arguments.save, POINTS)]
+    check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)
+    save, out = arguments.save, arguments.out
+    if save is not None and save.resolve().is_relative_to(out.resolve()):
+        raise OutputError(
+            f"{save}: is inside {out}, which holds only the graph. Give --save a file "
+            "elsewhere."
+        )
+    check_new_graph(arguments.out, arguments.parts, arguments.overwrite)
+    points = load_points(arguments).points
+    # The points are on disk before the graph is made, and are named after it.
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        save_points(files, arguments.save, points)
+        name = str(arguments.points)
+        with reported(arguments) as reporter:
+            edges = neighbour_graph(
+                points,
+                arguments.k,
+                arguments.core,
+                name,
+                arguments.search,
+                reporter,
+            )
+        build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
+    return tell_graph(arguments.out, arguments.quiet)
+
+
+def add_predict(commands: Any) -> None:
+    """Add the command to the parser."""
+    predict = commands.add_parser(
+        "predict",
+        help="find the clusters of new points, without changing the clusters",
+        description="Find the label and probability of each new point in the clusters "
+        "of hdbscan --prediction-data. The clusters do not change. The result is that "
+        "of HDBSCAN.approximate_predict in Python.",
+        epilog="Example: mndmst hdbscan old.npy -o clusters.h5 --prediction-data; "
+        "mndmst predict clusters.h5 new.npy -o labels.csv",
+    )
+    predict.add_argument(
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="cluster file that hdbscan has written with --prediction-data",
+    )
+    predict.add_argument(
+        "points",
+        type=on_disk,
+        metavar="POINTS",
+        help="file of the new points, in a format that hdbscan reads",
+    )
+    add_point_columns(predict)
+    predict.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="file to write with the labels and probabilities, .h5 or .csv; without "
+        "it, nothing is kept",
+    )
+    add_overwrite(predict)
+    add_quiet(predict)
+    predict.set_defaults(process=_predict)
+
+
+def _predict(arguments: argparse.Namespace) -> int:
+    from ..io.atomic_output import AtomicOutput
+    from ..io.output_checks import check_outputs
+    from ..io.output_kinds import PREDICTIONS
+    from ..io.results.clusters_file import write_clusters
+    from ..points.point_files import read_point_table, uuid_of
+    from ..points.prediction_file import StoredModel
+
+    source, output = arguments.points, arguments.output
+    given, outputs = [arguments.model, source], [(output, PREDICTIONS)]
+    check_outputs(given, outputs, overwrite=arguments.overwrite)
+    model = StoredModel.read(arguments.model)
+    table = read_point_table(source, columns=arguments.columns, key=arguments.key)
+    tell_notes(table.notes, arguments.quiet)
+    labels, probabilities = model.predict(table.points, source)
+    facts = {
+        "graph-uuid": uuid_of(table.points),
+        "num_vertices": len(labels),
+        "num_clusters": model.num_clusters,
+        "rule": f"predicted by {model.rule}",
+        "metric": model.metric,
+    }
+    columns = {"labels": labels, "probabilities": probabilities}
+    if table.ids is not None:
+        facts["ids-name"] = table.id_name or "id"
+        columns["ids"] = table.ids
+    if output is None:
+        say_not_kept("the labels are", arguments.quiet)
+    else:
+        with AtomicOutput(overwrite=arguments.overwrite) as files:
+            write_clusters(output, facts, columns, files)
+    print(
+        f"RESULT n={len(labels)} clusters={model.num_clusters} "
+        f"noise={int((labels < 0).sum())} {spent()}",
+        flush=True,
+    )
+    return 0

@@ -1,0 +1,248 @@
+"""Open, read, write and flush files; failures become errors that name the file.
+
+Only regular files are read, and only if they stay unchanged while they are open: a
+pipe, a socket or a device may never give a byte, or bytes without end.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from ..host.errors import ConfigError, InputError, MndmstError, OutputError
+
+# More than any options file, recipe or list of properties has.
+LARGEST_TEXT = 4 << 20
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+# What distinguishes states of a file: its inode, bytes and time of change.
+State = tuple[int, int, int]
+
+
+def check_regular(path: Path) -> None:
+    """Refuse a path that is not a regular file, before it is opened."""
+    _refuse_others(path, path.stat())
+
+
+def state_of(path: Path) -> State:
+    """Return the state of a regular file; see `check_regular`."""
+    found = path.stat()
+    _refuse_others(path, found)
+    return _state(found)
+
+
+@contextmanager
+def opened(path: Path, state: State | None = None) -> Iterator[BufferedReader]:
+    """Open a regular file for reading; see `check_regular`.
+
+    A file that has changed since it had `state`, or while it is open, is an
+    InputError.
+    """
+    check_regular(path)  # to open a device might have an effect
+    with open(path, "rb", opener=_without_waiting) as file:
+        found = os.fstat(file.fileno())
+        _refuse_others(path, found)
+        before = _state(found) if state is None else state
+        if _state(found) != before:
+            raise _changed(path)
+        yield file
+        if _state(os.fstat(file.fileno())) != before:
+            raise _changed(path)
+
+
+def read_small(path: Path, most: int = LARGEST_TEXT) -> bytes:
+    """Return the contents of a file that has to be small; else raise InputError."""
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise InputError(
+                f"{path}: is larger than {most:,} bytes, the limit for such files. "
+                "Give another file."
+            )
+        return file.read(size)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a file of options or a recipe; ConfigError if it is missing or not TOML."""
+    import tomllib  # only runs with a file of options need it
+
+    try:
+        return tomllib.loads(read_small(path).decode())
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
+    except MndmstError:
+        raise
+    except ValueError as error:
+        raise ConfigError(f"{path}: is not TOML ({error}). Fix it.") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: is nested too deeply. Fix it.") from error
+
+
+def _without_waiting(name: str, flags: int) -> int:
+    return os.open(name, flags | os.O_NONBLOCK)
+
+
+def _state(found: os.stat_result) -> State:
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _refuse_others(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = next((text for test, text in _KINDS if test(found.st_mode)), "no file")
+        raise InputError(
+            f"{path}: is {kind}; a regular file is expected. Give the name of one."
+        )
+
+
+def _changed(path: Path) -> InputError:
+    return InputError(
+        f"{path}: has changed while it was read. Wait until it is whole, and try again."
+    )
+
+
+HDF5_LAYOUT = "v110"
+# What HDF5 and NumPy raise on a file with wrong metadata or values.
+MALFORMED = (
+    *(OSError, RuntimeError, LookupError, ValueError),
+    *(TypeError, AttributeError, ArithmeticError),
+)
+CHUNK_BYTES = 1 << 20
+REMAKE_GRAPH = "make the graph again"
+# Error numbers of operations that a file system does not support.
+UNABLE = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
+@contextmanager
+def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
+    """Turn errors of HDF5 and json on a damaged file into an InputError that names it.
+
+    `remake` says how to make such a file anew.
+    """
+    try:
+        yield
+    except MndmstError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file. Copy it there or {remake}.") from error
+    except PermissionError as error:
+        raise InputError(f"{path}: no permission to read it.") from error
+    except MALFORMED as error:
+        if foreign(path):
+            hint = f"; a file of mndmst is expected. Give that, or {remake}."
+            if remake == REMAKE_GRAPH:
+                hint = (
+                    ". If it is a graph in another format, make shards of it with "
+                    f'"mndmst partition FILE OUT"; else {remake}.'
+                )
+            raise InputError(f"{path}: is not an HDF5 file{hint}") from error
+        raise InputError(
+            f"{path}: damaged or cut short ({first_line(error)}). Copy it again "
+            f"from where it is whole, or {remake}."
+        ) from error
+
+
+@contextmanager
+def open_hdf5(path: Path) -> Iterator[h5py.File]:
+    """Open a regular file for reading; use it inside `reading`."""
+    check_regular(path)
+    with h5py.File(path, "r") as file:
+        yield file
+
+
+def foreign(path: Path) -> bool:
+    """Return whether a file is of another kind than HDF5, not just cut short."""
+    try:
+        with opened(path) as file:
+            begin = file.read(len(_SIGNATURE))
+    except (OSError, InputError):
+        return False
+    return not (_SIGNATURE.startswith(begin) or h5py.is_hdf5(path))
+
+
+def is_hdf5(head: bytes) -> bool:
+    """Return whether a file's first bytes are HDF5's signature."""
+    return head.startswith(_SIGNATURE)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn errors of the file system or HDF5 on writing into an OutputError."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number else first_line(error)
+        raise OutputError(
+            f"{path}: cannot be written ({reason}). Check that the "
+            "directory exists, may be written and has room."
+        ) from error
+
+
+def write_at(descriptor: int, data: bytes | memoryview, offset: int) -> None:
+    """Write all data at an offset of an open file; a system call may write less."""
+    rest = memoryview(data)
+    while rest:
+        done = os.pwrite(descriptor, rest, offset)
+        rest, offset = rest[done:], offset + done
+
+
+def flush_to_disk(path: Path) -> None:
+    """Flush a file or directory to disk (fsync).
+
+    Some file systems cannot do that for directories.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in UNABLE or not path.is_dir():
+            raise
+    finally:
+        os.close(handle)
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, without quotes around it."""
+    lines = str(error).strip("'\"").splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def write_attributes(item: h5py.Group, attributes: dict[str, Any]) -> None:
+    """Write attributes, texts with a fixed length."""
+    for name, value in attributes.items():
+        if isinstance(value, str):
+            value = np.array(value.encode(), h5py.string_dtype("utf-8", len(value)))
+        item.attrs[name] = value
+
+
+def read_attribute(item: h5py.Group, name: str) -> Any:
+    """Return an attribute; text as str, and None if it is missing or not a scalar."""
+    value = item.attrs.get(name)
+    if np.ndim(value) or isinstance(value, h5py.Empty):
+        return None
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def ascends(numbers: np.ndarray) -> bool:
+    """Return whether no number is smaller than the one before it."""
+    return bool((numbers[1:] >= numbers[:-1]).all())
+
+
+def fill(file: BufferedReader, array: np.ndarray) -> None:
+    """Fill an array from a file; OSError if the file ends before."""
+    if file.readinto(array.view(np.uint8).data) != array.nbytes:
+        raise OSError("it has become shorter")

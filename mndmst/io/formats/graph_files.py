@@ -1,0 +1,84 @@
+"""The project's own shards and forests, as input of `partition` and `convert`."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ...graph.order import id_dtype
+from ..edge_file import COPIES, PIECE_ENTRIES, EdgeFile, Edges, checked_edges
+from ..file_access import open_hdf5, read_attribute, reading
+from ..kernels import csr_conversion as kernels
+from ..memory_limit import check_room
+from ..results.forest_file import FORMAT, read_forest
+from ..results.graph_names import with_vertex_ids
+from ..shards.row_reading import read_rows
+from ..shards.sharded_graph import ShardedGraph, open_graph
+
+
+class ForestEdges(EdgeFile):
+    """The edges of a forest file, each once. It counts in edges."""
+
+    rereadable = True
+
+    def __init__(self, path: Path) -> None:
+        self.forest = read_forest(path)
+        self.name = str(path)
+        self.length = self.num_entries = self.forest.num_edges
+        self.num_vertices: int = self.forest.header.num_vertices
+        self.weight_dtype = self.forest.weight_dtype
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the edges [begin, end); see `EdgeFile`."""
+        for low in range(begin, end, PIECE_ENTRIES):
+            u, v, weight = self.forest.read(low, min(low + PIECE_ENTRIES, end))
+            yield checked_edges(self.name, self.num_vertices, u, v, weight, True, low)
+
+    def read(self) -> Edges:
+        """Return the whole forest; no edge is listed in both directions."""
+        return replace(super().read(), directed=False)
+
+
+def is_forest(path: Path) -> bool:
+    """Return whether a file is one of the project's forests."""
+    with reading(path), open_hdf5(path) as file:
+        return bool(read_attribute(file, "format") == FORMAT)
+
+
+BOUND_BYTES = 8  # where a row begins
+
+
+def read_shards(path: Path) -> Edges:
+    """Read a sharded graph; see `formats.read_edges`.
+
+    Vertices that were reordered have their original ids again, and those with names
+    are numbered in the order of these.
+    """
+    graph = open_graph(path)
+    return with_vertex_ids(read_numbered(graph), graph)
+
+
+def read_numbered(graph: ShardedGraph) -> Edges:
+    """Read a sharded graph under its own numbers.
+
+    Each edge stands in two rows; the one of its smaller end is taken.
+    """
+    arc = id_dtype(graph.num_vertices).itemsize + graph.weight_dtype.itemsize
+    nbytes = COPIES * arc * graph.num_arcs + BOUND_BYTES * graph.num_vertices
+    check_room(graph.place, nbytes, "the whole graph")
+    src: list[np.ndarray] = []
+    dst: list[np.ndarray] = []
+    weight: list[np.ndarray] = []
+    for begin, end in zip(graph.vtxdist[:-1], graph.vtxdist[1:], strict=True):
+        indptr, indices, weights = read_rows(graph, int(begin), int(end))
+        one_way = kernels.forward_arcs(begin, indptr, indices, weights)
+        for column, piece in zip((src, dst, weight), one_way, strict=True):
+            column.append(piece)
+    return Edges(
+        graph.num_vertices,
+        np.concatenate(src),
+        np.concatenate(dst),
+        np.concatenate(weight),
+        directed=False,
+    )

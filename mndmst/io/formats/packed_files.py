@@ -1,0 +1,154 @@
+"""Bytes of input files of all formats, packed or not, in pieces of bounded size."""
+
+import gzip
+import importlib
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ...host.errors import InputError, optional
+from .. import memory_limit
+from ..edge_file import FAR
+from ..file_access import State, opened, state_of
+
+
+def import_extra(*modules: str) -> Any:
+    """Import modules of an optional package and return the package."""
+    for module in modules:
+        optional(module, "formats", "This format needs")
+    return importlib.import_module(modules[0].partition(".")[0])
+
+
+def import_scipy() -> Any:
+    """Return SciPy with `scipy.io` and `scipy.sparse`; see `import_extra`."""
+    return import_extra("scipy.io", "scipy.sparse")
+
+
+PIECE_BYTES = 1 << 20
+# zstandard unpacks all that it is given, up to 2^15 times as much.
+ZSTD_BYTES = 1 << 9
+LEAST_XZ, MOST_XZ = 1 << 20, 1 << 34
+COMPRESSIONS = (".gz", ".xz", ".zst")
+
+
+def read_bytes(path: Path, copies: int = 1) -> bytearray:
+    """Return a file's contents, unpacked, if `copies` times as much fits in memory."""
+    room = 8 * memory_limit.room() // (9 * copies)  # what grows has an eighth to spare
+    contents = bytearray()
+    with readable(path):
+        size = state_of(path)[1] if path.suffix not in COMPRESSIONS else 0
+    if size <= room:
+        size = 0
+        for piece in unpacked_pieces(path):
+            size += len(piece)
+            if size <= room:
+                contents += piece
+            elif size > FAR * room:
+                break
+            else:  # goes on only to say how much there is
+                contents.clear()
+    if size > room:
+        least = " at least" if size > FAR * room else ""
+        raise memory_limit.exceeded(path, 9 * copies * size // 8, "its content", least)
+    return contents
+
+
+def unpacked_pieces(path: Path, state: State | None = None) -> Iterator[bytes]:
+    """Yield a file's contents, unpacked if its name ends in .gz, .xz or .zst.
+
+    A piece has about `PIECE_BYTES` at most. The file must be in `state`; see `opened`.
+    """
+    with readable(path), opened(path, state) as file:
+        yield from _UNPACK.get(path.suffix, _read)(path, file)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Convert errors of reading or unpacking a file into an InputError."""
+    try:
+        yield
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{path}: damaged or cut short ({error}). Copy or download it again."
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
+
+
+def _read(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    while piece := file.read(PIECE_BYTES):
+        yield piece
+
+
+def _ungzip(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=file) as unpacked:
+        while piece := unpacked.read(PIECE_BYTES):
+            yield piece
+
+
+def _unxz(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    """Yield what the streams of an .xz file hold; EOFError if the last is cut short."""
+    packed = file.read(PIECE_BYTES)
+    while packed:
+        stream = _xz_stream(path, packed)
+        while not stream.eof:
+            if stream.needs_input and not packed:
+                packed = file.read(PIECE_BYTES)
+                if not packed:
+                    raise EOFError("it ends inside a stream")
+            piece = stream.decompress(packed, PIECE_BYTES)
+            packed = b""
+            if piece:
+                yield piece
+        # Streams may be followed by zeros, in fours
+        packed = (stream.unused_data or file.read(PIECE_BYTES)).lstrip(b"\0")
+
+
+def _xz_stream(path: Path, packed: bytes) -> lzma.LZMADecompressor:
+    """Return a decoder; refuse a stream that needs more memory than is allowed."""
+    room, enough = memory_limit.room(), LEAST_XZ
+    while enough < MOST_XZ:
+        try:
+            lzma.LZMADecompressor(memlimit=enough).decompress(packed, 1)
+            break
+        except lzma.LZMAError as error:
+            if "limit" not in str(error):
+                raise
+            enough *= 2
+    if enough > max(room, LEAST_XZ):
+        raise memory_limit.exceeded(path, enough, "to unpack it")
+    return lzma.LZMADecompressor(memlimit=enough)
+
+
+def _unzstd(path: Path, file: BinaryIO) -> Iterator[bytes]:
+    """Yield what the frames of a .zst file hold; EOFError if the last is cut short."""
+    zstandard = import_extra("zstandard")
+    packed = memoryview(file.read(PIECE_BYTES))
+    try:
+        while packed:
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            window = zstandard.get_frame_parameters(packed).window_size
+            memory_limit.check_room(path, window, "to unpack it")
+            piece = bytearray()
+            while not frame.eof:
+                if not packed:
+                    raise EOFError("it ends inside a frame")
+                piece += frame.decompress(packed[:ZSTD_BYTES])
+                packed = packed[ZSTD_BYTES:] or memoryview(file.read(PIECE_BYTES))
+                while len(piece) >= PIECE_BYTES:
+                    yield bytes(piece[:PIECE_BYTES])
+                    del piece[:PIECE_BYTES]
+            yield bytes(piece)
+            packed = memoryview(frame.unused_data + packed)
+    except zstandard.ZstdError as error:
+        raise EOFError(error) from error
+
+
+_UNPACK: dict[str, Callable[[Path, BinaryIO], Iterator[bytes]]] = {
+    ".gz": _ungzip,
+    ".xz": _unxz,
+    ".zst": _unzstd,
+}

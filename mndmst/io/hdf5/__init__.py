@@ -1,1 +1,0 @@
-"""HDF5 files: checked reading, and writing that survives a full disk."""

@@ -1,0 +1,171 @@
+"""The one way to write an HDF5 file: a full disk is an error, never a crash.
+
+HDF5 that cannot flush a file when it closes it keeps the file open, tries again when
+the process ends, and crashes. Here it does not see a failed write: all its bytes go
+through an object that remembers the first error and drops what comes after. So every
+file can be closed, and the error is raised then.
+"""
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+
+from .file_access import CHUNK_BYTES, HDF5_LAYOUT
+from .hdf5_reader import SUM_BYTES, checksum
+
+
+@contextmanager
+def hdf5_file(path: Path, mode: str = "w") -> Iterator[h5py.File]:
+    """Give an HDF5 file to write to; symbolic links are not followed.
+
+    Mode "w" replaces the contents, "x" makes a file that must not exist, "r+" goes on
+    with a file. After the block, the first write that failed is raised as its OSError.
+    """
+    with _opened(path, mode) as (file, _):
+        yield file
+
+
+@contextmanager
+def reserving_file(path: Path) -> Iterator["Reserving"]:
+    """Replace the contents of a file by HDF5 whose chunks many processes write later.
+
+    See `hdf5_file`.
+    """
+    with _opened(path, "w") as (file, disk):
+        yield Reserving(file, disk)
+
+
+@contextmanager
+def _opened(path: Path, mode: str) -> Iterator[tuple[h5py.File, "_Disk"]]:
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags |= {"w": os.O_CREAT | os.O_TRUNC, "x": os.O_CREAT | os.O_EXCL}.get(mode, 0)
+
+    made = "r+" if mode == "r+" else "w"
+
+    def opened(name: str, _: int) -> int:
+        return os.open(name, flags, 0o666)
+
+    with _Disk(path, "r+", opener=opened) as disk:
+        try:
+            # Without a chunk cache HDF5 passes each chunk on at once.
+            with h5py.File(disk, made, libver=HDF5_LAYOUT, rdcc_nbytes=0) as file:
+                yield file, disk
+        finally:
+            if disk.error is not None:
+                raise disk.error
+
+
+class Reserving(NamedTuple):
+    """An open HDF5 file, and the disk below it."""
+
+    file: h5py.File
+    disk: "_Disk"
+
+    def reserve(self, dataset: h5py.Dataset, first: int, stand_in: np.ndarray) -> int:
+        """Have HDF5 allocate a chunk without writing it; return its offset in the file.
+
+        `stand_in` is any bytes of the size that the chunk has in the file.
+        """
+        self.disk.stand_in, self.disk.offset = stand_in.ctypes.data, None
+        dataset.id.write_direct_chunk((first,), stand_in)
+        self.disk.stand_in = None
+        if self.disk.offset is None:  # HDF5 has copied the bytes before it wrote them
+            return int(dataset.id.get_chunk_info_by_coord((first,)).byte_offset)
+        return self.disk.offset
+
+
+class _Disk(io.FileIO):
+    """A file whose writes seem to succeed."""
+
+    error: OSError | None = None  # the first error of a write
+    stand_in: int | None = None  # the address of bytes that `write` skips
+    offset: int | None = None  # the file offset of the skipped bytes
+
+    def write(self, data: Any) -> int:
+        """Write all of the data, unless something could not be written before."""
+        if self.stand_in == np.frombuffer(data, np.uint8).ctypes.data:
+            self.offset = self.tell()
+            return len(data)
+        rest = memoryview(data)
+        try:
+            while self.error is None and len(rest):
+                rest = rest[super().write(rest) :]
+        except OSError as error:
+            self.error = error
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        """Change the file's length; as `write`."""
+        try:
+            if self.error is None:
+                super().truncate(size)
+        except OSError as error:
+            self.error = error
+        return self.tell() if size is None else size
+
+
+class ColumnWriter:
+    """A checksummed dataset of at most `most` entries, written from beginning to end.
+
+    Entries are gathered until they make a whole chunk, checksum behind it, so that no
+    chunk is checksummed twice. `compress` shuffles and gzips it.
+    """
+
+    def __init__(
+        self,
+        group: h5py.Group,
+        name: str,
+        most: int,
+        dtype: np.dtype,
+        compress: bool = False,
+    ) -> None:
+        self.length = 0
+        self.held = 0
+        self.compress = compress
+        self.chunk = max(1, min(most, CHUNK_BYTES // dtype.itemsize))
+        self.raw = np.empty(self.chunk * dtype.itemsize + SUM_BYTES, np.uint8)
+        self.entries = self.raw[:-SUM_BYTES].view(dtype)
+        if most == 0:  # HDF5 cannot chunk a dataset without elements
+            self.dataset = group.create_dataset(name, shape=(0,), dtype=dtype)
+            return
+        options: dict[str, Any] = {"compression": "gzip"} if compress else {}
+        self.dataset = group.create_dataset(
+            name, (most,), dtype, chunks=(self.chunk,), maxshape=(most,),
+            fletcher32=True, shuffle=compress, **options,
+        )  # fmt: skip
+
+    def append(self, data: np.ndarray) -> None:
+        """Append entries; integers of another width are converted."""
+        while len(data):
+            some = data[: self.chunk - self.held]
+            self.entries[self.held : self.held + len(some)] = some
+            self.held += len(some)
+            if self.held == self.chunk:
+                self._write()
+            data = data[len(some) :]
+
+    def finish(self) -> int:
+        """Write the remaining entries; return the number of all entries."""
+        if self.held:
+            self._write()
+        if self.length < len(self.dataset):
+            self.dataset.resize((self.length,))
+        return self.length
+
+    def _write(self) -> None:
+        """Write a chunk; a whole one past HDF5's filter, which takes long to sum."""
+        end = self.length + self.held
+        if self.compress or self.held < self.chunk:
+            held = self.entries[: self.held]
+            self.dataset.write_direct(held, dest_sel=np.s_[self.length : end])
+        else:
+            total = checksum(self.raw[:-SUM_BYTES])
+            self.raw[-SUM_BYTES:].view("<u4")[0] = total
+            self.dataset.id.write_direct_chunk((self.length,), self.raw)
+        self.length, self.held = end, 0

@@ -1,0 +1,313 @@
+"""First pass over an edge file: count ends by blocks, test order and symmetry."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from ...graph.order import key_dtype
+from ...host.errors import InputError
+from ...kernels.edge_order import in_row_order
+from ..edge_file import (
+    EdgeFile,
+    Edges,
+    EntryFile,
+    RowPiece,
+    check_exact,
+    narrow_integers,
+)
+from ..file_access import fill, writing
+from ..kernels.partitioner import (
+    add_by_pair,
+    balance,
+    count_ends,
+    count_tails,
+    look_at_rows,
+    of_pair_class,
+)
+from .builders import Builders
+
+# The counts of ends cover at most 2^BLOCK_BITS blocks of vertices.
+BLOCK_BITS = 20
+NARROW = np.iinfo(np.int32)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Facts about a list of edges, the same on every rank."""
+
+    num_vertices: int
+    num_entries: int
+    weight_dtype: np.dtype
+    symmetric: bool  # whether every edge is listed in both directions
+    # Whether the entries are arcs in the order of rows, each once, no self-loop, and
+    # can be read again by their numbers
+    in_rows: bool
+    shift: int  # a block has 2^shift vertices
+    # int64 [blocks]: the ends of edges in each block, self-loops not counted
+    counts: np.ndarray
+
+
+class Spool:
+    """Pieces of an edge file, written by `keep` and read again by `pieces`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._written: list[tuple[int, int, list[np.dtype]]] = []
+
+    def keep(self, pieces: Iterator[Edges]) -> Iterator[Edges]:
+        """Yield pieces and write each, with integer weights in the narrowest type."""
+        self._written.clear()
+        with writing(self.path), self.path.open("xb") as file:
+            for piece in pieces:
+                weight = piece.weight
+                if weight.dtype == np.int64:
+                    weight = narrow_integers(weight)
+                columns = (piece.src, piece.dst, weight)
+                for column in columns:
+                    file.write(column.view(np.uint8).data)
+                types = [column.dtype for column in columns]
+                self._written.append((piece.num_vertices, len(piece), types))
+                yield piece
+
+    def pieces(self) -> Iterator[Edges]:
+        """Yield the pieces again."""
+        with writing(self.path), self.path.open("rb") as file:
+            for num_vertices, length, types in self._written:
+                src, dst, weight = (np.empty(length, dtype) for dtype in types)
+                for column in (src, dst, weight):
+                    fill(file, column)
+                yield Edges(num_vertices, src, dst, weight, directed=True)
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self.path.unlink(missing_ok=True)
+
+
+def share(builders: Builders, file: EntryFile) -> tuple[int, int]:
+    """Return the range of a file that this rank reads."""
+    if not file.seekable:
+        return (0, file.length) if builders.rank == 0 else (0, 0)
+    rank, size = builders.rank, builders.size
+    return file.length * rank // size, file.length * (rank + 1) // size
+
+
+def own_pieces(
+    builders: Builders, file: EdgeFile, spool: Spool, again: bool
+) -> Iterator[Edges]:
+    """Yield the edges of this rank's share.
+
+    The first time they are copied to a spool, unless the file is as cheap to read
+    again; then they are taken from there.
+    """
+    begin, end = share(builders, file)
+    if begin == end:
+        return
+    if file.rereadable:
+        yield from file.pieces(begin, end)
+    elif again:
+        yield from spool.pieces()
+    else:
+        yield from spool.keep(file.pieces(begin, end))
+
+
+def own_rows(builders: Builders, file: EdgeFile) -> Iterator[RowPiece | Edges]:
+    """Yield the edges of this rank's share, by rows where the file is made of rows."""
+    begin, end = share(builders, file)
+    if begin < end:
+        yield from file.row_pieces(begin, end) or file.pieces(begin, end)
+
+
+def survey_edges(
+    builders: Builders,
+    file: EdgeFile,
+    spool: Spool,
+    report: Callable[[Iterator], Iterator],
+) -> Survey:
+    """Look at all edges, once or twice. Collective.
+
+    A file whose entries can be read again by their numbers may be rows that list both
+    directions. While that seems so, heads are not counted, since they would equal the
+    tails. If it proves false, the survey starts again. `report` passes an iterator on,
+    and reports progress.
+    """
+    with builders.raise_on_all():
+        own_sums = file.own_sums(*share(builders, file))
+    sums = builders.allgather(own_sums)
+    with builders.raise_on_all():
+        file.check_sums(sums)
+    if file.rereadable and file.length == file.num_entries:
+        with builders.raise_on_all():
+            found = _look(file, report(own_rows(builders, file)), as_rows=True)
+        outer = builders.allgather(found.outer if found.in_rows else None)
+        if None not in outer and _ascends([ends for pair in outer for ends in pair]):
+            survey = _merge(builders, file, found)
+            if survey.symmetric:
+                return survey
+    with builders.raise_on_all():
+        pieces = report(own_pieces(builders, file, spool, again=False))
+        found = _look(file, pieces, as_rows=False)
+    return _merge(builders, file, found)
+
+
+class _Found:
+    """Facts found by one rank; blocks of vertices are as small as possible."""
+
+    def __init__(self, num_vertices: int, as_rows: bool) -> None:
+        self.bound = num_vertices
+        self.entries = 0
+        self.balance = np.uint64(0)
+        self.types: set[np.dtype] = set()
+        self.least, self.most = 0, 0
+        self.in_rows = as_rows
+        self.outer: list[tuple[int, int]] = []  # ends of the first and the last entry
+        self.shift = block_shift(self.bound)
+        self.counts = np.zeros(1 << BLOCK_BITS, np.int64)
+
+    def coarsen(self, shift: int) -> None:
+        """Add neighbouring blocks up until they have 2^shift vertices."""
+        while self.shift < shift:
+            half = self.counts.reshape(-1, 2).sum(axis=1)
+            self.counts = np.concatenate((half, np.zeros_like(half)))
+            self.shift += 1
+
+    def add(self, piece: RowPiece | Edges) -> None:
+        """Count a piece."""
+        if isinstance(piece, RowPiece):
+            self._add_rows(piece)
+            return
+        self.bound = max(self.bound, piece.num_vertices)
+        self.coarsen(block_shift(self.bound))
+        if self.in_rows:
+            self._follow(in_row_order(piece.src, piece.dst), piece.src, piece.dst)
+        keys = self._add_weights(piece.weight)
+        with np.errstate(over="ignore"):
+            self.balance += balance(piece.src, piece.dst, keys)
+        count = count_tails if self.in_rows else count_ends
+        count(piece.src, piece.dst, self.shift, self.counts)
+
+    def _add_rows(self, piece: RowPiece) -> None:
+        """Count rows; a second inspection reports faulty rows."""
+        keys = self._add_weights(piece.weights)
+        surplus, in_order = look_at_rows(
+            piece.indptr, piece.heads, keys, piece.first, np.uint64(self.bound),
+            self.shift, self.counts,
+        )  # fmt: skip
+        with np.errstate(over="ignore"):
+            self.balance += surplus
+        if piece.weights.dtype.kind == "f":
+            in_order &= not np.isnan(piece.weights.max())
+        tails = piece.first + np.array([0, len(piece.indptr) - 2])
+        self._follow(in_order, tails, piece.heads)
+
+    def _add_weights(self, weight: np.ndarray) -> np.ndarray:
+        """Record the number and type of weights; return their bits."""
+        self.entries += len(weight)
+        self.types.add(weight.dtype)
+        if weight.dtype == np.int64 and len(weight):
+            self.least = min(self.least, int(weight.min()))
+            self.most = max(self.most, int(weight.max()))
+        if weight.dtype.kind == "f":
+            weight = weight + weight.dtype.type(0)
+        return weight.view(key_dtype(weight.dtype))
+
+    def _follow(self, in_order: bool, tails: np.ndarray, heads: np.ndarray) -> None:
+        """Check that arcs in order continue the rows before them."""
+        outer = [(int(tails[k]), int(heads[k])) for k in (0, -1) if len(heads)]
+        ends = [*self.outer, *outer]
+        self.in_rows = in_order and _ascends(ends[1:3])
+        self.outer = [*ends[:1], *ends[-1:]]
+
+
+def block_shift(num_vertices: int) -> int:
+    """Return the base-2 logarithm of a block's vertices."""
+    return max(0, (num_vertices - 1).bit_length() - BLOCK_BITS)
+
+
+def _look(file: EdgeFile, pieces: Iterator[RowPiece | Edges], as_rows: bool) -> _Found:
+    """Survey a rank's share, as rows for as long as the file looks like rows."""
+    found = _Found(file.num_vertices or 0, as_rows)
+    for piece in pieces:
+        found.add(piece)
+        if as_rows and not found.in_rows:
+            break
+    return found
+
+
+def _merge(builders: Builders, file: EdgeFile, found: _Found) -> Survey:
+    facts = (found.bound, found.entries, found.types, found.least, found.most)
+    bounds, entries, types, least, most = zip(*builders.allgather(facts), strict=True)
+    with builders.raise_on_all():
+        file.check_entries(sum(entries))
+    num_vertices = max(bounds)
+    found.coarsen(block_shift(num_vertices))
+    blocks = (num_vertices + (1 << found.shift) - 1) >> found.shift
+    counts = builders.sum(found.counts[:blocks]) * (1 + found.in_rows)
+    surplus = builders.sum(np.array([found.balance]))[0]
+    with builders.raise_on_all():
+        dtype = _weight_dtype(file, set().union(*types), min(least), max(most))
+    return Survey(
+        num_vertices, sum(entries), dtype, bool(surplus == 0), found.in_rows,
+        found.shift, counts,
+    )  # fmt: skip
+
+
+def _ascends(ends: list[tuple[int, int]]) -> bool:
+    return all(one < other for one, other in pairwise(ends))
+
+
+def _weight_dtype(
+    file: EdgeFile, found: set[np.dtype], least: int, most: int
+) -> np.dtype:
+    """Return the type of the weights in the shards."""
+    if file.weight_dtype is not None:
+        if found - {file.weight_dtype}:
+            raise InputError(f"{file.name}: has weights of several types.")
+        return file.weight_dtype
+    if any(dtype.kind == "f" for dtype in found):
+        check_exact(file.name, least, most)
+        return np.dtype(np.float64)
+    fits = NARROW.min <= least and most <= NARROW.max
+    return np.dtype(np.int32 if fits else np.int64)
+
+
+CLASSES = 1 << 16
+
+
+def arc_without_reverse(file: EdgeFile) -> InputError:
+    """Return an error for an arc whose reverse is missing or has another weight.
+
+    The file is read twice: once for sums over classes of pairs of vertices, which are
+    zero where all arcs have their reverse, and once for the arcs of a class where it is
+    not.
+    """
+    sums = np.zeros(CLASSES, np.uint64)
+    for piece in file.pieces(0, file.length):
+        add_by_pair(piece.src, piece.dst, _keys(piece), sums)
+    wanted = int(np.flatnonzero(sums)[0])
+    found = []
+    for piece in file.pieces(0, file.length):
+        chosen = of_pair_class(piece.src, piece.dst, CLASSES, wanted)
+        columns = (piece.src[chosen], piece.dst[chosen], piece.weight[chosen])
+        found += list(zip(*(column.tolist() for column in columns), strict=True))
+    left: dict[tuple, int] = {}
+    for u, v, w in found:
+        pair = (min(u, v), max(u, v), w)
+        left[pair] = left.get(pair, 0) + (1 if u < v else -1)
+    u, v, w = next(pair for pair, surplus in left.items() if surplus)
+    if left[u, v, w] < 0:
+        u, v = v, u
+    return InputError(
+        f"{file.name}: the arc ({u}, {v}) of weight {w} (vertices counted from 0) has "
+        f"no reverse ({v}, {u}) of the same weight. Give --symmetrize if the file "
+        "lists edges in one direction only."
+    )
+
+
+def _keys(piece: Edges) -> np.ndarray:
+    weight = piece.weight
+    if weight.dtype.kind == "f":
+        weight = weight + weight.dtype.type(0)
+    return weight.view(key_dtype(weight.dtype))

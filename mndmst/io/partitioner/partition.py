@@ -1,0 +1,450 @@
+"""From an edge file of any size to shards, in bounded memory, by many processes.
+
+1. Number: vertices keep the numbers of the file, or ids without gaps, names or a better
+   order number them (`vertex_numbering`).
+2. Survey: every process reads a share of the file and counts the ends of edges by
+   blocks of vertices (`edge_survey`). Text and packed files are kept as arrays.
+3. Plan: the counts cut the vertices into parts, and parts into buckets that fit into
+   memory (`bucket_plan`). All processes make the same plan.
+4. Route: every arc is written to the bucket of its row, and so is its reverse, unless
+   the survey has found every edge listed in both directions (`arc_buckets`). Where it
+   has found them in the order of rows too, as CSR files list them, a bucket is a range
+   of the file.
+5. Sort: every process sorts the buckets of some parts and writes these (`write_parts`).
+
+Intermediate files are in a directory beside the output. They stay there if the
+processes are killed; a restart then makes the parts that are missing (`partition_run`).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from ...host.errors import ConfigError
+from ...host.formatting import counted
+from ...host.memory import Budget
+from ...host.progress import Progress
+from ...native.loader import announcing_compilation
+from ..edge_file import (
+    EdgeFile,
+    Edges,
+    EdgesInMemory,
+    RowPiece,
+    UnnumberedEndError,
+    is_sparse,
+)
+from ..kernels.csr_conversion import both_directions, upper_triangle
+from ..named_edge_file import EndKinds, NameableFile, NamedEdgeFile
+from ..names import NameSource, ReorderedNames, shown
+from ..shards.graph_directory import no_new_folders
+from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
+from ..shards.sharded_graph import ShardedGraph, open_graph
+from .arc_buckets import route_arcs
+from .bucket_plan import Plan, built_size, check_size, check_vertices, make_plan
+from .builders import Alone, Builders
+from .edge_survey import (
+    Spool,
+    Survey,
+    arc_without_reverse,
+    own_pieces,
+    share,
+    survey_edges,
+)
+from .graph_lock import locked
+from .partition_run import (
+    NAMES_KIND,
+    ORDER,
+    Options,
+    RunProgress,
+    RunStart,
+    check_place,
+    describe,
+    give_up,
+    load_plan,
+    prepare,
+    record_of,
+    remove_numbers,
+    remove_work,
+    save_plan,
+)
+from .vertex_numbering import (
+    Bounded,
+    Compact,
+    Numbered,
+    Renumbered,
+    has_saved_vertices,
+    load_ids,
+    load_vertices,
+    save_names,
+    save_order,
+    save_vertices,
+    saved_kind,
+)
+from .write_parts import UNNAMED, finish_graph, listed_rows, sorted_rows, write_parts
+
+# What Python, compiled kernels and the buffers of files take while a bucket is sorted.
+RESERVE = 48 << 20
+MEMORY = 4 << 30  # at least what edges in memory take to be sorted
+Piece = TypeVar("Piece", bound=Edges | RowPiece)
+
+
+def partition(
+    builders: Builders, file: EdgeFile | NamedEdgeFile, options: Options
+) -> ShardedGraph:
+    """Make shards of an edge file. Collective.
+
+    The graph is the same for every number of processes and any memory. Its uuid is
+    derived from the contents.
+
+    Raises
+    ------
+    ConfigError
+        If the memory does not suffice, there are far more parts than vertices, or
+        another run has left what there is to go on from.
+    InputError
+        If the file is damaged, an arc has no reverse where all should, or there are far
+        more vertices than its edges can name.
+    OutputError
+        If the output is not empty, has not enough room or cannot be written, or
+        another run is writing there.
+    """
+    with builders.raise_on_all():
+        options.check()
+    progress = Progress(builders.rank == 0 and not options.quiet)
+    own = no_new_folders(options.place) if builders.rank == 0 else nullcontext()
+    with (
+        announcing_compilation(progress.say),
+        own,
+        locked(builders, options.place, options.out) as has_locks,
+    ):
+        if not has_locks:
+            progress.say(
+                f"{options.out}: its file system has no locks, so another run that "
+                "writes a graph there is not noticed"
+            )
+        # Copies of the file on several machines may have been made at several times.
+        described = builders.allgather(describe(file, options))[0]
+        start = None
+        with builders.raise_on_all():
+            if builders.rank == 0:
+                start = prepare(options, described, has_locks)
+        start = builders.allgather(start)[0]
+        if options.restart:
+            progress.say({
+                RunProgress.NOTHING: "no earlier run to continue: starts from the "
+                "beginning",
+                RunProgress.PLAN: f"continues from {options.work}",
+                RunProgress.GRAPH: f"{options.out} is already finished",
+            }[start.found])  # fmt: skip
+        if start.found is not RunProgress.GRAPH:
+            try:
+                _Passes(builders, options, progress).make_graph(file, start)
+            except Exception as error:
+                # A restart uses the files of a killed run, not of a failed one; but if
+                # one process fails alone, others may still be writing
+                if builders.rank == 0 and getattr(error, "ranks", 1) == builders.size:
+                    give_up(options.work, start.target)
+                raise
+        with builders.raise_on_all():
+            return open_graph(options.out, check=False)
+
+
+@dataclass(frozen=True)
+class _NumberedFile:
+    """An edge file whose vertices have their numbers in the graph."""
+
+    given: EdgeFile  # with the numbers of the file or of names, which messages use
+    numbered: EdgeFile  # with the numbers of the graph
+    compact: bool  # whether ids are numbered without gaps
+
+
+@dataclass(frozen=True)
+class _Passes:
+    """The passes of one run over an edge file; `make_graph` is collective."""
+
+    builders: Builders
+    options: Options
+    progress: Progress
+
+    def make_graph(self, file: EdgeFile | NamedEdgeFile, start: RunStart) -> None:
+        """Make the graph, or the parts that are missing."""
+        builders, options = self.builders, self.options
+        if start.found is RunProgress.PLAN:
+            with builders.raise_on_all():
+                plan = load_plan(options.work, start.described)
+                vertices = self._saved_numbers(file)
+        else:
+            spool = Spool(options.work / f"spool-{builders.rank}")
+            vertices, found = self._survey_any(file, spool)
+            plan = self._route(vertices, spool, found)
+            with builders.raise_on_all():
+                if builders.rank == 0:
+                    save_plan(options.work, start.described, plan)
+        rows_of = partial(sorted_rows, plan, options.work)
+        if plan.in_rows:
+            rows_of = partial(listed_rows, plan, vertices.numbered)
+        writer = ShardWriter(
+            start.target, plan.num_vertices, plan.weight_dtype, plan.vtxdist, UNNAMED,
+            options.compress, self._vertex_ids(vertices),
+        )  # fmt: skip
+        write_parts(builders, plan, writer, rows_of, options.work, self.progress)
+        with builders.raise_on_all():
+            if builders.rank == 0:
+                record = record_of(start.described) if options.restart else None
+                finish_graph(writer, options.work, record)
+                remove_work(options.work, start.target.token)
+
+    def _survey_any(
+        self, file: EdgeFile | NamedEdgeFile, spool: Spool
+    ) -> tuple[_NumberedFile, Survey]:
+        """Number the vertices and survey all edges; ends in tables may be names."""
+        if isinstance(file, NamedEdgeFile):
+            return self._survey(self._number_names(file), spool)
+        try:
+            return self._survey(file, spool)
+        except UnnumberedEndError:
+            if (
+                not isinstance(file, NameableFile)
+                or self.options.num_vertices is not None
+            ):
+                raise
+            kinds = self._kinds_of_ends(file)
+            if not kinds.are_names:
+                raise
+        return self._survey(self._number_names(file.named(kinds.kind)), spool)
+
+    def _kinds_of_ends(self, file: NameableFile) -> EndKinds:
+        """Return the kinds of all ends, and remove files of a numbering by ids."""
+        with self.builders.raise_on_all():
+            remove_numbers(self.options.work, self.builders.rank)
+            own = file.kinds_of_ends(*share(self.builders, file))
+        kinds = EndKinds()
+        for other in self.builders.allgather(own):
+            kinds = kinds.with_other(other)
+        return kinds
+
+    def _survey(self, file: EdgeFile, spool: Spool) -> tuple[_NumberedFile, Survey]:
+        """Number the vertices and survey all edges, which go to the spool."""
+        compact = self.options.compact_ids
+        may_be_sparse = not (
+            compact
+            or self.options.num_vertices is not None
+            or file.num_vertices is not None
+            or file.vertices_asked
+        )
+        if may_be_sparse and self.options.reorder != "none":
+            compact = self._is_sparse(file)
+        while True:
+            numbered = self._number(file, compact)
+            found = survey_edges(
+                self.builders, numbered, spool,
+                lambda pieces: self._report(pieces, self._edges_read),
+            )  # fmt: skip
+            sparse = is_sparse(found.num_vertices, found.num_entries)
+            if compact or not (may_be_sparse and sparse):
+                return _NumberedFile(file, numbered, compact), found
+            self._say_compact(file)
+            spool.remove()
+            compact = True
+
+    def _edges_read(self, done: int) -> str:
+        return f"reading: {counted(done * self.builders.size, 'edge')}"
+
+    def _report(
+        self, pieces: Iterator[Piece], text: Callable[[int], str]
+    ) -> Iterator[Piece]:
+        """Pass pieces on, and report progress."""
+        done = 0
+        for piece in pieces:
+            done += len(piece)
+            self.progress.stage(text(done))
+            yield piece
+
+    def _is_sparse(self, file: EdgeFile) -> bool:
+        """Look at all ids, before vertices are ordered by number."""
+        bound = entries = 0
+        with self.builders.raise_on_all():
+            begin, end = share(self.builders, file)
+            for piece in file.pieces(begin, end) if begin < end else ():
+                bound = max(bound, piece.num_vertices)
+                entries += len(piece)
+        bounds, counts = zip(*self.builders.allgather((bound, entries)), strict=True)
+        sparse = is_sparse(max(bounds), sum(counts))
+        if sparse:
+            self._say_compact(file)
+        return sparse
+
+    def _say_compact(self, file: EdgeFile) -> None:
+        self.progress.say(
+            f"{file.name}: its ids are far apart, so they are names, which the graph "
+            "keeps (--num-vertices N makes a vertex of every number)"
+        )
+
+    def _number_names(self, file: NamedEdgeFile) -> EdgeFile:
+        """Return the file with numbers in place of names, and save the names."""
+        builders, work = self.builders, self.options.work
+        if self.options.num_vertices is not None:
+            with builders.raise_on_all():
+                raise ConfigError(
+                    f"{file.name}: --num-vertices goes with vertices that are numbers, "
+                    "and this file names them. Leave it out."
+                )
+        self.progress.stage("looking for names")
+        save_names(builders, file, work, self._room())
+        with builders.raise_on_all():
+            numbered = Numbered(file, work)
+            ends = numbered.names.take(np.unique([0, len(numbered.names) - 1]))
+            examples = map(shown, ends.texts() if len(numbered.names) else ())
+        self.progress.say(
+            f"{file.name}: its vertices have names ({file.kind}, from "
+            f"{' to '.join(examples)}), which the graph keeps; their order numbers them"
+        )
+        return numbered
+
+    def _number(self, file: EdgeFile, compact: bool) -> EdgeFile:
+        """Return the file with the vertices of the graph, and save their numbers."""
+        builders, options = self.builders, self.options
+        if compact:
+            self.progress.stage("looking for vertices")
+            bounded = self._with_numbers(file, compact=False, order=False)
+            save_vertices(builders, bounded, options.work, self._room())
+        if options.reorder != "none":
+            self.progress.stage(f"ordering vertices by {options.reorder}")
+            with builders.raise_on_all():
+                unordered = self._with_numbers(file, compact, order=False)
+            save_order(builders, unordered, options.reorder, options.work)
+        with builders.raise_on_all():
+            return self._with_numbers(file, compact)
+
+    def _with_numbers(
+        self, file: EdgeFile, compact: bool, order: bool = True
+    ) -> EdgeFile:
+        """Return the file with the vertices of the graph, whose numbers are saved."""
+        if self.options.num_vertices is not None:
+            file = Bounded(file, self.options.num_vertices)
+        if compact:
+            file = Compact(file, self.options.work)
+        if order and self.options.reorder != "none":
+            file = Renumbered(file, self.options.work)
+        return file
+
+    def _saved_numbers(self, file: EdgeFile | NamedEdgeFile) -> _NumberedFile:
+        """Return the file with the numbers that a killed run has saved."""
+        work = self.options.work
+        if isinstance(file, NameableFile) and (work / NAMES_KIND).exists():
+            file = file.named(saved_kind(work))
+        if isinstance(file, NamedEdgeFile):
+            file = Numbered(file, work)
+        compact = has_saved_vertices(work)
+        return _NumberedFile(file, self._with_numbers(file, compact), compact)
+
+    def _vertex_ids(self, vertices: _NumberedFile) -> VertexIds | None:
+        """Return the names or ids that the vertices of the graph have in the file."""
+        options, file = self.options, vertices.given
+        order = None if options.reorder == "none" else load_ids(options.work / ORDER)
+        ids = load_vertices(options.work) if vertices.compact else None
+        if file.names is not None:
+            names: NameSource = file.names
+            for positions in (ids, order):
+                if positions is not None:
+                    names = ReorderedNames(names, positions)
+            return names
+        if ids is None:
+            return None if order is None else OriginalIds(order, len(order))
+        bound = options.num_vertices or file.num_vertices
+        if bound is None:
+            bound = 1 + int(ids[-1]) if len(ids) else 0
+        return OriginalIds(ids if order is None else ids[order], bound)
+
+    def _route(self, vertices: _NumberedFile, spool: Spool, found: Survey) -> Plan:
+        """Plan, and write the arcs to run files by their buckets."""
+        builders, options, file = self.builders, self.options, vertices.numbered
+        total = max(1, found.num_entries // builders.size)
+        with builders.raise_on_all():
+            check_vertices(file, found.num_vertices, found.num_entries)
+        if file.both_directions and not (found.symmetric or options.symmetrize):
+            with builders.raise_on_all():
+                if builders.rank == 0:
+                    raise arc_without_reverse(vertices.given)
+        arcs, size = built_size(found, options.parts)
+        self.progress.say(
+            f"{file.name}: makes {counted(found.num_vertices, 'vertex')} and at most "
+            f"{counted(arcs, 'arc')}, {size:,} "
+            f"bytes{' before --compress' * options.compress}"
+        )
+        with builders.raise_on_all():
+            if builders.rank == 0:
+                check_size(
+                    found, options.parts, file.name, options.out, options.compress
+                )
+        room = self._room()
+        with builders.raise_on_all():
+            plan = make_plan(found, options.parts, room, file.name, builders.size)
+            if not plan.in_rows:
+                pieces = self._report(
+                    own_pieces(builders, file, spool, again=True),
+                    lambda done: f"routing: {100 * done // total} %",
+                )
+                route_arcs(plan, pieces, options.work, builders.rank, room)
+            spool.remove()
+        return plan
+
+    def _room(self) -> int:
+        """Return the bytes that every process may still take."""
+        memory = self.options.memory
+        with self.builders.raise_on_all():
+            room = Budget(memory).room() - RESERVE
+        room = min(self.builders.allgather(room))
+        with self.builders.raise_on_all():
+            if room <= 0:
+                raise ConfigError(
+                    f"--memory {memory:,} is less than a process takes before it "
+                    f"begins. Give {memory - room + (64 << 20):,} bytes or more."
+                )
+        return room
+
+
+def build_shards(
+    edges: Edges,
+    out: str | Path,
+    num_parts: int,
+    overwrite: bool = False,
+    compress: bool = False,
+) -> ShardedGraph:
+    """Write edges in memory as a sharded graph; see `partition`.
+
+    Self-loops are dropped. Of edges that join the same two vertices, in either
+    direction, the lightest in the order of edges is kept.
+    """
+    options = replace(_in_memory(out, num_parts, overwrite), compress=compress)
+    return partition(Alone(), EdgesInMemory("edges", edges, True), options)
+
+
+def check_new_graph(out: str | Path, num_parts: int, overwrite: bool) -> None:
+    """Check, before edges are computed, that `build_shards` can begin."""
+    options = _in_memory(out, num_parts, overwrite)
+    options.check()
+    check_place(options)
+
+
+def _in_memory(out: str | Path, num_parts: int, overwrite: bool) -> Options:
+    return Options(Path(out), num_parts, MEMORY, overwrite=overwrite, quiet=True)
+
+
+def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the CSR rows of the undirected graph of some edges.
+
+    The row pointers are int64; within a row ids ascend, without self-loops, none twice.
+    -0.0 is written as 0.0, which it equals.
+    """
+    weight = edges.weight
+    if weight.dtype.kind == "f":
+        weight = weight + weight.dtype.type(0)
+    return both_directions(
+        *upper_triangle(edges.num_vertices, edges.src, edges.dst, weight)
+    )

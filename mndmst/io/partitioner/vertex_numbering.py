@@ -1,0 +1,390 @@
+"""Numbers of vertices: bounded by the user, positions of their names, or a new order.
+
+*Names* (`Numbered`) and *ids without gaps* (`Compact`): vertices are numbered in
+ascending order of the names, or the ids, that occur in edges. They are found in bounded
+memory: every process sorts the names of its share, some at a time, and writes each
+batch as a run; one process merges all runs into one list in the working directory. The
+list is memory-mapped while edges are read again.
+
+*A new order* (`Renumbered`) puts neighbours near each other in memory. Kolganov (2016)
+numbers well-connected vertices next to each other, for a GPU's cache. `bfs` numbers
+them as a breadth-first search meets them, `rcm` by the reverse of Cuthill and McKee's
+order (1969; George, 1971), the same search with vertices of least degree first.
+`degree` puts vertices with many neighbours first: their data is used most, and is then
+close together. It takes 8 bytes a vertex and process while it counts; for the others
+one process reads the whole graph into memory. Both maps between numbers are
+memory-mapped files.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from ...graph.order import id_dtype, stored_id_dtype
+from ...host.errors import ConfigError, InputError
+from ...host.memory import free_bytes
+from ..edge_file import EdgeFile, EdgeFileOver, Edges, as_ids, checked_edges
+from ..file_access import writing
+from ..kernels.csr_conversion import both_directions, upper_triangle
+from ..kernels.partitioner import add_degrees, breadth_first
+from ..named_edge_file import KEY_BYTES, EdgesByName, NamedEdgeFile, no_names
+from ..names import (
+    IntegerNames,
+    NameKind,
+    Names,
+    TextNames,
+    ascending_names,
+    distinct_names,
+    joined_names,
+)
+from .bucket_plan import check_vertices
+from .builders import Builders
+from .edge_survey import share
+from .partition_run import NAMES, NAMES_KIND, NEW_IDS, ORDER, VERTICES, write_json
+
+# Bytes of names in memory at once, and how often they are copied while sorted. Fewer
+# would make many files, and more would take memory from the page cache.
+FEWEST_BYTES, MOST_BYTES, COPIES = 1 << 20, 1 << 29, 6
+SLICE = 1 << 17  # edges whose names are looked up at once
+DEGREE_BYTES = 8
+ORDERS = ("none", "degree", "bfs", "rcm")
+
+
+class Bounded(EdgeFileOver):
+    """An edge file with the user's number of vertices."""
+
+    def __init__(self, file: EdgeFile, num_vertices: int) -> None:
+        super().__init__(file)
+        self.num_vertices: int = num_vertices
+        self.vertices_asked = True
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the pieces of the file; InputError for an id beyond the vertices."""
+        bound = self.num_vertices
+        ids = id_dtype(bound)
+        for piece in self.file.pieces(begin, end):
+            for ends, others in ((piece.src, piece.dst), (piece.dst, piece.src)):
+                if len(ends) and ends.max() >= bound:
+                    at = int(ends.argmax())
+                    raise InputError(
+                        f"{self.name}: an edge joins the vertices {ends[at]} and "
+                        f"{others[at]} (counted from 0), but --num-vertices says that "
+                        f"there are {bound}. Fix the edge, or give more vertices."
+                    )
+            src, dst = as_ids(piece.src, ids), as_ids(piece.dst, ids)
+            yield Edges(bound, src, dst, piece.weight, piece.directed)
+
+
+class Compact(EdgeFileOver):
+    """An edge file whose ids get numbers without gaps, by `save_vertices`."""
+
+    def __init__(self, file: EdgeFile, work: Path) -> None:
+        super().__init__(file)
+        self.ids = load_names(work / VERTICES, NameKind.INT64)
+        self.num_vertices: int = len(self.ids)
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the pieces of the file with new ids; see `EdgeFile`."""
+        return _numbered(self.name, _by_id(self.file.pieces(begin, end)), self.ids)
+
+
+class Numbered(EdgeFile):
+    """An edge file that numbers its vertices by their names, from `save_names`."""
+
+    def __init__(self, file: NamedEdgeFile, work: Path) -> None:
+        self.file = file
+        self.name, self.length = file.name, file.length
+        self.num_entries, self.weight_dtype = file.num_entries, file.weight_dtype
+        self.seekable, self.rereadable = file.seekable, False
+        self.vertices_asked = True
+        self.names: Names = load_names(work / NAMES, file.kind)
+        self.num_vertices: int = len(self.names)
+
+    def identity(self) -> dict[str, object]:
+        """Return facts that identify the file."""
+        return self.file.identity()
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the pieces of the file with numbers; see `EdgeFile`."""
+        return _numbered(self.name, self.file.named_pieces(begin, end), self.names)
+
+
+def save_vertices(builders: Builders, file: EdgeFile, work: Path, room: int) -> None:
+    """Save the ids that occur in a file; see `save_names`. Collective."""
+    begin, end = share(builders, file)
+    pieces = _by_id(file.pieces(begin, end)) if begin < end else ()
+    _save_merged(builders, pieces, NameKind.INT64, work / VERTICES, room)
+
+
+def save_names(builders: Builders, file: NamedEdgeFile, work: Path, room: int) -> None:
+    """Save the names that occur in a file, ascending, each once. Collective."""
+    begin, end = share(builders, file)
+    pieces = file.named_pieces(begin, end) if begin < end else ()
+    _save_merged(builders, pieces, file.kind, work / NAMES, room)
+    with builders.raise_on_all():
+        if builders.rank == 0:
+            write_json(work / NAMES_KIND, file.kind.value)
+
+
+def saved_kind(work: Path) -> NameKind:
+    """Return the kind of the names that a run has saved."""
+    with writing(work):
+        return NameKind(json.loads((work / NAMES_KIND).read_text()))
+
+
+def has_saved_vertices(work: Path) -> bool:
+    """Return whether a run has saved ids that are numbered without gaps."""
+    return _array_file(work / VERTICES, "integers").exists()
+
+
+def load_vertices(work: Path) -> np.ndarray:
+    """Return the ids of vertices without gaps, mapped from a file (int64)."""
+    return load_names(work / VERTICES, NameKind.INT64).columns()["integers"]
+
+
+def load_names(path: Path, kind: NameKind) -> Names:
+    """Return names mapped from the files that begin with a path."""
+    with writing(path):
+        if kind.is_integer:
+            return IntegerNames(_mapped(path, "integers", np.dtype(kind.value)))
+        text = _mapped(path, "text", np.dtype(np.uint8))
+        return TextNames(kind, text, _mapped(path, "begins", np.dtype(np.int64)))
+
+
+def _by_id(pieces: Iterable[Edges]) -> Iterator[EdgesByName]:
+    """Yield edges whose ids are taken for names."""
+    for piece in pieces:
+        src, dst = IntegerNames(piece.src), IntegerNames(piece.dst)
+        yield EdgesByName(src, dst, piece.weight)
+
+
+def _numbered(
+    source: str, pieces: Iterator[EdgesByName], names: Names
+) -> Iterator[Edges]:
+    """Yield edges by the positions of their ends in a list of all names."""
+    for piece in _slices(pieces):
+        # In ascending order they are looked up where others were just before
+        wanted, positions = distinct_names(joined_names([piece.src, piece.dst]))
+        numbers = names.find(wanted)
+        if (numbers < 0).any():
+            raise InputError(
+                f"{source}: has changed while it was read. Run the command again."
+            )
+        src, dst = np.split(numbers[positions], 2)
+        yield checked_edges(source, len(names), src, dst, piece.weight, directed=True)
+
+
+def _save_merged(
+    builders: Builders,
+    pieces: Iterable[EdgesByName],
+    kind: NameKind,
+    target: Path,
+    room: int,
+) -> None:
+    """Save the names of all ranks' pieces, ascending, each once. Collective."""
+    most = min(max(room // COPIES, FEWEST_BYTES), MOST_BYTES)
+    with builders.raise_on_all():
+        runs = _write_runs(pieces, kind, target, builders.rank, most)
+    counts = builders.allgather(runs)
+    with builders.raise_on_all():
+        if builders.rank == 0:
+            paths = [
+                _run(target, rank, run)
+                for rank, count in enumerate(counts)
+                for run in range(count)
+            ]
+            _save(target, _merged([load_names(run, kind) for run in paths], most), kind)
+            with writing(target):
+                for run in paths:
+                    for path in run.parent.glob(f"{run.name}-*"):
+                        path.unlink()
+
+
+def _write_runs(
+    pieces: Iterable[EdgesByName], kind: NameKind, target: Path, rank: int, most: int
+) -> int:
+    """Write the names of this rank's pieces as runs; return their number."""
+    held: list[Names] = []
+    runs = 0
+    for piece in _slices(pieces):
+        held.append(ascending_names(joined_names([piece.src, piece.dst])))
+        if sum(map(_cost, held)) > most:
+            held = [ascending_names(joined_names(held))]
+            if _cost(held[0]) > most // 2:
+                _save(_run(target, rank, runs), [held.pop()], kind)
+                runs += 1
+    if held:
+        _save(_run(target, rank, runs), [ascending_names(joined_names(held))], kind)
+        runs += 1
+    return runs
+
+
+def _merged(runs: list[Names], most: int) -> Iterator[Names]:
+    """Yield the names of ascending runs in order, each once, some at a time."""
+    left = [(run, 0) for run in runs if len(run)]
+    while left:
+        room = most // len(left)
+        blocks = []
+        for run, first in left:
+            average = 1 + _cost(run) // len(run)
+            last = min(first + max(1, room // average), len(run))
+            blocks.append(run.take(slice(first, last)))
+        # Below the least last name of all blocks no name is missing
+        end = min(b.take(slice(len(b) - 1, len(b))).keys()[0] for b in blocks)
+        counts = [block.count_through(end) for block in blocks]
+        taken = [b.take(slice(0, n)) for b, n in zip(blocks, counts, strict=True)]
+        yield ascending_names(joined_names(taken))
+        moved = ((r, at + n) for (r, at), n in zip(left, counts, strict=True))
+        left = [(run, first) for run, first in moved if first < len(run)]
+
+
+def _slices(pieces: Iterable[EdgesByName]) -> Iterator[EdgesByName]:
+    """Yield pieces that take little memory to sort."""
+    for piece in pieces:
+        for low in range(0, len(piece), SLICE):
+            yield piece.part(low, min(low + SLICE, len(piece)))
+
+
+def _cost(names: Names) -> int:
+    """Return the bytes that names take while they are sorted, without copies."""
+    is_integer = isinstance(names, IntegerNames)
+    return names.nbytes + (0 if is_integer else KEY_BYTES * len(names))
+
+
+def _run(target: Path, rank: int, run: int) -> Path:
+    return target.with_name(f"{target.name}-{rank}-{run}")
+
+
+def _save(path: Path, lists: Iterable[Names], kind: NameKind) -> None:
+    """Write concatenated lists of names, each array to its own file."""
+    empty = no_names(kind).columns()
+    total = 0
+    with writing(path), ExitStack() as stack:
+        files = {
+            name: stack.enter_context(_array_file(path, name).open("xb"))
+            for name in empty
+        }
+        if "begins" in files:
+            files["begins"].write(np.zeros(1, np.int64).data)
+        for names in lists:
+            columns = names.columns()
+            if "begins" in columns:
+                columns["begins"] = columns["begins"][1:] + total
+                total += len(columns["text"])
+            for name, file in files.items():
+                file.write(columns[name].astype(empty[name].dtype, copy=False).data)
+
+
+def _array_file(path: Path, name: str) -> Path:
+    return path.with_name(f"{path.name}-{name}.bin")
+
+
+def _mapped(path: Path, name: str, dtype: np.dtype) -> np.ndarray:
+    file = _array_file(path, name)
+    length = file.stat().st_size // dtype.itemsize
+    if length == 0:  # which the system does not map
+        return np.empty(0, dtype)
+    return np.memmap(file, dtype, "r", shape=(length,))
+
+
+class Renumbered(EdgeFileOver):
+    """An edge file whose vertices have the order that `save_order` has saved."""
+
+    def __init__(self, file: EdgeFile, work: Path) -> None:
+        super().__init__(file)
+        self.work = work
+        self.num_vertices = len(load_ids(work / ORDER))
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the pieces of the file with new ids; see `EdgeFile`."""
+        new_id = load_ids(self.work / NEW_IDS)
+        for piece in self.file.pieces(begin, end):
+            yield _renamed(piece, new_id)
+
+
+def save_order(builders: Builders, file: EdgeFile, order: str, work: Path) -> None:
+    """Compute one of `ORDERS` of the vertices, and save its maps. Collective."""
+    with builders.raise_on_all():
+        counted, entries = _own_degrees(builders, file)
+    bounds, all_entries = zip(*builders.allgather((len(counted), entries)), strict=True)
+    num_vertices = max(bounds)
+    with builders.raise_on_all():
+        check_vertices(file, num_vertices, sum(all_entries))
+    degrees = builders.sum(np.pad(counted, (0, num_vertices - len(counted))))
+    with builders.raise_on_all():
+        if builders.rank == 0:
+            ordered = _ordered(file, order, degrees).astype(
+                stored_id_dtype(num_vertices)
+            )
+            with writing(work):
+                for name, ids in ((ORDER, ordered), (NEW_IDS, _inverse(ordered))):
+                    with (work / name).open("xb") as target:
+                        np.save(target, ids)
+
+
+def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
+    if order == "degree":
+        return np.argsort(-degrees, kind="stable")
+    edges = file.read()
+    lowest_first = np.arange(len(degrees))
+    if order == "rcm":
+        lowest_first = np.argsort(degrees, kind="stable")
+        edges = _renamed(edges, _inverse(lowest_first.astype(edges.src.dtype)))
+    indptr, indices, weight = upper_triangle(
+        len(degrees), edges.src, edges.dst, edges.weight
+    )
+    indptr, indices, _ = both_directions(indptr, indices, weight)
+    found = lowest_first[breadth_first(indptr, indices)]
+    return found[::-1] if order == "rcm" else found
+
+
+def _own_degrees(builders: Builders, file: EdgeFile) -> tuple[np.ndarray, int]:
+    """Return the degrees (int64) and the number of entries in this rank's share."""
+    num_vertices, entries = file.num_vertices or 0, 0
+    _check_room(file.name, num_vertices, num_vertices)
+    degrees = np.zeros(num_vertices, np.int64)
+    begin, end = share(builders, file)
+    for piece in file.pieces(begin, end) if begin < end else ():
+        entries += len(piece)
+        num_vertices = max(num_vertices, piece.num_vertices)
+        if num_vertices > len(degrees):
+            _check_room(file.name, 2 * num_vertices, num_vertices)
+            fewer = degrees
+            degrees = np.zeros(2 * num_vertices, np.int64)  # taken when written
+            degrees[: len(fewer)] = fewer
+        add_degrees(piece.src, piece.dst, degrees)
+    return degrees[:num_vertices], entries
+
+
+def _check_room(name: str, counts: int, num_vertices: int) -> None:
+    """Check that the memory limit allows an array of degrees."""
+    free = free_bytes()
+    if counts * DEGREE_BYTES > free:
+        raise ConfigError(
+            f"{name}: to order its vertices takes {counts * DEGREE_BYTES:,} bytes in "
+            f"every process, and {free:,} are free. It has a vertex id, counted from "
+            f"0, of {num_vertices - 1}, and every number up to it is a vertex: if that "
+            "id is wrong, fix it; else use fewer processes, or no --reorder."
+        )
+
+
+def _renamed(edges: Edges, new_id: np.ndarray) -> Edges:
+    ids = id_dtype(len(new_id))
+    src, dst = as_ids(new_id[edges.src], ids), as_ids(new_id[edges.dst], ids)
+    return Edges(len(new_id), src, dst, edges.weight, edges.directed)
+
+
+def _inverse(order: np.ndarray) -> np.ndarray:
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(len(order), dtype=order.dtype)
+    return inverse
+
+
+def load_ids(path: Path) -> np.ndarray:
+    """Return ids mapped from a file."""
+    with writing(path):
+        ids: np.ndarray = np.load(path, mmap_mode="r")
+    return ids

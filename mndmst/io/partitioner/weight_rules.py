@@ -1,0 +1,249 @@
+"""Rules that give edges other weights than their file.
+
+=========================  =====================================================
+`file`                     the file's weights; 1 where it has none
+`constant:X`               X for every edge
+`hash[:SEED]`              1 to 2^24, hashed from the seed and the ends, as
+                           `generate` does
+`random:LOW:HIGH[:SEED]`   from LOW to HIGH in the same way: integers if LOW and
+                           HIGH are, else float64
+`ecl`                      as ECL-MST [1] computes them: 1 + u v mod n with its
+                           32-bit overflow, int32
+`euclid:FILE`              the distance of the ends (float64) by the coordinates
+                           in a DIMACS `.co` file
+=========================  =====================================================
+
+Every rule gives the two directions of an edge one weight.
+
+[1] Fallin, Gonzalez, Seo and Burtscher: A High-Performance MST Implementation for
+    GPUs. SC 2023.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...host.errors import ConfigError, InputError
+from ...host.formatting import counted
+from ..edge_file import EdgeFile, EdgeFileOver, Edges, narrow_integers
+from ..formats import is_table, open_edges
+from ..formats.dimacs import read_coordinates
+from ..formats.table_columns import ColumnNames
+from ..kernels.csr_conversion import hash_edges
+from ..named_edge_file import EdgesByName, NamedEdgeFile
+
+Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_KNOWN = "file, constant:X, hash[:SEED], random:LOW:HIGH[:SEED], ecl, euclid:FILE"
+_HASH_BITS = 24
+_LIMIT = 1 << 63
+
+
+class WeighedFile(EdgeFileOver):
+    """An edge file with the weights that a rule computes from the ends."""
+
+    def __init__(self, file: EdgeFile, rule: Rule) -> None:
+        super().__init__(file)
+        self.rule = rule
+        empty = np.empty(0, np.int64)
+        self.weight_dtype = rule(empty, empty).dtype
+
+    def identity(self) -> dict[str, Any]:
+        """Return facts that identify the file and its weights."""
+        return self.file.identity() | {"weights": repr(self.rule)}
+
+    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
+        """Yield the pieces of the file, weighed; see `EdgeFile`."""
+        for piece in self.file.pieces(begin, end):
+            yield replace(piece, weight=self.rule(piece.src, piece.dst))
+
+
+class EvenlyWeighed(NamedEdgeFile):
+    """A file of named vertices with one weight for all edges."""
+
+    def __init__(self, file: NamedEdgeFile, rule: "Constant") -> None:
+        self.file, self.rule, self.kind = file, rule, file.kind
+        self.name, self.length, self.seekable = file.name, file.length, file.seekable
+        self.num_entries, self.rereadable = file.num_entries, file.rereadable
+        self.weight_dtype = _dtype(rule.weight, rule.weight)
+        self.notes = file.notes
+
+    def identity(self) -> dict[str, Any]:
+        """Return facts that identify the file and its weights."""
+        return self.file.identity() | {"weights": repr(self.rule)}
+
+    def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
+        """Yield the pieces of the file, weighed; see `NamedEdgeFile`."""
+        for piece in self.file.named_pieces(begin, end):
+            ends = np.empty(len(piece), np.int64)
+            yield replace(piece, weight=self.rule(ends, ends))
+
+
+def open_weighed(
+    path: Path,
+    rule: str,
+    format: str | None = None,
+    columns: str | Mapping[str, str] | None = None,
+) -> EdgeFile | NamedEdgeFile:
+    """Open a graph in any of the formats, with the weights that a rule gives.
+
+    Where a rule makes the weights, a table needs no column of them.
+    """
+    asked = ColumnNames.of(columns)
+    if rule != "file" and asked.weight:
+        raise ConfigError(
+            f"--weights {rule} makes the weights, and --columns names {asked.weight} "
+            "for them. Give one of the two."
+        )
+    if rule != "file" and is_table(path, format):
+        asked = replace(asked, weight="")
+    return weigh(open_edges(path, format, asked), rule)
+
+
+def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile:
+    """Return a file with the weights that a rule of the table above gives.
+
+    Of named vertices all edges have one weight: the other rules compute with numbers.
+    """
+    kind, _, rest = rule.partition(":")
+    words = rest.split(":") if rest else []
+    if kind == "file" and not words:
+        return file
+    if kind == "constant" and len(words) == 1:
+        constant = Constant(_number(rule, words[0]))
+        if isinstance(file, NamedEdgeFile):
+            return EvenlyWeighed(file, constant)
+        return WeighedFile(file, constant)
+    if isinstance(file, NamedEdgeFile):
+        raise ConfigError(
+            f"--weights {rule}: is computed from the numbers of vertices, and "
+            f"{file.name} names them. Give constant:X, or weights in the file."
+        )
+    if kind == "hash" and len(words) <= 1:
+        return WeighedFile(file, Uniform(1, 1 << _HASH_BITS, _seed(rule, words)))
+    if kind == "random" and 2 <= len(words) <= 3:
+        low, high = (_number(rule, word) for word in words[:2])
+        if _dtype(low, high).kind == "f" and (float(low), float(high)) != (low, high):
+            raise ConfigError(
+                f"--weights {rule}: float64, which fractions need, would round a "
+                "bound. Give bounds that it holds."
+            )
+        if not low <= high:
+            raise ConfigError(f"--weights {rule}: {low} is more than {high}.")
+        return WeighedFile(file, Uniform(low, high, _seed(rule, words[2:])))
+    if kind == "ecl" and not words:
+        if file.num_vertices is None:
+            raise ConfigError(
+                f"--weights ecl needs the number of vertices, and {file.name} has no "
+                "header that says it. Convert it to a format that has one."
+            )
+        if file.num_vertices >= 1 << 31:
+            raise ConfigError(
+                f"--weights ecl counts in 32 bits, and {file.name} has "
+                f"{file.num_vertices} vertices. Give another rule."
+            )
+        return WeighedFile(file, Product(file.num_vertices))
+    if kind == "euclid" and rest:
+        return WeighedFile(file, Distance(read_coordinates(Path(rest))))
+    raise ConfigError(f"--weights {rule}: there is no such rule; known: {_KNOWN}.")
+
+
+@dataclass(frozen=True)
+class Constant:
+    """One weight for all edges."""
+
+    weight: int | float
+
+    def __call__(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+        """Return the weights of edges."""
+        return np.full(len(src), self.weight, _dtype(self.weight, self.weight))
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Weights spread evenly from `low` to `high`; integers if both are."""
+
+    low: int | float
+    high: int | float
+    seed: int
+
+    def __call__(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+        """Return the weights of edges."""
+        hashes = hash_edges(self.seed, src, dst)
+        dtype = _dtype(self.low, self.high)
+        if dtype.kind == "f":
+            share = (hashes >> np.uint64(11)) * 2.0**-53
+            return np.clip(
+                self.low + share * (self.high - self.low), self.low, self.high
+            )
+        span = int(self.high) - int(self.low) + 1
+        if span <= 1 << 32:
+            steps = (hashes >> np.uint64(32)) * np.uint64(span) >> np.uint64(32)
+        else:
+            steps = hashes % np.uint64(span)
+        return steps.astype(dtype) + dtype.type(self.low)
+
+
+@dataclass(frozen=True)
+class Product:
+    """The weights of ECL-MST: products of ids, as 32 bits hold them."""
+
+    num_vertices: int
+
+    def __call__(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+        """Return the weights of edges."""
+        products = (src.astype("u4") * dst.astype("u4")).view("i4")
+        return np.abs(1 + np.fmod(products, np.int32(self.num_vertices)))
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Weights from where the ends lie: x and y, an array of float64 each."""
+
+    coordinates: tuple[np.ndarray, np.ndarray]
+
+    def __call__(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
+        """Return the weights of edges."""
+        x, y = self.coordinates
+        most = max((int(ends.max()) for ends in (src, dst) if len(ends)), default=-1)
+        if most >= len(x):
+            raise InputError(
+                f"there are coordinates of {counted(len(x), 'vertex')}, but the graph "
+                f"has vertex {most} (counted from 0). Give the coordinates of this "
+                "graph."
+            )
+        return np.hypot(x[src] - x[dst], y[src] - y[dst])
+
+
+def _dtype(low: int | float, high: int | float) -> np.dtype:
+    """Return the type of weights between two numbers."""
+    if isinstance(low, float) or isinstance(high, float):
+        return np.dtype(np.float64)
+    return narrow_integers(np.array([low, high], np.int64)).dtype
+
+
+def _number(rule: str, word: str) -> int | float:
+    """Read an integer of 64 bits or a finite float."""
+    try:
+        if word.lstrip("+-").isdecimal():
+            whole = int(word)
+            if -_LIMIT <= whole < _LIMIT:
+                return whole
+            raise ValueError("beyond 64 bits, and not rounded")
+        number = float(word)
+    except ValueError:
+        number = float("nan")
+    if not isfinite(number):
+        raise ConfigError(f"--weights {rule}: '{word}' is no number that fits.")
+    return number
+
+
+def _seed(rule: str, words: list[str]) -> int:
+    if not words:
+        return 1
+    if not words[0].isdecimal() or int(words[0]) >= _LIMIT:
+        raise ConfigError(f"--weights {rule}: '{words[0]}' is no seed from 0 to 2^63.")
+    return int(words[0])
