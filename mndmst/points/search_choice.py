@@ -8,6 +8,7 @@ power law through both counts to the number of points.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -68,7 +69,11 @@ def check_search(search: str, metric: str) -> None:
 
 
 def choose_search(
-    points: PointCoordinates, metric: str, search: str, neighbours: int
+    points: PointCoordinates,
+    metric: str,
+    search: str,
+    neighbours: int,
+    count: int = 0,
 ) -> SearchChoice:
     """Return which search finds the neighbours of points sooner.
 
@@ -77,9 +82,12 @@ def choose_search(
     search : {"auto", "tree", "product"}
     neighbours : int
         How many are listed for each point.
+    count : int
+        Number of points, where those given are a sample of them.
     """
     check_search(search, metric)
-    count, dimensions = points.values.shape
+    given, dimensions = points.values.shape
+    count = count or given
     if search == "tree":
         return SearchChoice("tree", "asked for")
     if search == "product":
@@ -91,7 +99,7 @@ def choose_search(
         return SearchChoice("tree", f"points have at most {FEW_DIMENSIONS} dimensions")
     if count < FEW_POINTS:
         return SearchChoice("tree", f"there are fewer than {FEW_POINTS:,} points")
-    share = visits(points, neighbours) / count
+    share = visits(points, neighbours, count) / count
     product, worth = "product", _worth(dimensions)
     if _device_for(count, neighbours) is not None:
         product, worth = "device", (1 + DEVICE_FIXED / dimensions) / DEVICE_VISIT
@@ -136,12 +144,19 @@ def make_products(
     choice: SearchChoice,
     threads: Threads,
     reporter: SearchReporter,
+    devices: Sequence[int] | None = None,
 ) -> PointProducts:
-    """Return the products of a choice; of the host where a device does not suit."""
+    """Return the products of a choice; of the host where a device does not suit.
+
+    Parameters
+    ----------
+    devices : sequence of int, optional
+        All visible ones by default.
+    """
     device = find_accelerator("auto")[0] if choice.name == "device" else None
     if device is not None:
         try:
-            return device.make_point_products(arrays)
+            return device.make_point_products(arrays, devices)
         except ConfigError as error:
             reporter.detail(f"search by product on the CPU: {error}")
     return HostProducts(arrays, threads)
@@ -160,14 +175,20 @@ def visits_most(points: np.ndarray, neighbours: int) -> bool:
         return False
     none = np.empty(0)
     computed = PointCoordinates(points, none, none, Scale())
-    return visits(computed, neighbours) / count > _worth(dimensions)
+    return visits(computed, neighbours, count) / count > _worth(dimensions)
 
 
-def visits(points: PointCoordinates, neighbours: int) -> float:
-    """Return how many points a query of the tree visits, estimated by samples."""
-    count = len(points.values)
-    order = np.random.default_rng(SEED).permutation(count)
-    sizes = [min(size, count) for size in SAMPLES]
+def visits(points: PointCoordinates, neighbours: int, count: int) -> float:
+    """Return how many points a query of the tree visits, estimated by samples.
+
+    Parameters
+    ----------
+    count : int
+        Number of points in the tree; those given may be a sample of them.
+    """
+    given = len(points.values)
+    order = np.random.default_rng(SEED).permutation(given)
+    sizes = [min(size, given) for size in SAMPLES]
     found = [_visits_of(points.of(order[:size]), neighbours) for size in sizes]
     if sizes[0] == sizes[1] or count == sizes[1]:
         return found[1]

@@ -164,9 +164,10 @@ class DeviceProducts:
             ) from error
 
     def _uploaded(self, points: PointArrays) -> PointArrays:
+        values, largest, length, source = map(self.upload, points[:4])
         same = points.source is points.row
-        columns = [self.upload(column) for column in points[:4]]
-        return PointArrays(*columns, columns[3] if same else self.upload(points.row))
+        row = source if same else self.upload(points.row)
+        return PointArrays(values, largest, length, source, row)
 
     def upload(self, column: Any) -> Any:
         """Return an array on this device; itself if it is there."""
