@@ -9,12 +9,14 @@ power law through both counts to the number of points.
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from ..backends import Accelerator, find_accelerator
+from ..backends.base import DeviceMemoryError
 from ..backends.point_products import MOST_NEIGHBOURS, PointArrays, PointProducts
 from ..host.errors import ConfigError
 from ..kernels.threads import Threads
@@ -22,6 +24,7 @@ from .build_tree import build_tree
 from .coordinates import PointCoordinates
 from .kernels.visits import count_visited
 from .metrics import METRICS, Norm, check_metric
+from .parted_products import PartedProducts
 from .point_search import PointSearch, tree_search
 from .product_search import HostProducts, ProductSearch, random_order
 from .remote_points import NoRemotePoints
@@ -39,6 +42,8 @@ VISIT, FIXED = 12.0, 24.0
 # The same for a device, and the fewest points that are worth starting one.
 DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
 SEED = 7
+# Into how many parts points are divided that are larger than a device.
+PARTS = (2, 4, 8, 16, 32, 64, 128)
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ def _worth(dimensions: int) -> float:
 
 def _device_for(count: int, neighbours: int) -> Accelerator | None:
     """Return a kind of device that searches faster than the host, if there is one."""
-    if count < DEVICE_POINTS or neighbours > MOST_NEIGHBOURS:
+    if count < DEVICE_POINTS or neighbours >= MOST_NEIGHBOURS:
         return None
     return find_accelerator("auto")[0]
 
@@ -154,11 +159,20 @@ def make_products(
         All visible ones by default.
     """
     device = find_accelerator("auto")[0] if choice.name == "device" else None
-    if device is not None:
-        try:
-            return device.make_point_products(arrays, devices)
-        except ConfigError as error:
-            reporter.detail(f"search by product on the CPU: {error}")
+    if device is None:
+        return HostProducts(arrays, threads)
+    make = device.make_point_products
+    try:
+        return make(arrays, devices)
+    except DeviceMemoryError as error:
+        reporter.detail(f"the points pass the device in parts: {error}")
+    except ConfigError as error:
+        reporter.detail(f"search by product on the CPU: {error}")
+        return HostProducts(arrays, threads)
+    for parts in PARTS:
+        with suppress(DeviceMemoryError):
+            return PartedProducts(arrays, lambda part: make(part, devices), parts)
+    reporter.detail("search by product on the CPU: the device has too little memory")
     return HostProducts(arrays, threads)
 
 

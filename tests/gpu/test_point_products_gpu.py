@@ -74,20 +74,71 @@ def test_random_points(seed):
     check(points, "euclidean", int(r.integers(0, 40)))
 
 
-def test_many_rows_and_columns_take_several_tiles(monkeypatch):
+def test_many_rows_and_columns_take_several_launches(monkeypatch):
     from mndmst.backends.cuda import point_products
 
-    monkeypatch.setattr(point_products, "ROWS", 512)
-    monkeypatch.setattr(point_products, "COLUMNS", 1024)
+    monkeypatch.setattr(point_products, "ROWS", 1024)
+    monkeypatch.setattr(point_products, "COLUMNS", 512)
     r = np.random.default_rng(8)
     check(r.standard_normal((5000, 33)).astype(np.float32), "cosine", 7)
+
+
+@pytest.mark.parametrize("min_samples", [0, 6])
+def test_several_devices_share_the_rows(monkeypatch, min_samples):
+    """One device twice stands for two where there is one."""
+    from mndmst.backends import cuda
+
+    count = cuda.device_count()
+    devices = range(count) if count > 1 else (0, 0)
+    make = cuda.make_point_products
+    monkeypatch.setattr(cuda, "make_point_products", lambda p, _: make(p, devices))
+    r = np.random.default_rng(4)
+    points = np.repeat(5 * r.standard_normal((30, 40)), 200, axis=0)
+    check(points + r.standard_normal(points.shape), "euclidean", min_samples)
+
+
+@pytest.mark.parametrize("min_samples", [0, 6])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_points_larger_than_the_device_pass_in_parts(monkeypatch, metric, min_samples):
+    from mndmst.backends.cuda import point_products
+    from mndmst.points.parted_products import PartedProducts
+
+    made, init = [], PartedProducts.__init__
+
+    def begin(self, points, make, parts):
+        init(self, points, make, parts)
+        made.append(parts)
+
+    monkeypatch.setattr(PartedProducts, "__init__", begin)
+    monkeypatch.setattr(
+        point_products.DeviceProducts, "bytes_of", lambda self, _: self.count
+    )
+    monkeypatch.setattr(point_products, "free_bytes", lambda: 1000)
+    r = np.random.default_rng(6)
+    points = np.repeat(r.standard_normal((60, 20)), 50, axis=0)
+    points += 0.01 * r.integers(0, 3, points.shape)
+    check(points, metric, min_samples)
+    assert made == [4]
+
+
+def test_a_device_that_adds_up_with_few_bits_is_refused(monkeypatch):
+    """A bound that no device keeps stands for a device without these bits."""
+    from mndmst.backends.cuda import point_products
+    from mndmst.backends.point_products import PointArrays
+    from mndmst.host.errors import ConfigError
+
+    monkeypatch.setattr(point_products, "SUM_ROUNDING", 2.0**-40)
+    points, none = np.random.default_rng(2).standard_normal((300, 9)), np.empty(0)
+    row = np.arange(300, dtype=np.uint32)
+    with pytest.raises(ConfigError, match="fewer bits"):
+        point_products.DeviceProducts(PointArrays(points, none, none, row, row))
 
 
 def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch, capsys):
     from mndmst.backends.cuda import point_products
     from mndmst.host.errors import ConfigError
 
-    def refuse(points, device=0):
+    def refuse(points, devices=()):
         raise ConfigError("no room")
 
     monkeypatch.setattr(point_products, "CudaPointProducts", refuse)

@@ -62,6 +62,7 @@ OLDEST = 80  # compute capability of tensor cores with the instructions of the k
 ROWS, FEWEST_ROWS, WORK = 1 << 16, 1 << 10, 3 << 45
 # Columns of the first launch; then each sees GROWTH times as many as all before it.
 FIRST, GROWTH, COLUMNS = 256, 3.0, 1 << 17
+RESERVE = 1 << 28  # bytes of the libraries of a device
 POLL = 0.1  # seconds between two looks for Ctrl-C
 SET = np.dtype(
     [(n, np.uint64) for n in ("values", "largest", "length", "source", "row")]
@@ -146,6 +147,12 @@ class DeviceProducts:
         self.count, self.dimensions = len(points.source), points.values.shape[1]
         self.width = -(-self.dimensions // DEPTH) * DEPTH
         with self.current():
+            needed = self.bytes_of(points)
+            if needed > free_bytes():
+                raise DeviceMemoryError(
+                    f"CUDA device {device} has {free_bytes():,} free bytes, and "
+                    f"{self.count:,} points take {needed:,}"
+                )
             self._transfer = Transfer()
             self._given = self._uploaded(points)
             self._make_frame(0.0)
@@ -163,7 +170,27 @@ class DeviceProducts:
                 f"points ({error})"
             ) from error
 
+    def bytes_of(self, points: PointArrays) -> int:
+        """Return about how much memory the points and a search take."""
+        rows = min(self.count, ROWS)
+        lists = rows * (8 * CAPACITY + 16 * MOST_NEIGHBOURS)
+        pieces = min(self.count, PARTS) * self.dimensions * 8 * 6
+        values = (
+            0 if isinstance(points.values, cupy.ndarray) else points.values.itemsize
+        )
+        each = values * self.dimensions + 2 * self.width + 128
+        return self.count * each + 4 * rows * self.width + lists + pieces + RESERVE
+
     def _uploaded(self, points: PointArrays) -> PointArrays:
+        if len(points.source) < len(points.values):  # a part
+            chosen = points.source
+            points = PointArrays(
+                points.values[chosen],
+                points.largest[chosen] if len(points.largest) else points.largest,
+                points.length[chosen] if len(points.length) else points.length,
+                np.arange(len(chosen), dtype=np.uint32),
+                points.row,
+            )
         values, largest, length, source = map(self.upload, points[:4])
         same = points.source is points.row
         row = source if same else self.upload(points.row)
@@ -617,7 +644,7 @@ class CudaPointProducts:
         known = self._known(components)
 
         def search(device: DeviceProducts, begin: int, end: int) -> None:
-            here = known[device.device.id]
+            here = known[device]
             places = cupy.asarray(asked[begin:end])
             bound = here.bound[here.of_place[places]]
             columns = here.of_place, here.cores, here, bound
@@ -638,7 +665,7 @@ class CudaPointProducts:
         known = self._known(components)
 
         def search(device: DeviceProducts, begin: int, end: int) -> None:
-            here = known[device.device.id]
+            here = known[device]
             part = RemoteQueries(*(column[begin:end] for column in queries))
             rows = cupy.arange(end - begin, dtype=np.uint32)
             component = cupy.asarray(part.component)
@@ -658,23 +685,23 @@ class CudaPointProducts:
         self._lower(components, known)
         return others, weights
 
-    def _known(self, components: ComponentArrays) -> dict[int, ComponentArrays]:
+    def _known(
+        self, components: ComponentArrays
+    ) -> dict[DeviceProducts, ComponentArrays]:
         """Return the components on each device."""
         known = {}
         for device in self._devices:
             with device.current():
-                known[device.device.id] = ComponentArrays(
-                    *map(device.upload, components)
-                )
+                known[device] = ComponentArrays(*map(device.upload, components))
         return known
 
     def _lower(
-        self, components: ComponentArrays, known: dict[int, ComponentArrays]
+        self, components: ComponentArrays, known: dict[DeviceProducts, ComponentArrays]
     ) -> None:
         """Lower bounds of components by the edges that the devices have found."""
         for device in self._devices:
             with device.current():
-                lowered = cupy.asnumpy(known[device.device.id].bound)
+                lowered = cupy.asnumpy(known[device].bound)
             np.minimum(components.bound, lowered, out=components.bound)
 
     def _deal(
@@ -711,6 +738,12 @@ class CudaPointProducts:
         for future in running:
             future.result()
         report(count, count)
+
+
+def free_bytes() -> int:
+    """Return how much memory of the current device can be taken."""
+    pool = cupy.get_default_memory_pool()
+    return int(cupy.cuda.runtime.memGetInfo()[0]) + pool.free_bytes()
 
 
 def _check_length(k: int) -> None:
