@@ -31,6 +31,13 @@ ROWS_ALLOWED = 64 << 20
 SPARSE_RATIO = 16
 
 
+def changed_meanwhile(source: object) -> InputError:
+    """Return the error for a file that has other edges when it is read again."""
+    return InputError(
+        f"{source}: has changed while it was read. Run the command again."
+    )
+
+
 class UnnumberedEndError(InputError):
     """An end of an edge is not the number of a vertex; it may be a name."""
 
@@ -99,13 +106,7 @@ def checked_edges(
             "number or leave the edge out."
         )
     ids = id_dtype(num_vertices)
-    return Edges(
-        num_vertices,
-        as_ids(src, ids),
-        as_ids(dst, ids),
-        weight,
-        directed,
-    )
+    return Edges(num_vertices, as_ids(src, ids), as_ids(dst, ids), weight, directed)
 
 
 def as_ids(ends: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -169,7 +170,7 @@ def supported_weights(source: object, weight: np.ndarray) -> np.ndarray:
     return weight.astype(target, copy=False)
 
 
-# What a piece is about as large as: entries, or text, which stays in a core's cache
+# The size of a piece, about: in entries, or bytes of text, which stay in a core's cache
 # from reading to parsing, and whose arrays the allocator keeps for reuse.
 PIECE_ENTRIES = 1 << 20
 PIECE_BYTES = 1 << 19
@@ -203,7 +204,7 @@ class EntryFile(ABC):
     """
 
     name: str  # names the file in messages
-    length: int  # what ranges divide: bytes, entries, or whatever the format counts in
+    length: int  # in bytes, entries, or the format's other units
     # How many entries the header promises; see `check_entries`
     num_entries: int | None = None
     # None for text: pieces of whole numbers are int64, those with a real number
@@ -212,10 +213,16 @@ class EntryFile(ABC):
     # Whether ranges other than (0, length) may be asked for; a compressed file is read
     # from its beginning to its end by one process
     seekable: bool = True
-    # Whether reading again is cheaper than keeping a copy of what was read
+    # Whether reading again is cheaper than keeping a copy of all pieces
     rereadable: bool = False
     # Lines that tell users how the file is read, such as the columns of a table
     notes: tuple[str, ...] = ()
+
+    def describe_as(self, file: "EntryFile") -> None:
+        """Take over the facts about a file that this one wraps."""
+        self.name, self.length, self.notes = file.name, file.length, file.notes
+        self.num_entries, self.weight_dtype = file.num_entries, file.weight_dtype
+        self.seekable, self.rereadable = file.seekable, file.rereadable
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify this list, as plain values.
@@ -275,7 +282,7 @@ class EdgeFile(EntryFile):
     def rows(self, first: int, end: int) -> Rows | None:
         """Return the rows of the vertices [first, end), where the file is made of rows.
 
-        They are what `pieces` has yielded before, and are not checked again. The row
+        `pieces` has yielded them before, so they are not checked again. The row
         pointers (int64) start at 0; heads and weights are typed as in `Edges`.
         """
         return None
@@ -287,19 +294,12 @@ class EdgeFile(EntryFile):
         """
         return None
 
-    def own_sums(self, begin: int, end: int) -> Any:
-        """Return a range's small contribution to `check_sums`."""
-        return None
-
-    def check_sums(self, sums: list[Any]) -> None:
-        """Raise InputError if the file's contents do not have its checksums.
-
-        `sums` has the `own_sums` of ranges that follow each other from 0 to `length`.
-        """
+    def check_contents(self) -> None:
+        """Raise InputError if the contents do not have the checksums of the file."""
 
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
-        self.check_sums([self.own_sums(0, self.length)])
+        self.check_contents()
         pieces = self._kept(self.pieces(0, self.length))
         self.check_entries(sum(map(len, pieces)))
         bound = max((piece.num_vertices for piece in pieces), default=0)
@@ -340,17 +340,10 @@ class EdgeFileOver(EdgeFile):
 
     def __init__(self, file: EdgeFile) -> None:
         self.file = file
-        self.name = file.name
-        self.length = file.length
-        self.num_vertices = file.num_vertices
-        self.num_entries = file.num_entries
-        self.weight_dtype = file.weight_dtype
+        self.describe_as(file)
+        self.num_vertices, self.names = file.num_vertices, file.names
         self.both_directions = file.both_directions
-        self.seekable = file.seekable
-        self.rereadable = file.rereadable
         self.vertices_asked = file.vertices_asked
-        self.names = file.names
-        self.notes = file.notes
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify the file."""
@@ -364,13 +357,9 @@ class EdgeFileOver(EdgeFile):
         """Let the file check the number of entries."""
         self.file.check_entries(found)
 
-    def own_sums(self, begin: int, end: int) -> Any:
-        """Let the file inspect a range."""
-        return self.file.own_sums(begin, end)
-
-    def check_sums(self, sums: list[Any]) -> None:
-        """Let the file check its sums."""
-        self.file.check_sums(sums)
+    def check_contents(self) -> None:
+        """Let the file check its checksums."""
+        self.file.check_contents()
 
 
 class EdgesInMemory(EdgeFile):
@@ -378,8 +367,14 @@ class EdgesInMemory(EdgeFile):
 
     rereadable = True
 
-    def __init__(self, name: str, edges: Edges, vertices_asked: bool = False) -> None:
-        self.name = name
+    def __init__(
+        self,
+        name: str,
+        edges: Edges,
+        vertices_asked: bool = False,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.name, self.notes = name, notes
         self.vertices_asked = vertices_asked
         self.edges = edges
         self.length = self.num_entries = len(edges)

@@ -28,7 +28,7 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 
-# What distinguishes states of a file: its inode, bytes and time of change.
+# The state of a file: its inode, bytes and time of change.
 State = tuple[int, int, int]
 
 
@@ -114,7 +114,7 @@ def _changed(path: Path) -> InputError:
 
 
 HDF5_LAYOUT = "v110"
-# What HDF5 and NumPy raise on a file with wrong metadata or values.
+# Errors of HDF5 and NumPy on a file with wrong metadata or values.
 MALFORMED = (
     *(OSError, RuntimeError, LookupError, ValueError),
     *(TypeError, AttributeError, ArithmeticError),
@@ -235,6 +235,23 @@ def read_attribute(item: h5py.Group, name: str) -> Any:
     if np.ndim(value) or isinstance(value, h5py.Empty):
         return None
     return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def read_attributes(item: h5py.Group) -> dict[str, Any]:
+    """Return all attributes as plain values."""
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in item.attrs.items()
+    }
+
+
+def check_version(path: Path, file: h5py.File, version: int, remake: str) -> None:
+    """Refuse a file of another version of its format; `remake` is the remedy."""
+    if file.attrs["version"] != version:
+        raise InputError(
+            f"{path}: has version {file.attrs['version']} of the format, and version "
+            f"{version} can be read. {remake}."
+        )
 
 
 def ascends(numbers: np.ndarray) -> bool:

@@ -1,6 +1,5 @@
 """Describe and check graphs and result files, as `mndmst info` does."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +35,20 @@ def describe(path: Path) -> dict[str, Any]:
     return describe_graph(path)
 
 
-PIECE_ARCS = 1 << 25
+# Rows and arcs that are read at a time
+PIECE_VERTICES, PIECE_ARCS = 1 << 22, 1 << 25
 
 
 def check_graph(graph: ShardedGraph) -> dict[str, Any]:
     """Read every row, a bounded piece at a time, and check it.
 
-    Checksums, row pointers, ids, their order, weights that are no numbers, and whether
+    Checksums, row pointers, ids, their order, weights that are NaN, and whether
     every arc has its reverse of the same weight (by a sum of hashes; `solve` names such
     an arc). Returns `checked_arcs`, and `edges`: distinct ones without self-loops.
     """
     threads = Threads(core_count())
     edges = arcs = balance = 0
-    for begin, end in _pieces(graph, threads):
+    for begin, end in graph.pieces(PIECE_VERTICES, PIECE_ARCS, threads):
         piece = ReadInProgress(graph, begin, end, threads)
         facts = piece.read()
         edges, arcs = edges + facts.edges, arcs + len(piece.indices)
@@ -60,25 +60,6 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
             "edge in both rows."
         )
     return {"checked_arcs": arcs, "edges": edges}
-
-
-def _pieces(graph: ShardedGraph, threads: Threads) -> Iterator[tuple[int, int]]:
-    """Yield ranges of vertices that cover the graph, none with too many arcs.
-
-    One vertex may have more.
-    """
-    for begin in range(0, graph.num_vertices, PIECE_VERTICES):
-        end = min(begin + PIECE_VERTICES, graph.num_vertices)
-        indptr = graph.read_indptr(begin, end, threads)
-        low = 0
-        while low < end - begin:
-            high = int(np.searchsorted(indptr, indptr[low] + PIECE_ARCS, side="right"))
-            high = max(low + 1, min(high - 1, end - begin))
-            yield begin + low, begin + high
-            low = high
-
-
-PIECE_VERTICES = 1 << 24
 
 
 FEW_NAMES = 3  # that a description of a graph shows

@@ -112,7 +112,7 @@ class ChunkReader:
 
     def __init__(self, path: Path, dataset: h5py.Dataset, begin: int, end: int) -> None:
         self.path, self.dataset = path, dataset
-        # The file that is open, not what has its name by now
+        # The file that is open, not another one that has its name by now
         self._handle = dataset.file.id.get_vfd_handle()
         self._filters = applied_filters(dataset)
         self._begin, self._end, self._length = begin, end, dataset.chunks[0]

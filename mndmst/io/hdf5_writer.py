@@ -2,7 +2,7 @@
 
 HDF5 that cannot flush a file when it closes it keeps the file open, tries again when
 the process ends, and crashes. Here it does not see a failed write: all its bytes go
-through an object that remembers the first error and drops what comes after. So every
+through an object that remembers the first error and drops all later bytes. So every
 file can be closed, and the error is raised then.
 """
 
@@ -108,6 +108,18 @@ class _Disk(io.FileIO):
         except OSError as error:
             self.error = error
         return self.tell() if size is None else size
+
+
+CHUNK_ROWS = 1 << 16  # of datasets that are written at once
+
+
+def create_dataset(
+    group: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.dtype
+) -> h5py.Dataset:
+    """Create a dataset with checksums; HDF5 cannot chunk one without elements."""
+    chunks = (min(shape[0], CHUNK_ROWS), *shape[1:])
+    checked = {"chunks": chunks, "fletcher32": True} if shape[0] else {}
+    return group.create_dataset(name, shape, dtype, **checked)
 
 
 class ColumnWriter:

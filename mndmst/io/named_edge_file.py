@@ -4,12 +4,11 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ..graph.order import id_dtype
-from ..host.errors import InputError
 from . import memory_limit
 from .edge_file import (
     COPIES,
@@ -17,6 +16,7 @@ from .edge_file import (
     Edges,
     EntryFile,
     UnnumberedEndError,
+    changed_meanwhile,
     checked_edges,
     joined_edges,
     narrow_integers,
@@ -149,6 +149,19 @@ class EndKinds:
         return NameKind.TEXT
 
 
+@dataclass(frozen=True)
+class NamedEdges:
+    """Edges whose ends are names."""
+
+    # str, object (of str) or any integers [edges]
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray  # one of `order.WEIGHT_DTYPES` [edges]
+
+    def __len__(self) -> int:
+        return len(self.src)
+
+
 class NameableFile(EdgeFile):
     """A list of edges between numbers, whose ends turn out to be names if need be.
 
@@ -159,12 +172,22 @@ class NameableFile(EdgeFile):
     text_ends: bool
 
     @abstractmethod
+    def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
+        """Yield the entries that begin in [begin, end), their ends as they are."""
+
     def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
         """Return the kinds of the ends of entries that begin in [begin, end)."""
+        found = EndKinds()
+        if self.text_ends:
+            return EndKinds(False, words=True)
+        for piece in self.named_pieces(begin, end):
+            for ends in (piece.src, piece.dst):
+                found = found.with_other(_kinds(ends))
+        return found
 
-    @abstractmethod
-    def named(self, kind: NameKind) -> NamedEdgeFile:
+    def named(self, kind: NameKind) -> "NamedTable":
         """Return the list with ends as names of a kind."""
+        return NamedTable(self, kind)
 
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
@@ -182,53 +205,19 @@ def no_names(kind: NameKind) -> Names:
     return names_of_keys(kind, [])
 
 
-@dataclass(frozen=True)
-class NamedEdges:
-    """Edges whose ends are names."""
-
-    # str, object (of str) or any integers [edges]
-    src: np.ndarray
-    dst: np.ndarray
-    weight: np.ndarray  # one of `order.WEIGHT_DTYPES` [edges]
-
-    def __len__(self) -> int:
-        return len(self.src)
-
-
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,19}")
 _NUMBER = re.compile(r"-?\d{1,20}([.]\d*)?")
-
-
-class Table(Protocol):
-    """A table that yields the ends of its edges as it has them."""
-
-    name: str
-    length: int
-    num_entries: int | None
-    weight_dtype: np.dtype | None
-    seekable: bool
-    rereadable: bool
-    notes: tuple[str, ...]
-
-    def identity(self) -> dict[str, Any]:
-        """Return what distinguishes the table from others."""
-
-    def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
-        """Yield rows, their ends as integers or text."""
 
 
 class NamedTable(NamedEdgeFile):
     """A table whose ends are names of one kind."""
 
-    def __init__(self, table: Table, kind: NameKind) -> None:
+    def __init__(self, table: NameableFile, kind: NameKind) -> None:
         self.table, self.kind = table, kind
-        self.name, self.length = table.name, table.length
-        self.num_entries, self.weight_dtype = table.num_entries, table.weight_dtype
-        self.seekable, self.rereadable = table.seekable, table.rereadable
-        self.notes = table.notes
+        self.describe_as(table)
 
     def identity(self) -> dict[str, Any]:
-        """Return what distinguishes the table from others."""
+        """Return facts that identify the table."""
         return self.table.identity()
 
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
@@ -236,15 +225,6 @@ class NamedTable(NamedEdgeFile):
         for piece in self.table.named_pieces(begin, end):
             src, dst = (_names(self.name, x, self.kind) for x in (piece.src, piece.dst))
             yield EdgesByName(src, dst, piece.weight)
-
-
-def ends_of_table(table: Table, begin: int, end: int) -> EndKinds:
-    """Return what the ends in a range of a table are."""
-    found = EndKinds()
-    for piece in table.named_pieces(begin, end):
-        for ends in (piece.src, piece.dst):
-            found = found.with_other(_kinds(ends))
-    return found
 
 
 def is_integer(word: str) -> bool:
@@ -275,18 +255,14 @@ def _names(source: str, ends: np.ndarray, kind: NameKind) -> Names:
     """Return the ends of some rows as names of a kind."""
     if not kind.is_integer:
         return names_of_texts(source, list(map(str, ends.tolist())))
-    limits = INT64 if kind is NameKind.INT64 else UINT64
-    if ends.dtype.kind in "iu":
-        numbers = ends
-    else:
-        words = ends.tolist()
-        if not all(map(is_integer, words)):
-            raise InputError(
-                f"{source}: has changed while it was read. Run the command again."
-            )
+    numbers = ends
+    if ends.dtype.kind not in "iu":
+        words = list(filter(is_integer, ends.tolist()))
         numbers = np.array(list(map(int, words)), object)
-    if len(numbers) and not limits.min <= numbers.min() <= numbers.max() <= limits.max:
-        raise InputError(
-            f"{source}: has changed while it was read. Run the command again."
-        )
+    limits = INT64 if kind is NameKind.INT64 else UINT64
+    inside = not len(numbers) or (
+        limits.min <= numbers.min() <= numbers.max() <= limits.max
+    )
+    if len(numbers) < len(ends) or not inside:
+        raise changed_meanwhile(source)
     return IntegerNames(numbers.astype(kind.value))

@@ -21,7 +21,7 @@ import re
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..host import __version__
 from ..host.errors import ConfigError, InputError, OutputError
@@ -31,7 +31,7 @@ from .file_access import MALFORMED, is_hdf5, open_hdf5, opened, read_attribute
 class Kind(NamedTuple):
     """A kind of outputs."""
 
-    name: str  # what an output is, for messages
+    name: str  # names an output in messages
     # Of the names that it may have; "" for a name without one. An empty tuple leaves
     # the names to the writer.
     endings: tuple[str, ...]
@@ -88,6 +88,12 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 def json_mark(kind: Kind) -> dict[str, str]:
     """Return the entries that a JSON file of a kind begins with."""
     return {"format": kind.format, "creator": f"mndmst {__version__}"}
+
+
+def hdf5_mark(format: str, version: int = 1) -> dict[str, Any]:
+    """Return the attributes that the root of an HDF5 file of a format begins with."""
+    creator = f"mndmst {__version__}"
+    return {"format": format, "version": version, "creator": creator}
 
 
 def text_mark(kind: Kind) -> str:

@@ -30,6 +30,9 @@ from .processor_levels import NATIVE, best_level, processor
 PACKAGE = Path(__file__).parents[1]
 # Code shipped with an installation.
 SHIPPED = Path(__file__).with_name("objects")
+# The packages that compile kernels, and the file of a shared directory that has the
+# versions of those that compiled its code
+PACKAGES, VERSIONS = ("numba", "llvmlite"), "compiler-versions"
 DIGEST_BYTES = 16
 # Sources that have changed in this time are read by every process.
 SETTLED_NS = 2_000_000_000
@@ -107,6 +110,8 @@ def place_for(base: Path | None, processors: str) -> Path:
         weak = make_private(directory)
         for folder in missing if shared else ():
             folder.chmod(0o755)
+        if shared:
+            replace_file(base / VERSIONS, _compiler())
     except OSError as error:
         raise ConfigError(
             f"{base}: compiled kernels cannot be written there ({error}). Name another "
@@ -145,9 +150,7 @@ def state(processors: str) -> str:
         The name of a level, of `processor_levels.NAMES`.
     """
     text = hashlib.blake2b(_sources(), digest_size=8)
-    versions = map(_version, ("numba", "llvmlite"))
-    for facts in (*versions, platform.system(), platform.machine()):
-        text.update(f"{facts}\n".encode())
+    text.update(_compiler() + f"{platform.system()}\n{platform.machine()}\n".encode())
     if processors == NATIVE:
         text.update(processor().encode())
     return f"{processors}-{text.hexdigest()}"
@@ -198,12 +201,31 @@ def _digest_file() -> Path | None:
     return next((base / f"sources-{package}" for base in bases), None)
 
 
-def _version(package: str) -> str:
+@functools.cache
+def _compiler() -> bytes:
+    """Return the versions of Numba and llvmlite, which compile the kernels.
+
+    An installation without them, such as an image, uses the code of a shared directory
+    and has the versions from its file.
+    """
+    if has_compiler():
+        return b"".join(_version(name) for name in PACKAGES)
+    for base in _shared_bases():
+        if _trusted(base) and (versions := read_trusted(base / VERSIONS)):
+            return versions
+    return b"none\n" * len(PACKAGES)
+
+
+def has_compiler() -> bool:
+    """Return whether the packages are installed that compile kernels."""
+    return all(find_spec(name) is not None for name in PACKAGES)
+
+
+def _version(package: str) -> bytes:
     """Return the version of a package without importing it."""
     found = find_spec(package)
-    if found is None or found.origin is None:
-        return "none"
-    return Path(found.origin).with_name("_version.py").read_text()
+    assert found is not None and found.origin is not None
+    return Path(found.origin).with_name("_version.py").read_bytes() + b"\n"
 
 
 def kernel_files(package: Path) -> list[Path]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
+from ..host.errors import ConfigError
 from ..host.launcher import launched_rank
-from .cache_dirs import directories, writable
+from .cache_dirs import directories, has_compiler, writable
 from .code_store import RUNTIME_NAME, Code, find, keep
 from .compiled_kernel import CompiledKernel
 from .processor_levels import best_level
@@ -39,6 +40,11 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
     """
     _loaded.append((name, signature))
     code = find(directories(), name, signature)
+    if code is None and not has_compiler():
+        raise ConfigError(
+            f"{name} is not compiled for {signature}, and Numba is not installed. "
+            "Install it: pip install numba"
+        )
     if code is None:
         _say_that_it_compiles()
         with _locked(name, signature):  # another process may have saved it meanwhile

@@ -25,7 +25,7 @@ import numpy as np
 from ..host.cores import core_count
 from ..host.formatting import counted
 from .arguments import named
-from .cache_dirs import directories, writable
+from .cache_dirs import directories, has_compiler, writable
 from .code_store import RUNTIME_NAME, Code, has, keep
 from .processor_levels import best_level
 
@@ -81,11 +81,11 @@ def compile_for(user: str, weights: np.dtype | None = None) -> None:
 def uncompiled(user: str, weights: np.dtype | None = None) -> list[KernelSignature]:
     """Return a user's kernels without cached code; see `listed_kernels`.
 
-    The list is empty if no cache directory is writable.
+    The list is empty without a compiler, or if no cache directory is writable.
     """
-    return (
-        without_code(listed_kernels(user, weights), directories()) if writable() else []
-    )
+    if not has_compiler() or not writable():
+        return []
+    return without_code(listed_kernels(user, weights), directories())
 
 
 def compile_side_by_side(

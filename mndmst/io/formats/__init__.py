@@ -8,6 +8,7 @@ users may name are in a table of their own.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from ...host.errors import ConfigError, InputError
@@ -59,11 +60,11 @@ _TABLES: dict[str, Callable[[Path, ColumnNames], EdgeFile]] = {
     ".arrow": typed_tables.ArrowFile,
     ".feather": typed_tables.ArrowFile,
     ".json": networkx_json.open_file,
-    ".graphml": networkx_files.open_graphml,
-    ".gexf": networkx_files.open_gexf,
-    ".gml": networkx_files.open_gml,
-    ".net": networkx_files.open_pajek,
-    ".leda": networkx_files.open_leda,
+    ".graphml": partial(networkx_files.open_file, "graphml"),
+    ".gexf": partial(networkx_files.open_file, "gexf"),
+    ".gml": partial(networkx_files.open_file, "gml"),
+    ".net": partial(networkx_files.open_file, "pajek"),
+    ".leda": partial(networkx_files.open_file, "leda"),
 }
 _OTHERS: dict[str, Callable[[Path], Opened]] = {
     ".gr": dimacs.open_file,
@@ -74,12 +75,12 @@ _OTHERS: dict[str, Callable[[Path], Opened]] = {
     ".metis": metis_adjacency.read_metis,
     ".parhip": binary_graphs.open_parhip,
     ".sg": binary_graphs.open_gap,
-    ".wsg": binary_graphs.open_gap_weighted,
+    ".wsg": partial(binary_graphs.open_gap, weighted=True),
     ".egr": binary_graphs.open_ecl,
     ".adj": metis_adjacency.read_adjacency,
     ".ncol": ncol.NcolFile,
-    ".binary-edgelist": binary_graphs.open_both,
-    ".undirected-binary-edgelist": binary_graphs.open_single,
+    ".binary-edgelist": binary_graphs.PairFile,
+    ".undirected-binary-edgelist": binary_graphs.open_undirected_pairs,
     ".h5": _dot_h5,
 }
 _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
@@ -89,10 +90,10 @@ _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
     **dict.fromkeys(_EDGE_LISTS, delimited_text.write),
     ".parquet": typed_tables.write,
     ".json": networkx_json.write,
-    ".graphml": networkx_files.write_graphml,
-    ".gexf": networkx_files.write_gexf,
-    ".gml": networkx_files.write_gml,
-    ".net": networkx_files.write_pajek,
+    ".graphml": partial(networkx_files.write, "graphml"),
+    ".gexf": partial(networkx_files.write, "gexf"),
+    ".gml": partial(networkx_files.write, "gml"),
+    ".net": partial(networkx_files.write, "pajek"),
     ".ncol": ncol.write,
 }
 # Formats in which vertices have names
@@ -110,8 +111,8 @@ def open_edges(
 ) -> EdgeFile | NamedEdgeFile:
     """Open a graph in any of the formats.
 
-    Weights keep their type; those in text are integers, or float64 if any of them is
-    no integer. Files may be compressed (`.gz`, `.xz`, `.zst`).
+    Weights keep their type; those in text are integers, or float64 if any of them
+    is not an integer. Files may be compressed (`.gz`, `.xz`, `.zst`).
 
     Parameters
     ----------

@@ -146,7 +146,7 @@ class Binary:
             )
 
 
-# What is read at once: arcs that stay in the caches of a core, and rows
+# Read at once: arcs, which stay in the caches of a core, and rows
 PIECE_ARCS = 1 << 17
 PIECE_ROWS = 1 << 16
 
@@ -171,7 +171,7 @@ class RowsFile(EdgeFile):
         base: int = 0,
         both_directions: bool = True,
     ) -> None:
-        self.path = file.path
+        self.path, self.state = file.path, file.state
         self.name = str(file.path)
         self.seekable = file.path.suffix not in COMPRESSIONS
         self.length = self.num_entries = indices.length
@@ -286,17 +286,9 @@ def _weight_dtype(
 _WEIGHTED = np.dtype([("id", "<i4"), ("weight", "<i4")])
 
 
-def open_gap(path: Path) -> RowsFile:
-    """Open a `.sg` file; see `EdgeFile`. Weights are 1."""
-    return _open_gap(path, np.dtype("<i4"))
-
-
-def open_gap_weighted(path: Path) -> RowsFile:
-    """Open a `.wsg` file; see `EdgeFile`. Weights are int32."""
-    return _open_gap(path, _WEIGHTED)
-
-
-def _open_gap(path: Path, neighbour: np.dtype) -> RowsFile:
+def open_gap(path: Path, weighted: bool = False) -> RowsFile:
+    """Open a `.sg` file, whose weights are 1, or a `.wsg` file with int32."""
+    neighbour = _WEIGHTED if weighted else np.dtype("<i4")
     file = Binary(path)
     (directed,) = file.counts("u1", 1)
     arcs, vertices = file.counts("<i8", 2)
@@ -364,7 +356,7 @@ class PairFile(EdgeFile):
 
     rereadable = True
 
-    def __init__(self, path: Path, both_directions: bool) -> None:
+    def __init__(self, path: Path, both_directions: bool = True) -> None:
         file = Binary(path)
         vertices, arcs = file.counts("<u8", 2)
         fewest = arcs if both_directions else arcs // 2
@@ -398,11 +390,6 @@ class PairFile(EdgeFile):
             )
 
 
-def open_both(path: Path) -> PairFile:
-    """Open a `.binary-edgelist` file; see `EdgeFile`. Weights are 1."""
-    return PairFile(path, both_directions=True)
-
-
-def open_single(path: Path) -> PairFile:
+def open_undirected_pairs(path: Path) -> PairFile:
     """Open a `.undirected-binary-edgelist` file; see `EdgeFile`. Weights are 1."""
     return PairFile(path, both_directions=False)

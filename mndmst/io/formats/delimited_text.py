@@ -31,14 +31,10 @@ from ..edge_file import MAX_VERTICES, Edges, UnnumberedEndError, as_ids, checked
 from ..kernels import edge_lines as kernels
 from ..kernels import table_lines
 from ..named_edge_file import (
-    EndKinds,
     NameableFile,
     NamedEdges,
-    NamedTable,
-    ends_of_table,
     is_number,
 )
-from ..names import NameKind
 from ..results.text_tables import (
     COLUMNS,
     name_cells,
@@ -48,7 +44,16 @@ from ..results.text_tables import (
 )
 from .edge_text import Lines, TextFile, read_head, read_lines
 from .table_columns import ROLES, ColumnNames, check_no_columns
-from .table_text import BLANKS, SAMPLE_LINES, TextLayout, read_layout, split_line
+from .table_text import (
+    BLANKS,
+    SAMPLE_LINES,
+    TextLayout,
+    like_comment,
+    open_quote,
+    read_layout,
+    split_line,
+    wrong_width,
+)
 
 _COMMENTS = b"#%"
 # Of texts without names, in any mixture
@@ -86,7 +91,7 @@ class DelimitedFile(TextFile, NameableFile):
         self.notes = (note,) if note else ()
 
     def identity(self) -> dict[str, Any]:
-        """Return what distinguishes this list from others; its columns, too."""
+        """Return facts that identify this list; its columns, too."""
         return super().identity() | {"columns": self.layout.columns.text()}
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
@@ -119,14 +124,6 @@ class DelimitedFile(TextFile, NameableFile):
             weight = self._weights(parsed)
             self.layout.columns.check_costs(self.name, weight)
             yield NamedEdges(src, dst, weight)
-
-    def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
-        """Return what the ends in a range of bytes are."""
-        return ends_of_table(self, begin, end)
-
-    def named(self, kind: NameKind) -> NamedTable:
-        """Return the table with ends as names of a kind."""
-        return NamedTable(self, kind)
 
     def _parse(self, place: int, block: bytes, real: bool) -> tuple[Edges, bool]:
         """Return the edges of a block, and whether any weight is not whole."""
@@ -242,21 +239,12 @@ class DelimitedFile(TextFile, NameableFile):
         cells = split_line(line.rstrip(b"\r"), self.layout.separator)
         where = f"{self.name}: line {number}"
         if status == table_lines.LIKE_COMMENT:
-            return InputError(
-                f"{where} begins with {line.lstrip()[:1].decode()} like a comment, but "
-                f"has {len(cells)} columns like a row. Put its first field in quotes, "
-                "or take the line out."
-            )
+            mark = line.lstrip()[:1].decode()
+            return like_comment(where, mark, len(cells))
         if status == table_lines.OPEN_QUOTE or line.count(b'"') % 2:
-            return InputError(
-                f"{where} has a quote that the line does not close. Write each row in "
-                "one line, and double the quotes in a field."
-            )
+            return open_quote(where)
         if len(cells) != len(columns.names):
-            return InputError(
-                f"{where} has {len(cells)} column{'s' * (len(cells) != 1)}, not "
-                f"{len(columns.names)} as the lines before. Fix it."
-            )
+            return wrong_width(where, len(cells), len(columns.names))
         if role == table_lines.OTHER:
             return InputError(
                 f"{where} has a quoted field that goes on behind its quote. Double the "

@@ -46,8 +46,8 @@ def read_head(
             place = stop + 1
         if len(text) > LONGEST_HEAD:
             raise InputError(
-                f"{path}: has no edge in its first {LONGEST_HEAD} bytes; it is no text "
-                "of edges. Name its format."
+                f"{path}: has no edge in its first {LONGEST_HEAD} bytes, so it is not "
+                "a text of edges. Name its format."
             )
     return found, b"", place
 
@@ -75,7 +75,7 @@ def check_letters(path: Path, text: bytes) -> None:
     """Refuse text of two or four bytes a letter, as some programs save it."""
     if text.startswith(_WIDE_MARKS) or b"\0" in text:
         raise InputError(
-            f"{path}: is text in UTF-16 or UTF-32, or no text. Save it as UTF-8, or "
+            f"{path}: is text in UTF-16 or UTF-32, or not text. Save it as UTF-8, or "
             "name its format."
         )
 
@@ -93,9 +93,9 @@ class Lines:
     """How a line of text says an edge."""
 
     prefix: bytes = b""  # the letter every edge begins with, if any
-    # Letters that begin a line which is no edge. Empty lines are none either.
+    # Letters that begin a comment; empty lines are passed over, too
     comments: bytes = b"#%"
-    blanks: bytes = b" \t\r"  # what stands between words
+    blanks: bytes = b" \t\r"  # the letters between words
     base: int = 0  # the number of the first vertex
     # `NO_WEIGHT`: only ends; `WEIGHT_LAST`: ends and weight; `WEIGHT_AND_MORE`: and
     # more that is not read (of `io.kernels.edge_lines`)
@@ -104,7 +104,7 @@ class Lines:
     what: str = '"u v w" with whole numbers u and v and a number w'
 
     def kinds(self) -> np.ndarray:
-        """Return what each byte is to the kernels."""
+        """Return the kind of each byte for the kernels."""
         kinds = np.full(256, kernels.WORD, np.uint8)
         kinds[list(self.comments)] = kernels.COMMENT
         kinds[list(self.prefix)] = kernels.PREFIX
@@ -168,11 +168,11 @@ class TextFile(EdgeFile):
             if len(rest) > LONGEST_LINE:
                 raise InputError(
                     f"{self.name}: has a line of over {LONGEST_LINE} bytes at byte "
-                    f"{place}; it is no text. Name its format."
+                    f"{place}, so it is not text. Name its format."
                 )
 
     def _bytes(self, place: int) -> Iterator[bytes]:
-        """Yield what the file holds from a byte on."""
+        """Yield the contents from a byte on."""
         if not self.seekable:
             for piece in unpacked_pieces(self.path, self.state):
                 yield piece[place:]

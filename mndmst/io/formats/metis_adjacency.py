@@ -2,8 +2,8 @@
 
 METIS [1], `.graph` and `.metis`: the neighbours of vertex i in line i. The first line
 has the number of vertices and of edges (each edge is in two lines), and up to three
-flags: sizes of vertices, weights of vertices, weights of edges. What belongs to
-vertices is passed over. Lines that begin with % are comments.
+flags: sizes of vertices, weights of vertices, weights of edges. Sizes
+and weights of vertices are passed over. Lines that begin with % are comments.
 
 PBBS [2], Ligra and GBBS, `.adj`: a word that tells the kind, `AdjacencyGraph` or
 `WeightedAdjacencyGraph`, the number of vertices and of arcs; where the row of each
@@ -146,8 +146,8 @@ def _integers(
         )
     if status != kernels.GOOD:
         raise InputError(
-            f"{path}: line {line_of(text, at)} has a word that is no whole number of "
-            f"up to {kernels.DIGITS} digits. Fix the line."
+            f"{path}: line {line_of(text, at)} has a word that is not a whole number "
+            f"of up to {kernels.DIGITS} digits. Fix the line."
         )
     return numbers, at
 

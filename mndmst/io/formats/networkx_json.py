@@ -34,13 +34,7 @@ from ..edge_file import (
     is_sparse,
     narrow_integers,
 )
-from ..names import (
-    IntegerNames,
-    NameKind,
-    Names,
-    distinct_names,
-    names_of_values,
-)
+from ..names import IntegerNames, NameKind, Names, distinct_names, names_of_values
 from ..names import shown as shown_name
 from .packed_files import read_bytes
 from .table_columns import (
@@ -162,9 +156,7 @@ def open_file(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
         names, count = nodes.names, nodes.count
     src, dst = np.split(numbers, 2)
     edges = checked_edges(path, count, src, dst, graph.weight, directed=True)
-    file = EdgesInMemory(str(path), replace(edges, names=names))
-    file.notes = (graph.note,)
-    return file
+    return EdgesInMemory(str(path), replace(edges, names=names), notes=(graph.note,))
 
 
 def write(edges: Edges, path: Path) -> None:

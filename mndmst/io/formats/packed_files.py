@@ -36,7 +36,9 @@ COMPRESSIONS = (".gz", ".xz", ".zst")
 
 def read_bytes(path: Path, copies: int = 1) -> bytearray:
     """Return a file's contents, unpacked, if `copies` times as much fits in memory."""
-    room = 8 * memory_limit.room() // (9 * copies)  # what grows has an eighth to spare
+    room = (
+        8 * memory_limit.room() // (9 * copies)
+    )  # a growing array has an eighth to spare
     contents = bytearray()
     with readable(path):
         size = state_of(path)[1] if path.suffix not in COMPRESSIONS else 0
@@ -90,7 +92,7 @@ def _ungzip(path: Path, file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unxz(path: Path, file: BinaryIO) -> Iterator[bytes]:
-    """Yield what the streams of an .xz file hold; EOFError if the last is cut short."""
+    """Yield the contents of an .xz file; EOFError if a stream is cut short."""
     packed = file.read(PIECE_BYTES)
     while packed:
         stream = _xz_stream(path, packed)
@@ -124,7 +126,7 @@ def _xz_stream(path: Path, packed: bytes) -> lzma.LZMADecompressor:
 
 
 def _unzstd(path: Path, file: BinaryIO) -> Iterator[bytes]:
-    """Yield what the frames of a .zst file hold; EOFError if the last is cut short."""
+    """Yield the contents of a .zst file; EOFError if a frame is cut short."""
     zstandard = import_extra("zstandard")
     packed = memoryview(file.read(PIECE_BYTES))
     try:

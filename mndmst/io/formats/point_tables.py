@@ -13,42 +13,43 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ...host.errors import ConfigError, InputError
-from ...host.formatting import counted
 from ..memory_limit import check_room
 from .edge_text import read_head, read_lines
 from .packed_files import read_bytes
 from .table_columns import (
     EMPTY,
     NUMBER,
-    TEXT,
     Column,
     is_ignored,
     listed,
     plain,
+    position_of,
     shown,
 )
 from .table_text import (
     BLANKS,
-    COMMA_NUMBER,
-    MISSING,
     SAMPLE_LINES,
-    SEMICOLON,
-    TAB,
     WHOLE,
     check_decimal_commas,
     find_separator,
+    has_decimal_commas,
     has_index_header,
     is_number,
+    kind_of,
+    like_comment,
+    open_quote,
     split_line,
+    with_row_names,
+    wrong_width,
 )
-from .typed_tables import ParquetTable
+from .typed_tables import ParquetTable, check_complete
 
 # Names of ids, groups and results, which are not coordinates, beside edge columns.
 _NOT_COORDINATES = re.compile(
@@ -112,7 +113,7 @@ def choose_coordinates(
     names = tuple(column.name for column in columns)
     not_coordinates = [i for i in range(len(names)) if headed and _is_id(names[i])]
     if asked:
-        chosen = [_position(table, names, name) for name in asked]
+        chosen = [position_of(table, names, name, name) for name in asked]
         if len(set(chosen)) < len(chosen):
             raise ConfigError(f"--columns names a column of {table} twice.")
     else:
@@ -156,17 +157,6 @@ def _is_group(name: str) -> bool:
     )  # fmt: skip
 
 
-def _position(table: object, names: Sequence[str], name: str) -> int:
-    exact = [i for i, known in enumerate(names) if known.strip() == name]
-    alike = [i for i, known in enumerate(names) if plain(known) == plain(name)]
-    found = exact or alike
-    if len(found) != 1:
-        has = "has that column twice" if found else "has no such column; it has"
-        rest = "" if found else f" {listed(map(shown, names))}"
-        raise ConfigError(f"--columns {name}: {table} {has}{rest}.")
-    return found[0]
-
-
 # The text, as a string, and NumPy's lists of its words.
 TEXT_COPIES = 12
 _COMMENTS = b"#"
@@ -185,7 +175,7 @@ class TextPoints:
 
 def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
     """Read points from a text; `asked` as in `choose_coordinates`."""
-    _, first, place = read_head(path, _COMMENTS)
+    comments, first, place = read_head(path, _COMMENTS)
     if not first.strip():
         raise InputError(f"{path}: holds no points. Give one a row.")
     behind = place + len(first) + 1
@@ -196,12 +186,7 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
     cells = [split_line(row, separator) for row in rows]
     headed = _is_header(path, names, cells, separator, asked)
     if headed and cells and all(len(row) == len(names) + 1 for row in cells):
-        if not all(row.lstrip().startswith(b'"') for row in rows):
-            raise InputError(
-                f"{path}: names {len(names)} columns, and its lines have "
-                f"{len(names) + 1}. Give each column a name."
-            )
-        names = ["", *names]  # R's names of rows
+        names = with_row_names(path, len(comments) + 1, names, rows)
     if not headed:
         cells = [names, *cells]
         names = [str(i + 1) for i in range(len(names))]
@@ -210,8 +195,9 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
         raise InputError(
             f"{path}: holds no points below the names of columns. Give one a row."
         )
+    is_coordinate = partial(_is_float, separator=separator)
     columns = [
-        Column(name, _kind_of([row[i] for row in cells], separator))
+        Column(name, kind_of((row[i] for row in cells), is_coordinate))
         for i, name in enumerate(names)
     ]
     chosen = choose_coordinates(path, columns, asked, headed)
@@ -223,7 +209,8 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
         len(names),
         0 in chosen.coordinates,
     )
-    decimal_commas = _decimal_commas(path, cells, chosen, separator)
+    words = (row[i] for row in cells for i in chosen.coordinates)
+    decimal_commas = has_decimal_commas(f"{path}:", words, separator)
     points = lines.numbers(chosen, decimal_commas)
     if not headed and not asked:
         _check_counter(path, points)
@@ -245,10 +232,8 @@ class _Lines:
         width: int,
         first_is_coordinate: bool,
     ) -> None:
-        self.path = path
-        self.text = text
-        self.separator = separator
-        self.width = width
+        self.path, self.text = path, text
+        self.separator, self.width = separator, width
         self.first_is_coordinate = first_is_coordinate
         self._bare = '"' not in text and "#" not in text
 
@@ -306,11 +291,7 @@ class _Lines:
         row = split_line(line.rstrip("\r"), self.separator)
         alike = self.separator != BLANKS and len(row) == self.width
         if alike and not self.first_is_coordinate:
-            raise InputError(
-                f"{self.path}: line {self._line(number)} begins with # like a comment, "
-                f"but has {self.width} columns like a row. Put its first field in "
-                "quotes, or take the line out."
-            )
+            raise like_comment(self._place(number), "#", self.width)
 
     def _check_width(self) -> None:
         """Refuse lines of another number of columns, in a text without quotes."""
@@ -326,16 +307,10 @@ class _Lines:
                 raise self._wrong_width(number, row)
 
     def _wrong_width(self, number: int, row: list[str]) -> InputError:
-        where = f"{self.path}: line {self._line(number)}"
+        where = self._place(number)
         if sum(field.count('"') for field in row) % 2:
-            return InputError(
-                f"{where} has a quote that the line does not close. Write each row in "
-                "one line, and double the quotes in a field."
-            )
-        return InputError(
-            f"{where} has {counted(len(row), 'column')}, not {self.width} as the lines "
-            "before. Fix it."
-        )
+            return open_quote(where)
+        return wrong_width(where, len(row), self.width)
 
     def _wrong(self, columns: PointColumns) -> InputError:
         """Return the error for the first coordinate that is not a number."""
@@ -344,7 +319,7 @@ class _Lines:
                 if i < len(row) and not _is_float(row[i], self.separator):
                     has = f'"{row[i][:40]}"' if row[i] else "nothing"
                     return InputError(
-                        f"{self.path}: line {self._line(number)} has {has} in column "
+                        f"{self._place(number)} has {has} in column "
                         f"{shown(columns.names[i])}, and a coordinate is a number. Fix "
                         "it, or leave the line out."
                     )
@@ -353,10 +328,11 @@ class _Lines:
             "with commas, semicolons, tabs or blanks between them."
         )
 
-    def _line(self, number: int) -> int:
-        """Return the line of the file, from 1, that a line of the text is."""
+    def _place(self, number: int) -> str:
+        """Return how messages name a line of the text: by its line in the file."""
         whole = read_bytes(self.path).decode("utf-8", "replace")
-        return whole.count("\n") - self.text.count("\n") + number + 1
+        line = whole.count("\n") - self.text.count("\n") + number + 1
+        return f"{self.path}: line {line}"
 
 
 def _is_float(cell: str, separator: bytes) -> bool:
@@ -380,11 +356,8 @@ def _is_header(
     numeric = [_is_float(name, separator) for name in names]
     known = {plain(name) for name in names}
     if not all(numeric):
-        if (
-            not any(numeric)
-            or has_index_header(names)
-            or (asked and all(plain(name) in known for name in asked))
-        ):
+        all_known = asked and all(plain(name) in known for name in asked)
+        if not any(numeric) or has_index_header(names) or all_known:
             return True
         words = [
             name for name, number in zip(names, numeric, strict=True) if not number
@@ -423,30 +396,6 @@ def _is_header(
     )
 
 
-def _kind_of(cells: list[str], separator: bytes) -> str:
-    there = [cell for cell in cells if cell.casefold() not in MISSING]
-    if not there:
-        return EMPTY
-    return NUMBER if any(_is_float(cell, separator) for cell in there) else TEXT
-
-
-def _decimal_commas(
-    path: Path, cells: list[list[str]], columns: PointColumns, separator: bytes
-) -> bool:
-    """Return whether coordinates have decimal commas."""
-    if separator not in (SEMICOLON, TAB):
-        return False
-    words = [row[i] for row in cells for i in columns.coordinates]
-    commas = [word for word in words if COMMA_NUMBER.fullmatch(word)]
-    points = [word for word in words if "." in word]
-    if commas and points:
-        raise InputError(
-            f"{path}: has decimal commas and decimal points "
-            f"({listed([commas[0], points[0]])}). Write all with one of them."
-        )
-    return bool(commas)
-
-
 def _check_counter(path: Path, points: np.ndarray) -> None:
     """Refuse a first column that counts the rows, beside others that have fractions."""
     count, width = points.shape
@@ -479,23 +428,13 @@ def read_typed_points(table: ParquetTable, asked: Sequence[str] = ()) -> TextPoi
         held = slice(first, first + len(batch))
         for k, column in enumerate(batch.columns[:width]):
             name = shown(chosen.names[chosen.coordinates[k]])
-            _check_missing(f"{path}: column {name}", column, first)
+            check_complete(f"{path}: column {name}", column, first)
             points[held, k] = column.to_numpy(zero_copy_only=False)
         ids += [
             np.asarray(column.to_numpy(zero_copy_only=False))
             for column in batch.columns[width:]
         ]
     return TextPoints(points, _joined(ids) if ids else None, chosen)
-
-
-def _check_missing(where: str, column: Any, first: int) -> None:
-    """Refuse a column with a value that is missing; name the row."""
-    if column.null_count:
-        row = first + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-        raise InputError(
-            f"{where} has no value in row {row} (from 0). Fill it, or leave the row "
-            "out."
-        )
 
 
 def _joined(ids: list[np.ndarray]) -> np.ndarray:

@@ -2,11 +2,7 @@
 
 A file is a zip archive of arrays. Those stored without compression, as `save_npz(...,
 compressed=False)` does, in rows (CSR) or columns (CSC), are read in pieces from where
-they lie; of others SciPy reads all.
-
-
-In the checksums (CRC-32) bits stand for polynomials over GF(2), the highest for the
-lowest power, as in zlib, whose `crc32_combine` Python does not offer.
+they lie, and `zipfile` checks their checksums; of others SciPy reads all.
 """
 
 import io
@@ -16,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import numpy as np
 
@@ -28,49 +24,13 @@ from ..memory_limit import check_room
 from .binary_graphs import Binary, RowsFile, StoredArray
 from .packed_files import COMPRESSIONS, import_scipy, read_bytes
 
-_PIECE = 1 << 20
-_POLYNOMIAL = 0xEDB88320
-_ONE, _X = 1 << 31, 1 << 30
-
-
-def crc32(file: Binary, stored: StoredArray, begin: int, end: int) -> int:
-    """Return the checksum of the bytes [begin, end) of a column of bytes."""
-    checksum = 0
-    for low in range(begin, end, _PIECE):
-        piece = file.read(stored, low, min(low + _PIECE, end))
-        checksum = zlib.crc32(piece.data, checksum)
-    return checksum
-
-
-def joined_crc32(one: int, two: int, length: int) -> int:
-    """Return the checksum of bytes with one checksum and of `length` more."""
-    # As many zeros behind the first ones multiply their sum by a power of x
-    shift, square = _ONE, _X
-    for bit in f"{8 * length:b}"[::-1]:
-        if bit == "1":
-            shift = _product(shift, square)
-        square = _product(square, square)
-    return _product(one, shift) ^ two
-
-
-def _product(one: int, two: int) -> int:
-    """Return the product of two polynomials, modulo that of CRC-32."""
-    product = 0
-    while one:
-        if one & _ONE:
-            product ^= two
-        one = (one << 1) & 0xFFFFFFFF
-        two = (two >> 1) ^ (_POLYNOMIAL if two & 1 else 0)
-    return product
-
-
-# What NumPy, SciPy and zipfile raise on files that are damaged or something else
+# Errors of NumPy, SciPy and zipfile on files that are damaged or of another kind
 _DAMAGES = (
     ValueError, TypeError, OSError, EOFError, KeyError, IndexError, SyntaxError,
     NotImplementedError, RuntimeError, OverflowError, MemoryError,
     tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-# What arrays take to become edges; of diagonals of bytes, much more.
+# Copies of arrays that become edges; of diagonals of bytes, many more.
 COPIES, DIAGONAL_COPIES = 8, 32
 SMALL_BYTES = 1 << 12
 _LOCAL_HEADER = 26  # bytes before the lengths of a member's name and of extras
@@ -86,50 +46,25 @@ def open_file(path: Path) -> EdgeFile | Edges:
         raise _damaged(path, error) from error
     if rows is None:
         return _read(path)
-    file, shape, members = rows
+    file, shape, (indptr, indices, weight) = rows
     _check_square(path, shape)
-    if members[0].array.length != shape[0] + 1:
-        raise _damaged(path, ValueError(f"{members[0].array.length} rows begin"))
-    return StoredMatrix(file, members)
-
-
-class _Member(NamedTuple):
-    """A member of an archive that is stored as it is: its bytes, and its array."""
-
-    name: str
-    checksum: int
-    stored: StoredArray
-    array: StoredArray
+    if indptr.length != shape[0] + 1:
+        raise _damaged(path, f"{indptr.length} rows begin")
+    return StoredMatrix(file, indptr, indices, weight, both_directions=False)
 
 
 class StoredMatrix(RowsFile):
-    """Rows or columns of a matrix, and the checksums of their arrays.
+    """Rows or columns of a matrix that lie in an archive as they are."""
 
-    The members say where rows begin, and hold the neighbours and the weights.
-    """
-
-    def __init__(self, file: Binary, members: list[_Member]) -> None:
-        indptr, indices, weight = (member.array for member in members)
-        super().__init__(file, indptr, indices, weight, both_directions=False)
-        self._members = members
-
-    def own_sums(self, begin: int, end: int) -> list[tuple[int, int]]:
-        """Return the checksum and the length of a share of each member."""
-        sums = []
-        for member in self._members:
-            stored, whole = member.stored, max(1, self.length)
-            low, high = (stored.length * place // whole for place in (begin, end))
-            sums.append((crc32(self._file, stored, low, high), high - low))
-        return sums
-
-    def check_sums(self, sums: list[list[tuple[int, int]]]) -> None:
+    def check_contents(self) -> None:
         """Raise InputError if the checksums of the archive are others."""
-        for member, shares in zip(self._members, zip(*sums, strict=True), strict=True):
-            checksum = 0
-            for share, length in shares:
-                checksum = joined_crc32(checksum, share, length)
-            if self.length and checksum != member.checksum:
-                raise _damaged(self.path, f"{member.name} has another checksum")
+        try:
+            with opened(self.path, self.state) as file:
+                damaged = zipfile.ZipFile(file).testzip()
+        except _DAMAGES as error:
+            raise _damaged(self.path, error) from error
+        if damaged:
+            raise _damaged(self.path, f"{damaged} has another checksum")
 
 
 def _read(path: Path) -> Edges:
@@ -165,7 +100,9 @@ def _archive(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-def _stored_rows(path: Path) -> tuple[Binary, tuple[int, ...], list[_Member]] | None:
+def _stored_rows(
+    path: Path,
+) -> tuple[Binary, tuple[int, ...], list[StoredArray]] | None:
     """Return where rows lie in an archive; None if they are packed or no rows."""
     with opened(path) as file, zipfile.ZipFile(file) as archive:
         members = {info.filename: info for info in archive.infolist()}
@@ -180,7 +117,7 @@ def _stored_rows(path: Path) -> tuple[Binary, tuple[int, ...], list[_Member]] | 
 
 
 def _small(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    """Return an array that says what the others are."""
+    """Return an array that describes the others."""
     if archive.getinfo(name).file_size > SMALL_BYTES:
         raise ValueError(f"{name} is too large")
     with archive.open(name) as file:
@@ -188,8 +125,8 @@ def _small(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     return array
 
 
-def _member(file: Binary, member: zipfile.ZipInfo) -> _Member:
-    """Return where a member and its array are."""
+def _member(file: Binary, member: zipfile.ZipInfo) -> StoredArray:
+    """Return where the array of a member is."""
     file.at = member.header_offset
     file.take("u1", _LOCAL_HEADER, "header")
     file.take("u1", sum(file.counts("<u2", 2)), "names")
@@ -199,10 +136,9 @@ def _member(file: Binary, member: zipfile.ZipInfo) -> _Member:
         raise ValueError(f"{member.filename} has a long header")
     shape, _, dtype = np.lib.format.read_array_header_1_0(array)
     if dtype.hasobject or len(shape) != 1:
-        raise ValueError(f"{member.filename} is no list of numbers")
+        raise ValueError(f"{member.filename} is not a list of numbers")
     file.at -= member.file_size - array.tell()
-    array_place = file.take(dtype, shape[0], member.filename)
-    return _Member(member.filename, member.CRC, stored, array_place)
+    return file.take(dtype, shape[0], member.filename)
 
 
 def _check_square(path: Path, shape: tuple[int, ...]) -> None:

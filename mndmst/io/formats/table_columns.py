@@ -438,22 +438,21 @@ def _ends_of(
     return []
 
 
-def _position(table: object, names: Sequence[str], role: str, name: str) -> int | None:
-    """Return where the column is that the user names for a role; None for weight=."""
-    if not name:
-        return None
+def position_of(table: object, names: Sequence[str], option: str, name: str) -> int:
+    """Return the column that a user names; `option` shows the name in messages."""
     wanted = name.strip().strip('"')
     exact = [i for i, known in enumerate(names) if known.strip() == wanted]
-    alike = [i for i, known in enumerate(names) if plain(known) == plain(wanted)]
-    found = exact or alike
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ConfigError(f"--columns {role}={name}: {table} has that column twice.")
-    raise ConfigError(
-        f"--columns {role}={name}: {table} has no such column; it has "
-        f"{listed(map(shown, names))}."
-    )
+    found = exact or [i for i, k in enumerate(names) if plain(k) == plain(wanted)]
+    if len(found) != 1:
+        has = "has that column twice" if found else "has no such column; it has"
+        rest = "" if found else f" {listed(map(shown, names))}"
+        raise ConfigError(f"--columns {option}: {table} {has}{rest}.")
+    return found[0]
+
+
+def _position(table: object, names: Sequence[str], role: str, name: str) -> int | None:
+    """Return the column that the user names for a role; None for weight=."""
+    return position_of(table, names, f"{role}={name}", name) if name else None
 
 
 def _check_numbers(table: object, column: Column) -> None:

@@ -6,11 +6,12 @@ doubled. The kernel `table_lines.parse_table` reads lines by the same rules.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ...host.errors import InputError
+from ...host.formatting import counted
 from .table_columns import (
     EMPTY,
     NUMBER,
@@ -124,21 +125,27 @@ def read_layout(
         cells, names = [names, *cells], names_above
     elif headed:
         if cells and all(len(row) == len(names) + 1 for row in cells):
-            names = _with_row_names(path, number, names, rows)
+            names = with_row_names(path, number, names, rows)
     else:
         cells = [names, *cells]
         names = [str(i + 1) for i in range(len(names))]
     # The kernel reports lines of another width, which it finds by their number
     cells = [row for row in cells if len(row) == len(names)]
-    kinds = [_kind_of([row[i] for row in cells], separator) for i in range(len(names))]
-    columns = list(map(Column, names, kinds))
+    columns = [
+        Column(name, kind_of((row[i] for row in cells), sample.is_number))
+        for i, name in enumerate(names)
+    ]
     if headed:
         chosen = choose_columns(path, columns, asked)
     else:
         _check_matrix(path, cells, len(rows) < SAMPLE_LINES, asked)
         _check_integer_header(path, cells, separator, asked)
         chosen = choose_positions(path, columns, asked)
-    mark = _decimal_mark(path, cells, chosen, separator)
+    mark = "."
+    if chosen.weight is not None:
+        words = (row[chosen.weight] for row in cells)
+        where = f"{path}: {chosen.name('weight')}"
+        mark = "," if has_decimal_commas(where, words, separator) else "."
     text_end = _text_end(cells, chosen)
     named_below = bool(headed) and not names_above
     return TextLayout(separator, chosen, mark, text_end, named_below)
@@ -150,6 +157,10 @@ class _Sample(NamedTuple):
     names: list[str]
     cells: list[list[str]]
     separator: bytes
+
+    def is_number(self, cell: str) -> bool:
+        """Return whether a field is a number."""
+        return is_number(cell, self.separator)
 
 
 def _names_above(above: bytes, sample: _Sample, asked: ColumnNames) -> list[str]:
@@ -206,7 +217,7 @@ def _text_below(numeric: list[bool], sample: _Sample) -> bool:
     )
 
 
-def _with_row_names(
+def with_row_names(
     path: object, number: int, names: list[str], rows: Sequence[bytes]
 ) -> list[str]:
     """Return the names of columns, a first one without a name for R's row names."""
@@ -218,16 +229,16 @@ def _with_row_names(
     )
 
 
-def _kind_of(cells: list[str], separator: bytes) -> str:
+def kind_of(cells: Iterable[str], is_number: Callable[[str], bool]) -> str:
     """Return the kind of the values in a column, of which some may be missing.
 
-    A column with a number is one of numbers: the kernel reports the line of another
+    A column with a number is one of numbers: a reader reports the line of another
     value, if the column is read.
     """
     there = [cell for cell in cells if cell.casefold() not in MISSING]
     if not there:
         return EMPTY
-    return NUMBER if any(is_number(cell, separator) for cell in there) else TEXT
+    return NUMBER if any(map(is_number, there)) else TEXT
 
 
 def check_decimal_commas(
@@ -295,21 +306,43 @@ def _check_integer_header(
         )
 
 
-def _decimal_mark(
-    path: object, cells: list[list[str]], columns: TableColumns, separator: bytes
-) -> str:
-    """Return the decimal mark of the weights."""
-    if columns.weight is None or separator not in (SEMICOLON, TAB):
-        return "."
-    words = [row[columns.weight] for row in cells]
+def has_decimal_commas(where: str, words: Iterable[str], separator: bytes) -> bool:
+    """Return whether numbers have decimal commas; `where` names the table or column."""
+    if separator not in (SEMICOLON, TAB):
+        return False
+    words = list(words)
     commas = [word for word in words if COMMA_NUMBER.fullmatch(word)]
     points = [word for word in words if "." in word]
     if commas and points:
         raise InputError(
-            f"{path}: {columns.name('weight')} has decimal commas and decimal points "
+            f"{where} has decimal commas and decimal points "
             f"({listed([commas[0], points[0]])}). Write all with one of them."
         )
-    return "," if commas else "."
+    return bool(commas)
+
+
+def open_quote(where: str) -> InputError:
+    """Return the error for a line with a quote that is not closed."""
+    return InputError(
+        f"{where} has a quote that the line does not close. Write each row in one "
+        "line, and double the quotes in a field."
+    )
+
+
+def wrong_width(where: str, found: int, width: int) -> InputError:
+    """Return the error for a line of another number of columns."""
+    return InputError(
+        f"{where} has {counted(found, 'column')}, not {width} as the lines before. Fix "
+        "it."
+    )
+
+
+def like_comment(where: str, mark: str, width: int) -> InputError:
+    """Return the error for a comment that looks like a row."""
+    return InputError(
+        f"{where} begins with {mark} like a comment, but has {width} columns like a "
+        "row. Put its first field in quotes, or take the line out."
+    )
 
 
 def _text_end(cells: list[list[str]], columns: TableColumns) -> str | None:

@@ -28,13 +28,9 @@ from ..edge_file import Edges, UnnumberedEndError, checked_edges, supported_weig
 from ..file_access import opened, state_of
 from ..memory_limit import capped, check_room, exceeded
 from ..named_edge_file import (
-    EndKinds,
     NameableFile,
     NamedEdges,
-    NamedTable,
-    ends_of_table,
 )
-from ..names import NameKind
 from .packed_files import COMPRESSIONS, import_extra, read_bytes, readable
 from .table_columns import (
     EMPTY,
@@ -106,7 +102,7 @@ class ParquetTable:
 
     @contextmanager
     def _source(self) -> Iterator[Any]:
-        """Give what PyArrow reads from: the file, or memory if it was unpacked."""
+        """Give the file to PyArrow, or the memory it was unpacked to."""
         arrow = import_extra("pyarrow")
         if self._unpacked is not None:
             yield arrow.BufferReader(self._unpacked)
@@ -116,7 +112,7 @@ class ParquetTable:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turn what PyArrow raises on a damaged file into an InputError."""
+        """Turn PyArrow's errors on a damaged file into an InputError."""
         arrow = import_extra("pyarrow")
         try:
             yield
@@ -205,6 +201,16 @@ def _capped(batches: Iterator[Any]) -> Iterator[Any]:
         yield batch
 
 
+def check_complete(where: str, column: Any, first: int) -> None:
+    """Refuse a column with a value that is missing; name the row."""
+    if column.null_count:
+        row = first + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise InputError(
+            f"{where} has no value in row {row} (from 0). Fill it, or leave the row "
+            "out."
+        )
+
+
 def kind_of(kind: Any) -> str:
     """Return the kind of the values of a column by its type in PyArrow."""
     types = import_extra("pyarrow.types").types
@@ -255,7 +261,7 @@ class ParquetFile(NameableFile):
         self.weight_dtype = supported_weights(path, weight).dtype
 
     def identity(self) -> dict[str, Any]:
-        """Return what distinguishes this list from others; its columns, too."""
+        """Return facts that identify this list; its columns, too."""
         return super().identity() | {"columns": self.columns.text()}
 
     def _check_type(self, role: str, kind: Any) -> None:
@@ -298,18 +304,6 @@ class ParquetFile(NameableFile):
                 src, dst = src.astype(object), dst.astype(object)
             yield NamedEdges(src, dst, supported_weights(self.path, weight))
 
-    def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
-        """Return what the ends in the rows [begin, end) are."""
-        return (
-            EndKinds(False, words=True)
-            if self.text_ends
-            else ends_of_table(self, begin, end)
-        )
-
-    def named(self, kind: NameKind) -> NamedTable:
-        """Return the table with ends as names of a kind."""
-        return NamedTable(self, kind)
-
     def _arrays(self, begin: int, end: int) -> Iterator[tuple[int, list[np.ndarray]]]:
         """Yield source, target and weight of some rows, and the first row's number."""
         for first, batch in self._table.rows(begin, end, self.columns.wanted):
@@ -320,14 +314,7 @@ class ParquetFile(NameableFile):
         columns = []
         for role, column in zip(ROLES, batch.columns, strict=False):
             where = f"{self.path}: {self.columns.name(role)}"
-            if column.null_count:
-                row = first + int(
-                    column.is_null().to_numpy(zero_copy_only=False).argmax()
-                )
-                raise InputError(
-                    f"{where} has no value in row {row} (from 0). Fill it, or leave "
-                    "the row out."
-                )
+            check_complete(where, column, first)
             array = np.array(column.to_numpy(zero_copy_only=False))
             if array.dtype.kind == "f" and np.isnan(array).any():
                 row = first + int(np.isnan(array).argmax())

@@ -144,7 +144,7 @@ def _read_properties(path: Path) -> dict[str, str]:
 
 
 def mapped(path: Path) -> bytes | mmap.mmap:
-    """Return what a file holds, mapped into memory."""
+    """Return the contents of a file, mapped into memory."""
     try:
         with readable(path), opened(path) as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

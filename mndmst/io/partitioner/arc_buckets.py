@@ -42,7 +42,7 @@ class RunWriter:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            with suppress(OSError):  # what failed may do so again
+            with suppress(OSError):  # a write that failed may fail again
                 self.file.close()
             return
         with writing(self.path):
@@ -75,7 +75,7 @@ def read_buckets(
             places[:] = ends
 
 
-# What a batch takes: what has been read of it, and its arcs in the order of buckets.
+# Bytes of a batch: the edges as they are read, and their arcs in the order of buckets.
 SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
 
 

@@ -50,8 +50,8 @@ class Plan:
     num_vertices: int
     weight_dtype: np.dtype
     mirrored: bool  # whether each listed edge means both its arcs
-    # Whether the arcs are listed in the order of rows, so that those of a bucket are
-    # next to each other and need not be routed
+    # Whether the arcs are listed in the order of rows, so that the arcs of a bucket
+    # are next to each other and need not be routed
     in_rows: bool
     room: int  # bytes that sorting may take
     runs: int  # how many processes route arcs, each to a run file

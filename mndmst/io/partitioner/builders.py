@@ -150,7 +150,7 @@ def run_forked(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
     """Return task(builders, *arguments) of rank 0; `jobs` processes run it."""
     if jobs == 1:
         return task(Alone(), *arguments)
-    # What is open or in memory already is shared with the others by forking, and so is
+    # Open files and memory are shared with the others by forking, and so is
     # Numba, which takes a third of a second to get ready for the first kernel. Threads
     # that NumPy has started would not be there, but nothing here asks them for work.
     ascending(np.empty(0, np.uint64))

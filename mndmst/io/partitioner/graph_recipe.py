@@ -56,7 +56,7 @@ class Recipe:
     counts: dict[str, int]
     # `paper`, `table`, `vertices` and `edges`, as the paper prints them
     printed: tuple[dict[str, str], ...]
-    answer: dict[str, Any]  # what is known of the graph and its forest
+    answer: dict[str, Any]  # known facts about the graph and its forest
 
     @property
     def name(self) -> str:

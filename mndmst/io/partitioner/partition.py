@@ -87,9 +87,9 @@ from .vertex_numbering import (
 )
 from .write_parts import UNNAMED, finish_graph, listed_rows, sorted_rows, write_parts
 
-# What Python, compiled kernels and the buffers of files take while a bucket is sorted.
+# Bytes of Python, compiled kernels and buffers of files while a bucket is sorted.
 RESERVE = 48 << 20
-MEMORY = 4 << 30  # at least what edges in memory take to be sorted
+MEMORY = 4 << 30  # enough to sort edges that are in memory
 Piece = TypeVar("Piece", bound=Edges | RowPiece)
 
 
@@ -105,7 +105,7 @@ def partition(
     ------
     ConfigError
         If the memory does not suffice, there are far more parts than vertices, or
-        another run has left what there is to go on from.
+        a run with other options has left the files that a restart finds.
     InputError
         If the file is damaged, an arc has no reverse where all should, or there are far
         more vertices than its edges can name.

@@ -51,7 +51,7 @@ class Options:
     # same run has finished stays
     restart: bool = False
     quiet: bool = False  # write nothing to standard error
-    # How many vertices there are; by default what the file says, or one more than its
+    # How many vertices there are; by default as the file says, or one more than its
     # largest id
     num_vertices: int | None = None
     # Make a graph of the vertices that occur, in the order of their ids
@@ -82,7 +82,7 @@ class Options:
 PLAN, NAMING = "plan.json", "naming.json"
 # The old number of each new one, and the other way
 ORDER, NEW_IDS = "order.npy", "new-id.npy"
-# What the files of the ids or the names that occur begin with, and the names' kind
+# Beginnings of the files of ids and of names, and the file of the names' kind
 VERTICES, NAMES, NAMES_KIND = "vertices", "names", "names.json"
 _MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
 _FILES = re.compile(
@@ -90,7 +90,7 @@ _FILES = re.compile(
     r"|(order|new-id)\.npy|input(\.[a-z0-9-]+)+"
     r"|(vertices|names)(-\d+-\d+)?-(integers|text|begins)\.bin"
 )
-# What is added to a name, before or behind, while a file is written
+# Additions to a name, before or behind, while a file is written
 _ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
 
 

@@ -34,10 +34,7 @@ def check_new(out: Path, num_parts: int, overwrite: bool, read: Path) -> None:
 
 
 def graph_uuid(
-    comm: Comm,
-    rows: Rows,
-    weight_dtype: np.dtype,
-    original: VertexIds | None = None,
+    comm: Comm, rows: Rows, weight_dtype: np.dtype, original: VertexIds | None = None
 ) -> str:
     """Return the uuid that `partition` gives the graph of these rows. Collective."""
     weights = keys_to_weights(rows.keys, weight_dtype)

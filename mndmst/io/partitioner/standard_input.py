@@ -21,7 +21,7 @@ from .partition_run import make_work, mark_of, read_token, remove_work
 
 NAME = "standard input"
 _PIECE = 1 << 20
-# What packed files begin with
+# First bytes of packed files
 _PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"(\xb5/\xfd": ".zst"}
 
 

@@ -26,7 +26,14 @@ import numpy as np
 from ...graph.order import id_dtype, stored_id_dtype
 from ...host.errors import ConfigError, InputError
 from ...host.memory import free_bytes
-from ..edge_file import EdgeFile, EdgeFileOver, Edges, as_ids, checked_edges
+from ..edge_file import (
+    EdgeFile,
+    EdgeFileOver,
+    Edges,
+    as_ids,
+    changed_meanwhile,
+    checked_edges,
+)
 from ..file_access import writing
 from ..kernels.csr_conversion import both_directions, upper_triangle
 from ..kernels.partitioner import add_degrees, breadth_first
@@ -96,10 +103,8 @@ class Numbered(EdgeFile):
 
     def __init__(self, file: NamedEdgeFile, work: Path) -> None:
         self.file = file
-        self.name, self.length = file.name, file.length
-        self.num_entries, self.weight_dtype = file.num_entries, file.weight_dtype
-        self.seekable, self.rereadable = file.seekable, False
-        self.vertices_asked = True
+        self.describe_as(file)
+        self.rereadable, self.vertices_asked = False, True
         self.names: Names = load_names(work / NAMES, file.kind)
         self.num_vertices: int = len(self.names)
 
@@ -170,9 +175,7 @@ def _numbered(
         wanted, positions = distinct_names(joined_names([piece.src, piece.dst]))
         numbers = names.find(wanted)
         if (numbers < 0).any():
-            raise InputError(
-                f"{source}: has changed while it was read. Run the command again."
-            )
+            raise changed_meanwhile(source)
         src, dst = np.split(numbers[positions], 2)
         yield checked_edges(source, len(names), src, dst, piece.weight, directed=True)
 

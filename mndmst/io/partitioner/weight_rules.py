@@ -66,10 +66,8 @@ class EvenlyWeighed(NamedEdgeFile):
 
     def __init__(self, file: NamedEdgeFile, rule: "Constant") -> None:
         self.file, self.rule, self.kind = file, rule, file.kind
-        self.name, self.length, self.seekable = file.name, file.length, file.seekable
-        self.num_entries, self.rereadable = file.num_entries, file.rereadable
+        self.describe_as(file)
         self.weight_dtype = _dtype(rule.weight, rule.weight)
-        self.notes = file.notes
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify the file and its weights."""
@@ -237,7 +235,7 @@ def _number(rule: str, word: str) -> int | float:
     except ValueError:
         number = float("nan")
     if not isfinite(number):
-        raise ConfigError(f"--weights {rule}: '{word}' is no number that fits.")
+        raise ConfigError(f"--weights {rule}: '{word}' is not a number that fits.")
     return number
 
 
@@ -245,5 +243,7 @@ def _seed(rule: str, words: list[str]) -> int:
     if not words:
         return 1
     if not words[0].isdecimal() or int(words[0]) >= _LIMIT:
-        raise ConfigError(f"--weights {rule}: '{words[0]}' is no seed from 0 to 2^63.")
+        raise ConfigError(
+            f"--weights {rule}: '{words[0]}' is not a seed from 0 to 2^63."
+        )
     return int(words[0])

@@ -180,7 +180,7 @@ def name_by_content(
 ) -> str:
     """Return a uuid computed from rows and ids, independent of the parts.
 
-    `sums` (uint64) are those of `kernels.partitioner.fingerprint` over all rows.
+    `sums` (uint64) come from `kernels.partitioner.fingerprint`, over all rows.
     """
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{num_vertices} {weight_dtype.str} ".encode())

@@ -19,7 +19,7 @@ One HDF5 file::
 The file of `predict` has the labels and probabilities of new points, whose labels may
 exceed their number.
 
-What `linkage` writes has the dendrogram alone. A file whose name ends in `.csv` has the
+The file of `linkage` has the dendrogram alone. A file whose name ends in `.csv` has the
 ids, labels and probabilities as text, or that dendrogram; a file whose name ends in
 `.nwk` has the dendrogram as Newick trees.
 
@@ -38,15 +38,14 @@ from typing import Any, TextIO
 import numpy as np
 from h5py import string_dtype
 
-from ...host import __version__
 from ...host.errors import InputError
 from ..atomic_output import AtomicOutput
-from ..file_access import open_hdf5, read_attribute, reading
+from ..file_access import open_hdf5, read_attribute, read_attributes, reading
 from ..hdf5_reader import checked_dataset, read_dataset
-from ..hdf5_writer import hdf5_file
+from ..hdf5_writer import create_dataset, hdf5_file
 from ..memory_limit import check_room
 from ..names import NameSource
-from ..output_kinds import CLUSTERS
+from ..output_kinds import CLUSTERS, hdf5_mark
 from .text_tables import (
     Cells,
     name_cells,
@@ -58,8 +57,6 @@ from .text_tables import (
 )
 
 FORMAT = CLUSTERS.format
-VERSION = 1
-_CHUNK_ROWS = 1 << 16
 
 
 def write_clusters(
@@ -71,8 +68,8 @@ def write_clusters(
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
-    `columns` are datasets by name, `attributes` follow the format's own. `names` are
-    those of vertices, for a table of text.
+    `columns` are datasets by name, `attributes` follow the format's own. `names` has
+    the names of vertices, for a table of text.
     """
     if path.suffix == ".csv":
         id_name = attributes.get("ids-name", "id")
@@ -85,17 +82,13 @@ def write_clusters(
         ):
             write_newick(text, columns["linkage"], _leaf_names(columns, names))
         return
-    header = {"format": FORMAT, "version": VERSION, "creator": f"mndmst {__version__}"}
     with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
-        file.attrs.update(header | attributes)
+        file.attrs.update(hdf5_mark(FORMAT) | attributes)
         for name, column in columns.items():
             if column.dtype.kind == "U":
                 column = np.char.encode(column, "utf-8")
                 column = column.astype(string_dtype("utf-8", column.itemsize))
-            rows = min(_CHUNK_ROWS, len(column))
-            chunked = {"chunks": (rows, *column.shape[1:]), "fletcher32": True}
-            # HDF5 cannot chunk a dataset without elements, such as one point's linkage.
-            file.create_dataset(name, data=column, **(chunked if rows else {}))
+            create_dataset(file, name, column.shape, column.dtype)[...] = column
 
 
 def _leaf_names(
@@ -164,17 +157,13 @@ def read_labels(path: str | Path) -> np.ndarray:
 def describe_clusters(path: Path) -> dict[str, Any]:
     """Return the contents of a cluster file in readable form."""
     with reading(path, "cluster again"), open_hdf5(path) as file:
-        facts = {name: _plain(value) for name, value in file.attrs.items()}
+        facts = read_attributes(file)
         if "labels" not in file:  # a dendrogram alone
             return facts
     labels = read_labels(path)
     _, sizes = np.unique(labels[labels >= 0], return_counts=True)
     largest = int(sizes.max(initial=0))
     return facts | {"largest": largest, "noise": int((labels < 0).sum())}
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 PIECES = 1 << 16  # pieces of text that are written together

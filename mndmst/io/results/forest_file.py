@@ -35,18 +35,17 @@ import numpy as np
 
 from ...graph.model import EdgeList
 from ...graph.order import WEIGHT_DTYPES
-from ...host import __version__
 from ...host.errors import InputError
 from ...host.formatting import counted, to_json
 from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
-from ..file_access import open_hdf5, read_attribute, reading
+from ..file_access import check_version, open_hdf5, read_attribute, reading
 from ..hdf5_reader import checked_dataset, read_dataset
-from ..hdf5_writer import hdf5_file
+from ..hdf5_writer import create_dataset, hdf5_file
 from ..names import NameSource
-from ..output_kinds import FOREST, FOREST_OR_TABLE
+from ..output_kinds import FOREST, FOREST_OR_TABLE, hdf5_mark
 from .digest_and_total import PIECE, ExactSum, PairDigest, same_total
-from .parallel_columns import create_dataset, write_columns
+from .parallel_columns import write_columns
 from .text_tables import COLUMNS, write_table
 
 FORMAT = FOREST.format
@@ -126,11 +125,7 @@ def read_forest(path: str | Path) -> ForestFile:
                 f"{path}: is HDF5, but not a forest (format is "
                 f"{file.attrs.get('format')}). Give the file that solve has written."
             )
-        if file.attrs["version"] != VERSION:
-            raise InputError(
-                f"{path}: has version {file.attrs['version']} of the format, mndmst "
-                f"{__version__} reads version {VERSION}. Solve again."
-            )
+        check_version(path, file, VERSION, "Solve again")
         forest = _from_attributes(path, file)
         _check_datasets(forest, file)
         return forest
@@ -319,7 +314,7 @@ def write_forest_in(
         columns["labels"] = labels
     with files.file(path, FOREST) as temporary, hdf5_file(temporary) as file:
         for name, column in columns.items():
-            create_dataset(file, name, len(column), column.dtype)[:] = column
+            create_dataset(file, name, column.shape, column.dtype)[:] = column
         file.attrs.update(_attributes(path, header, len(edges[0]), edges[2].dtype))
 
 
@@ -330,9 +325,7 @@ def _attributes(
     if isinstance(total, int) and not -(1 << 63) <= total < 1 << 63:
         total = str(total)
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "creator": f"mndmst {__version__}",
+        **hdf5_mark(FORMAT, VERSION),
         "graph-uuid": header.graph_uuid,
         "num_vertices": header.num_vertices,
         "num_edges": num_edges,

@@ -150,7 +150,7 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | Non
     )
 
 
-# What a name takes while names are put in order, beside its letters
+# Bytes of a name, beside its letters, while names are put in order
 _NAME_BYTES = 200
 
 

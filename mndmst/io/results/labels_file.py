@@ -17,19 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from ...host import __version__
-from ...host.errors import InputError
 from ..atomic_output import AtomicOutput
-from ..file_access import open_hdf5, reading
+from ..file_access import check_version, open_hdf5, read_attributes, reading
 from ..hdf5_reader import checked_dataset, read_dataset
 from ..names import NameSource
-from ..output_kinds import LABELS
+from ..output_kinds import LABELS, hdf5_mark
 from .digest_and_total import PIECE, PairDigest
 from .parallel_columns import write_columns
 from .text_tables import write_table
 
 FORMAT = LABELS.format
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -46,9 +43,7 @@ def write_labels(
 ) -> None:
     """Write labels that are spread over the ranks; every rank calls it."""
     attributes = {
-        "format": FORMAT,
-        "version": VERSION,
-        "creator": f"mndmst {__version__}",
+        **hdf5_mark(FORMAT),
         "graph-uuid": header.graph_uuid,
         "num_vertices": outputs.ranks.sum(len(labels)),
         "num_components": header.num_components,
@@ -78,12 +73,8 @@ def describe_labels(path: Path) -> dict[str, Any]:
     """
     digest, components = PairDigest(), 0
     with reading(path, "compute it again"), open_hdf5(path) as file:
-        facts = {name: _plain(value) for name, value in file.attrs.items()}
-        if facts["version"] != VERSION:
-            raise InputError(
-                f"{path}: has version {facts['version']} of the format, and version "
-                f"{VERSION} can be read. Compute the labels again."
-            )
+        facts = read_attributes(file)
+        check_version(path, file, 1, "Compute the labels again")
         labels = checked_dataset(
             path, file, "labels", facts["num_vertices"], "Compute it again"
         )
@@ -98,7 +89,3 @@ def describe_labels(path: Path) -> dict[str, Any]:
         if facts[name] != value
     ]
     return facts | found | {"damage": damage}
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

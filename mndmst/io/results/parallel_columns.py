@@ -12,17 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
 from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
 from ..file_access import flush_to_disk, write_at, writing
 from ..hdf5_reader import SUM_BYTES, checksum
-from ..hdf5_writer import hdf5_file, reserving_file
+from ..hdf5_writer import CHUNK_ROWS, create_dataset, hdf5_file, reserving_file
 from ..output_kinds import Kind
-
-_CHUNK_ROWS = 1 << 16
 
 
 def write_columns(
@@ -76,7 +73,7 @@ def write_columns(
             if turn == hosts[comm.rank]:
                 write_chunks(temporary, chunks, threads)
     with ThreadPoolExecutor(1, "mndmst-flush") as flusher:
-        # The disk works beside what the attributes wait for
+        # The disk works while the attributes are computed
         flushing = flusher.submit(flush_to_disk, temporary) if comm.rank == 0 else None
         facts = attributes()
     with comm.raise_on_all(), writing(path):
@@ -84,14 +81,6 @@ def write_columns(
             flushing.result()
             with hdf5_file(temporary, "r+") as file:
                 file.attrs.update(facts)
-
-
-def create_dataset(
-    file: h5py.File, name: str, length: int, dtype: np.dtype
-) -> h5py.Dataset:
-    """Create a dataset with checksums; HDF5 cannot chunk one without elements."""
-    chunked = {"chunks": (min(length, _CHUNK_ROWS),), "fletcher32": True}
-    return file.create_dataset(name, (length,), dtype, **(chunked if length else {}))
 
 
 @dataclass(frozen=True)
@@ -136,7 +125,7 @@ class Layout:
     @property
     def chunk_length(self) -> int:
         """Entries of a chunk."""
-        return max(1, min(self.total, _CHUNK_ROWS))
+        return max(1, min(self.total, CHUNK_ROWS))
 
     def _first_own(self, rank: int) -> int:
         """Return the first entry of the first chunk that a rank writes."""
@@ -183,7 +172,7 @@ def reserve_columns(path: Path, layouts: list[Layout]) -> list[np.ndarray]:
     with reserving_file(path) as reserving:
         for layout in layouts:
             dataset = create_dataset(
-                reserving.file, layout.name, layout.total, layout.dtype
+                reserving.file, layout.name, (layout.total,), layout.dtype
             )
             length = layout.chunk_length
             stand_in = np.empty(length * layout.dtype.itemsize + SUM_BYTES, np.uint8)

@@ -4,10 +4,10 @@ Files are written under temporary names that carry the token of one run, such as
 `part-00000.h5.0123456789abcdef.tmp`, and get their names when all of them are there,
 the index last. A graph that is replaced is removed first: its index is renamed to a
 name with the token, then its parts are removed, then the index. So a directory that has
-an index has a whole graph, and if a run is killed in between, the token says which run
-has left what.
+an index has a whole graph, and if a run is killed in between, the token names the run
+that has left a file.
 
-Of what was there before, only files of the graph that is replaced are removed: its
+Of earlier files, only files of the graph that is replaced are removed: its
 index, and the parts that the index lists and whose headers name the same graph.
 """
 

@@ -49,12 +49,7 @@ class PartArcs:
     """
 
     def __init__(
-        self,
-        path: Path,
-        file: h5py.File,
-        csr: Csr,
-        arcs: tuple[int, int],
-        shift: int,
+        self, path: Path, file: h5py.File, csr: Csr, arcs: tuple[int, int], shift: int
     ) -> None:
         self.path, self.csr, self._arcs, self._shift = path, csr, arcs, shift
         columns = file["graph/indices"], file["graph/data"]

@@ -12,7 +12,6 @@ import h5py
 import numpy as np
 
 from ...graph.order import WEIGHT_DTYPES, stored_id_dtype
-from ...host import __version__
 from ...host.errors import OutputError
 from ..file_access import (
     MALFORMED,
@@ -24,6 +23,7 @@ from ..file_access import (
 )
 from ..hdf5_writer import ColumnWriter, hdf5_file
 from ..names import NameSource
+from ..output_kinds import hdf5_mark
 from .graph_directory import Destination
 from .shard_layout import (
     GRAPH_FORMAT,
@@ -84,7 +84,7 @@ class OriginalIds(NamedTuple):
     bound: int  # how many vertices the file had; above all ids
 
 
-# What vertices are called in the file a graph is made of
+# The vertices' names, or ids, in the file that a graph is made of
 VertexIds = OriginalIds | NameSource
 
 
@@ -217,10 +217,7 @@ class ShardWriter:
         begin, end = self.vtxdist[part : part + 2].tolist()
         expected = {"part": part, "vertex_begin": begin, "vertex_end": end}
         # One that was being changed when its writer was killed cannot be opened
-        with (
-            suppress(*MALFORMED),
-            open_hdf5(self.target.held(part_name(part))) as file,
-        ):
+        with suppress(*MALFORMED), open_hdf5(self.target.held(part_name(part))) as file:
             found = {name: read_attribute(file, name) for name in expected}
             return found == expected and "num_arcs" in file.attrs
         return False
@@ -251,9 +248,7 @@ class ShardWriter:
 
     def _write_header(self, file: h5py.File, kind: str, more: dict[str, Any]) -> None:
         header = {
-            "format": kind,
-            "version": VERSION,
-            "creator": f"mndmst {__version__}",
+            **hdf5_mark(kind, VERSION),
             "graph-uuid": self.uuid,
             "num_vertices": self.num_vertices,
             "num_parts": self.num_parts,

@@ -1,8 +1,8 @@
 """The files of a sharded graph: headers, bounds of parts, row pointers, names.
 
 The files are described in `shard_layout`: each undirected edge stands twice,
-in the rows of both its ends, and the ids within a row ascend. What a header says
-is checked against the datasets before any memory is taken for it.
+in the rows of both its ends, and the ids within a row ascend. Headers
+are checked against the datasets before any memory is taken for it.
 
 Open a sharded graph and read its rows; shards and ranks are independent.
 
@@ -25,7 +25,7 @@ from ...graph.order import WEIGHT_DTYPES
 from ...host.errors import InputError
 from ...kernels.threads import ALONE, Threads
 from ..edge_file import MAX_VERTICES
-from ..file_access import ascends, open_hdf5, read_attribute, reading
+from ..file_access import ascends, check_version, open_hdf5, read_attribute, reading
 from ..hdf5_reader import checked_dataset, read_dataset, read_range
 from ..kernels.chunk_reading import move_ascending
 from ..memory_limit import check_room
@@ -106,6 +106,19 @@ class ShardedGraph:
                 )
         return indptr
 
+    def pieces(
+        self, most_rows: int, most_arcs: int, threads: Threads = ALONE
+    ) -> Iterator[tuple[int, int]]:
+        """Yield ranges of vertices that cover the graph, of one row or of few arcs."""
+        for first in range(0, self.num_vertices, most_rows):
+            last = min(first + most_rows, self.num_vertices)
+            indptr, low = self.read_indptr(first, last, threads), 0
+            while low < last - first:
+                end = np.searchsorted(indptr, indptr[low] + most_arcs, side="right")
+                high = max(low + 1, min(int(end) - 1, last - first))
+                yield first + low, first + high
+                low = high
+
     def read_original_ids(self, begin: int, end: int) -> np.ndarray:
         """Return the ids that the vertices [begin, end) had in the graph's file."""
         ids = np.arange(begin, end)
@@ -163,8 +176,8 @@ class ShardedGraph:
     def open(self, part: int) -> Iterator[h5py.File]:
         """Open a part, which is compared with the index the first time.
 
-        From then on it must stay as it is: what has been read of it before would not
-        fit what follows.
+        From then on it must stay as it is: its rows must fit the rows that were read
+        before.
         """
         path = self.parts[part]
         with reading(path), open_hdf5(path) as file:
@@ -293,11 +306,7 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
                 f"{file}: is HDF5, but neither the index nor a shard of a graph. Make "
                 'one with "mndmst partition".'
             )
-        if opened.attrs["version"] != VERSION:
-            raise InputError(
-                f"{file}: has version {opened.attrs['version']} of the format, and "
-                f"version {VERSION} can be read. Make the graph again."
-            )
+        check_version(file, opened, VERSION, "Make the graph again")
         graph = reader(file, opened)
     if check:
         for part in range(graph.num_parts):

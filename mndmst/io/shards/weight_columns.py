@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import WEIGHT_DTYPES
-from ...host import __version__
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
@@ -19,7 +18,7 @@ from ..file_access import open_hdf5, read_attribute, reading, write_attributes, 
 from ..hdf5_reader import checked_dataset, read_dataset
 from ..hdf5_writer import ColumnWriter, hdf5_file
 from ..kernels.csr_conversion import forward_arcs
-from ..output_kinds import COLUMN, check_replaceable
+from ..output_kinds import COLUMN, check_replaceable, hdf5_mark
 from .row_reading import read_rows
 from .sharded_graph import ShardedGraph
 
@@ -77,16 +76,8 @@ def write_column(
     with writing(target):
         check_replaceable(target, COLUMN, overwrite)
         target.parent.mkdir(exist_ok=True)
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "creator": f"mndmst {__version__}",
-        "graph-uuid": graph.uuid,
-    }
-    with (
-        whole_file(target, COLUMN, overwrite) as path,
-        hdf5_file(path, "w") as file,
-    ):
+    header = hdf5_mark(FORMAT) | {"graph-uuid": graph.uuid}
+    with whole_file(target, COLUMN, overwrite) as path, hdf5_file(path, "w") as file:
         column = ColumnWriter(file, "weight", graph.num_arcs // 2, dtype)
         for piece in weights:
             column.append(piece)
@@ -120,7 +111,7 @@ def weights_of_same_edges(
             f"{counted(other_m, 'edge')}, and {graph.path} has {n:,} and {m:,}. Give a "
             "graph with the same edges."
         )
-    for begin, end in _pieces(graph):
+    for begin, end in graph.pieces(_ROWS, _ARCS):
         indptr, indices, _ = read_rows(graph, begin, end)
         other_indptr, other_indices, weights = read_rows(other, begin, end)
         pairs = (indptr, other_indptr), (indices, other_indices)
@@ -143,18 +134,6 @@ def _same_names(graph: ShardedGraph, other: ShardedGraph, begin: int, end: int) 
         return np.array_equal(ids, other_ids)
     columns, others = (g.read_names(begin, end).columns() for g in (graph, other))
     return all(np.array_equal(columns[name], others[name]) for name in columns)
-
-
-def _pieces(graph: ShardedGraph) -> Iterator[tuple[int, int]]:
-    """Yield the rows [begin, end) of pieces with few arcs, or of one row."""
-    for first in range(0, graph.num_vertices, _ROWS):
-        last = min(first + _ROWS, graph.num_vertices)
-        indptr, begin = graph.read_indptr(first, last), 0
-        while begin < last - first:
-            most = np.searchsorted(indptr, indptr[begin] + _ARCS, side="right")
-            end = max(begin + 1, int(most) - 1)
-            yield first + begin, first + end
-            begin = end
 
 
 def _open(path: Path, graph: ShardedGraph) -> WeightColumn:

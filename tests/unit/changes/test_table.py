@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from mndmst.changes.batch import DELETE, INSERT, SET
-from mndmst.changes.table import read_changes
+from mndmst.changes.table import read_changes, read_named_changes
 from mndmst.host.errors import InputError
+from mndmst.io.names import NameKind, Names
 
 
 def write(folder: Path, text: str) -> Path:
@@ -77,3 +78,35 @@ def test_what_is_no_text(tmp_path: Path) -> None:
         read_changes(path, np.dtype(np.int32))
     with pytest.raises(InputError, match="cannot be read"):
         read_changes(tmp_path / "none.csv", np.dtype(np.int32))
+
+
+class Towns:
+    """The names of three vertices."""
+
+    kind = NameKind.TEXT
+
+    def find(self, names: Names) -> np.ndarray:
+        return np.array([TOWNS.get(name, -1) for name in names.texts()], np.int64)
+
+
+TOWNS = {"Ulm": 0, "Aalen": 1, "Bad Boll, West": 2}
+
+
+def test_changes_may_name_vertices(tmp_path: Path) -> None:
+    lines = 'op,src,dst,weight\ninsert,Ulm,"Bad Boll, West",7\n\ndelete,Aalen,Ulm,\n'
+    path = write(tmp_path, lines)
+    batch = read_named_changes(path, np.dtype(np.int32), Towns())
+    assert batch.op.tolist() == [INSERT, DELETE]
+    assert (batch.src.tolist(), batch.dst.tolist()) == ([0, 1], [2, 0])
+    assert batch.weight.tolist() == [7, 0]
+    none = read_named_changes(write(tmp_path, lines[:18]), np.dtype("i4"), Towns())
+    assert len(none.op) == len(none.src) == 0
+
+
+@pytest.mark.parametrize(
+    ("ends", "name"), [("Ulm,Bonn", "Bonn"), ("Bonn,Ulm", "Bonn"), ("ulm,Ulm", "ulm")]
+)
+def test_unknown_names_are_refused(tmp_path: Path, ends: str, name: str) -> None:
+    text = f"op,src,dst\ndelete,Aalen,Ulm\ndelete,{ends}\n"
+    with pytest.raises(InputError, match=f'line 3: no vertex .* named "{name}"'):
+        read_named_changes(write(tmp_path, text), np.dtype("i4"), Towns())

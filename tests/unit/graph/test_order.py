@@ -10,7 +10,10 @@ from mndmst.graph.order import (
     WEIGHT_DTYPES,
     id_dtype,
     key_dtype,
+    key_rule,
     keys_to_weights,
+    reversed_keys,
+    stored_id_dtype,
     weights_to_keys,
 )
 
@@ -42,6 +45,25 @@ def test_keys_sort_as_the_weights_do(array: np.ndarray) -> None:
 
 
 @given(arrays())
+def test_descending_keys_sort_the_other_way(array: np.ndarray) -> None:
+    keys = weights_to_keys(array.copy(), descending=True)
+    smaller = array[:, None] < array
+    np.testing.assert_array_equal(keys[:, None] > keys, smaller)
+    np.testing.assert_array_equal(reversed_keys(keys), weights_to_keys(array.copy()))
+    back = keys_to_weights(keys, array.dtype, descending=True)
+    np.testing.assert_array_equal(back, array)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rule_without_flips_leaves_bits_as_they_are(name: str) -> None:
+    rule, unchanged = key_rule(np.dtype(name)), key_rule(np.dtype(name)).unchanged()
+    assert {int(flip) for flip in (unchanged.above, unchanged.at, unchanged.below)} == {
+        0
+    }
+    assert (unchanged.sign, unchanged.largest) == (rule.sign, rule.largest)
+
+
+@given(arrays())
 def test_weights_come_back_bit_for_bit(array: np.ndarray) -> None:
     back = keys_to_weights(weights_to_keys(array.copy()), array.dtype)
     assert back.dtype == array.dtype
@@ -70,3 +92,11 @@ def test_conversion_is_in_place_and_back_is_a_copy() -> None:
 )
 def test_ids_are_as_narrow_as_they_can_be(vertices: int, expected: str) -> None:
     assert id_dtype(vertices) == expected
+
+
+@pytest.mark.parametrize(
+    ("vertices", "expected"),
+    [(0, "int32"), (1 << 31, "int32"), ((1 << 31) + 1, "int64")],
+)
+def test_ids_in_files_have_a_sign(vertices: int, expected: str) -> None:
+    assert stored_id_dtype(vertices) == expected

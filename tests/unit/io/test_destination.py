@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from shard_files import symmetric_rows, write
-from test_external import digest, made, random_edges
+from test_partition import digest, made, random_edges
 
 from mndmst.host.errors import ConfigError, MndmstError, OutputError
 from mndmst.io.partitioner import partition as passes

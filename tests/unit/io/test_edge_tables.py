@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 import zstandard
 from oracle import kruskal
+from processes import ROOT
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import open_edges, read_edges
@@ -438,3 +439,15 @@ def triples_of(
     edges = read_edges(path, columns=columns)
     found = (edges.src.tolist(), edges.dst.tolist(), edges.weight.tolist())
     return list(zip(*found, strict=True))
+
+
+def test_random_tables_of_the_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from tests.campaign import tables
+    from tests.campaign.case import Case
+    from tests.campaign.results import Results
+
+    results = Results(1)
+    for number in range(250):
+        tables.run_one(results, Case(results.seed, "tables", number))
+    assert results.failures == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from processes import finish, python, start
-from test_external import made, random_edges
+from test_partition import made, random_edges
 
 from mndmst.host.errors import OutputError
 from mndmst.io.partitioner import graph_lock as lock

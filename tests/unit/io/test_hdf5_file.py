@@ -1,4 +1,4 @@
-"""HDF5 files on full disks: an error every time, never a crash."""
+"""HDF5 files on full disks: an error every time, never a crash; and their checksums."""
 
 import os
 import resource
@@ -15,6 +15,7 @@ from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.host.errors import OutputError
 from mndmst.io.atomic_output import AtomicOutput
+from mndmst.io.hdf5_reader import FEW_BYTES, checksum
 from mndmst.io.hdf5_writer import hdf5_file
 from mndmst.io.results.clusters_file import write_clusters
 from mndmst.io.results.forest_file import ForestHeader, write_forest
@@ -140,3 +141,16 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     with pytest.raises(OutputError):
         clusters(tmp_path / "f")
     assert (tmp_path / "precious").read_text() == "precious"
+
+
+@pytest.mark.parametrize("fill", [None, 0, 255])
+@pytest.mark.parametrize("length", [1, 2, 7, 1000, FEW_BYTES, FEW_BYTES + 2])
+def test_sums_are_those_of_hdf5(tmp_path: Path, length: int, fill: int | None) -> None:
+    data = np.random.default_rng(length).integers(0, 256, length).astype(np.uint8)
+    if fill is not None:
+        data[:] = fill
+    with h5py.File(tmp_path / "file.h5", "w") as file:
+        options = {"chunks": (length,), "fletcher32": True}
+        dataset = file.create_dataset("data", data=data, **options)
+        _, stored = dataset.id.read_direct_chunk((0,))
+    assert checksum(data) == int.from_bytes(stored[-4:], "little")

@@ -3,7 +3,7 @@
 import h5py
 import numpy as np
 import pytest
-from test_external import digest
+from test_partition import digest
 
 from mndmst import minimum_spanning_forest
 from mndmst.host.errors import ConfigError, InputError

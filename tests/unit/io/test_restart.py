@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_external import digest, made, random_edges
+from test_partition import digest, made, random_edges
 
 from mndmst.host.errors import ConfigError, OutputError
 from mndmst.io.edge_file import EdgeFile

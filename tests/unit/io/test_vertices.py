@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from processes import Run
 from square import DATA
-from test_external import digest
+from test_partition import digest
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import OutputError
+from mndmst.io import hdf5_writer
 from mndmst.io.file_access import writing
 from mndmst.io.results import parallel_columns
 from mndmst.io.results.parallel_columns import Layout, reserve_columns, write_chunks
@@ -15,7 +16,8 @@ from mndmst.kernels.threads import Threads
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_columns, "_CHUNK_ROWS", 16)
+    for module in (hdf5_writer, parallel_columns):
+        monkeypatch.setattr(module, "CHUNK_ROWS", 16)
 
 
 def write(path: Path, layout: Layout, numbers: np.ndarray, threads: int) -> None:

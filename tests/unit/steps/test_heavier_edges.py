@@ -5,6 +5,8 @@
    4 - 5          7
 """
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import graphs
@@ -14,12 +16,13 @@ from drawn import between, triples
 
 from mndmst.backends.base import Band
 from mndmst.comm.communicator import world
+from mndmst.comm.directory import Directory
 from mndmst.graph.order import weights_to_keys
 from mndmst.host.progress import Progress
 from mndmst.kernels.heavier_arcs import GiantComponent
 from mndmst.run.config import Config
 from mndmst.run.report import Report
-from mndmst.run.run import Run
+from mndmst.run.run import Run, State
 from mndmst.steps.bands import bands, cut_share, giant_component
 from mndmst.steps.contract import contract_workers, lightest_cut_edge
 from mndmst.steps.heavier import (
@@ -100,3 +103,31 @@ def test_the_giant_component_has_most_arcs(run) -> None:
 def test_a_rank_alone_has_one_band_and_no_cut_arcs(run) -> None:
     assert list(bands(run, 1.3)) == [Band()]
     assert cut_share(run) == 0.0
+
+
+def test_a_rank_of_several_has_cut_arcs(run) -> None:
+    directory = Directory(run.comm, np.array([0, 4, 6]))
+    parted = replace(run, state=State(directory))
+    # 14 arcs; those to 4 and 5, which this rank does not own, are cut.
+    assert cut_share(parted) == 5 / 14
+
+
+def test_a_resumed_run_begins_behind_the_bands_that_are_done(tmp_path: Path) -> None:
+    """A ring of 20 vertices, each joined with the next 4: 4 edges for each vertex."""
+    src, dst = (end.ravel() for end in np.indices((20, 4)))
+    ring = graphs.Graph(20, src, (src + dst + 1) % 20, np.arange(80, dtype=np.int32))
+    path = graphs.write_graph(tmp_path / "ring", ring)
+    config = Config(backend="cpu", threads=1)
+    alone = part_graph(world(), path, config, Report(world(), Progress(False)))
+    assert list(bands(alone, 0.5)) == [Band()]  # its kernel has bands of its own
+    run = replace(alone, workers=alone.workers * 2)
+    assert list(bands(run, 0)) == [Band()]
+    first, *others = bands(run, 0.5)
+    assert first.low is None and others
+    for band, following in pairwise([first, *others]):
+        assert band.high == following.low
+    assert others[-1].high is None
+    run.state.done = first.high
+    assert list(bands(run, 0.5)) == others
+    run.state.done = first.high + 1
+    assert next(iter(bands(run, 0.5))) == Band(first.high + 1, others[0].high)

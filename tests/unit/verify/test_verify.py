@@ -16,8 +16,8 @@ from processes import Run
 
 from mndmst.host.errors import InputError
 from mndmst.io.results.forest_file import read_forest
-from mndmst.io.shards.sharded_graph import open_graph
-from mndmst.verify import rows, verify
+from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
+from mndmst.verify import candidate, rows, verify
 from mndmst.verify.candidate import load
 
 # Two trees of the vertices 0 to 4 and 7 to 9; 5 and 6 stand alone.
@@ -306,3 +306,61 @@ def test_the_command_passes_threads_on(
         "--threads: '0' is not a whole number from 1 to 4,096"
         in mndmst(*command, 0).stderr
     )
+
+
+@pytest.mark.parametrize("piece", [1, 3, 1 << 20])
+def test_ranks_divide_all_rows(
+    tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row is in one piece of one rank; pieces have few arcs, or one row."""
+    monkeypatch.setattr(rows, "PIECE_ARCS", piece)
+    monkeypatch.setattr(rows, "PIECE_ROWS", 2 * piece)
+    graph = open_graph(graphs.write_graph(tmp_path / "graph", GRAPH, parts=3))
+    for ranks in (1, 2, 3, 7):
+        found = [list(rows.pieces(graph, rank, ranks)) for rank in range(ranks)]
+        every = [piece for mine in found for piece in mine]
+        assert [row for part in every for row in range(*part)] == list(range(10))
+        loads = [sum(arcs_of(graph, *part) for part in mine) for mine in found]
+        assert sum(loads) == graph.num_arcs
+        assert max(loads) <= graph.num_arcs / ranks + 4  # of the longest row
+        for begin, end in every:
+            assert end == begin + 1 or arcs_of(graph, begin, end) <= piece
+
+
+def arcs_of(graph: ShardedGraph, begin: int, end: int) -> int:
+    return int(np.ptp(graph.read_indptr(begin, end)))
+
+
+def test_problems_name_vertices_where_they_have_names(tmp_path: Path) -> None:
+    class Letters:
+        def __len__(self) -> int:
+            return 10
+
+        def take(self, vertices: np.ndarray) -> "Letters":
+            self.taken = ["abcdefghij"[v] for v in vertices]
+            return self
+
+        def texts(self) -> list[str]:
+            return self.taken
+
+    labels = LABELS.copy()
+    labels[3] = 2
+    wrong = ordered(without((7, 8)) | {(1, 9): 4})
+    verdict = judge(tmp_path, GRAPH, wrong, labels=labels)
+    named = verdict.with_names(Letters())
+    assert 'edge ("b", "j") weight 4 is not in the graph' in named.problems
+    assert verdict.with_names(None) == verdict
+    assert 'vertex "d" has label "c", but "a" is the smallest' in named.text()
+
+
+def test_room_is_made_for_all_arrays_of_a_forest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(
+        candidate, "require", lambda nbytes, ranks: asked.append(nbytes)
+    )
+    answer = kruskal(*graphs.random(3000, 9000, seed=1))
+    judge(tmp_path, graphs.random(3000, 9000, seed=1), answer)
+    held = sum(array.nbytes for array in load(read_forest(tmp_path / "forest.h5")))
+    assert held <= asked[0] <= 2 * held

@@ -142,7 +142,8 @@ def test_damages_are_named(tmp_path: Path) -> None:
     write(path, points, fewer, **config)
     assert "tree of 49 edges" in verify_points(points, path).problems[0]
     write(path, points, forest, **config)
-    assert "this graph is" in verify_points(points[::-1], path).problems[0]
+    of_others = verify_points(points[::-1], path)
+    assert not of_others.ok and "this graph is" in of_others.problems[0]
     write(path, points, forest)
     with pytest.raises(InputError, match="which distances"):
         verify_points(points, path)
@@ -247,3 +248,24 @@ def test_one_of_all_spanning_trees_is_proved(
         if not claims.problems(u, v, weight[u, v]):
             proved.append(tree)
     assert proved == [list(zip(right.src.tolist(), right.dst.tolist(), strict=True))]
+
+
+@pytest.mark.parametrize("min_samples", [0, 2])
+@pytest.mark.parametrize("by_products", [False, True])
+def test_an_edge_longer_than_to_the_nearest_points_is_proved_and_refuted(
+    by_products: bool, min_samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nearest points of each are in its own of two groups, 0.1 apart in 0.3."""
+    monkeypatch.setattr(point_certificate, "visits_most", lambda *facts: by_products)
+    place = np.concatenate([np.arange(20), np.arange(22, 42)]) * 0.1
+    points = place[:, None] + [0.0, 0.0]
+    claims = Claims(points, "euclidean", min_samples)
+    right = points_forest(points, "euclidean", min_samples).forest
+    assert claims.problems(right.src, right.dst, right.weight) == []
+    (bridge,) = np.flatnonzero((right.src < 20) & (right.dst >= 20))
+    for u, v in ((18, 20), (19, 21), (0, 39)):
+        src, dst, weight = right.src.copy(), right.dst.copy(), right.weight.copy()
+        src[bridge], dst[bridge] = u, v
+        weight[bridge] = claims.weight(np.array([u]), np.array([v]))[0]
+        (problem,) = claims.problems(src, dst, weight)[:1]
+        assert f"comes before ({u}, {v})" in problem

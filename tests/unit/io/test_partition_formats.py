@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_external import digest, random_edges
+from test_partition import digest, random_edges
 
 from mndmst.host.errors import ConfigError, InputError, OutputError
 from mndmst.io.edge_file import EdgeFile, Edges, EdgesInMemory
