@@ -26,12 +26,15 @@ class Accelerator(Protocol):
     Attributes
     ----------
     ARRAY_ATTRIBUTE : str
-        Arrays on devices of this kind have it.
+        Most arrays on devices of this kind have it.
+    DLPACK_DEVICES : tuple of int
+        DLPack's numbers of such devices; other libraries' arrays name theirs.
     DISTRIBUTIONS : tuple of str
         Optional packages that reports name the versions of.
     """
 
     ARRAY_ATTRIBUTE: str
+    DLPACK_DEVICES: tuple[int, ...]
     DISTRIBUTIONS: tuple[str, ...]
 
     def unavailable(self) -> str | None:
@@ -130,8 +133,11 @@ def find_accelerator(backend: str) -> tuple[Accelerator | None, str | None]:
 
 def holder_of(values: Any) -> Accelerator | None:
     """Return the kind of accelerator on which an array lies; None for the host."""
+    device = getattr(values, "__dlpack_device__", None)
     for kind in accelerators():
         if hasattr(values, kind.ARRAY_ATTRIBUTE):
+            return kind
+        if callable(device) and device()[0] in kind.DLPACK_DEVICES:
             return kind
     return None
 

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..api.inputs import check_nothing_masked
+from ..backends import holder_of
 from ..cluster.condensed import scale_of
 from ..cluster.density import clusters_by_label
 from ..cluster.selection import ClusterSelection
@@ -24,6 +25,7 @@ from .cluster_measures import (
     medoid_of,
     relative_validity,
 )
+from .coordinates import host_rows
 from .density_clusters import DensityClusters, DensityRule, clusters_of
 from .pairwise_forest import Metric, matrix_forest, metric_forest
 from .point_files import LARGEST, check_integers
@@ -251,16 +253,18 @@ core_dist_n_jobs, prediction_data, copy
             rule = self._rule()
             self._warn_of_parameters_without_effect()
             if self.metric == "precomputed":
-                self._points, found = None, self._forest_of_matrix(X, rule)
+                self._given, found = None, self._forest_of_matrix(X, rule)
             else:
-                self._points = self._checked(X)
-                found = self._forest_of_points(self._points, rule)
+                self._given = self._on_device(X)
+                if self._given is None:
+                    self._given = self._checked(X)
+                found = self._forest_of_points(self._given, rule)
         clusters = clusters_of(found, rule)
         self._clusters = clusters
         self._search = None
-        if self._points is not None:
+        if self._given is not None:
             self._search = SearchOnDemand(
-                self._points,
+                self._given,
                 self.metric,
                 self._metric_parameters(),
                 rule.samples,
@@ -497,6 +501,9 @@ core_dist_n_jobs, prediction_data, copy
         Float16 and float32 stay as they are: no search needs a float64 copy of all.
         """
         check_nothing_masked(X, "X")
+        kind = holder_of(X)
+        if kind is not None:
+            X = kind.to_host(*kind.as_arrays(X))  # noqa: N806
         if not hasattr(X, "toarray"):
             given = np.asarray(X)
             if given.dtype.kind in "mM":  # scikit-learn would take them for numbers
@@ -533,6 +540,29 @@ core_dist_n_jobs, prediction_data, copy
             self.n_features_in_ = points.shape[1]
         return points
 
+    def _on_device(self, X: Any) -> Any:  # noqa: N803
+        """Return points on a device that products search there; None for others."""
+        kind = holder_of(X)
+        if kind is None or self.alpha != 1 or self.approximate:
+            return None
+        if self.metric not in ("euclidean", "l2") or self.search == "tree":
+            return None
+        (points,) = kind.as_arrays(X)
+        if points.ndim != 2 or points.size == 0 or points.dtype not in FLOATS:
+            return None
+        # Where a coordinate is not finite, so is the largest.
+        if not float(np.abs(points).max()) <= LARGEST:
+            return None
+        self.n_features_in_ = points.shape[1]
+        return points
+
+    @property
+    def _points(self) -> np.ndarray | None:
+        """The points of the fit on the host; None with precomputed distances."""
+        if self._given is not None and not isinstance(self._given, np.ndarray):
+            self._given = host_rows(self._given, slice(None))
+        return self._given
+
     def _forest_of_points(self, points: np.ndarray, rule: DensityRule) -> Any:
         verbose = bool(self.verbose)
         progress = Progress(verbose, verbose=verbose) if verbose else None
@@ -568,7 +598,7 @@ core_dist_n_jobs, prediction_data, copy
         codes : tuple
             For rows with infinities alone, and for rows with NaN.
         """
-        if self.non_finite != "codes" or self._points is None:
+        if self.non_finite != "codes" or self._given is None:
             return values
         coded = values.copy()
         coded[~np.isfinite(self._points).all(axis=1)] = codes[0]
@@ -640,7 +670,7 @@ core_dist_n_jobs, prediction_data, copy
         return self._points[inside].astype(np.float64), self.probabilities_[inside]
 
     def _store_centers(self) -> None:
-        if self._points is None or self.store_centers is None:
+        if self._given is None or self.store_centers is None:
             return
         clusters = range(int(self.labels_.max()) + 1)
 

@@ -19,6 +19,7 @@ import numpy as np
 from ..cluster.condensed import CondensedTree, scale_of
 from ..cluster.kernels.dendrogram import merge_scales, owners
 from ..host.errors import optional
+from .coordinates import host_rows
 from .metrics import METRICS, prepared, shown
 from .pairwise_forest import Metric, MetricRows, simplified
 
@@ -68,6 +69,7 @@ class TrainingPoints:
         alpha: float,
         left: np.ndarray,
     ) -> None:
+        points = host_rows(points, slice(None))
         self.number = np.flatnonzero(np.isfinite(points).all(axis=1))
         self.metric, further = simplified(metric, dict(parameters))
         self.alpha, self.left = alpha, left[self.number]

@@ -21,7 +21,7 @@ from ..backends.point_products import MOST_NEIGHBOURS, PointArrays, PointProduct
 from ..host.errors import ConfigError
 from ..kernels.threads import Threads
 from .build_tree import build_tree
-from .coordinates import PointCoordinates
+from .coordinates import PointCoordinates, host_rows
 from .kernels.visits import count_visited
 from .metrics import METRICS, Norm, check_metric
 from .parted_products import PartedProducts
@@ -158,9 +158,14 @@ def make_products(
     devices : sequence of int, optional
         All visible ones by default.
     """
+
+    def on_host() -> PointProducts:
+        values = host_rows(arrays.values, slice(None))
+        return HostProducts(arrays._replace(values=values), threads)
+
     device = find_accelerator("auto")[0] if choice.name == "device" else None
     if device is None:
-        return HostProducts(arrays, threads)
+        return on_host()
     make = device.make_point_products
     try:
         return make(arrays, devices)
@@ -168,12 +173,12 @@ def make_products(
         reporter.detail(f"the points pass the device in parts: {error}")
     except ConfigError as error:
         reporter.detail(f"search by product on the CPU: {error}")
-        return HostProducts(arrays, threads)
+        return on_host()
     for parts in PARTS:
         with suppress(DeviceMemoryError):
             return PartedProducts(arrays, lambda part: make(part, devices), parts)
     reporter.detail("search by product on the CPU: the device has too little memory")
-    return HostProducts(arrays, threads)
+    return on_host()
 
 
 def visits_most(points: np.ndarray, neighbours: int) -> bool:

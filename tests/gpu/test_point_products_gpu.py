@@ -146,3 +146,47 @@ def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch, capsys
     found = points_forest(points, "euclidean", 3, search="product")
     tree = points_forest(points, "euclidean", 3, search="tree")
     assert found.forest.digest == tree.forest.digest
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("library", ["cupy", "torch", "dlpack"])
+def test_arrays_of_a_device_stay_there(library, dtype):
+    import cupy
+
+    from mndmst.points.estimator import HDBSCAN
+
+    r = np.random.default_rng(3)
+    points = np.repeat(9 * r.standard_normal((8, 30)), 300, axis=0)
+    points = (points + r.standard_normal(points.shape)).astype(dtype)
+    given = cupy.asarray(points)
+    if library == "torch":
+        given = pytest.importorskip("torch").from_dlpack(given)
+    elif library == "dlpack":
+        array = given
+
+        class Foreign:  # an array of a library without CUDA's own protocol
+            def __dlpack__(self, **how):
+                return array.__dlpack__(**how)
+
+            def __dlpack_device__(self):
+                return array.__dlpack_device__()
+
+        given = Foreign()
+    fitted = HDBSCAN(min_samples=4, search="product").fit(given)
+    assert not isinstance(fitted._given, np.ndarray)
+    same = HDBSCAN(min_samples=4, search="tree").fit(points)
+    np.testing.assert_array_equal(fitted.labels_, same.labels_)
+    np.testing.assert_array_equal(fitted.linkage_, same.linkage_)
+    np.testing.assert_array_equal(fitted.predict(points), same.predict(points))
+
+
+def test_arrays_of_a_device_go_to_the_host_where_no_product_serves():
+    import cupy
+
+    from mndmst.points.estimator import HDBSCAN
+
+    points = np.random.default_rng(3).standard_normal((500, 6))
+    points[3, 2] = np.nan
+    for options in ({}, {"metric": "cosine"}, {"metric": "manhattan"}):
+        found = HDBSCAN(**options).fit(cupy.asarray(points)).labels_
+        np.testing.assert_array_equal(found, HDBSCAN(**options).fit(points).labels_)

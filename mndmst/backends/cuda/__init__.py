@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..point_products import PointArrays, PointProducts
 
 ARRAY_ATTRIBUTE = "__cuda_array_interface__"
+DLPACK_DEVICES = 2, 13  # CUDA memory; managed memory
 DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x")
 
 
@@ -85,7 +86,15 @@ def make_point_products(
 def as_arrays(*columns: Any) -> list[Any]:
     """Return arrays of CuPy, without copies."""
     cupy = optional("cupy", "cuda")
-    return [cupy.asarray(column) for column in columns]
+
+    def as_array(column: Any) -> Any:
+        device = getattr(column, "__dlpack_device__", None)
+        if hasattr(column, ARRAY_ATTRIBUTE) or device is None:
+            return cupy.asarray(column)
+        on_device = device()[0] in DLPACK_DEVICES
+        return cupy.from_dlpack(column) if on_device else cupy.asarray(column)
+
+    return [as_array(column) for column in columns]
 
 
 def device_of(array: Any) -> int:
