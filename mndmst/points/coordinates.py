@@ -95,7 +95,7 @@ def float_type(dtype: np.dtype) -> type[np.float32] | type[np.float64]:
 
 
 def _typed(points: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(points, float_type(points.dtype))
+    return points.astype(float_type(points.dtype), order="C", copy=False)
 
 
 def _directions(values: np.ndarray) -> PointCoordinates:

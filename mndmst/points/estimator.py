@@ -598,11 +598,12 @@ core_dist_n_jobs, prediction_data, copy
         codes : tuple
             For rows with infinities alone, and for rows with NaN.
         """
-        if self.non_finite != "codes" or self._given is None:
+        points = self._points if self.non_finite == "codes" else None
+        if points is None:
             return values
         coded = values.copy()
-        coded[~np.isfinite(self._points).all(axis=1)] = codes[0]
-        coded[np.isnan(self._points).any(axis=1)] = codes[1]
+        coded[~np.isfinite(points).all(axis=1)] = codes[0]
+        coded[np.isnan(points).any(axis=1)] = codes[1]
         return coded
 
     def _fitted(self) -> DensityClusters:

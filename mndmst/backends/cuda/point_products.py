@@ -199,7 +199,8 @@ class DeviceProducts:
     def upload(self, column: Any) -> Any:
         """Return an array on this device; itself if it is there."""
         if isinstance(column, cupy.ndarray):
-            return cupy.ascontiguousarray(cupy.asarray(column))
+            here = column.device.id == self.device.id
+            return cupy.ascontiguousarray(column if here else column.copy())
         if column.nbytes == 0:
             return cupy.empty(0)
         return self._transfer.to_device(column.reshape(-1)).reshape(column.shape)
@@ -277,7 +278,7 @@ class DeviceProducts:
     def _queries(self, points: np.ndarray, row: np.ndarray) -> DevicePoints:
         """Return points of other ranks as factors; the bound covers them, too."""
         given = self._uploaded(query_arrays(points, row))
-        size = float(abs(given.values - self.frame.centre).max(initial=0))
+        size = float(abs(given.values - self.frame.centre).max())
         if size * self.frame.factor >= 2.0**LIMIT:
             self._make_frame(size)
         while True:
