@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from processes import ROOT, Run, finish, on_ranks, python, start
 
-from mndmst.comm.stale_shared_memory import remove_leftovers
+from mndmst.comm.mpi_library import remove_leftovers
 
 try:
     from hypothesis import settings

@@ -15,10 +15,9 @@ from ..graph.model import Rows
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..tree.index import MOST_VERTICES, ForestIndex
 from .batch import Batch, NetChanges, impossible, net_changes
-from .current import CurrentForest
+from .current_forest import CurrentForest, paths_between
 from .edges import PairEdges, among, spanning
 from .kernels.arcs import PlacedArcs
-from .paths import paths_between
 from .replacements import Joining, Pieces, cut_off, joined, joining_edges
 from .rows import ChangingRows
 

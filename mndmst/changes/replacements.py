@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.model import EdgeColumns, Rows
-from .current import CurrentForest, numbered
+from .current_forest import CurrentForest, numbered
 from .edges import HALF, PairEdges, spanning
 from .kernels.compressed import label_joined
 from .kernels.fragments import write_vertices

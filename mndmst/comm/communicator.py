@@ -18,8 +18,8 @@ from ..host.cores import own_cores
 from ..host.errors import ConfigError, MndmstError
 from ..host.launcher import launched_processes
 from . import messages, mpi_library
-from .core_binding import widen_binding
 from .exchange import Coded, exchange, reply
+from .mpi_library import widen_binding
 
 # Set in tests of programs with several threads: a call of MPI from another thread than
 # the main one ends the process.

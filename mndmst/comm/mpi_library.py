@@ -1,21 +1,171 @@
 """The MPI library: loaded, named, and started.
 
-`mpi4py.MPI` is imported here and nowhere else, on first use, so that
-commands without MPI never start it.
+`mpi4py.MPI` is imported here and nowhere else, on first use, so that commands without
+MPI never start it.
+
+*Leftovers.* MPICH's ranks on a machine share a file in /dev/shm, which keeps its name
+until the last of them ends normally; UCX, on which it is built, removes its names at
+once. A few killed jobs fill the /dev/shm of a container, and then no job starts any
+more. Starting MPI removes such files.
+
+*Binding.* Open MPI binds each rank to one core if it starts one or two on a host, and
+to a part of the host otherwise. A rank has threads for all of its cores, so most of the
+host would be idle. `widen_binding` gives ranks all cores, unless the user has chosen.
 """
 
+import contextlib
+import fcntl
 import os
 import re
+import signal
+import stat
+import sys
+import time
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from ..host.cores import own_cores
 from ..host.errors import MissingExtraError
 from ..host.launcher import (
+    by_open_mpi,
+    launcher_of_this_host,
     prepare_environment,
     slurm_started_nodes,
     without_networks,
 )
-from .stale_shared_memory import remove_leftovers
+
+SHARED_MEMORY = Path("/dev/shm")
+LEFTOVER = re.compile(r"(mpich_shm_[0-9a-f]+_[0-9]+|ucx_shm_posix_[0-9a-f]+)")
+# Long past the moment between making a file and opening it on all ranks; but Slurm
+# starts a requeued job, whose file has the same name, after two minutes.
+LEAST_AGE = 60.0
+# Other ranks that look at a file at the same moment have it open, for a moment.
+TRIES, PAUSE = 5, 0.002
+# The signal that the kernel sends if a process opens a leased file: by default it
+# does nothing, where the usual one would end the process.
+HARMLESS = signal.SIGURG
+
+
+def remove_leftovers(directory: Path = SHARED_MEMORY, age: float = LEAST_AGE) -> None:
+    """Remove the files of this user that no process uses, and no others.
+
+    All ranks of a host may do so at once: some may be in MPI before the others.
+
+    Parameters
+    ----------
+    age : float
+        Seconds since anything about a file has changed, at least.
+    """
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if LEFTOVER.fullmatch(entry.name):
+                with contextlib.suppress(OSError):
+                    _remove_unless_used(Path(entry.path), age)
+
+
+def _remove_unless_used(path: Path, age: float) -> None:
+    """Remove a file if the kernel grants a lease on it.
+
+    The lease is granted only if no other process has the file open or mapped, also in
+    containers whose processes this one cannot see. A process that opens it then waits
+    until the lease is given back.
+
+    Raises
+    ------
+    OSError
+        If another process has the file, or the file system or user gets no leases.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    handle = os.open(path, flags)
+    try:
+        if not _left_behind(os.fstat(handle), age):
+            return
+        fcntl.fcntl(handle, fcntl.F_SETSIG, HARMLESS)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lease(handle)
+        if os.path.samestat(path.lstat(), os.fstat(handle)):
+            path.unlink()
+    finally:
+        os.close(handle)
+
+
+def _lease(handle: int) -> None:
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            return
+        time.sleep(PAUSE)
+    fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+
+
+def _left_behind(facts: os.stat_result, age: float) -> bool:
+    """Return whether a file is this user's, regular, and old."""
+    return (
+        stat.S_ISREG(facts.st_mode)
+        and facts.st_uid == os.geteuid()
+        and facts.st_nlink == 1
+        and time.time() - max(facts.st_mtime, facts.st_ctime) >= age
+    )
+
+
+# Words in options of Open MPI, and settings, by which users bind ranks.
+_WORDS = (
+    "bind-to", "map-by", "cpu-set", "cpu-list", "cpus-per", "rankfile", "-rf",
+    "bycore", "bysocket", "binding_policy", "mapping_policy",
+)  # fmt: skip
+_SETTINGS = (
+    "OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_rmaps_base_mapping_policy",
+    "PRTE_MCA_hwloc_default_binding_policy", "PRTE_MCA_rmaps_default_mapping_policy",
+)  # fmt: skip
+
+
+def widen_binding(comm: Any) -> None:
+    """Let ranks use all cores that their launcher has, if most of them were idle.
+
+    Collective over all ranks. The launcher's own cores are the ones that its control
+    group, Slurm or `taskset` allows. A warning tells the user of the change.
+    """
+    if not by_open_mpi():
+        return
+    launcher = launcher_of_this_host()
+    node = comm.node()
+    bound = node.cores()
+    allowed = _cores_of(launcher) if launcher else set()
+    asked = bool(launcher) and _user_has_bound(launcher)
+    idle = 2 * len(bound) <= len(allowed)
+    wanted = bool(comm.max(int(asked)))
+    if idle and not wanted:
+        os.sched_setaffinity(0, allowed)
+    node.free()
+    if comm.rank == 0 and idle:
+        sys.stderr.write(f"mndmst: {_message(len(bound), len(allowed), wanted)}\n")
+
+
+def _message(bound: int, allowed: int, wanted: bool) -> str:
+    what = f"the ranks of a host are bound to {bound} of {allowed} cores"
+    if wanted:
+        return f"{what}, as the launcher's options say; --bind-to none gives them all"
+    return f"{what} by the launcher's default, and use all; --bind-to keeps them"
+
+
+def _cores_of(process: int) -> set[int]:
+    try:
+        return own_cores(process)
+    except OSError:
+        return set()
+
+
+def _user_has_bound(launcher: int) -> bool:
+    """Return whether the user has chosen a binding."""
+    if any(os.environ.get(name) for name in _SETTINGS):
+        return True
+    try:
+        line = Path(f"/proc/{launcher}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return True
+    options = (word for word in line.split("\0") if word.startswith("-"))
+    return any(word in option for option in options for word in _WORDS)
 
 
 @cache

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..changes.current import CurrentForest
-from ..changes.paths import connected, path_max
+from ..changes.current_forest import CurrentForest, connected, path_max
 from ..graph.order import keys_to_weights
 from ..tree.index import ForestIndex
 

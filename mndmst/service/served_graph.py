@@ -18,7 +18,7 @@ import numpy as np
 
 from ..changes.batch import Batch
 from ..changes.changing import Applied, ChangingForest
-from ..changes.current import CurrentForest
+from ..changes.current_forest import CurrentForest
 from ..changes.rows import ChangingRows
 from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights

@@ -22,9 +22,8 @@ import numpy as np
 
 from ..backends.base import Backend, Band, Growth, RowGrowth
 from ..comm.directory import present_names
-from ..graph.model import EdgeList, ReducedGraph, Rows
+from ..graph.model import EdgeList, GrowingEdgeList, ReducedGraph, Rows
 from ..graph.order import id_dtype
-from ..graph.ordered import Ordered
 from ..io.shards.row_reading import StoredRows
 from ..kernels.edge_columns import allocate_edges
 from ..kernels.edge_order import in_order
@@ -265,7 +264,7 @@ class Passing:
 
     Attributes
     ----------
-    forest_edges : Ordered
+    forest_edges : GrowingEdgeList
     """
 
     def __init__(
@@ -273,7 +272,7 @@ class Passing:
     ) -> None:
         self.run, self.exception = run, exception
         rows = stored.bounds[-1] - stored.bounds[0]  # each finds one edge at most
-        self.forest_edges = Ordered(allocate_edges(run.workers[0].rows, rows))
+        self.forest_edges = GrowingEdgeList(allocate_edges(run.workers[0].rows, rows))
 
     def contract_piece(self, rows: Rows) -> ReducedGraph:
         """Contract a piece as if all else were on other ranks."""

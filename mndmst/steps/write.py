@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..comm.directory import Directory
-from ..graph.model import EdgeList
+from ..graph.model import EdgeList, places_among
 from ..graph.order import keys_to_weights
-from ..graph.ordered import places_among
 from ..io.atomic_output import AtomicOutput
 from ..io.results.digest_and_total import begin_digest, exact_total
 from ..io.results.forest_file import ForestHeader, write_forest_table

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from mndmst.comm.stale_shared_memory import remove_leftovers
+from mndmst.comm.mpi_library import remove_leftovers
 
 from . import damages, disks, kills, solves, tables
 from .case import Case

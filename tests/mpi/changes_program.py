@@ -13,8 +13,7 @@ import oracle
 from mndmst.changes import current, replacements, rows
 from mndmst.changes.batch import DELETE, INSERT, SET, Batch
 from mndmst.changes.changing import ChangingForest
-from mndmst.changes.current import CurrentForest
-from mndmst.changes.paths import connected, path_max
+from mndmst.changes.current_forest import CurrentForest, connected, path_max
 from mndmst.comm.communicator import world
 from mndmst.graph.model import Rows
 from mndmst.graph.order import WEIGHT_DTYPES, keys_to_weights, weights_to_keys

@@ -19,7 +19,7 @@ from graphs import Graph, random, write_graph
 from oracle import kruskal
 from processes import Run, finish, on_ranks, start
 
-from mndmst.comm.stale_shared_memory import remove_leftovers
+from mndmst.comm.mpi_library import remove_leftovers
 from mndmst.io.results.forest_file import file_digest
 from mndmst.run.checkpoint.folder import LOCK
 

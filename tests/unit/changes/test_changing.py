@@ -15,7 +15,7 @@ from test_replacements import columns, rows_of
 
 from mndmst.changes.batch import DELETE, INSERT, SET, Batch
 from mndmst.changes.changing import ChangingForest
-from mndmst.changes.current import CurrentForest
+from mndmst.changes.current_forest import CurrentForest
 from mndmst.changes.edges import HALF, PairEdges
 from mndmst.graph.order import keys_to_weights, weights_to_keys
 from mndmst.host.errors import InputError

@@ -6,7 +6,7 @@ import oracle
 import pytest
 
 from mndmst.changes.changing import with_edges
-from mndmst.changes.current import CurrentForest, numbered
+from mndmst.changes.current_forest import CurrentForest, numbered
 from mndmst.changes.edges import PairEdges
 from mndmst.changes.kernels.compressed import on_paths
 from mndmst.changes.kernels.fragments import number

@@ -6,7 +6,7 @@ import oracle
 import pytest
 
 from mndmst.changes import replacements
-from mndmst.changes.current import CurrentForest
+from mndmst.changes.current_forest import CurrentForest
 from mndmst.changes.replacements import Pieces, cut_off, joined
 from mndmst.changes.rows import ChangingRows
 from mndmst.graph.model import Rows

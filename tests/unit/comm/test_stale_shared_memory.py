@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.comm.stale_shared_memory import LEAST_AGE, remove_leftovers
+from mndmst.comm.mpi_library import LEAST_AGE, remove_leftovers
 
 NAMES = ["mpich_shm_5dad94db_0", "mpich_shm_7289_11", "ucx_shm_posix_3243a99"]
 
@@ -59,7 +59,7 @@ def test_ranks_that_remove_at_once(folder: Path) -> None:
         make(folder / f"mpich_shm_{number:x}_0")
     program = (
         "import sys; from pathlib import Path;"
-        "from mndmst.comm.stale_shared_memory import remove_leftovers;"
+        "from mndmst.comm.mpi_library import remove_leftovers;"
         "sys.stdin.readline();"
         "remove_leftovers(Path(sys.argv[1]), 0.0)"
     )
@@ -161,7 +161,7 @@ def test_what_is_another_users_stays(folder: Path) -> None:
 def test_what_is_old_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make(folder / NAMES[0])
     later = time.time() + LEAST_AGE
-    monkeypatch.setattr("mndmst.comm.stale_shared_memory.time.time", lambda: later)
+    monkeypatch.setattr("mndmst.comm.mpi_library.time.time", lambda: later)
     remove_leftovers(folder)
     assert not path.exists()
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from mndmst.graph.model import EdgeColumns, EdgeList
-from mndmst.graph.ordered import Ordered, places_among
+from mndmst.graph.model import EdgeColumns, EdgeList, GrowingEdgeList, places_among
 from mndmst.kernels.edge_order import in_order, in_row_order
 from mndmst.kernels.group_by_owner import group_by_owner, lightest_proposals
 from mndmst.kernels.pointer_jumping import entries_leading_away
@@ -82,7 +81,9 @@ def test_edges_are_put_among_those_in_order(ids: type) -> None:
     )
     u, v = pairs.T.astype(ids)
     key = np.arange(len(u), dtype=np.uint32)
-    ordered = Ordered(EdgeColumns(*(np.empty_like(column) for column in (u, v, key))))
+    ordered = GrowingEdgeList(
+        EdgeColumns(*(np.empty_like(column) for column in (u, v, key)))
+    )
     for part in np.array_split(np.arange(len(u)), [0, 1, 20, 200]):
         ordered.add(in_order(EdgeList(u[part], v[part], key[part])))
     order = np.lexsort((v, u))

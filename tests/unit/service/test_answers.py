@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="the service needs pyarrow")
 
-from mndmst.changes.current import CurrentForest
+from mndmst.changes.current_forest import CurrentForest
 from mndmst.host.errors import ConfigError
 from mndmst.service import queries
 from mndmst.service.forest_view import ForestView
