@@ -65,9 +65,8 @@ def main(argv: list[str] | None = None) -> int:
         lack = _lack_of_memory(error)
         if lack is not None:
             _say(
-                f"mndmst: error: {_rank()} ran out of memory ({lack}). Use more "
-                "ranks, more machines or fewer --threads, or set --memory below the "
-                "free "
+                f"mndmst: error: {_rank()} ran out of memory ({lack}). Use more ranks, "
+                "more machines or fewer --threads, or set --memory below the free "
                 "memory and the limit of ulimit -v.\n"
             )
         elif isinstance(error, OSError) and not error.filename and _output_fails():

@@ -324,10 +324,7 @@ def update(
         On every rank, if an input, an option or an output cannot be used. All changes
         are made, or none.
     """
-    from .comm.placement import locate
     from .host.progress import Progress
-    from .io.shards.sharded_graph import open_graph
-    from .run.startup import compile_kernels
     from .update import Files
     from .update import update as update_shards
 
@@ -343,11 +340,7 @@ def update(
         progress = Progress(ranks.rank == 0 and not quiet)
         options = {"memory": memory, "threads": threads}
         config = _agreed(ranks, "update", None, options)
-        with ranks.raise_on_all():
-            graph = open_graph(files.graph, check=False)
-        compile_kernels(ranks, "update", graph.weight_dtype, progress.say)
-        own = config.threads or locate(ranks).share
-        return update_shards(ranks, files, config.memory, own, progress)
+        return update_shards(ranks, files, config.memory, config.threads, progress)
 
 
 def _agreed(

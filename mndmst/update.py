@@ -14,6 +14,7 @@ from .changes.batch import Batch
 from .changes.changing import ChangingForest
 from .changes.table import read_changes, read_named_changes
 from .comm.communicator import Comm
+from .comm.placement import locate
 from .graph.model import EdgeList, Rows
 from .graph.order import keys_to_weights
 from .host.errors import InputError
@@ -29,6 +30,7 @@ from .io.results.graph_names import GraphNames, names_place, vertex_ids
 from .io.shards.shard_writer import OriginalIds
 from .io.shards.sharded_graph import ShardedGraph, open_graph
 from .kernels.edge_order import in_row_order
+from .run.startup import compile_kernels
 from .steps.read import balanced_vtxdist, begin_read, keep_to_host
 from .steps.write import Summary
 from .tree.index import ForestIndex
@@ -59,7 +61,7 @@ def update(
     memory : int
         Bytes that a rank may hold; 0 for its share of the host.
     threads : int
-        How many read the rows of a rank.
+        How many read the rows of a rank; 0 for its share of the cores.
 
     Returns
     -------
@@ -78,6 +80,7 @@ def update(
         if comm.rank == 0 and files.graph_out is not None:
             check_new(files.graph_out, comm.size, files.overwrite, files.graph)
         graph = open_graph(files.graph, check=comm.rank == 0)
+    compile_kernels(comm, "update", graph.weight_dtype, progress.say)
     index, batch = None, None
     with comm.raise_on_all():
         if comm.rank == 0:
@@ -89,7 +92,8 @@ def update(
                 batch = read_changes(files.changes, graph.weight_dtype)
                 batch = in_present_ids(batch, graph)
     progress.say("reading the rows")
-    rows, num_edges = _read(comm, graph, memory, threads)
+    own = threads or locate(comm).share
+    rows, num_edges = _read(comm, graph, memory, own)
     progress.say("applying the changes")
     changing = ChangingForest(comm, rows, graph.weight_dtype, index)
     applied = changing.apply(batch)

@@ -141,8 +141,7 @@ def _add_start(devices: Any) -> None:
         "start",
         help="where the seconds of a whole command go",
         description="Solve a graph from file to file on some numbers of ranks, and "
-        "print the seconds of each stage from launch to end, beside simpler "
-        "processes.",
+        "print the seconds of each stage from launch to end, beside simpler processes.",
     )
     start.add_argument(
         "graph", type=Path, nargs="?", help="directory of shards; the demo by default"

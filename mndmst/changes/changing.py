@@ -29,7 +29,6 @@ def with_edges(forest: CurrentForest, more: PairEdges) -> CurrentForest:
 
     Parameters
     ----------
-    forest : CurrentForest
     more : PairEdges
         In the order of pairs. Other weights of edges of the forest are parallel edges
         here: the lighter one is kept.
@@ -76,7 +75,6 @@ class ChangingForest:
 
     Parameters
     ----------
-    comm : Comm
     rows : Rows
         This rank's; consecutive from rank to rank. They are not written to, but kept.
     weight_dtype : dtype
@@ -92,7 +90,6 @@ class ChangingForest:
     forest : CurrentForest or None
         The forest of the present version, on rank 0. It is replaced, not changed, so
         that its holder sees one version.
-    version : int
 
     Raises
     ------

@@ -46,7 +46,6 @@ class PlacedEdges(NamedTuple):
 
     Attributes
     ----------
-    edges : PairEdges
     places : ndarray of uint32, shape (2, edges)
     tops : ndarray of uint32, shape (2, edges)
         The places of the tops of the fragments that they are in.

@@ -66,7 +66,6 @@ def cut_off(
 
     Parameters
     ----------
-    forest : CurrentForest
     below : ndarray of uint32
         The places of the lower ends of edges of the index.
     entered : ndarray of bool
@@ -145,7 +144,6 @@ class Joining(NamedTuple):
     ----------
     p, q : ndarray of uint32
         The pieces that each edge joins.
-    edges : PairEdges
     """
 
     p: np.ndarray
@@ -180,14 +178,7 @@ ROOM = 1 << 16
 
 
 def joining_edges(rows: ChangingRows, pieces: Pieces) -> Joining:
-    """Return the forest of the edges between pieces that some rows have.
-
-    Parameters
-    ----------
-    rows : ChangingRows
-    pieces : Pieces
-
-    """
+    """Return the forest of the edges between pieces that some rows have."""
     base = rows.rows
     marked = _marked(pieces, base.num_vertices)
     nearest, between = _room(len(pieces.largest), base), _room(1 << SLOT_BITS, base)

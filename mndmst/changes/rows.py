@@ -88,7 +88,6 @@ class ChangingRows:
 
         Parameters
         ----------
-        placed : PlacedArcs
         come : ndarray of bool
             Which of these are there in the end.
         key : ndarray of uint32 or uint64

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,7 +39,6 @@ def read_changes(path: Path, weight_dtype: np.dtype) -> Batch:
 
     Parameters
     ----------
-    path : Path
     weight_dtype : dtype
         Of the graph. Whole numbers are read exactly: a float type that would round
         one is an error.
@@ -51,16 +51,12 @@ def read_changes(path: Path, weight_dtype: np.dtype) -> Batch:
         If there is not enough memory for it.
     """
     lines = _text(path).removesuffix("\n").split("\n")
-    places = _columns(path, lines[0].split(","))
-    rows = [
-        _change(path, number, _words(line), places, weight_dtype, _is_number)
-        for number, line in enumerate(lines[1:], FIRST_LINE)
-    ]
-    op, src, dst, weight = zip(*rows, strict=True) if rows else ((), (), (), ())
-    src_ids, dst_ids = _vertices(src), _vertices(dst)
-    weights = _weights(path, weight, weight_dtype)
-    ops = np.array(op, np.uint8)
-    return Batch(ops, src_ids, dst_ids, weights, str(path), FIRST_LINE, "line")
+    table = [[word.strip() for word in line.split(",")] for line in lines]
+    columns = _read_rows(path, table, weight_dtype, _is_number)
+    src, dst = (
+        np.array(list(map(int, ends)), np.int64) for ends in (columns.src, columns.dst)
+    )
+    return _batch(path, columns, src, dst, weight_dtype)
 
 
 def read_named_changes(path: Path, weight_dtype: np.dtype, names: GraphNames) -> Batch:
@@ -78,17 +74,12 @@ def read_named_changes(path: Path, weight_dtype: np.dtype, names: GraphNames) ->
         table = list(csv.reader(text, strict=True))
     except csv.Error as error:
         raise InputError(f"{path}: is not CSV ({error}). Fix it.") from error
-    places = _columns(path, table[0] if table else [""])
 
     def is_name(word: str) -> bool:
         return is_cell_of(names.kind, word)
 
-    rows = [
-        _change(path, number, words, places, weight_dtype, is_name)
-        for number, words in enumerate(table[1:], FIRST_LINE)
-        if words
-    ]
-    op, src, dst, weight = zip(*rows, strict=True) if rows else ((), (), (), ())
+    columns = _read_rows(path, table or [[""]], weight_dtype, is_name)
+    src, dst = columns.src, columns.dst
     found = names.find(names_of_cells(names.kind, [*src, *dst]))
     if (found < 0).any():
         change = int((found < 0).argmax()) % len(src)
@@ -97,10 +88,45 @@ def read_named_changes(path: Path, weight_dtype: np.dtype, names: GraphNames) ->
             f'{path}: line {change + FIRST_LINE}: no vertex of the graph is named "'
             f'{shown(word)}". Leave the change out, or make the graph again with it.'
         )
-    src_ids, dst_ids = np.split(found, 2)
-    weights = _weights(path, weight, weight_dtype)
-    ops = np.array(op, np.uint8)
-    return Batch(ops, src_ids, dst_ids, weights, str(path), FIRST_LINE, "line")
+    low, high = np.split(found, 2)
+    return _batch(path, columns, low, high, weight_dtype)
+
+
+class ChangeColumns(NamedTuple):
+    """The columns of a table of changes; both ends as words."""
+
+    op: Sequence[int] = ()
+    src: Sequence[str] = ()
+    dst: Sequence[str] = ()
+    weight: Sequence[Number] = ()
+
+
+def _read_rows(
+    path: Path,
+    table: list[list[str]],
+    weight_dtype: np.dtype,
+    is_vertex: Callable[[str], bool],
+) -> ChangeColumns:
+    """Return the columns of a table whose first row has their names."""
+    places = _columns(path, table[0])
+    rows = [
+        _change(path, number, words, places, weight_dtype, is_vertex)
+        for number, words in enumerate(table[1:], FIRST_LINE)
+        if words
+    ]
+    return ChangeColumns(*zip(*rows, strict=True))
+
+
+def _batch(
+    path: Path,
+    columns: ChangeColumns,
+    src: np.ndarray,
+    dst: np.ndarray,
+    dtype: np.dtype,
+) -> Batch:
+    weights = _weights(path, columns.weight, dtype)
+    ops = np.array(columns.op, np.uint8)
+    return Batch(ops, src, dst, weights, str(path), FIRST_LINE, "line")
 
 
 def _text(path: Path) -> str:
@@ -122,14 +148,6 @@ def _weights(path: Path, weight: Sequence[Number], dtype: np.dtype) -> np.ndarra
         if not limits.min <= value <= limits.max:
             raise _wrong(path, row + FIRST_LINE, f"weighs {value}, no {dtype}")
     return np.array(weight, dtype)
-
-
-def _words(line: str) -> list[str]:
-    return [word.strip() for word in line.split(",")]
-
-
-def _vertices(words: Sequence[str]) -> np.ndarray:
-    return np.array(list(map(int, words)), np.int64)
 
 
 def _columns(path: Path, words: Sequence[str]) -> dict[str, int]:

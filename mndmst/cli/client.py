@@ -17,8 +17,7 @@ def add_client(commands: Any) -> None:
         "client",
         help="send requests to a service of mndmst serve",
         description="Send a request to a service. URL is the address that `mndmst "
-        "serve` "
-        "prints, or its --address-file, which also names the token.",
+        "serve` prints, or its --address-file, which also names the token.",
     )
     client.add_argument("url", metavar="URL", help="grpc+tcp://HOST:PORT, or a file")
     client.add_argument(

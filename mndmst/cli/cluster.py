@@ -1,6 +1,7 @@
 """The command `cluster`."""
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,8 +9,11 @@ from ..host.errors import optional
 from ..host.formatting import counted
 from ..host.option_types import number, whole
 from .options import (
+    add_moved_graph,
     add_numbers,
+    add_output,
     add_overwrite,
+    add_plot,
     add_point_columns,
     add_quiet,
     say_not_kept,
@@ -18,6 +22,10 @@ from .options import (
 from .parser import on_disk
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from ..api.forest import Forest
+    from ..cluster.density import CondensedTree
     from ..io.names import NameSource
 
 
@@ -32,12 +40,9 @@ def add_cluster(commands: Any) -> None:
         "about 120 bytes per vertex.",
     )
     cluster.add_argument("forest", type=Path, help="forest file, from solve")
-    cluster.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="cluster file, .h5; labels, .csv; or the dendrogram as Newick trees, "
+    add_output(
+        cluster,
+        "cluster file, .h5; labels, .csv; or the dendrogram as Newick trees, "
         ".nwk; without it, nothing is kept",
     )
     rule = cluster.add_mutually_exclusive_group(required=True)
@@ -56,25 +61,15 @@ def add_cluster(commands: Any) -> None:
         action="store_true",
         help="HDBSCAN*: select the leaves of the condensed tree",
     )
-    cluster.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="also draw the clusters: .png, .svg or .pdf",
-    )
+    add_plot(cluster, ("clusters", "condensed", "dendrogram", "reachability"))
     cluster.add_argument(
         "--points",
         type=on_disk,
         metavar="FILE",
-        help="points to draw, in a format that hdbscan reads",
+        help="points for the picture of clusters, in a format that hdbscan reads",
     )
     add_overwrite(cluster)
-    cluster.add_argument(
-        "--graph",
-        type=Path,
-        help="graph of the forest, which has the names of vertices; needed only if it "
-        "has moved",
-    )
+    add_moved_graph(cluster)
     add_numbers(cluster)
     add_point_columns(cluster)
     add_quiet(cluster)
@@ -83,6 +78,7 @@ def add_cluster(commands: Any) -> None:
 
 def _cluster(arguments: argparse.Namespace) -> int:
     from ..api.forest import Forest
+    from ..cluster.cluster_pictures import ClusterPictures
     from ..cluster.linkage import single_linkage
     from ..host.errors import ConfigError
     from ..io.atomic_output import AtomicOutput
@@ -91,44 +87,57 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import read_forest
 
-    if (arguments.plot is None) != (arguments.points is None):
-        raise ConfigError("--plot and --points belong together; give both")
+    if arguments.plot is None and arguments.points is not None:
+        raise ConfigError("--points is for the picture of --plot; give both")
+    if arguments.picture == "clusters" and arguments.points is None:
+        raise ConfigError("--picture clusters needs points; give them by --points")
     inputs = arguments.forest, arguments.points, arguments.graph
     outputs = (arguments.output, CLUSTERS), (arguments.plot, PICTURE)
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
-    points = None
     if arguments.plot is not None:
+        optional("matplotlib", "plot")  # missing: say so before any work
+    table = None
+    if arguments.points is not None:
         from ..points.point_files import read_point_table
 
-        optional("matplotlib", "plot")  # missing: say so before any work
         table = read_point_table(
             arguments.points, columns=arguments.columns, key=arguments.key
         )
         tell_notes(table.notes, arguments.quiet)
-        points = table.points
     file = read_forest(arguments.forest)
     names = None
     if arguments.output is not None and arguments.output.suffix in (".csv", ".nwk"):
         names = _names(arguments)
     forest = Forest.of_file(file)
     linkage = single_linkage(forest)
-    rule, columns = _flat(arguments, forest, linkage)
-    labels = columns["labels"]
+    flat = _flat(arguments, forest, linkage)
+    columns, labels = flat.columns, flat.columns["labels"]
     clusters, noise = int(labels.max()) + 1, int((labels < 0).sum())
     facts = {
         "graph-uuid": file.header.graph_uuid,
         "num_vertices": forest.num_vertices,
         "num_clusters": clusters,
-        "rule": rule,
+        "rule": flat.rule,
     }
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
             columns["linkage"] = linkage
             write_clusters(arguments.output, facts, columns, files, names)
-        if points is not None:
-            from ..cluster.scatter_plot import draw
+        if arguments.plot is not None:
+            from ..report.cluster_page import write_cluster_pictures
 
-            draw(points, labels, arguments.plot, files, str(arguments.points))
+            source = arguments.forest if table is None else arguments.points
+            pictures = ClusterPictures(
+                linkage,
+                labels,
+                None if table is None else table.points,
+                None if table is None else table.names or None,
+                flat.tree,
+                flat.chosen,
+                source=str(source),
+                facts=facts,
+            )
+            write_cluster_pictures(pictures, arguments.plot, arguments.picture, files)
     if not arguments.quiet:
         print_sizes(labels)
     print(
@@ -147,26 +156,48 @@ def _names(arguments: argparse.Namespace) -> "NameSource | None":
     return names_of_forest(arguments.forest, arguments.graph)
 
 
+@dataclass(frozen=True)
+class FlatClusters:
+    """Clusters of a forest by a rule.
+
+    Attributes
+    ----------
+    rule : str
+        In words.
+    columns : dict
+        Datasets of the cluster file.
+    tree, chosen : CondensedTree and ndarray of bool, or None
+        Of HDBSCAN*: the condensed tree and its selected clusters.
+    """
+
+    rule: str
+    columns: "dict[str, np.ndarray]"
+    tree: "CondensedTree | None" = None
+    chosen: "np.ndarray | None" = None
+
+
 def _flat(
-    arguments: argparse.Namespace, forest: Any, linkage: Any
-) -> tuple[str, dict[str, Any]]:
-    """Return the rule in words, and the columns of the cluster file."""
-    from ..cluster.density import condensed_tree, flat_clusters
+    arguments: argparse.Namespace, forest: "Forest", linkage: "np.ndarray"
+) -> FlatClusters:
+    """Return the clusters that the options ask for."""
+    from ..cluster.density import condensed_tree, label_points
     from ..cluster.linkage import clusters_by_count, clusters_within, numbered
+    from ..cluster.selection import ClusterSelection, select_clusters
 
     if arguments.threshold is not None:
         labels = clusters_within(forest, arguments.threshold)
-        return f"threshold {arguments.threshold}", {"labels": numbered(labels)}
+        rule = f"threshold {arguments.threshold}"
+        return FlatClusters(rule, {"labels": numbered(labels)})
     if arguments.count is not None:
         labels = clusters_by_count(forest, arguments.count)
-        return f"count {arguments.count}", {"labels": numbered(labels)}
+        return FlatClusters(f"count {arguments.count}", {"labels": numbered(labels)})
     tree = condensed_tree(linkage, arguments.min_size)
-    labels, probabilities = flat_clusters(tree, arguments.leaves)
-    return f"min-size {arguments.min_size}" + " leaves" * arguments.leaves, {
-        "labels": labels,
-        "probabilities": probabilities,
-        **tree.columns(),
-    }
+    method = "leaf" if arguments.leaves else "eom"
+    chosen = select_clusters(tree, ClusterSelection(method))
+    labels, probabilities = label_points(tree, chosen)
+    columns = {"labels": labels, "probabilities": probabilities, **tree.columns()}
+    rule = f"min-size {arguments.min_size}" + " leaves" * arguments.leaves
+    return FlatClusters(rule, columns, tree, chosen)
 
 
 def print_sizes(labels: Any) -> None:

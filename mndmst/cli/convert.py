@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..host.errors import ConfigError
 from ..host.progress import notice
 from .options import add_columns, add_overwrite, tell_notes, terminal_stages
 from .parser import size
@@ -24,7 +25,8 @@ def add_convert(commands: Any) -> None:
         description="Read a forest, or any graph that `partition` reads, and write it "
         "as .csv, .tsv, .parquet, .json, .graphml, .gexf, .gml, .net or .ncol, under "
         "the names that vertices have, or as .gr, .mtx, .npz or .txt, which have "
-        "numbers.",
+        "numbers. As .nwk, a forest becomes its own trees, rooted, and a cluster file "
+        "its dendrogram.",
     )
     convert.add_argument("file", type=Path, help="graph or forest to read")
     convert.add_argument("out", type=Path, help="file to write")
@@ -52,6 +54,11 @@ def add_convert(commands: Any) -> None:
         metavar="SIZE",
         help="memory limit, such as 8GiB (default: all free memory)",
     )
+    convert.add_argument(
+        "--dendrogram",
+        action="store_true",
+        help="write the single-linkage dendrogram of the forest as .nwk, not its trees",
+    )
     add_overwrite(convert, "replace an existing file")
     convert.set_defaults(process=_convert)
 
@@ -62,6 +69,10 @@ def _convert(arguments: argparse.Namespace) -> int:
     from ..io.output_checks import check_outputs
     from ..io.output_kinds import EDGES
 
+    if arguments.out.suffix == ".nwk":
+        return _convert_to_newick(arguments)
+    if arguments.dendrogram:
+        raise ConfigError("--dendrogram goes with a name in .nwk")
     inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, EDGES)]
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     check_writer(arguments.out)
@@ -76,13 +87,56 @@ def _convert(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _convert_to_newick(arguments: argparse.Namespace) -> int:
+    """Write the trees of a forest, or a dendrogram."""
+    from ..api.forest import Forest
+    from ..cluster.linkage import single_linkage
+    from ..io.atomic_output import AtomicOutput
+    from ..io.formats import open_edges
+    from ..io.formats.graph_files import is_forest
+    from ..io.output_checks import check_outputs
+    from ..io.output_kinds import CLUSTERS
+    from ..io.results.clusters_file import read_dendrogram
+    from ..io.results.forest_file import read_forest
+    from ..io.results.graph_names import names_of_forest
+    from ..io.results.newick import leaf_names, write_newick, write_trees
+
+    inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, CLUSTERS)]
+    check_outputs(inputs, outputs, overwrite=arguments.overwrite)
+    names, forest = None, None
+    if is_forest(arguments.file):
+        if not arguments.numbers:
+            names = names_of_forest(arguments.file, arguments.graph)
+        forest = Forest.of_file(read_forest(arguments.file))
+        name = leaf_names(None if names is None else names.take(slice(None)).texts())
+    else:
+        stored = read_dendrogram(arguments.file)
+        ids = None if arguments.numbers else stored.ids
+        name = leaf_names(ids)
+    with (
+        AtomicOutput(overwrite=arguments.overwrite) as files,
+        files.file(arguments.out, CLUSTERS) as temporary,
+        temporary.open("w", encoding="utf-8") as text,
+    ):
+        if forest is None:
+            write_newick(text, stored.linkage, name)
+        elif arguments.dendrogram:
+            write_newick(text, single_linkage(forest), name)
+        else:
+            write_trees(text, open_edges(arguments.file).read(), name)
+    return 0
+
+
 def _read(arguments: argparse.Namespace) -> "Edges":
     """Read the graph or the forest, with the names of its vertices if it has any."""
     from ..io.formats import open_edges
     from ..io.formats.graph_files import is_forest, read_numbered
+    from ..io.names import Names
     from ..io.results.graph_names import (
+        GraphNames,
         graph_of_forest,
         names_of_forest,
+        with_names,
         with_vertex_ids,
     )
     from ..io.shards.sharded_graph import open_graph
@@ -101,7 +155,10 @@ def _read(arguments: argparse.Namespace) -> "Edges":
         return replace(edges, names=None)
     if own and not file.is_dir() and is_forest(file):
         names = names_of_forest(file)
-        return edges if names is None else with_vertex_ids(edges, names.graph)
+        if isinstance(names, Names):
+            return with_names(edges, names, file)
+        if isinstance(names, GraphNames):
+            return with_vertex_ids(edges, names.graph)
     return edges
 
 

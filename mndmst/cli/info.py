@@ -14,8 +14,7 @@ def add_info(commands: Any) -> None:
         help="describe a graph, a forest or this installation",
         description="Describe a graph or a forest. Without a file, describe this "
         "installation for bug reports: versions, devices and, under mpirun or srun, "
-        "the "
-        "host and cores of each rank.",
+        "the host and cores of each rank.",
     )
     info.add_argument(
         "path", type=Path, nargs="?", help="graph, forest or other result"

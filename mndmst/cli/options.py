@@ -1,7 +1,7 @@
 """Options that several commands have."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,19 +29,47 @@ def add_overwrite(
     parser.add_argument("--overwrite", action="store_true", help=help)
 
 
+def add_output(parser: Parser, help: str, required: bool = False) -> None:
+    """Add `--output`, the file that a command writes."""
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", required=required, help=help
+    )
+
+
+def add_moved_graph(parser: Parser) -> None:
+    """Add `--graph`, where the graph of a forest is now."""
+    parser.add_argument(
+        "--graph",
+        type=Path,
+        help="graph of the forest, which has the names of vertices; needed only if it "
+        "has moved",
+    )
+
+
+def add_config(parser: Parser) -> None:
+    """Add `--config`, a file of options."""
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="TOML file with any options"
+    )
+
+
+def add_threads(parser: Parser) -> None:
+    """Add `--threads`, of each rank."""
+    parser.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="threads per rank (default: its share of the cores)",
+    )
+
+
 def add_run(parser: Parser, output: str) -> None:
     """Add the graph and outputs of a run, its devices and its merging.
 
     `output` is the help text of `--output`.
     """
     add_graph(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"{output}; without it, nothing is kept",
-    )
+    add_output(parser, f"{output}; without it, nothing is kept")
     parser.add_argument(
         "--report",
         type=Path,
@@ -49,20 +77,13 @@ def add_run(parser: Parser, output: str) -> None:
         help="write a report of the run to this JSON file",
     )
     add_overwrite(parser)
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="TOML file with any options"
-    )
+    add_config(parser)
     parser.add_argument(
         "--backend",
         choices=CHOICES["backend"],
         help="devices of each rank; auto: the faster one of CPU and GPU",
     )
-    parser.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="threads per rank (default: its share of the cores)",
-    )
+    add_threads(parser)
     parser.add_argument(
         "--memory",
         metavar="SIZE",
@@ -72,8 +93,8 @@ def add_run(parser: Parser, output: str) -> None:
         "--merge",
         choices=CHOICES["merge"],
         help="strategy by which ranks merge; auto chooses the fastest for the graph "
-        "and the "
-        "machine; replicated, ring and boruvka are slower and serve comparisons",
+        "and the machine; replicated, ring and boruvka are slower and serve "
+        "comparisons",
     )
     parser.advanced.add_argument(
         "--group-size",
@@ -152,6 +173,21 @@ def add_point_columns(parser: Parser) -> None:
         "--key",
         metavar="NAME",
         help="array of an .npz file; also written as FILE.npz:NAME",
+    )
+
+
+def add_plot(parser: Parser, pictures: Sequence[str]) -> None:
+    """Add `--plot` and `--picture`, with the kinds of pictures to choose from."""
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="also draw a picture: .png, .svg or .pdf; .html is a page of all pictures",
+    )
+    parser.add_argument(
+        "--picture",
+        choices=(*pictures, "all"),
+        help="picture that --plot draws (default: the first of these)",
     )
 
 

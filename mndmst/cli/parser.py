@@ -86,8 +86,7 @@ def on_disk(text: str) -> Path:
     if _URL.match(text):
         raise argparse.ArgumentTypeError(
             f"{text} is a URL, but the file must be on this machine: download it "
-            f"first, "
-            f"for example with curl -LO {text}"
+            f"first, for example with curl -LO {text}"
         )
     return Path(text)
 

@@ -333,9 +333,8 @@ def add_generate(commands: Any) -> None:
         "generate",
         help="generate a random graph",
         description=f"Generate a random graph: {', '.join(OWN)} by several processes "
-        f"or "
-        f"under mpirun; {', '.join(BY_KAGEN)} by KaGen. Weights are a hash of the seed "
-        "and the endpoints, so the graph does not depend on parts and processes.",
+        f"or under mpirun; {', '.join(BY_KAGEN)} by KaGen. Weights are a hash of the "
+        "seed and the endpoints, so the graph does not depend on parts and processes.",
     )
     generate.add_argument("kind", choices=OWN + BY_KAGEN, help="kind of graph")
     add_building(generate)

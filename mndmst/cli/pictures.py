@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import counted
 from .options import (
+    add_moved_graph,
+    add_output,
     add_overwrite,
     add_point_columns,
     add_quiet,
@@ -16,7 +18,7 @@ from .options import (
 from .parser import on_disk
 
 if TYPE_CHECKING:
-    from ..io.results.graph_names import GraphNames
+    from ..io.names import NameSource
     from ..points.point_files import PointTable
     from ..report.forest_picture import PlacedForest
 
@@ -35,14 +37,11 @@ def add_draw(commands: Any) -> None:
         "1,000,000 edges becomes an image whose pixels show mean weights. One process.",
     )
     draw.add_argument("forest", type=Path, help="forest file, from solve")
-    draw.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="picture, .png, .svg or .pdf; or .geojson, for points that are longitude "
+    add_output(
+        draw,
+        "picture, .png, .svg or .pdf; or .geojson, for points that are longitude "
         "and latitude",
+        required=True,
     )
     where = draw.add_mutually_exclusive_group()
     where.add_argument(
@@ -63,12 +62,7 @@ def add_draw(commands: Any) -> None:
         action="store_true",
         help=f"write the names of the vertices, at most {MOST_LABELS}",
     )
-    draw.add_argument(
-        "--graph",
-        type=Path,
-        help="graph of the forest, which has the names of vertices; needed only if it "
-        "has moved",
-    )
+    add_moved_graph(draw)
     draw.add_argument(
         "--numbers",
         action="store_true",
@@ -137,7 +131,7 @@ def _check_options(arguments: argparse.Namespace, is_map: bool) -> None:
         raise ConfigError("--columns and --key go with --points; give both")
 
 
-def _names(arguments: argparse.Namespace) -> "GraphNames | None":
+def _names(arguments: argparse.Namespace) -> "NameSource | None":
     """Return the names of the vertices, if the output or the points need them."""
     from ..io.results.graph_names import names_of_forest
 
@@ -147,11 +141,11 @@ def _names(arguments: argparse.Namespace) -> "GraphNames | None":
 
 
 def _placed(
-    arguments: argparse.Namespace, names: "GraphNames | None", is_map: bool
+    arguments: argparse.Namespace, names: "NameSource | None", is_map: bool
 ) -> "PlacedForest":
     """Read the forest, and place its vertices."""
     from ..api.forest import Forest
-    from ..cluster.tree_plots import in_the_plane
+    from ..cluster.plane_plots import in_the_plane
     from ..points.point_files import read_point_table
     from ..report.forest_geojson import check_geographic
     from ..report.forest_layout import layout
@@ -175,17 +169,21 @@ def _placed(
     points = table.points[_rows(arguments, table, forest.num_vertices, names)]
     if is_map:
         check_geographic(points, arguments.points)
-    return PlacedForest(forest, *in_the_plane(points))
+    names_of_axes = table.names or None
+    return PlacedForest(forest, *in_the_plane(points, names_of_axes))
 
 
 def _rows(
     arguments: argparse.Namespace,
     table: "PointTable",
     count: int,
-    names: "GraphNames | None",
+    names: "NameSource | None",
 ) -> Any:
     """Return the row of each vertex: that of its name or original id, or its number."""
     import numpy as np
+
+    from ..io.names import Names
+    from ..io.results.graph_names import GraphNames
 
     path = arguments.points
     if names is None:
@@ -199,7 +197,9 @@ def _rows(
     wanted = names.take(slice(None))
     if table.ids is not None:
         row_of = {str(name): row for row, name in enumerate(table.ids.tolist())}
-    elif names.graph.names is None:
+    elif isinstance(names, Names) and len(table.points) == count:
+        return slice(None)  # the points that the forest is of, without their ids
+    elif isinstance(names, GraphNames) and names.graph.names is None:
         row_of = {str(row): row for row in range(len(table.points))}
     else:
         raise InputError(
@@ -220,25 +220,22 @@ def add_report(commands: Any) -> None:
     """Add the command to the parser."""
     report = commands.add_parser(
         "report",
-        help="draw a run from the JSON of solve --report",
+        help="draw a run from the JSON of solve --report, or a cluster file",
         description="Draw the first run: stages of its ranks and work of its devices "
         "over time, remaining edges, bytes sent, memory; with several runs, also time "
-        "against ranks. Without -o and --trace, print a table.",
+        "against ranks. Without -o and --trace, print a table. Of a cluster file, draw "
+        "the dendrogram and the reachability; with --prediction-data also the points "
+        "and the condensed tree.",
     )
     report.add_argument(
         "runs",
         type=Path,
         nargs="+",
         metavar="RUN.json",
-        help="file of solve --report",
+        help="file of solve --report, or one cluster file of hdbscan, linkage or "
+        "cluster",
     )
-    report.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="page, .html, or picture, .png, .svg or .pdf",
-    )
+    add_output(report, "page, .html, or picture, .png, .svg or .pdf")
     report.add_argument(
         "--trace",
         type=Path,
@@ -252,11 +249,15 @@ def add_report(commands: Any) -> None:
 def _report(arguments: argparse.Namespace) -> int:
     from ..io.atomic_output import AtomicOutput
     from ..io.output_checks import check_outputs
-    from ..io.output_kinds import PAGE, TRACE
+    from ..io.output_kinds import PAGE, PICTURE, TRACE
     from ..report.record import read_record
 
-    outputs = (arguments.output, PAGE), (arguments.trace, TRACE)
+    of_clusters = arguments.runs[0].suffix in (".h5", ".hdf5")
+    page = PICTURE if of_clusters else PAGE
+    outputs = (arguments.output, page), (arguments.trace, TRACE)
     check_outputs(arguments.runs, outputs, overwrite=arguments.overwrite)
+    if of_clusters:
+        return _draw_clusters(arguments)
     records = [read_record(path) for path in arguments.runs]
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
@@ -269,6 +270,34 @@ def _report(arguments: argparse.Namespace) -> int:
         from ..run.report import text
 
         print(text(records[0]))
+    return 0
+
+
+def _draw_clusters(arguments: argparse.Namespace) -> int:
+    from ..cluster.cluster_pictures import ClusterPictures
+    from ..host.errors import ConfigError
+    from ..io.atomic_output import AtomicOutput
+    from ..io.results.clusters_file import read_dendrogram
+    from ..points.prediction_file import StoredModel
+    from ..report.cluster_page import ALL, write_cluster_pictures
+
+    path = arguments.runs[0]
+    if len(arguments.runs) > 1 or arguments.trace or arguments.output is None:
+        raise ConfigError(f"{path}: a cluster file takes -o alone; give both")
+    stored = read_dendrogram(path)
+    model = StoredModel.read(path) if "dimensions" in stored.facts else None
+    pictures = ClusterPictures(
+        stored.linkage,
+        stored.labels,
+        tree=None if model is None else model.tree,
+        points=None if model is None else model.points,
+        chosen=None if model is None else model.chosen,
+        persistence=stored.persistence,
+        source=str(path),
+        facts=stored.facts,
+    )
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        write_cluster_pictures(pictures, arguments.output, ALL, files)
     return 0
 
 

@@ -3,7 +3,7 @@
 import argparse
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,9 @@ from ..host.option_types import real, whole
 from .cluster import print_sizes
 from .options import (
     add_new_graph,
+    add_output,
     add_overwrite,
+    add_plot,
     add_point_columns,
     add_quiet,
     add_talk,
@@ -27,6 +29,7 @@ from .parser import MOST_PARTS, MOST_POINTS, Parser, on_disk, threads
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..cluster.cluster_pictures import ClusterPictures
     from ..io.atomic_output import AtomicOutput
     from ..points.density_clusters import DensityRule
     from ..points.point_files import PointTable
@@ -65,23 +68,18 @@ def add_source(parser: Parser) -> None:
     )
 
 
-def add_points(parser: Parser, output: str) -> None:
+def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
     """Add the points, the outputs and the options of the search."""
     add_source(parser)
     add_overwrite(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help=f"{output}; without it, nothing is kept",
-    )
+    add_output(parser, f"{output}; without it, nothing is kept")
     parser.add_argument(
         "--forest",
         type=Path,
         metavar="FILE",
         help="also write the minimum spanning forest, .h5; verify proves it",
     )
+    add_plot(parser, pictures)
     parser.add_argument(
         "--metric",
         default="euclidean",
@@ -297,6 +295,7 @@ def write(
     min_samples: int,
     facts: dict[str, Any],
     columns: dict[str, "np.ndarray"],
+    pictures: "ClusterPictures",
 ) -> None:
     """Write the requested files; all of them appear, or none.
 
@@ -305,11 +304,10 @@ def write(
     facts, columns : dict
         Attributes and datasets of the cluster file.
     """
-    from ..cluster.scatter_plot import draw
     from ..io.atomic_output import AtomicOutput
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import ForestHeader, write_forest_in
-    from ..points.point_files import uuid_of
+    from ..points.point_files import names_of_ids, uuid_of
 
     forest, points = found.forest, table.points
     if table.ids is not None:
@@ -332,11 +330,13 @@ def write(
                 uuid, len(points), forest.total_weight, forest.digest, config
             )
             edges = forest.src, forest.dst, forest.weight
-            write_forest_in(files, arguments.forest, edges, header)
+            names = names_of_ids(arguments.points, table.ids)
+            write_forest_in(files, arguments.forest, edges, header, names=names)
         save_points(files, arguments.save, points)
         if arguments.plot is not None:
-            name = str(arguments.points)
-            draw(points, columns["labels"], arguments.plot, files, name)
+            from ..report.cluster_page import write_cluster_pictures
+
+            write_cluster_pictures(pictures, arguments.plot, arguments.picture, files)
     if not any((arguments.output, arguments.forest, arguments.plot)):
         say_not_kept("the result is", arguments.quiet)
 
@@ -372,9 +372,11 @@ def add_linkage(commands: Any) -> None:
         "returns it. Under mpirun or alone.",
     )
     add_points(
-        linkage, "file to write with the dendrogram: .h5, .csv, or .nwk (Newick)"
+        linkage,
+        "file to write with the dendrogram: .h5, .csv, or .nwk (Newick)",
+        ("dendrogram", "reachability"),
     )
-    linkage.set_defaults(process=_linkage, plot=None)
+    linkage.set_defaults(process=_linkage)
 
 
 def _linkage(arguments: argparse.Namespace) -> int:
@@ -384,11 +386,13 @@ def _linkage(arguments: argparse.Namespace) -> int:
 def _write_linkage(
     arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
+    from ..cluster.cluster_pictures import ClusterPictures
     from ..cluster.linkage import single_linkage
 
     linkage = single_linkage(found.forest)
     facts = {"rule": "single linkage", "metric": arguments.metric}
-    write(arguments, table, found, 0, facts, {"linkage": linkage})
+    pictures = ClusterPictures(linkage, source=str(arguments.points), facts=facts)
+    write(arguments, table, found, 0, facts, {"linkage": linkage}, pictures)
     forest = found.forest
     print(
         f"RESULT n={len(table.points)} edges={len(forest)} trees={forest.num_trees} "
@@ -410,6 +414,7 @@ def add_hdbscan(commands: Any) -> None:
     add_points(
         hdbscan,
         "cluster file to write, .h5; the labels as .csv; the dendrogram as .nwk",
+        ("clusters", "condensed", "dendrogram", "reachability"),
     )
     hdbscan.add_argument(
         "--min-cluster-size",
@@ -472,12 +477,6 @@ def add_hdbscan(commands: Any) -> None:
         help="also store the points and the selected clusters in the cluster file, for "
         "mndmst predict",
     )
-    hdbscan.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="also draw the clusters: .png, .svg or .pdf",
-    )
     hdbscan.set_defaults(process=_hdbscan)
 
 
@@ -524,6 +523,7 @@ def _density_rule(arguments: argparse.Namespace) -> "DensityRule":
 def _write_hdbscan(
     arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
+    from ..cluster.cluster_pictures import ClusterPictures
     from ..points.density_clusters import clusters_of
     from ..points.prediction_file import prediction_columns, prediction_facts
 
@@ -549,11 +549,21 @@ def _write_hdbscan(
         columns |= prediction_columns(table.points, clusters)
     if not arguments.quiet:
         print_sizes(flat.labels)
-    write(arguments, table, found, rule.samples, facts, columns)
+    pictures = ClusterPictures(
+        clusters.linkage,
+        flat.labels,
+        table.points,
+        table.names or None,
+        clusters.tree,
+        clusters.chosen,
+        clusters.persistence,
+        str(arguments.points),
+        facts,
+    )
+    write(arguments, table, found, rule.samples, facts, columns, pictures)
     print(
         f"RESULT n={len(table.points)} clusters={count} noise={noise} "
-        f"exact={found.exact} "
-        f"search={found.search or 'none'} {spent()}",
+        f"exact={found.exact} search={found.search or 'none'} {spent()}",
         flush=True,
     )
 
@@ -671,12 +681,9 @@ def add_predict(commands: Any) -> None:
         help="file of the new points, in a format that hdbscan reads",
     )
     add_point_columns(predict)
-    predict.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="file to write with the labels and probabilities, .h5 or .csv; without "
+    add_output(
+        predict,
+        "file to write with the labels and probabilities, .h5 or .csv; without "
         "it, nothing is kept",
     )
     add_overwrite(predict)

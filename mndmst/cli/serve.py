@@ -7,7 +7,7 @@ from typing import Any
 
 from ..host.option_types import number
 from ..run.config import CHOICES
-from .options import add_overwrite, add_quiet
+from .options import add_config, add_overwrite, add_quiet, add_threads
 from .parser import Number, size
 
 
@@ -103,18 +103,11 @@ def add_serve(commands: Any) -> None:
         help="end when standard input closes, with the program that started the "
         "service",
     )
-    serve.add_argument(
-        "--config", type=Path, metavar="FILE", help="TOML file with any options"
-    )
+    add_config(serve)
     serve.add_argument(
         "--backend", choices=CHOICES["backend"], help="devices of a rank"
     )
-    serve.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="threads per rank (default: its share of the cores)",
-    )
+    add_threads(serve)
     serve.add_argument(
         "--memory", metavar="SIZE", help="memory limit per rank, such as 8GiB"
     )
@@ -180,8 +173,7 @@ def _named(words: list[str]) -> dict[str, Path]:
         if not NAME.fullmatch(name):
             raise ConfigError(
                 f"{word}: {name!r} is not a valid name of a graph; write NAME=GRAPH "
-                f"with a "
-                "name of letters, digits, dots, dashes and underscores"
+                "with a name of letters, digits, dots, dashes and underscores"
             )
         if name in graphs:
             raise ConfigError(f"{word}: two graphs are named {name}; write NAME=GRAPH")

@@ -8,6 +8,7 @@ from ..host.errors import ConfigError
 from .options import (
     add_graph,
     add_numbers,
+    add_output,
     add_overwrite,
     add_point_columns,
     add_quiet,
@@ -160,11 +161,10 @@ def demo(arguments: argparse.Namespace) -> int:
     status = _run(job, options)
     if job.comm.rank == 0:
         print(
-            "\nThat was the demo graph of mndmst. Now yours:\n"
-            "  mndmst partition roads.gr.gz roads/ --parts 16\n"
-            "  mpirun -n 16 python -m mndmst solve roads/ -o roads.forest.h5\n"
-            "  mndmst verify roads/ roads.forest.h5\n"
-            "mndmst --help lists all commands."
+            "\nThat was the demo graph of mndmst. Now yours:\n  mndmst partition "
+            "roads.gr.gz roads/ --parts 16\n  mpirun -n 16 python -m mndmst solve "
+            "roads/ -o roads.forest.h5\n  mndmst verify roads/ roads.forest.h5\nmndmst "
+            "--help lists all commands."
         )
     return status
 
@@ -176,8 +176,8 @@ def add_components(commands: Any) -> None:
         help="find connected components (under mpirun or alone)",
         description="Find the connected components of a sharded graph: their number, "
         "their sizes, and a label of each vertex, the smallest vertex of its "
-        "component. "
-        "Other options of solve can be set in --config or in the environment.",
+        "component. Other options of solve can be set in --config or in the "
+        "environment.",
     )
     add_run(components, "file of labels to write, .h5, or a table, .csv or .tsv")
     add_numbers(components)
@@ -232,14 +232,7 @@ def add_update(commands: Any) -> None:
         "forest", type=Path, help="forest of the graph before the changes"
     )
     update.add_argument("changes", type=Path, help="table of changes, see below")
-    update.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        required=True,
-        help="forest file to write, .h5",
-    )
+    add_output(update, "forest file to write, .h5", required=True)
     update.add_argument(
         "--graph-out",
         type=Path,
@@ -264,23 +257,16 @@ def add_update(commands: Any) -> None:
 
 
 def _update(arguments: argparse.Namespace) -> int:
-    from ..comm.placement import locate
     from ..io.output_kinds import FOREST
-    from ..io.shards.sharded_graph import open_graph
-    from ..run.startup import compile_kernels
     from ..update import Files, update
     from .ranks import begin
 
     comm, config, progress = begin(arguments, [(arguments.output, FOREST)])
-    with comm.raise_on_all():
-        graph = open_graph(arguments.graph, check=False)
-    compile_kernels(comm, "update", graph.weight_dtype, progress.say)
     files = Files(
         arguments.graph, arguments.forest, arguments.changes, arguments.output,
         arguments.graph_out, arguments.overwrite,
     )  # fmt: skip
-    threads = config.threads or locate(comm).share
-    summary = update(comm, files, config.memory, threads, progress)
+    summary = update(comm, files, config.memory, config.threads, progress)
     if comm.rank == 0:
         print(summary.line(), flush=True)
     return 0

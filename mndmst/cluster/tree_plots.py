@@ -4,12 +4,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..host.errors import ConfigError, optional
+from ..host.errors import optional
 from .condensed import CondensedTree
-from .linkage import SpanningForest
+from .density import clusters_by_label
+from .kernels.dendrogram import (
+    find_branches,
+    order_leaves,
+    owners,
+    spread_labels,
+)
+from .plane_plots import axes_of, colours_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+CLUSTERS = 300  # of a condensed tree that are drawn, about
+BRANCHES = 150  # of a dendrogram that are drawn, about
+NAMED = 100  # branches that have their numbers written below
+SHARE = 200  # a branch has at least one of so many points
+MANY = 30  # clusters, of which a picture shows the logarithms of the sizes
+GREY = (0.55, 0.55, 0.55, 1)
+BARS = 2000  # of a reachability plot
 
 
 class Icicles(NamedTuple):
@@ -23,7 +38,7 @@ class Icicles(NamedTuple):
     size : ndarray of float64, shape (bars,)
         Points in the cluster between these, or their logarithm.
     centre : ndarray of float64, shape (clusters,)
-        Horizontal position of each cluster.
+        Horizontal position of each cluster; NaN if it has no bars.
     """
 
     cluster: np.ndarray
@@ -34,7 +49,7 @@ class Icicles(NamedTuple):
 
 
 def icicles(
-    tree: CondensedTree, separation: float, log_size: bool, most: int
+    tree: CondensedTree, shown: np.ndarray, separation: float, log_size: bool, most: int
 ) -> Icicles:
     """Return the bars of a condensed tree.
 
@@ -42,6 +57,8 @@ def icicles(
 
     Parameters
     ----------
+    shown : ndarray of bool, shape (clusters,)
+        Clusters with bars; the parent of each is one of them.
     separation : float
         Between the centres of neighbouring leaves, in widths of the root.
     most : int
@@ -52,10 +69,11 @@ def icicles(
     birth = np.zeros(tree.num_clusters)
     birth[1:] = scale[: tree.num_clusters - 1]
     parent = tree.parent - tree.num_points
-    order = np.lexsort((scale, parent))
+    rows = np.flatnonzero(shown[parent])
+    order = rows[np.lexsort((scale[rows], parent[rows]))]
     begins = np.searchsorted(parent[order], np.arange(tree.num_clusters + 1))
     bars: list[tuple[int, float, float, float]] = []
-    for cluster in range(tree.num_clusters):
+    for cluster in np.flatnonzero(shown).tolist():
         rows = order[begins[cluster] : begins[cluster + 1]]
         ends, first = np.unique(scale[rows], return_index=True)
         gone = np.add.reduceat(tree.size[rows], first).cumsum()
@@ -67,23 +85,23 @@ def icicles(
         bars += zip([cluster] * len(steps), bottoms, tops, sizes, strict=True)
     number, bottom, top, size = map(np.array, zip(*bars, strict=True))
     width = separation * max(float(size.max()), 1.0)
-    return Icicles(number, bottom, top, size, _centres(tree) * width)
+    return Icicles(number, bottom, top, size, _centres(tree, shown) * width)
 
 
-def _centres(tree: CondensedTree) -> np.ndarray:
+def _centres(tree: CondensedTree, shown: np.ndarray) -> np.ndarray:
     """Return the positions of clusters: leaves in a row, others amid their children."""
-    parent, count = tree.cluster_parent.tolist(), tree.num_clusters
-    children: list[list[int]] = [[] for _ in range(count)]
-    for cluster in range(1, count):
-        children[parent[cluster]].append(cluster)
-    centre, leaves, todo = np.zeros(count), 0, [0]
+    parent, drawn = tree.cluster_parent, np.flatnonzero(shown).tolist()
+    children: dict[int, list[int]] = {cluster: [] for cluster in drawn}
+    for cluster in drawn[1:]:
+        children[int(parent[cluster])].append(cluster)
+    centre, leaves, todo = np.full(len(parent), np.nan), 0, [0]
     while todo:
         cluster = todo.pop()
         if not children[cluster]:
             centre[cluster] = leaves
             leaves += 1
         todo += reversed(children[cluster])
-    for cluster in range(count - 1, -1, -1):
+    for cluster in reversed(drawn):
         if children[cluster]:
             centre[cluster] = centre[children[cluster]].mean()
     return centre
@@ -102,8 +120,12 @@ def plot_condensed_tree(
     colorbar: bool = True,
     log_size: bool = False,
     max_rectangles_per_icicle: int = 20,
+    colours: np.ndarray | None = None,
 ) -> "Axes":
     """Draw a condensed tree; the root is at the top, and lambda grows downwards.
+
+    Of many clusters the largest, about `CLUSTERS`, are drawn; the axis tells their
+    sizes.
 
     Parameters
     ----------
@@ -112,53 +134,102 @@ def plot_condensed_tree(
     select_clusters, label_clusters : bool
         Frame the selected clusters, and write their labels.
     selection_palette : sequence of colours, optional
-        Of the frames, in turn.
+        Of the frames by label, in turn.
+    colours : ndarray of float64, shape (flat clusters, 4), optional
+        Of selected clusters and all inside them, in place of `cmap` and the frames.
     """
-    axes = _axes(axis)
-    bars = icicles(tree, leaf_separation, log_size, max_rectangles_per_icicle)
-    colours = _colours(axes, bars.size, cmap, colorbar, _size_name(log_size))
-    axes.bar(
-        bars.centre[bars.cluster], bars.top - bars.bottom, bars.size,
-        bars.bottom, color=colours, linewidth=0,
-    )  # fmt: skip
-    ends = np.zeros(tree.num_clusters)
+    axes = axes_of(axis)
+    sizes, count = tree.cluster_size, tree.num_clusters
+    least = _least_size(sizes, CLUSTERS)
+    smallest = int(sizes[chosen].min(initial=least))
+    if np.count_nonzero(sizes >= smallest) <= 2 * CLUSTERS:
+        least = smallest  # all selected clusters have room
+    shown = sizes >= least
+    most = max_rectangles_per_icicle
+    bars = icicles(tree, shown, leaf_separation, log_size, most)
+    clusters = clusters_by_label(tree, chosen, labels)
+    if colours is None:
+        name = "log(points)" if log_size else "points"
+        paint = colours_of(axes, bars.size, cmap, colorbar, name)
+    else:
+        label_of = np.full(count + 1, -1)
+        label_of[clusters] = np.arange(len(clusters))
+        label = label_of[owners(tree.cluster_parent, chosen)[bars.cluster]]
+        paint = np.tile(GREY, (len(label), 1))
+        paint[label >= 0] = colours[label[label >= 0]]
+    left = bars.centre[bars.cluster] - bars.size / 2
+    _draw_boxes(axes, left, left + bars.size, bars.bottom, bars.top, paint)
+    ends = np.zeros(count)
     np.maximum.at(ends, bars.cluster, bars.top)
-    starts = np.full(tree.num_clusters, np.inf)
+    starts = np.full(count, np.inf)
     np.minimum.at(starts, bars.cluster, bars.bottom)
-    child, parent = np.arange(1, tree.num_clusters), tree.cluster_parent[1:]
+    child = np.flatnonzero(shown)[1:]
+    parent = tree.cluster_parent[child]
     axes.hlines(starts[child], bars.centre[child], bars.centre[parent], "black", lw=1)
-    if select_clusters:
-        width = np.zeros(tree.num_clusters)
-        np.maximum.at(width, bars.cluster, bars.size)
+    if select_clusters or label_clusters:
         patches = optional("matplotlib.patches", "plot")
-        selected = np.flatnonzero(chosen)
-        for number, cluster in enumerate(selected.tolist()):
-            palette = selection_palette or ("red",)
-            colour = palette[number % len(palette)]
-            height = ends[cluster] - starts[cluster]
-            centre = bars.centre[cluster], starts[cluster] + height / 2
-            frame = patches.Ellipse(
-                centre, 1.4 * width[cluster], 1.4 * height, ec=colour, fc="none", lw=2
-            )
-            axes.add_patch(frame)
+        palette = ("red",) if selection_palette is None else selection_palette
+        width, total = np.zeros(count), float(ends.max())
+        np.maximum.at(width, bars.cluster, bars.size)
+        for label, cluster in enumerate(clusters.tolist()):
+            if not shown[cluster]:
+                continue
+            x, height = bars.centre[cluster], ends[cluster] - starts[cluster]
+            below = ends[cluster]
+            if select_clusters:
+                across, below = (
+                    1.4 * width[cluster] + 0.04 * width[0],
+                    below + height / 5,
+                )
+                centre, colour = (
+                    (x, starts[cluster] + height / 2),
+                    palette[label % len(palette)],
+                )
+                frame = patches.Ellipse(
+                    centre, across, 1.4 * height, ec=colour, fc="none", lw=2
+                )
+                axes.add_patch(frame)
             if label_clusters:
-                label = str(_label_of(tree, cluster, labels))
-                axes.text(centre[0], ends[cluster], label, ha="left", va="top")
+                y = below + 0.01 * total
+                axes.text(x, y, str(label), ha="center", va="top", fontsize=8)
+    axes.autoscale_view()
     axes.set_xticks([])
     axes.invert_yaxis()
-    axes.set_ylabel("lambda")
+    axes.set_ylabel("lambda = 1 / distance")
+    if not shown.all():
+        axes.set_xlabel(
+            f"{int(shown.sum()):,} of {count:,} clusters, of {least:,} points and more"
+        )
     return axes
 
 
-def _label_of(tree: CondensedTree, cluster: int, labels: np.ndarray) -> int:
-    """Return the label of the points of a selected cluster."""
-    inside = tree.point_cluster
-    above = tree.cluster_parent
-    found = np.zeros(tree.num_clusters, np.bool_)
-    found[cluster] = True
-    for number in range(cluster + 1, len(found)):
-        found[number] = found[above[number]]
-    return int(labels[found[inside]].max())
+def _least_size(sizes: np.ndarray, most: int) -> int:
+    """Return a size that about `most` sizes reach, and at most twice as many."""
+    if len(sizes) <= most:
+        return 1
+    least = int(np.partition(sizes, -most)[-most])
+    return least if np.count_nonzero(sizes >= least) <= 2 * most else least + 1
+
+
+def _draw_boxes(
+    axes: "Axes",
+    left: np.ndarray,
+    right: np.ndarray,
+    bottom: np.ndarray,
+    top: np.ndarray,
+    colours: Any,
+) -> None:
+    """Draw boxes; a narrow one is a line that can be seen."""
+    corners = [(left, bottom), (left, top), (right, top), (right, bottom)]
+    boxes = np.stack(
+        [np.stack(np.broadcast_arrays(*xy), axis=1) for xy in corners], axis=1
+    )
+    collections = optional("matplotlib.collections", "plot")
+    axes.add_collection(
+        collections.PolyCollection(
+            boxes, facecolors=colours, edgecolors=colours, linewidths=0.6
+        )
+    )
 
 
 def plot_dendrogram(
@@ -169,136 +240,184 @@ def plot_dendrogram(
     vary_line_width: bool = True,
     cmap: str = "viridis",
     colorbar: bool = True,
+    labels: np.ndarray | None = None,
+    colours: np.ndarray | None = None,
 ) -> "Axes":
     """Draw a dendrogram.
+
+    Of many points large branches are drawn alone: merges whose parts both have one of
+    `SHARE` points, or more if these are too many. The axis tells the number, and each
+    branch its points.
 
     Parameters
     ----------
     truncate_mode, p : str, int
-        As in `scipy.cluster.hierarchy.dendrogram`: "lastp" draws the last p merges. By
-        default the last 200 of more.
+        As in SciPy: "lastp" draws the last p branches, "level" p levels from the top.
     vary_line_width : bool
         Draw the lines of larger clusters thicker.
     cmap : str
         A colormap of the sizes, or "none" for black.
+    labels, colours : ndarray, optional
+        Labels of points, and a colour for each: branches inside one cluster have it.
     """
-    hierarchy = optional("scipy.cluster.hierarchy", "formats")
-    axes = _axes(axis)
-    linkage = linkage.copy()
-    finite = linkage[np.isfinite(linkage[:, 2]), 2].max(initial=1e-300)
-    linkage[:, 2] = np.minimum(linkage[:, 2], 1.1 * finite)
-    if truncate_mode is None and len(linkage) > LAST:
-        truncate_mode, p = "lastp", LAST
-    shape = hierarchy.dendrogram(linkage, p, truncate_mode, no_plot=True)
-    heights = np.array([corners[1] for corners in shape["dcoord"]])
-    sizes = np.interp(heights, linkage[:, 2], np.maximum.accumulate(linkage[:, 3]))
-    sizes = np.log2(np.maximum(sizes, 2))
-    colours = _colours(axes, sizes, cmap, colorbar, "log2(points)")
-    widths = sizes / sizes.max() * 4 if vary_line_width else np.ones(len(sizes))
-    lines = optional("matplotlib.collections", "plot").LineCollection(
-        np.stack([shape["icoord"], shape["dcoord"]], axis=2),
-        colors=colours, linewidths=widths,
-    )  # fmt: skip
-    axes.add_collection(lines)
+    axes = axes_of(axis)
+    linkage = _finite(linkage)
+    count = len(linkage) + 1
+    drawn, least = _drawn_merges(linkage, truncate_mode, p)
+    merge, end = find_branches(linkage, drawn, least)
+    size = np.concatenate([np.ones(count), linkage[:, 3]])
+    lines: list[tuple[tuple[float, float], ...]] = []
+    sizes: list[float] = []
+    nodes: list[int] = []
+    ticks: list[int] = []
+    # A branch is finished when both its parts are: a stack in place of recursion.
+    todo, places = [(2 * count - 2, False)], {}
+    while todo:
+        node, finished = todo.pop()
+        row = int(merge[node])
+        if row < 0:
+            places[node] = float(len(ticks))
+            ticks.append(node)
+            continue
+        parts = [int(child) for child in linkage[row, :2]]
+        parts.sort(key=lambda part: -size[part])
+        if not finished:
+            todo += [(node, True), *((part, False) for part in reversed(parts))]
+            continue
+        x = [places[part] for part in parts]
+        top = float(linkage[row, 2])
+        for place, part in zip(x, parts, strict=True):
+            inside = int(merge[part])
+            bottom = float(end[part] if inside < 0 else linkage[inside, 2])
+            lines.append(((place, bottom), (place, top)))
+            lines.append(((min(x), top), (max(x), top)))
+            nodes += [part, count + row]
+            sizes += [size[part]] * 2
+        places[node] = (x[0] + x[1]) / 2
+    if not lines:  # one branch
+        lines.append(
+            ((0, float(end[-1])), (0, float(linkage[-1, 2]) if count > 1 else 0))
+        )
+        nodes, sizes = [2 * count - 2], [float(count)]
+    log = np.log2(np.maximum(sizes, 2))
+    paint = (
+        colours_of(axes, log, cmap, colorbar, "log2(points)")
+        if labels is None or colours is None
+        else _branch_colours(linkage, nodes, labels, colours)
+    )
+    widths = 0.6 + 2.4 * log / log.max() if vary_line_width else np.ones(len(log))
+    collections = optional("matplotlib.collections", "plot")
+    axes.add_collection(
+        collections.LineCollection(
+            lines, colors=paint, linewidths=widths, capstyle="projecting"
+        )
+    )
     axes.autoscale()
-    axes.set_xticks([])
+    axes.set_ylim(bottom=0 if linkage[:, 2].min(initial=0) >= 0 else None)
+    names = [str(node) if node < count else f"{int(size[node]):,}" for node in ticks]
+    if len(ticks) <= NAMED:
+        small = 8 if len(ticks) <= NAMED // 2 else 6
+        axes.set_xticks(range(len(ticks)), names, rotation=90, fontsize=small)
+    else:
+        axes.set_xticks([])
+    axes.set_xlabel(
+        "points" if len(ticks) == count
+        else f"points of {len(ticks)} branches"
+        + f", those of fewer than {least:,} points left out" * (least > 1)
+    )  # fmt: skip
     axes.set_ylabel("distance")
     return axes
 
 
-def plot_spanning_tree(
-    forest: SpanningForest,
-    points: np.ndarray | None,
-    axis: "Axes | None" = None,
-    node_size: float = 40,
-    node_color: str = "k",
-    node_alpha: float = 0.8,
-    edge_alpha: float = 0.5,
-    edge_cmap: str = "viridis_r",
-    edge_linewidth: float = 2,
-    vary_line_width: bool = True,
-    colorbar: bool = True,
-) -> "Axes":
-    """Draw the spanning tree over points in the plane.
+def _drawn_merges(
+    linkage: np.ndarray, truncate_mode: str | None, p: int
+) -> tuple[np.ndarray, int]:
+    """Return which merges are drawn, and the fewest points of a branch."""
+    count = len(linkage)
+    drawn = np.ones(count, np.bool_)
+    if truncate_mode == "lastp":
+        drawn[: max(count - p + 1, 0)] = False
+        return drawn, 1
+    if truncate_mode == "level":
+        level = np.zeros(2 * count + 1, np.int64)
+        for row in range(count - 1, -1, -1):
+            drawn[row] = level[count + 1 + row] <= p
+            level[linkage[row, :2].astype(np.int64)] = level[count + 1 + row] + 1
+        return drawn, 1
+    size = np.concatenate([np.ones(count + 1), linkage[:, 3]])
+    smaller = size[linkage[:, :2].astype(np.int64)].min(axis=1)
+    least = max(_least_size(smaller, BRANCHES), (count + 1) // SHARE, 1)
+    return smaller >= least, least
 
-    Points of more than two dimensions are shown along their first two principal
-    components, and the axes say so.
+
+def _branch_colours(
+    linkage: np.ndarray, nodes: list[int], labels: np.ndarray, colours: np.ndarray
+) -> np.ndarray:
+    """Return the colour of the cluster that all labelled points of a branch are in."""
+    count = len(linkage) + 1
+    low = np.concatenate(
+        [np.where(labels < 0, count, labels), np.zeros(count - 1, int)]
+    )
+    high = np.concatenate([labels, np.zeros(count - 1, int)])
+    spread_labels(linkage, low, high)
+    paint = np.tile([0.35, 0.35, 0.35, 1], (len(nodes), 1))
+    one = (low[nodes] == high[nodes]) & (high[nodes] >= 0)
+    paint[one] = colours[high[nodes][one]]
+    paint[high[nodes] < 0] = (0.77, 0.77, 0.77, 1)
+    return paint
+
+
+def plot_reachability(
+    linkage: np.ndarray,
+    labels: np.ndarray | None = None,
+    colours: np.ndarray | None = None,
+    axis: "Axes | None" = None,
+) -> "Axes":
+    """Draw the reachability of points in the order of the dendrogram.
+
+    Each point is at the distance at which it joins the points before it, as OPTICS
+    shows it: valleys are clusters. Of many points each bar is the median of
+    neighbouring ones; grey shows the largest.
 
     Parameters
     ----------
-    vary_line_width : bool
-        Draw short edges thicker.
+    labels, colours : ndarray, optional
+        Labels of points, and a colour for each.
     """
-    if points is None:
-        raise ConfigError(
-            "precomputed distances have no coordinates, so the tree has no picture; "
-            "minimum_spanning_tree_.to_networkx() returns it as a graph"
-        )
-    axes = _axes(axis)
-    places, names = in_the_plane(points)
-    ends = np.stack([places[forest.src], places[forest.dst]], axis=1)
-    colours = _colours(axes, forest.weight, edge_cmap, colorbar, "distance")
-    width = np.full(len(forest), float(edge_linewidth))
-    if vary_line_width and len(forest):
-        width *= np.log(1 + forest.weight.max()) / np.maximum(
-            np.log(1 + forest.weight), 1e-9 + 0.2 * np.log(1 + forest.weight.max())
-        )
-    lines = optional("matplotlib.collections", "plot").LineCollection(
-        ends, colors=colours, linewidths=width, alpha=edge_alpha
-    )
-    axes.add_collection(lines)
-    axes.scatter(
-        places[:, 0], places[:, 1], s=node_size, c=node_color, alpha=node_alpha
-    )
-    axes.set_xlabel(names[0])
-    axes.set_ylabel(names[1])
+    axes = axes_of(axis)
+    order, reach = order_leaves(_finite(linkage))
+    if len(reach) > 1:
+        reach[0] = reach[1]
+    else:
+        reach[0] = 0
+    count = len(order)
+    bars = min(count, BARS)
+    begin = np.linspace(0, count, bars + 1).astype(np.int64)
+    number = np.repeat(np.arange(bars), np.diff(begin))
+    middle = begin[:-1] + np.diff(begin) // 2
+    heights = reach[np.lexsort((reach, number))][middle]
+    largest = np.maximum.reduceat(reach, begin[:-1])
+    paint: Any = "#1f77b4"
+    if labels is not None and colours is not None:
+        inside = labels[order]
+        paint = np.tile([0.77, 0.77, 0.77, 1], (bars, 1))
+        common = inside[np.lexsort((inside, number))][middle]
+        paint[common >= 0] = colours[common[common >= 0]]
+    at, zero = begin.astype(np.float64), np.zeros(bars)
+    if bars < count:
+        _draw_boxes(axes, at[:-1], at[1:], zero, largest, "#dcdcdc")
+    _draw_boxes(axes, at[:-1], at[1:], zero, heights, paint)
+    axes.set_xlim(0, count)
+    axes.set_ylim(0, 1.05 * max(float(np.quantile(largest, 0.999)), 1e-300))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("points in the order of the dendrogram")
+    axes.set_ylabel("reachability distance")
     return axes
 
 
-def in_the_plane(points: np.ndarray) -> tuple[np.ndarray, tuple[str, str]]:
-    """Return points in two dimensions, and the names of these.
-
-    Points of more dimensions are projected on their first two principal components;
-    rows with coordinates that are not finite become NaN.
-    """
-    finite = np.isfinite(points).all(axis=1)
-    if points.shape[1] <= 2:
-        places = np.zeros((len(points), 2))
-        places[:, : points.shape[1]] = points
-        names = "first coordinate", "second coordinate"
-    else:
-        centred = points[finite] - points[finite].mean(axis=0)
-        values, vectors = np.linalg.eigh(centred.T @ centred)
-        along = vectors[:, np.argsort(values)[::-1][:2]]
-        places = np.full((len(points), 2), np.nan)
-        places[finite] = centred @ along
-        names = "first principal component", "second principal component"
-    places[~finite] = np.nan
-    return places, names
-
-
-# Merges that a picture of a dendrogram shows, unless more are asked for.
-LAST = 200
-
-
-def _axes(axis: "Axes | None") -> "Axes":
-    return optional("matplotlib.pyplot", "plot").gca() if axis is None else axis
-
-
-def _size_name(log_size: bool) -> str:
-    return "log(points)" if log_size else "points"
-
-
-def _colours(
-    axes: "Axes", values: np.ndarray, cmap: str, colorbar: bool, name: str
-) -> Any:
-    """Return colours of values, with a bar beside the picture; black without a map."""
-    if cmap == "none" or len(values) == 0:
-        return "black"
-    cm = optional("matplotlib.cm", "plot")
-    normalize = optional("matplotlib.colors", "plot").Normalize(0, float(values.max()))
-    mappable = cm.ScalarMappable(norm=normalize, cmap=cmap)
-    mappable.set_array(values)
-    if colorbar and axes.figure is not None:
-        axes.figure.colorbar(mappable, ax=axes, label=name)
-    return mappable.to_rgba(values)
+def _finite(linkage: np.ndarray) -> np.ndarray:
+    """Return a dendrogram with infinite distances a tenth above the largest other."""
+    linkage = linkage.copy()
+    largest = linkage[np.isfinite(linkage[:, 2]), 2].max(initial=1e-300)
+    linkage[:, 2] = np.minimum(linkage[:, 2], 1.1 * largest)
+    return linkage

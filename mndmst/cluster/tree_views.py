@@ -201,6 +201,6 @@ class SpanningTree:
 
     def plot(self, **options: Any) -> "Axes":
         """Draw the tree in the plane and return the axes; see `tree_plots`."""
-        from .tree_plots import plot_spanning_tree
+        from .plane_plots import plot_spanning_tree
 
         return plot_spanning_tree(self.forest, self.points, **options)

@@ -57,7 +57,6 @@ class Comm:
 
     Attributes
     ----------
-    rank, size : int
     shared : Shared
         Counts, and how to wait; common to all communicators split from one world.
     exchanges : int

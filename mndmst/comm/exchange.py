@@ -107,7 +107,6 @@ class _Slices(NamedTuple):
 
     Attributes
     ----------
-    data : list of ndarray
     sizes : ndarray of int64, shape (ranks, 1 + columns)
         The number of entries for each rank, and the length of its slice of each column.
     """

@@ -59,7 +59,6 @@ class Hosts:
 
     Attributes
     ----------
-    count : int
     here : Comm
         The ranks of this host, in their order.
     """

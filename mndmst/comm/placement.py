@@ -15,8 +15,6 @@ class RankPlacement(NamedTuple):
 
     Attributes
     ----------
-    rank : int
-    host : str
     local_rank, local_size : int
         Its number among the ranks of its machine, and their number.
     cores : frozenset of int
@@ -63,9 +61,8 @@ class RankPlacement(NamedTuple):
     def line(self) -> str:
         """Return a line for people."""
         return (
-            f"rank {self.rank:<4} host {self.host:<12} "
-            f"local rank {self.local_rank} of {self.local_size}  "
-            f"cores {ranges(self.cores)}  threads {self.threads}  "
+            f"rank {self.rank:<4} host {self.host:<12} local rank {self.local_rank} of "
+            f"{self.local_size}  cores {ranges(self.cores)}  threads {self.threads}  "
             f"device {self.gpu or 'cpu'}"
         )
 
@@ -136,8 +133,7 @@ def _crowded_cores(ranks: Sequence[RankPlacement]) -> str:
         return ""
     return (
         f"{counted(cores, 'core')} for {counted(threads, 'thread')} of "
-        f"{counted(len(ranks), 'rank')}; start fewer "
-        "ranks, or with fewer --threads"
+        f"{counted(len(ranks), 'rank')}; start fewer ranks, or with fewer --threads"
     )
 
 

@@ -34,7 +34,6 @@ class SharedMemory:
 
     Parameters
     ----------
-    comm : Comm
     threads : Threads
         Threads of this rank, which touch its part of the pages.
     """

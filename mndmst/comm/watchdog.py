@@ -178,7 +178,6 @@ class Watchdog:
 
     Parameters
     ----------
-    own : RankAddress
     links : list of (socket, RankAddress)
         Connections to the rank after this one and to the one before.
     seconds : int

@@ -44,7 +44,6 @@ class Progress:
     ----------
     active : bool
         Whether this rank writes.
-    stream : file
     cadence : float
         Seconds between lines where the stream is not a terminal.
     since : float, optional

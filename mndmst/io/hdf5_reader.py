@@ -10,6 +10,7 @@ threads read them straight into place, check their sums and unpack them, none of
 holds the interpreter lock.
 """
 
+import math
 import os
 import zlib
 from dataclasses import dataclass
@@ -249,6 +250,7 @@ def checked_dataset(
     name: str,
     length: int | None = None,
     remake: str = "Make the graph again",
+    dimensions: int = 1,
 ) -> h5py.Dataset:
     """Return a dataset that is as long as it should be, really there, checksummed.
 
@@ -256,7 +258,7 @@ def checked_dataset(
     """
     dataset, problem = _own_item(file, name)
     if not problem:
-        problem = _problem(dataset, length)
+        problem = _problem(dataset, length, dimensions)
     if problem:
         raise InputError(f"{path}: dataset {name} {problem}. {remake}.")
     return dataset
@@ -289,7 +291,7 @@ def _own_item(file: h5py.File, name: str) -> tuple[h5py.Dataset, str]:
     return place, ""
 
 
-def _problem(dataset: h5py.Dataset, length: int | None) -> str:
+def _problem(dataset: h5py.Dataset, length: int | None, dimensions: int) -> str:
     """Return a text for a dataset's fault before any entry is read; "" if none."""
     if not isinstance(dataset, h5py.Dataset):
         return "is missing"
@@ -298,8 +300,8 @@ def _problem(dataset: h5py.Dataset, length: int | None) -> str:
         return "is virtual: put together out of others"
     if dataset.id.get_create_plist().get_external_count():
         return "is stored in another file"
-    if dataset.ndim != 1:
-        return f"has {dataset.ndim} dimensions where 1 is expected"
+    if dataset.ndim != dimensions:
+        return f"has {dataset.ndim} dimensions where {dimensions} is expected"
     if dataset.dtype.kind not in "iufS" or dataset.dtype.itemsize > LONGEST_TEXT:
         return "does not hold numbers or short texts"
     if length is not None and len(dataset) != length:
@@ -313,7 +315,7 @@ def _storage_problem(dataset: h5py.Dataset) -> str:
         return "has no checksums"
     if not set(filters) <= FILTERS or len(set(filters)) < len(filters):
         return "is stored through a filter that mndmst does not use"
-    width = dataset.dtype.itemsize
+    width = dataset.dtype.itemsize * math.prod(dataset.shape[1:])
     chunk = dataset.chunks[0]
     if width * chunk > min(LARGEST_CHUNK, max(CHUNK_BYTES, width * len(dataset))):
         return f"has chunks of {width * chunk:,} bytes, too large for it"

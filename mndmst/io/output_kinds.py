@@ -63,7 +63,7 @@ TRACE = Kind("trace", (".json", ""), "mndmst-trace")
 BENCH_RECORD = Kind("record of bench", (".json", ""), "mndmst-bench-record")
 ADDRESS = Kind("file of an address", (), "mndmst-address")
 _PICTURE = (".png", ".svg", ".pdf")
-PICTURE = Kind("picture of clusters", _PICTURE, "mndmst-clusters-picture")
+PICTURE = Kind("picture of clusters", (*_PICTURE, ".html"), "mndmst-clusters-picture")
 FOREST_PICTURE = Kind(
     "picture of a forest", (*_PICTURE, ".geojson"), "mndmst-forest-picture"
 )

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..api.inputs import check_nothing_masked
 from ..backends import holder_of
+from ..cluster.cluster_pictures import ClusterPictures
 from ..cluster.condensed import scale_of
 from ..cluster.density import clusters_by_label
 from ..cluster.selection import ClusterSelection
@@ -356,6 +357,40 @@ core_dist_n_jobs, prediction_data, copy
         points = self._points_of_fit().astype(np.float64, copy=False)
         tree = self._clusters.tree
         return self._memberships(points, np.arange(len(points)), tree.point_distance)
+
+    def plot(self, kind: str = "clusters", axis: Any = None) -> Any:
+        """Draw a picture of the clusters, in the colours that all kinds share.
+
+        Parameters
+        ----------
+        kind : {"clusters", "condensed", "dendrogram", "reachability"}
+            Points in the plane, of more dimensions along their first two principal
+            components; the condensed tree; the large branches of the dendrogram; or
+            the distance at which each point joins the points before it.
+        axis : Axes of Matplotlib, optional
+            The current ones by default.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        ValueError
+            If there is no such picture, or precomputed distances have no points.
+        """
+        clusters = self._fitted()
+        pictures = ClusterPictures(
+            clusters.linkage,
+            self.labels_,
+            self._points,
+            getattr(self, "feature_names_in_", None),
+            clusters.tree,
+            clusters.chosen,
+            source="precomputed distances" if self._points is None else "the points",
+        )
+        with _value_errors():
+            return pictures.draw(kind, axis)
 
     @property
     def condensed_tree_(self) -> CondensedTreeView:

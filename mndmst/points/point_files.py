@@ -19,6 +19,7 @@ from ..io.formats.packed_files import COMPRESSIONS, readable
 from ..io.formats.point_tables import names_of, read_point_text, read_typed_points
 from ..io.formats.typed_tables import ArrowTable, ParquetTable
 from ..io.memory_limit import check_room
+from ..io.names import Names, names_of_values
 
 ARRAY_COPIES = 3
 EXAMPLES = ("rings", "blobs")
@@ -56,12 +57,15 @@ class PointTable(NamedTuple):
         The name of that column.
     notes : tuple of str
         Lines that tell users how the file is read.
+    names : tuple of str
+        The names of the coordinates, of a table that names its columns.
     """
 
     points: np.ndarray
     ids: np.ndarray | None = None
     id_name: str = ""
     notes: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 def read_points(
@@ -136,8 +140,9 @@ def read_point_table(
     points = checked_points(found.points, f"{path}: ")
     chosen = found.columns
     name = "" if chosen.ids is None else chosen.names[chosen.ids]
-    note = chosen.text()
-    return _told(path, PointTable(points, found.ids, name, (note,) if note else ()))
+    names = tuple(chosen.names[i] for i in chosen.coordinates if chosen.headed)
+    notes = (chosen.text(),) if chosen.text() else ()
+    return _told(path, PointTable(points, found.ids, name, notes, names))
 
 
 def point_suffix(path: Path) -> str:
@@ -342,6 +347,13 @@ def named_points(
         raise ConfigError(f"--columns and --key go with files, and {name} is not one.")
     check_room(name, BYTES_OF_EXAMPLE * count, f"an example of {count:,} points")
     return PointTable(example_points(str(name), count))
+
+
+def names_of_ids(source: str | Path, ids: np.ndarray | None) -> Names | None:
+    """Return the ids of points as names of vertices; None unless no two are equal."""
+    if ids is None or len(np.unique(ids)) < len(ids):
+        return None
+    return names_of_values(source, ids.tolist())
 
 
 def uuid_of(points: np.ndarray) -> str:

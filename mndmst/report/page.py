@@ -13,7 +13,7 @@ from ..host import __version__
 from ..host.errors import optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput, write_picture_file
-from ..io.output_kinds import PAGE, text_mark
+from ..io.output_kinds import PAGE, Kind, text_mark
 from . import draw
 from .advice import advice
 from .record import Record, command, options, stage_rows, totals
@@ -60,30 +60,37 @@ def write_page(records: list[Record], path: Path, files: AtomicOutput) -> None:
     begins = dict.fromkeys((0.0, draw.end_of_start(record)))
     charts = [*(_time_line(record, begin, 1.7 + 0.42 * ranks) for begin in begins)]
     charts += [
-        _pair(
-            _svg(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.shares(axes, record)),
-            _svg(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.memory(axes, record)),
+        pair_of(
+            svg_of(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.shares(axes, record)),
+            svg_of(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.memory(axes, record)),
         ),
     ]
-    small = [_svg(5.4, 4.2, lambda axes: draw.edges_left(axes, record))]
+    small = [svg_of(5.4, 4.2, lambda axes: draw.edges_left(axes, record))]
     if any(totals(record, "bytes_sent").values()):
-        small.append(_svg(5.4, 4.2, lambda axes: draw.bytes_sent(axes, record)))
+        small.append(svg_of(5.4, 4.2, lambda axes: draw.bytes_sent(axes, record)))
     if len(records) > 1:
-        small.append(_svg(5.4, 4.2, lambda axes: draw.scaling(axes, records)))
-    charts.append(_pair(*small))
-    page = (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="generator" content="{text_mark(PAGE)}">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(_title(record))}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{escape(_title(record))}</h1>{_advice(record)}{_facts(record)}"
+        small.append(svg_of(5.4, 4.2, lambda axes: draw.scaling(axes, records)))
+    charts.append(pair_of(*small))
+    body = (
+        f"{_advice(record)}{_facts(record)}"
         f"{''.join(charts)}<h2>Stages</h2>{_stages(record)}"
-        f"<h2>Options and versions</h2>{_table(options(record))}"
-        f"<br>{_table(record.get('versions', {}))}"
-        f"<p>mndmst {__version__}</p></body></html>\n"
+        f"<h2>Options and versions</h2>{table_of(options(record))}"
+        f"<br>{table_of(record.get('versions', {}))}"
     )
     with files.file(path, PAGE) as temporary:
+        page = html_page(_title(record), body, PAGE)
         temporary.write_text(page, encoding="utf-8")
+
+
+def html_page(title: str, body: str, kind: Kind) -> str:
+    """Return a page of its own with a title, its body as HTML, and the kind's mark."""
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="generator" content="{text_mark(kind)}">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
+        f"<h1>{escape(title)}</h1>{body}<p>mndmst {__version__}</p></body></html>\n"
+    )
 
 
 def write_picture(records: list[Record], path: Path, files: AtomicOutput) -> None:
@@ -91,7 +98,7 @@ def write_picture(records: list[Record], path: Path, files: AtomicOutput) -> Non
     record = records[0]
     begins = list(dict.fromkeys((0.0, draw.end_of_start(record))))
     lines = [[f"time {begin}"] * 2 for begin in begins]
-    figure = _figure(14, 8 + 3 * len(lines))
+    figure = figure_of(14, 8 + 3 * len(lines))
     grid = figure.subplot_mosaic([*lines, ["share", "edges"], ["mem", "sent"]])
     for begin, line in zip(begins, lines, strict=True):
         draw.timeline(grid[line[0]], record, begin)
@@ -126,7 +133,7 @@ def _facts(record: Record) -> str:
     if "components" in record:
         largest = counted(record["largest"], "vertex")
         found["components"] = f"{record['components']:,}, the largest of {largest}"
-    return _table(
+    return table_of(
         found
         | {
             "digest": record.get("digest", ""),
@@ -164,11 +171,12 @@ def _stages(record: Record) -> str:
 
 
 def _time_line(record: Record, begin: float, height: float) -> str:
-    chart = _svg(11, height, lambda axes: draw.timeline(axes, record, begin))
+    chart = svg_of(11, height, lambda axes: draw.timeline(axes, record, begin))
     return f'<div class="wide">{chart}</div>'
 
 
-def _table(facts: dict[str, Any]) -> str:
+def table_of(facts: dict[str, Any]) -> str:
+    """Return facts as a table of HTML, without the empty ones."""
     rows = (
         f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>"
         for name, value in facts.items()
@@ -177,21 +185,22 @@ def _table(facts: dict[str, Any]) -> str:
     return f"<table>{''.join(rows)}</table>"
 
 
-def _pair(*charts: str) -> str:
+def pair_of(*charts: str) -> str:
     """Put charts side by side, where a window is wide enough."""
     return (
         f'<div class="pair">{"".join(f"<div>{chart}</div>" for chart in charts)}</div>'
     )
 
 
-def _figure(width: float, height: float) -> Any:
+def figure_of(width: float, height: float) -> Any:
+    """Return a Matplotlib figure of some inches."""
     figure = optional("matplotlib.figure", "plot").Figure
     return figure(figsize=(width, height), layout="constrained")
 
 
-def _svg(width: float, height: float, chart: Callable[[Any], None]) -> str:
+def svg_of(width: float, height: float, chart: Callable[[Any], None]) -> str:
     """Return a chart as an SVG element; width and height are inches."""
-    figure = _figure(width, height)
+    figure = figure_of(width, height)
     chart(figure.add_subplot())
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None})

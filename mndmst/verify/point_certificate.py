@@ -405,7 +405,6 @@ class Distinct:
     ----------
     points : ndarray of float64, shape (points, dimensions)
         As `metric.prepared` returns them.
-    norm : Norm
 
     Attributes
     ----------

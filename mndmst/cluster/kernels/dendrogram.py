@@ -309,3 +309,87 @@ def merge_scales(parent, birth, chosen):
             else:
                 scale[cluster, column] = scale[parent[cluster], column]
     return scale
+
+
+@kernel
+def order_leaves(linkage):
+    """Return the points in the order of a dendrogram, and the distances between them.
+
+    The larger part of each cluster comes first, so points that join last follow it.
+
+    Returns
+    -------
+    order : ndarray of int64, shape (points,)
+    reach : ndarray of float64, shape (points,)
+        Distance of the cluster that first has both a point and the one before it in the
+        order; infinite for the first.
+    """
+    n = len(linkage) + 1
+    begin = np.zeros(2 * n - 1, np.int64)
+    order, reach = np.zeros(n, np.int64), np.full(n, np.inf)
+    for row in range(n - 2, -1, -1):
+        larger, smaller, points = _parts(linkage, row)
+        begin[larger] = begin[n + row]
+        begin[smaller] = begin[n + row] + points
+        reach[begin[smaller]] = linkage[row, DISTANCE]
+    for point in range(n):
+        order[begin[point]] = point
+    return order, reach
+
+
+@kernel
+def _parts(linkage, row):
+    """Return the larger and the smaller part of a row, and the larger one's size."""
+    n = len(linkage) + 1
+    left, right = np.int64(linkage[row, LEFT]), np.int64(linkage[row, RIGHT])
+    one = np.int64(linkage[left - n, SIZE]) if left >= n else 1
+    other = np.int64(linkage[right - n, SIZE]) if right >= n else 1
+    if one >= other:
+        return left, right, one
+    return right, left, other
+
+
+@kernel
+def find_branches(linkage, drawn, least):
+    """Return what a dendrogram shows of each cluster if it shows few of its merges.
+
+    A cluster goes on in its larger part until a merge that is drawn, or until both
+    parts have fewer than `least` points.
+
+    Parameters
+    ----------
+    drawn : ndarray of bool, shape (points - 1,)
+
+    Returns
+    -------
+    merge : ndarray of int64, shape (2 * points - 1,)
+        The uppermost drawn row inside each cluster's main part; -1 where there is none.
+    end : ndarray of float64, shape (2 * points - 1,)
+        Distance at which that part ends, if no row inside is drawn.
+    """
+    n = len(linkage) + 1
+    merge, end = np.full(2 * n - 1, -1), np.zeros(2 * n - 1)
+    for row in range(n - 1):
+        larger, _, points = _parts(linkage, row)
+        if drawn[row]:
+            merge[n + row] = row
+        else:
+            merge[n + row] = merge[larger]
+            end[n + row] = end[larger] if points >= least else linkage[row, DISTANCE]
+    return merge, end
+
+
+@kernel
+def spread_labels(linkage, low, high):
+    """Find the smallest and the largest label inside each cluster.
+
+    Parameters
+    ----------
+    low, high : ndarray of int64, shape (2 * points - 1,)
+        Those of the points come first, and are given.
+    """
+    n = len(linkage) + 1
+    for row in range(n - 1):
+        left, right = np.int64(linkage[row, LEFT]), np.int64(linkage[row, RIGHT])
+        low[n + row] = min(low[left], low[right])
+        high[n + row] = max(high[left], high[right])

@@ -22,18 +22,11 @@ exceed their number.
 The file of `linkage` has the dendrogram alone. A file whose name ends in `.csv` has the
 ids, labels and probabilities as text, or that dendrogram; a file whose name ends in
 `.nwk` has the dendrogram as Newick trees.
-
-Dendrograms as Newick trees, for programs of phylogeny.
-
-The leaves of a tree are the points. A branch is half as long as the distances of its
-ends differ, so the path between two leaves is as long as the distance at which the
-dendrogram merges them. A dendrogram of several trees (merged at infinite distances)
-becomes one line for each tree.
 """
 
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from h5py import string_dtype
@@ -46,6 +39,7 @@ from ..hdf5_writer import create_dataset, hdf5_file
 from ..memory_limit import check_room
 from ..names import NameSource
 from ..output_kinds import CLUSTERS, hdf5_mark
+from .newick import leaf_names, write_newick
 from .text_tables import (
     Cells,
     name_cells,
@@ -57,6 +51,7 @@ from .text_tables import (
 )
 
 FORMAT = CLUSTERS.format
+REMAKE = "Cluster again"
 
 
 def write_clusters(
@@ -80,7 +75,9 @@ def write_clusters(
             files.file(path, CLUSTERS) as temporary,
             temporary.open("w", encoding="utf-8") as text,
         ):
-            write_newick(text, columns["linkage"], _leaf_names(columns, names))
+            ids = None if names is None else names.take(slice(None)).texts()
+            name_of = leaf_names(columns.get("ids") if ids is None else ids)
+            write_newick(text, columns["linkage"], name_of)
         return
     with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
         file.attrs.update(hdf5_mark(FORMAT) | attributes)
@@ -89,18 +86,6 @@ def write_clusters(
                 column = np.char.encode(column, "utf-8")
                 column = column.astype(string_dtype("utf-8", column.itemsize))
             create_dataset(file, name, column.shape, column.dtype)[...] = column
-
-
-def _leaf_names(
-    columns: dict[str, np.ndarray], names: NameSource | None
-) -> Callable[[int], str]:
-    """Return the function that names the leaves of a dendrogram."""
-    if names is not None:
-        return lambda vertex: names.take(np.array([vertex])).texts()[0]
-    if "ids" in columns:
-        ids = columns["ids"]
-        return lambda vertex: str(ids[vertex])
-    return str
 
 
 def _write_text(
@@ -142,7 +127,7 @@ def read_labels(path: str | Path) -> np.ndarray:
     with reading(path, "cluster again"), open_hdf5(path) as file:
         if file.attrs.get("format") != FORMAT:
             raise InputError(f"{path}: has no clusters. Give what cluster has written.")
-        labels = checked_dataset(path, file, "labels", remake="Cluster again")
+        labels = checked_dataset(path, file, "labels", remake=REMAKE)
         check_room(path, 3 * labels.dtype.itemsize * len(labels), "the list of labels")
         found = read_dataset(path, labels)
         clusters = read_attribute(file, "num_clusters")
@@ -152,6 +137,77 @@ def read_labels(path: str | Path) -> np.ndarray:
     if found.dtype != np.int64 or (found >= limit).any():
         raise InputError(f"{path}: a label is out of range. Cluster again.")
     return found
+
+
+@dataclass(frozen=True)
+class StoredDendrogram:
+    """The dendrogram of a cluster file, and the names and labels of its points.
+
+    Attributes
+    ----------
+    linkage : ndarray of float64, shape (points - 1, 4)
+    labels, ids, persistence : ndarray, or None
+        As the file has them.
+    facts : dict
+        The attributes of the file.
+    """
+
+    linkage: np.ndarray
+    labels: np.ndarray | None
+    ids: np.ndarray | None
+    persistence: np.ndarray | None
+    facts: dict[str, Any]
+
+
+def read_dendrogram(path: Path) -> StoredDendrogram:
+    """Read the dendrogram of a cluster file.
+
+    Raises
+    ------
+    InputError
+        If the file is another or damaged, or its rows are not a dendrogram.
+    """
+    columns: dict[str, np.ndarray] = {}
+    with reading(path, "cluster again"), open_hdf5(path) as file:
+        if file.attrs.get("format") != FORMAT or "linkage" not in file:
+            raise InputError(
+                f"{path}: has no dendrogram. Give what hdbscan, linkage or cluster has "
+                "written."
+            )
+        facts = read_attributes(file)
+        linkage = checked_dataset(path, file, "linkage", None, REMAKE, 2)
+        check_room(path, 4 * linkage.nbytes, "its dendrogram")
+        columns["linkage"] = linkage[:]
+        for name in ("labels", "ids", "persistence"):
+            if name in file:
+                column = checked_dataset(path, file, name, remake=REMAKE)
+                check_room(path, 4 * column.nbytes, f"its dataset {name}")
+                columns[name] = read_dataset(path, column)
+    linkage, ids = columns["linkage"], columns.get("ids")
+    if ids is not None and ids.dtype.kind == "S":
+        columns["ids"] = np.char.decode(ids, "utf-8", "replace")
+    count = len(linkage) + 1
+    if linkage.ndim != 2 or not _is_dendrogram(linkage):
+        raise InputError(f"{path}: its linkage is not a dendrogram. Cluster again.")
+    for name in ("labels", "ids"):
+        if name in columns and len(columns[name]) != count:
+            raise InputError(f"{path}: linkage and {name} differ. Cluster again.")
+    return StoredDendrogram(
+        linkage,
+        columns.get("labels"),
+        columns.get("ids"),
+        columns.get("persistence"),
+        facts,
+    )
+
+
+def _is_dendrogram(linkage: np.ndarray) -> bool:
+    """Return whether rows merge clusters of rows before, each once."""
+    if linkage.shape[1:] != (4,):
+        return False
+    ids, rows = linkage[:, :2], np.arange(len(linkage)) + len(linkage) + 1
+    fits = (ids >= 0) & (ids < rows[:, None]) & (ids == np.floor(ids))
+    return bool(fits.all()) and len(np.unique(ids)) == ids.size
 
 
 def describe_clusters(path: Path) -> dict[str, Any]:
@@ -164,59 +220,3 @@ def describe_clusters(path: Path) -> dict[str, Any]:
     _, sizes = np.unique(labels[labels >= 0], return_counts=True)
     largest = int(sizes.max(initial=0))
     return facts | {"largest": largest, "noise": int((labels < 0).sum())}
-
-
-PIECES = 1 << 16  # pieces of text that are written together
-
-
-def write_newick(
-    file: TextIO, linkage: np.ndarray, name: Callable[[int], str] = str
-) -> None:
-    """Write a dendrogram (`single_linkage`) as Newick trees, a line for each."""
-    held: list[str] = []
-    for piece in _pieces(linkage, name):
-        held.append(piece)
-        if len(held) == PIECES:
-            file.write("".join(held))
-            held.clear()
-    file.write("".join(held))
-
-
-def quoted_label(name: str) -> str:
-    """Return a name as a Newick label: in quotes unless it is a plain word."""
-    if name and all(c.isalnum() or c in ".-+" for c in name):
-        return name
-    return "'" + name.replace("'", "''") + "'"
-
-
-def _pieces(linkage: np.ndarray, name: Callable[[int], str]) -> Iterator[str]:
-    """Yield the text in pieces, by a walk with a stack: trees may be deep."""
-    n = len(linkage) + 1
-    left, right = linkage[:, 0].astype(np.int64), linkage[:, 1].astype(np.int64)
-    height = np.concatenate([np.zeros(n), linkage[:, 2]])
-    roots, todo = [], [2 * n - 2]
-    while todo:
-        node = todo.pop()
-        if np.isfinite(height[node]):
-            roots.append(node)
-        else:
-            todo += [int(right[node - n]), int(left[node - n])]
-    for root in roots:
-        # A node is opened, then both sides follow, and then its text is closed.
-        stack: list[tuple[int, str]] = [(root, ";\n")]
-        while stack:
-            node, after = stack.pop()
-            if node < 0:
-                yield after
-            elif node < n:
-                yield quoted_label(name(node)) + after
-            else:
-                yield "("
-                one, other = int(left[node - n]), int(right[node - n])
-                stack.append((-1, ")" + after))
-                stack.append((other, _length(height[node] - height[other])))
-                stack.append((one, _length(height[node] - height[one]) + ","))
-
-
-def _length(difference: float) -> str:
-    return f":{float(difference) / 2!r}"

@@ -14,6 +14,8 @@ One HDF5 file::
             weight                   the graph's weight type
         labels                       int64 [vertices], optional: the smallest vertex
                                      of each vertex's tree
+        names                        of points whose table has unique ids: integers
+                                     [vertices], or text (UTF-8 bytes) and begins
 
 `total_weight` is exact for integer weights, in decimal digits where it does not fit
 an int64; for floats it is the float nearest to the exact sum. `digest` is the
@@ -42,7 +44,7 @@ from ..atomic_output import AtomicOutput
 from ..file_access import check_version, open_hdf5, read_attribute, reading
 from ..hdf5_reader import checked_dataset, read_dataset
 from ..hdf5_writer import create_dataset, hdf5_file
-from ..names import NameSource
+from ..names import IntegerNames, NameKind, Names, NameSource, TextNames
 from ..output_kinds import FOREST, FOREST_OR_TABLE, hdf5_mark
 from .digest_and_total import PIECE, ExactSum, PairDigest, same_total
 from .parallel_columns import write_columns
@@ -106,9 +108,31 @@ class ForestFile:
         with reading(self.path, REMAKE), open_hdf5(self.path) as file:
             return self._dataset(file, "labels", begin, end)
 
-    def _dataset(self, file: h5py.File, name: str, begin: int, end: int) -> np.ndarray:
+    def _dataset(
+        self, file: h5py.File, name: str, begin: int = 0, end: int | None = None
+    ) -> np.ndarray:
         dataset = checked_dataset(self.path, file, name, remake="Solve again")
         return read_dataset(self.path, dataset, begin, end)
+
+    def read_names(self) -> Names | None:
+        """Return the names of the vertices that this file keeps itself, if any."""
+        with reading(self.path, REMAKE), open_hdf5(self.path) as file:
+            if "names" not in file:
+                return None
+            if "names/integers" in file:
+                names: Names = IntegerNames(self._dataset(file, "names/integers"))
+            else:
+                text = self._dataset(file, "names/text")
+                begins = self._dataset(file, "names/begins")
+                ends = begins[[0, -1]].tolist() if len(begins) else []
+                if ends != [0, len(text)] or (np.diff(begins) < 0).any():
+                    raise InputError(
+                        f"{self.path}: its names are damaged. Solve again."
+                    )
+                names = TextNames(NameKind.TEXT, text, begins)
+        if len(names) != self.header.num_vertices:
+            raise InputError(f"{self.path}: a vertex has no name. Solve again.")
+        return names
 
     def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield src, dst and weight of all edges, a bounded piece at a time."""
@@ -303,13 +327,17 @@ def write_forest_in(
     edges: tuple[np.ndarray, np.ndarray, np.ndarray],
     header: ForestHeader,
     labels: np.ndarray | None = None,
+    names: Names | None = None,
 ) -> None:
     """Write a forest in memory to a file that becomes `path` with other files.
 
-    Edges are src and dst (int64), sorted, src < dst, and the weights.
+    Edges are src and dst (int64), sorted, src < dst, and the weights. Names are those
+    of all vertices, no two equal, for the file to keep itself.
     """
-    names = ("forest/src", "forest/dst", "forest/weight")
-    columns = dict(zip(names, edges, strict=True))
+    datasets = ("forest/src", "forest/dst", "forest/weight")
+    columns = dict(zip(datasets, edges, strict=True))
+    if names is not None:
+        columns |= {f"names/{name}": c for name, c in names.columns().items()}
     if labels is not None:
         columns["labels"] = labels
     with files.file(path, FOREST) as temporary, hdf5_file(temporary) as file:

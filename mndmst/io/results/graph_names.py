@@ -127,7 +127,7 @@ def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:
     return opened
 
 
-def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | None:
+def names_of_forest(forest: Path, graph: Path | None = None) -> NameSource | None:
     """Return the names of a forest's vertices; None where they are their numbers.
 
     `graph` is the forest's graph, where it is not where the forest says it is. It is an
@@ -135,9 +135,10 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> GraphNames | Non
     """
     if graph is not None:
         return names_of_graph(graph_of_forest(forest, graph))
-    place = read_forest(forest).header.names
+    file = read_forest(forest)
+    place = file.header.names
     if place is None:
-        return None
+        return file.read_names()
     for found in (forest.parent / place.relative, Path(place.path)):
         with suppress(InputError):
             opened = open_graph(found, check=False)
@@ -173,13 +174,17 @@ def _with_names(edges: Edges, graph: ShardedGraph) -> Edges:
     per_name = 24 if graph.names in (NameKind.INT64, NameKind.UINT64) else _NAME_BYTES
     nbytes = per_name * graph.num_vertices
     check_room(graph.path, nbytes, "the list of its vertices' names")
-    names = graph.read_names(0, graph.num_vertices)
+    return with_names(edges, graph.read_names(0, graph.num_vertices), graph.path)
+
+
+def with_names(edges: Edges, names: Names, path: Path) -> Edges:
+    """Return edges with names, numbered in the order of these; `path` is for errors."""
     if names.ascend():
         return replace(edges, names=names)
     ordered, numbers = distinct_names(names)
     if len(ordered) < len(names):
         raise InputError(
-            f"{graph.path}: two vertices have the same name. Make the graph again."
+            f"{path}: two vertices have the same name. Make the graph again."
         )
     return replace(_renumbered(edges, numbers, len(names)), names=ordered)
 

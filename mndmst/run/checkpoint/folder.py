@@ -36,7 +36,6 @@ class Folder:
 
     Parameters
     ----------
-    comm : Comm
     path : Path
         Made if it is not there.
 

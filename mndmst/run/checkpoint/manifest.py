@@ -38,7 +38,6 @@ class Manifest(NamedTuple):
         All bands of weights up to this key are done.
     vtxdist : list of int
         Which vertices the parts have: one more than there are parts.
-    parts : list of Part
     """
 
     graph: dict[str, Any]

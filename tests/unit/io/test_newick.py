@@ -1,12 +1,21 @@
 """Newick trees of dendrograms: leaves, names, and lengths of paths."""
 
 import io
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mndmst.io.results.clusters_file import quoted_label, write_newick
+from mndmst.cli.main import main
+from mndmst.io.edge_file import Edges
+from mndmst.io.results.newick import (
+    leaf_names,
+    quoted_label,
+    write_newick,
+    write_trees,
+)
 
 
 def newick_of(linkage: np.ndarray, name=str) -> list[str]:
@@ -91,3 +100,43 @@ def test_the_commands_write_it(mndmst, tmp_path) -> None:
         assert run.returncode == 0, run.stderr
         found = distances(tree.read_text())
         assert found == {("'A 1'", "B"): 1.0, ("'A 1'", "C"): 4.0, ("B", "C"): 4.0}
+
+
+def test_a_forest_keeps_its_inner_vertices_and_weights() -> None:
+    src, dst = np.array([0, 1, 1, 5]), np.array([1, 2, 3, 6])
+    edges = Edges(7, src, dst, np.array([3, 1, 2, 9]), False)
+    file = io.StringIO()
+    write_trees(file, edges, leaf_names(["root", "b c", *"defgh"]))
+    first, *others = file.getvalue().splitlines()
+    assert first in ("((d:1,e:2)'b c':3)root;", "((e:2,d:1)'b c':3)root;")
+    assert others == ["f;", "(h:9)g;"]
+
+
+def test_convert_writes_trees_and_dendrograms_with_the_names_of_points(
+    tmp_path: Path,
+) -> None:
+    table = tmp_path / "points.csv"
+    table.write_text("id,x\none,0\ntwo,1\nthree,3\n")
+    forest, clusters = tmp_path / "forest.h5", tmp_path / "clusters.h5"
+    linkage = ["linkage", str(table), "--forest", str(forest), "-o", str(clusters)]
+    assert main([*linkage, "-q"]) == 0
+    outputs = {
+        (forest, "tree.nwk"): "((three:2.0)two:1.0)one;\n",
+        (clusters, "dendrogram.nwk"): "(three:1.0,(one:0.5,two:0.5):0.5);\n",
+    }
+    for (source, name), text in outputs.items():
+        assert main(["convert", str(source), str(tmp_path / name)]) == 0
+        assert (tmp_path / name).read_text() == text
+    other = tmp_path / "other.nwk"
+    assert main(["convert", str(forest), str(other), "--dendrogram"]) == 0
+    assert other.read_text() == "(three:1.0,(one:0.5,two:0.5):0.5);\n"
+    graph = tmp_path / "tree.json"
+    assert main(["convert", str(forest), str(graph)]) == 0
+    links = json.loads(graph.read_text())
+    assert {node["id"] for node in links["nodes"]} == {"one", "two", "three"}
+    assert "<node id=" in _converted(forest, tmp_path / "tree.graphml")
+
+
+def _converted(source: Path, path: Path) -> str:
+    assert main(["convert", str(source), str(path)]) == 0
+    return path.read_text()
