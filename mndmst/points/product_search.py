@@ -63,7 +63,7 @@ from .kernels.product_filter import (
     UNKNOWN,
     Bounds,
     Candidates,
-    Queries,
+    QueryRows,
     Searches,
     Tile,
     fill_squares,
@@ -204,19 +204,19 @@ class HostProducts:
 
     def _queries(
         self, points: np.ndarray, row: np.ndarray
-    ) -> tuple[Queries, np.ndarray]:
+    ) -> tuple[QueryRows, np.ndarray]:
         """Return points of other ranks for the kernels, and rounded."""
         size = np.abs(points - self._centre).max(initial=0)
         if size * self._factor > LONGEST:
             self._make_frame(float(size))
         exact = query_arrays(points, row)
         rounded = self._rounded(exact)
-        return Queries(exact, self._squares(rounded), exact.source, False), rounded
+        return QueryRows(exact, self._squares(rounded), exact.source, False), rounded
 
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.nearest`."""
         every = np.arange(len(self.points), dtype=np.uint32)
-        queries = Queries(self.exact, self.bounds.square, every, True)
+        queries = QueryRows(self.exact, self.bounds.square, every, True)
         return self._nearest(queries, self.points, k, None, report)
 
     def nearest_to(
@@ -228,7 +228,7 @@ class HostProducts:
 
     def _nearest(
         self,
-        queries: Queries,
+        queries: QueryRows,
         rounded: np.ndarray,
         k: int,
         limits: np.ndarray | None,
@@ -264,7 +264,7 @@ class HostProducts:
         self, components: ComponentArrays, asked: np.ndarray, report: Report
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest`."""
-        queries = Queries(self.exact, self.bounds.square, asked, True)
+        queries = QueryRows(self.exact, self.bounds.square, asked, True)
         bound = components.bound[components.of_place[asked]]
         others = np.full(len(asked), NO_POSITION)
         searches = Searches(components.of_place, components.cores, others, bound)
@@ -282,7 +282,7 @@ class HostProducts:
 
     def _lightest(
         self,
-        queries: Queries,
+        queries: QueryRows,
         rounded: np.ndarray,
         searches: Searches,
         components: ComponentArrays,

@@ -62,7 +62,7 @@ class Candidates(NamedTuple):
     threshold: np.ndarray
 
 
-class Queries(NamedTuple):
+class QueryRows(NamedTuple):
     """The points of rows: columns themselves, or others.
 
     Attributes
@@ -116,7 +116,7 @@ def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
     Parameters
     ----------
     tile : Tile
-    queries : Queries
+    queries : QueryRows
     exact : PointArrays
         The columns, as `bounds`.
     bounds : Bounds
@@ -345,7 +345,7 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
     Parameters
     ----------
     tile : Tile
-    queries : Queries
+    queries : QueryRows
     searches : Searches
     components : ComponentArrays
         Of the columns.
