@@ -28,7 +28,7 @@ def read_points(
     columns: str | Sequence[str] | None = None,
     key: str | None = None,
 ) -> np.ndarray:
-    """Return the points of a file.
+    """Read the points of a file.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def read_points(
 
 
 def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
-    """Return points of the plane to try clustering with.
+    """Generate example points in the plane, in rings or in blobs.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def neighbour_graph(
     search: str = "auto",
     verbose: bool = False,
 ) -> "Edges":
-    """Return the graph that joins every point with its nearest neighbours.
+    """Return the graph that joins each point with its nearest neighbours.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def condensed_tree(linkage: Any, min_cluster_size: int) -> "CondensedTree":
 def flat_clusters(
     tree: "CondensedTree", leaves: bool = False, epsilon: float = 0.0
 ) -> "Clustering":
-    """Return the clusters of most excess of mass, or the leaves of the tree.
+    """Select clusters of a condensed tree by excess of mass, or its leaves.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def flat_clusters(
 
 
 def clusters_within(forest: Forest, threshold: int | float) -> np.ndarray:
-    """Return the clusters joined by edges no heavier than a threshold.
+    """Return the clusters that forest edges up to a threshold join.
 
     Integer weights are compared exactly.
 
@@ -292,7 +292,7 @@ def clusters_within(forest: Forest, threshold: int | float) -> np.ndarray:
 
 
 def clusters_by_count(forest: Forest, count: int) -> np.ndarray:
-    """Return a given number of clusters: the last edges in the order are cut.
+    """Divide a forest into a number of clusters by removing its heaviest edges.
 
     Parameters
     ----------

@@ -130,7 +130,7 @@ def solve(
     quiet: bool = True,
     **options: Any,
 ) -> "Summary":
-    """Compute the forest of a sharded graph. Collective.
+    """Compute the minimum spanning forest of a sharded graph. Collective.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def components(
 def verify(
     path: str | Path, forest: str | Path, comm: Any = None, *, threads: int = 0
 ) -> "Verdict":
-    """Verify that a file has the minimum spanning forest of a graph. Collective.
+    """Verify that a file contains the minimum spanning forest of a graph. Collective.
 
     The two files are the proof; nothing that the solver has computed is trusted.
 
@@ -288,7 +288,7 @@ def update(
     overwrite: bool = False,
     quiet: bool = True,
 ) -> "Summary":
-    """Write the forest of a graph after changes, from the forest before. Collective.
+    """Update the forest of a graph after changes of its edges. Collective.
 
     Parameters
     ----------

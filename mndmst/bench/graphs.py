@@ -15,7 +15,7 @@ from ..host.errors import ConfigError
 from ..io.edge_file import Edges
 from ..io.formats import read_edges
 from ..io.partitioner.partition import symmetric_rows
-from ..io.partitioner.random_graphs import generate_edges
+from ..io.partitioner.random_graphs import open_random
 
 _ROOT = Path(__file__).parents[2]
 
@@ -119,7 +119,7 @@ def make(name: str, scale: int, dtype: np.dtype) -> BenchGraph:
     if name in REAL:
         edges = _read(name, dtype)
     else:
-        edges = generate_edges(name, 1, dtype, **_generated(name, scale))
+        edges = open_random(name, 1, dtype, **_generated(name, scale)).read()
     return BenchGraph(name, "given", *symmetric_rows(edges))
 
 

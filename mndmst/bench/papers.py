@@ -28,7 +28,7 @@ from ..host.memory import free_bytes
 from ..io.edge_file import Edges
 from ..io.partitioner.graph_recipe import Recipe, load_recipe, open_recipe
 from ..io.partitioner.partition import build_shards, symmetric_rows
-from ..io.partitioner.random_graphs import generate_edges
+from ..io.partitioner.random_graphs import open_random
 from .contenders import Answer, Contender, KernelContender
 from .graphs import BenchGraph
 
@@ -224,7 +224,7 @@ def _graph(recipe: Recipe, name: str, how: Path | dict[str, Any]) -> BenchGraph:
     edges = (
         open_recipe(recipe, how).read()
         if isinstance(how, Path)
-        else generate_edges(weights="int32", **how)
+        else open_random(weights="int32", **how).read()
     )
     return BenchGraph(name, "given", *symmetric_rows(edges))
 

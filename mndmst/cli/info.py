@@ -1,10 +1,19 @@
 """The command `info`."""
 
 import argparse
+import platform
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..host.errors import MissingExtraError
 from ..host.formatting import to_json
+
+if TYPE_CHECKING:
+    from ..comm.communicator import Comm
+    from ..comm.placement import RankPlacement
+
+# No kernel has a parallel loop, so it does not matter which layer Numba would choose.
+THREADING = "threads of our own, no Numba threading layer"
 
 
 def add_info(commands: Any) -> None:
@@ -30,18 +39,17 @@ def add_info(commands: Any) -> None:
 
 def _info(arguments: argparse.Namespace) -> int:
     if arguments.path is None:
-        return _describe_installation(arguments.json)
+        return _print_installation(arguments.json)
     return describe(arguments.path, arguments.json, arguments.check)
 
 
-def _describe_installation(as_json: bool) -> int:
+def _print_installation(as_json: bool) -> int:
     """Print versions and devices, and under a launcher the placement of ranks.
 
     Without a launcher MPI is not started: login nodes often forbid it.
     """
     from ..comm.placement import warnings
     from ..host.launcher import launched_processes
-    from ..run.installation import describe_installation, describe_places
 
     if launched_processes() == 1:
         return print_facts(describe_installation(), as_json)
@@ -85,3 +93,42 @@ def print_facts(facts: dict[str, Any], as_json: bool) -> int:
         shown = "(see --json)" if isinstance(value, dict) else value
         print(f"{name:<{width}}  {shown}")
     return 0
+
+
+def describe_installation() -> dict[str, Any]:
+    """Return versions, the MPI library and the devices of this machine.
+
+    MPI is not started, since login nodes often forbid it.
+    """
+    from ..backends import ACCELERATORS, accelerator
+    from ..host.cores import core_count
+    from ..run.report import versions
+
+    facts: dict[str, Any] = dict(versions())
+    facts["platform"] = platform.platform()
+    facts["cores"] = core_count()
+    facts["threading"] = THREADING
+    facts["mpi"] = _mpi_library()
+    for name in ACCELERATORS:
+        kind = accelerator(name)
+        facts[name] = kind.unavailable() or ", ".join(kind.device_names())
+    return facts
+
+
+def describe_places(comm: "Comm") -> "list[RankPlacement] | None":
+    """Return the places of all ranks on rank 0, None elsewhere. Collective."""
+    from ..backends import find_accelerator
+    from ..comm.placement import locate
+
+    kind, _ = find_accelerator("auto")
+    gpus = kind.device_ids() if kind else []
+    return comm.gather(locate(comm).equipped(gpus))
+
+
+def _mpi_library() -> str:
+    from ..comm import mpi_library
+
+    try:
+        return mpi_library.version()
+    except MissingExtraError as error:
+        return str(error)

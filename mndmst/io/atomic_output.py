@@ -20,6 +20,9 @@ from .output_kinds import Kind, check_ordinary, check_replaceable, text_mark
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
 
+# Where each format has the name of the program.
+_PLACES = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
+
 
 class OwnFile(NamedTuple):
     """A file that this process has made, and may therefore remove."""
@@ -158,10 +161,6 @@ def whole_file(
     """Give a temporary name to write to; rename it to `target` when that went well."""
     with AtomicOutput(None, overwrite) as output, output.file(target, kind) as name:
         yield name
-
-
-# Where each format has the name of the program.
-_PLACES = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
 
 
 def write_picture_file(

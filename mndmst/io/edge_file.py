@@ -30,6 +30,15 @@ ROWS_ALLOWED = 64 << 20
 # Vertices for each edge from which on ids are taken for names.
 SPARSE_RATIO = 16
 
+# The size of a piece, about: in entries, or bytes of text, which stay in a core's cache
+# from reading to parsing, and whose arrays the allocator keeps for reuse.
+PIECE_ENTRIES = 1 << 20
+PIECE_BYTES = 1 << 19
+# Edges in memory take their bytes as pieces, joined, and sorted.
+COPIES = 3
+# indptr, heads and weights of some rows
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+
 
 def changed_meanwhile(source: object) -> InputError:
     """Return the error for a file that has other edges when it is read again."""
@@ -170,19 +179,6 @@ def supported_weights(source: object, weight: np.ndarray) -> np.ndarray:
     return weight.astype(target, copy=False)
 
 
-# The size of a piece, about: in entries, or bytes of text, which stay in a core's cache
-# from reading to parsing, and whose arrays the allocator keeps for reuse.
-PIECE_ENTRIES = 1 << 20
-PIECE_BYTES = 1 << 19
-# Edges in memory take their bytes as pieces, joined, and sorted.
-COPIES = 3
-# Entries beyond the memory limit are still counted, up to this multiple of it.
-FAR = 16
-
-# indptr, heads and weights of some rows
-Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
 @dataclass(frozen=True)
 class RowPiece:
     """Arcs as rows, of which the first and the last may be cut; unchecked."""
@@ -218,8 +214,8 @@ class EntryFile(ABC):
     # Lines that tell users how the file is read, such as the columns of a table
     notes: tuple[str, ...] = ()
 
-    def describe_as(self, file: "EntryFile") -> None:
-        """Take over the facts about a file that this one wraps."""
+    def copy_facts(self, file: "EntryFile") -> None:
+        """Copy the facts about a file that this one wraps."""
         self.name, self.length, self.notes = file.name, file.length, file.notes
         self.num_entries, self.weight_dtype = file.num_entries, file.weight_dtype
         self.seekable, self.rereadable = file.seekable, file.rereadable
@@ -300,7 +296,9 @@ class EdgeFile(EntryFile):
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
         self.check_contents()
-        pieces = self._kept(self.pieces(0, self.length))
+        pieces = memory_limit.collect(
+            self.name, self.pieces(0, self.length), _cost, "the list of its edges"
+        )
         self.check_entries(sum(map(len, pieces)))
         bound = max((piece.num_vertices for piece in pieces), default=0)
         count = bound if self.num_vertices is None else self.num_vertices
@@ -313,26 +311,11 @@ class EdgeFile(EntryFile):
             edges = replace(edges, weight=narrow_integers(edges.weight))
         return replace(edges, names=self.names)
 
-    def _kept(self, pieces: Iterator[Edges]) -> list[Edges]:
-        """Return all pieces; count on, without keeping them, if they do not fit."""
-        room = memory_limit.room()
-        kept: list[Edges] = []
-        nbytes = 0
-        for piece in pieces:
-            columns = (piece.src, piece.dst, piece.weight)
-            nbytes += COPIES * sum(column.nbytes for column in columns)
-            if nbytes <= room:
-                kept.append(piece)
-            elif nbytes > FAR * room:
-                break
-            else:
-                kept.clear()
-        if nbytes > room:
-            least = " at least" if nbytes > FAR * room else ""
-            raise memory_limit.exceeded(
-                self.name, nbytes, "the list of its edges", least
-            )
-        return kept
+
+def _cost(piece: Edges) -> int:
+    """Return the bytes that a piece takes until it is part of a graph."""
+    columns = (piece.src, piece.dst, piece.weight)
+    return COPIES * sum(column.nbytes for column in columns)
 
 
 class EdgeFileOver(EdgeFile):
@@ -340,7 +323,7 @@ class EdgeFileOver(EdgeFile):
 
     def __init__(self, file: EdgeFile) -> None:
         self.file = file
-        self.describe_as(file)
+        self.copy_facts(file)
         self.num_vertices, self.names = file.num_vertices, file.names
         self.both_directions = file.both_directions
         self.vertices_asked = file.vertices_asked

@@ -31,6 +31,18 @@ _KINDS = (
 # The state of a file: its inode, bytes and time of change.
 State = tuple[int, int, int]
 
+HDF5_LAYOUT = "v110"
+# Errors of HDF5 and NumPy on a file with wrong metadata or values.
+MALFORMED = (
+    *(OSError, RuntimeError, LookupError, ValueError),
+    *(TypeError, AttributeError, ArithmeticError),
+)
+CHUNK_BYTES = 1 << 20
+REMAKE_GRAPH = "make the graph again"
+# Error numbers of operations that a file system does not support.
+UNABLE = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
 
 def check_regular(path: Path) -> None:
     """Refuse a path that is not a regular file, before it is opened."""
@@ -111,19 +123,6 @@ def _changed(path: Path) -> InputError:
     return InputError(
         f"{path}: has changed while it was read. Wait until it is whole, and try again."
     )
-
-
-HDF5_LAYOUT = "v110"
-# Errors of HDF5 and NumPy on a file with wrong metadata or values.
-MALFORMED = (
-    *(OSError, RuntimeError, LookupError, ValueError),
-    *(TypeError, AttributeError, ArithmeticError),
-)
-CHUNK_BYTES = 1 << 20
-REMAKE_GRAPH = "make the graph again"
-# Error numbers of operations that a file system does not support.
-UNABLE = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
-_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 @contextmanager

@@ -20,6 +20,10 @@ from .results.labels_file import describe_labels
 from .shards.row_reading import ReadInProgress
 from .shards.sharded_graph import ShardedGraph, open_graph
 
+# Rows and arcs that are read at a time
+PIECE_VERTICES, PIECE_ARCS = 1 << 22, 1 << 25
+FEW_NAMES = 3  # that a description of a graph shows
+
 
 def describe(path: Path) -> dict[str, Any]:
     """Return the contents of a graph or a result file in readable form."""
@@ -33,10 +37,6 @@ def describe(path: Path) -> dict[str, Any]:
         if kind == CLUSTERS_FORMAT:
             return describe_clusters(path)
     return describe_graph(path)
-
-
-# Rows and arcs that are read at a time
-PIECE_VERTICES, PIECE_ARCS = 1 << 22, 1 << 25
 
 
 def check_graph(graph: ShardedGraph) -> dict[str, Any]:
@@ -60,9 +60,6 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
             "edge in both rows."
         )
     return {"checked_arcs": arcs, "edges": edges}
-
-
-FEW_NAMES = 3  # that a description of a graph shows
 
 
 def describe_graph(path: str | Path) -> dict[str, Any]:

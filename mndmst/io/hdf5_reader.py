@@ -31,6 +31,12 @@ FILTERS = {DEFLATE, SHUFFLE, FLETCHER}
 # So much is summed without a kernel: to open a graph should not have one compiled.
 FEW_BYTES = 1 << 16
 
+# Chunks that are looked up one by one.
+FEW_CHUNKS = 4
+# Chunks that mndmst writes have `CHUNK_BYTES`.
+LARGEST_CHUNK = 16 * CHUNK_BYTES
+LONGEST_TEXT = 1 << 10
+
 
 def applied_filters(dataset: h5py.Dataset) -> tuple[int, ...]:
     """Return the filters of a dataset, in the order in which they are applied."""
@@ -89,10 +95,6 @@ def checksum(data: np.ndarray) -> int:
     sums = int(words.sum()), int(weighted.sum())
     one, two = ((total - 1) % 65535 + 1 if total else 0 for total in sums)
     return two << 16 | one
-
-
-# Chunks that are looked up one by one.
-FEW_CHUNKS = 4
 
 
 @dataclass(frozen=True)
@@ -237,11 +239,6 @@ def _damaged(path: Path, chunk: _StoredChunk) -> InputError:
         f"{path}: damaged or cut short (the chunk at byte {chunk.offset} is not what "
         "was written). Copy it again from where it is whole, or make the graph again."
     )
-
-
-# Chunks that mndmst writes have `CHUNK_BYTES`.
-LARGEST_CHUNK = 16 * CHUNK_BYTES
-LONGEST_TEXT = 1 << 10
 
 
 def checked_dataset(

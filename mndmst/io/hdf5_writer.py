@@ -19,6 +19,8 @@ import numpy as np
 from .file_access import CHUNK_BYTES, HDF5_LAYOUT
 from .hdf5_reader import SUM_BYTES, checksum
 
+CHUNK_ROWS = 1 << 16  # of datasets that are written at once
+
 
 @contextmanager
 def hdf5_file(path: Path, mode: str = "w") -> Iterator[h5py.File]:
@@ -108,9 +110,6 @@ class _Disk(io.FileIO):
         except OSError as error:
             self.error = error
         return self.tell() if size is None else size
-
-
-CHUNK_ROWS = 1 << 16  # of datasets that are written at once
 
 
 def create_dataset(

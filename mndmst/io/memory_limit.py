@@ -5,9 +5,10 @@ memory whose size a file determines: its unpacked contents, or sizes in its head
 """
 
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from ..host.errors import ConfigError
 from ..host.memory import MIB, Budget, data_bytes, free_bytes, held_bytes
@@ -18,6 +19,10 @@ RESERVE = 128 * MIB
 LEAST = MIB
 LEAST_OF_LIBRARIES = 64 * MIB
 
+
+# Bytes beyond the limit are still counted, up to this multiple of it.
+FAR = 16
+T = TypeVar("T")
 
 _limit = Budget(0)
 
@@ -54,6 +59,25 @@ def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> Confi
         f"{path}: --memory {_limit.limit:,} is too little: {what} takes{least} "
         f"{nbytes:,} bytes. --memory {enough}MiB suffices for as much."
     )
+
+
+def collect(
+    path: str | Path, pieces: Iterable[T], cost: Callable[[T], int], what: str
+) -> list[T]:
+    """Return all pieces; count on, without keeping them, if they do not fit."""
+    limit, nbytes = room(), 0
+    kept: list[T] = []
+    for piece in pieces:
+        nbytes += cost(piece)
+        if nbytes <= limit:
+            kept.append(piece)
+        elif nbytes > FAR * limit:
+            break
+        else:
+            kept.clear()
+    if nbytes > limit:
+        raise exceeded(path, nbytes, what, " at least" if nbytes > FAR * limit else "")
+    return kept
 
 
 @contextmanager

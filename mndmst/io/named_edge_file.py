@@ -36,6 +36,9 @@ from .names import (
 # Bytes that Python takes for a text and its place in a table, beside its letters.
 KEY_BYTES = 160
 
+_INTEGER = re.compile(r"0|-?[1-9]\d{0,19}")
+_NUMBER = re.compile(r"-?\d{1,20}([.]\d*)?")
+
 
 @dataclass(frozen=True)
 class EdgesByName:
@@ -76,7 +79,12 @@ class NamedEdgeFile(EntryFile):
 
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
-        pieces = list(self._held())
+        pieces = memory_limit.collect(
+            self.name,
+            self.named_pieces(0, self.length),
+            self._cost,
+            "the list of its edges",
+        )
         self.check_entries(sum(map(len, pieces)))
         lists = [side for piece in pieces for side in (piece.src, piece.dst)]
         if not lists:
@@ -97,18 +105,11 @@ class NamedEdgeFile(EntryFile):
             weight = narrow_integers(weight)
         return Edges(len(names), joined.src, joined.dst, weight, True, names)
 
-    def _held(self) -> Iterator[EdgesByName]:
-        """Yield all pieces, unless they do not fit into memory."""
-        room, nbytes = memory_limit.room(), 0
-        for piece in self.named_pieces(0, self.length):
-            names = piece.src.nbytes + piece.dst.nbytes
-            nbytes += COPIES * (names + piece.weight.nbytes)
-            if not self.kind.is_integer:
-                nbytes += 2 * KEY_BYTES * len(piece)
-            if nbytes > room:
-                what = "the list of its edges"
-                raise memory_limit.exceeded(self.name, nbytes, what, " at least")
-            yield piece
+    def _cost(self, piece: EdgesByName) -> int:
+        """Return the bytes that a piece takes until its ends are numbered."""
+        nbytes = piece.src.nbytes + piece.dst.nbytes + piece.weight.nbytes
+        keys = 0 if self.kind.is_integer else 2 * KEY_BYTES * len(piece)
+        return COPIES * nbytes + keys
 
 
 @dataclass(frozen=True)
@@ -205,16 +206,12 @@ def no_names(kind: NameKind) -> Names:
     return names_of_keys(kind, [])
 
 
-_INTEGER = re.compile(r"0|-?[1-9]\d{0,19}")
-_NUMBER = re.compile(r"-?\d{1,20}([.]\d*)?")
-
-
 class NamedTable(NamedEdgeFile):
     """A table whose ends are names of one kind."""
 
     def __init__(self, table: NameableFile, kind: NameKind) -> None:
         self.table, self.kind = table, kind
-        self.describe_as(table)
+        self.copy_facts(table)
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify the table."""

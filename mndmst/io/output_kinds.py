@@ -27,6 +27,13 @@ from ..host import __version__
 from ..host.errors import ConfigError, InputError, OutputError
 from .file_access import MALFORMED, is_hdf5, open_hdf5, opened, read_attribute
 
+_HDF5 = (".h5", ".hdf5", "")
+_PICTURE = (".png", ".svg", ".pdf")
+# Names whose files have a place for a mark.
+MARKED = (".h5", ".hdf5", ".json", ".geojson", ".html", ".png", ".svg", ".pdf", "")
+_HEAD_BYTES, _TAIL_BYTES = 1 << 16, 1 << 18
+_PNG = b"\x89PNG\r\n\x1a\n"
+
 
 class Kind(NamedTuple):
     """A kind of outputs."""
@@ -40,7 +47,6 @@ class Kind(NamedTuple):
     advice: str = ""  # how to get it in other formats
 
 
-_HDF5 = (".h5", ".hdf5", "")
 FOREST = Kind(
     "forest",
     _HDF5,
@@ -62,7 +68,6 @@ REPORT = Kind("report", (".json", ""), "mndmst-report")
 TRACE = Kind("trace", (".json", ""), "mndmst-trace")
 BENCH_RECORD = Kind("record of bench", (".json", ""), "mndmst-bench-record")
 ADDRESS = Kind("file of an address", (), "mndmst-address")
-_PICTURE = (".png", ".svg", ".pdf")
 PICTURE = Kind("picture of clusters", (*_PICTURE, ".html"), "mndmst-clusters-picture")
 FOREST_PICTURE = Kind(
     "picture of a forest", (*_PICTURE, ".geojson"), "mndmst-forest-picture"
@@ -77,12 +82,6 @@ def check_ending(path: Path, kind: Kind) -> None:
         advice = f"; {kind.advice}" * bool(kind.advice)
         endings = ", ".join(filter(None, kind.endings))
         raise ConfigError(f"{path}: give a name in {endings}{advice}")
-
-
-# Names whose files have a place for a mark.
-MARKED = (".h5", ".hdf5", ".json", ".geojson", ".html", ".png", ".svg", ".pdf", "")
-_HEAD_BYTES, _TAIL_BYTES = 1 << 16, 1 << 18
-_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def json_mark(kind: Kind) -> dict[str, str]:

@@ -24,7 +24,7 @@ READ_TRIES = 20
 
 
 class ServiceError(MndmstError):
-    """What a service answers to a request that it cannot fulfil; or it is gone."""
+    """An error of a service: it refuses a request, or no longer answers."""
 
 
 class UnreachableError(ServiceError):

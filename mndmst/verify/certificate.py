@@ -21,7 +21,15 @@ from ..host.errors import ConfigError, InputError
 from ..io.names import NameSource, shown
 from ..io.results.forest_file import ForestFile, read_forest
 from ..io.shards.sharded_graph import ShardedGraph
-from .candidate import LIMIT, Candidate, Examination, examine, load_on_machine, unlike
+from .candidate import (
+    LIMIT,
+    Candidate,
+    Described,
+    Examination,
+    examine,
+    load_on_machine,
+    unlike,
+)
 from .rows import KINDS, Findings, check_rows, merge, pieces
 
 # A vertex in a problem: an end of an edge (u, v), or a vertex with a wrong label
@@ -67,6 +75,23 @@ class Verdict:
     digest: str | None
     problems: list[str]
     seconds: float
+
+    @classmethod
+    def of_headers(
+        cls, graph: Described, forest: ForestFile, problems: list[str], seconds: float
+    ) -> "Verdict":
+        """Return the verdict on a forest whose header is that of another graph."""
+        return cls(
+            ok=False,
+            n=graph.num_vertices,
+            m=None,
+            edges=forest.num_edges,
+            trees=None,
+            weight=None,
+            digest=None,
+            problems=problems,
+            seconds=seconds,
+        )
 
     def text(self) -> str:
         """Return the problems, a line each, and a line of all that was found."""
@@ -129,17 +154,7 @@ def verify(
     strange = comm.bcast(unlike(graph, forest))
     if strange:
         seconds = comm.max(time.perf_counter() - begin)
-        return Verdict(
-            ok=False,
-            n=graph.num_vertices,
-            m=None,
-            edges=forest.num_edges,
-            trees=None,
-            weight=None,
-            digest=None,
-            problems=strange,
-            seconds=seconds,
-        )
+        return Verdict.of_headers(graph, forest, strange, seconds)
     with comm.raise_on_all():
         first = examine(graph, forest) if comm.rank == 0 else None
     seen: Examination = comm.bcast(first)

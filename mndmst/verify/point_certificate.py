@@ -163,17 +163,7 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     strange = unlike(point_set, forest)
     if strange:
         seconds = time.perf_counter() - begin
-        return Verdict(
-            ok=False,
-            n=n,
-            m=None,
-            edges=forest.num_edges,
-            trees=None,
-            weight=None,
-            digest=None,
-            problems=strange,
-            seconds=seconds,
-        )
+        return Verdict.of_headers(point_set, forest, strange, seconds)
     metric, min_samples = _settings(forest)
     seen: Examination = examine(point_set, forest)
     problems = [*seen.faults, *seen.differences]

@@ -35,21 +35,6 @@ from .table_columns import ColumnNames, check_no_columns
 # A graph of a format: in pieces, or in memory
 Opened = EdgeFile | NamedEdgeFile | Edges
 
-
-def _dot_graph(path: Path) -> EdgeFile | Edges:
-    """Open a `.graph` file: a BVGraph where its properties are beside it, or METIS."""
-    if webgraph.properties_path(path).exists():
-        return webgraph.WebGraphFile(path)
-    return metis_adjacency.read_metis(path)
-
-
-def _dot_h5(path: Path) -> EdgeFile | Edges:
-    """Open one of the project's own files: a forest or a graph."""
-    if path.is_dir() or not graph_files.is_forest(path):
-        return graph_files.read_shards(path)
-    return graph_files.ForestEdges(path)
-
-
 _EDGE_LISTS = (
     ".txt", ".el", ".wel", ".tsv", ".csv", ".edges", ".edgelist", ".plain-edgelist"
 )  # fmt: skip
@@ -65,23 +50,6 @@ _TABLES: dict[str, Callable[[Path, ColumnNames], EdgeFile]] = {
     ".gml": partial(networkx_files.open_file, "gml"),
     ".net": partial(networkx_files.open_file, "pajek"),
     ".leda": partial(networkx_files.open_file, "leda"),
-}
-_OTHERS: dict[str, Callable[[Path], Opened]] = {
-    ".gr": dimacs.open_file,
-    ".mtx": matrix_market.open_file,
-    ".npz": scipy_npz.open_file,
-    ".graph": _dot_graph,
-    ".bvgraph": webgraph.WebGraphFile,
-    ".metis": metis_adjacency.read_metis,
-    ".parhip": binary_graphs.open_parhip,
-    ".sg": binary_graphs.open_gap,
-    ".wsg": partial(binary_graphs.open_gap, weighted=True),
-    ".egr": binary_graphs.open_ecl,
-    ".adj": metis_adjacency.read_adjacency,
-    ".ncol": ncol.NcolFile,
-    ".binary-edgelist": binary_graphs.PairFile,
-    ".undirected-binary-edgelist": binary_graphs.open_undirected_pairs,
-    ".h5": _dot_h5,
 }
 _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
     ".gr": dimacs.write,
@@ -100,6 +68,39 @@ _WRITERS: dict[str, Callable[[Edges, Path], None]] = {
 _NAMED = (
     ".csv", ".tsv", ".parquet", ".json", ".graphml", ".gexf", ".gml", ".net", ".ncol"
 )  # fmt: skip
+
+
+def _dot_graph(path: Path) -> EdgeFile | Edges:
+    """Open a `.graph` file: a BVGraph where its properties are beside it, or METIS."""
+    if webgraph.properties_path(path).exists():
+        return webgraph.WebGraphFile(path)
+    return metis_adjacency.read_metis(path)
+
+
+def _dot_h5(path: Path) -> EdgeFile | Edges:
+    """Open one of the project's own files: a forest or a graph."""
+    if path.is_dir() or not graph_files.is_forest(path):
+        return graph_files.read_shards(path)
+    return graph_files.ForestEdges(path)
+
+
+_OTHERS: dict[str, Callable[[Path], Opened]] = {
+    ".gr": dimacs.open_file,
+    ".mtx": matrix_market.open_file,
+    ".npz": scipy_npz.open_file,
+    ".graph": _dot_graph,
+    ".bvgraph": webgraph.WebGraphFile,
+    ".metis": metis_adjacency.read_metis,
+    ".parhip": binary_graphs.open_parhip,
+    ".sg": binary_graphs.open_gap,
+    ".wsg": partial(binary_graphs.open_gap, weighted=True),
+    ".egr": binary_graphs.open_ecl,
+    ".adj": metis_adjacency.read_adjacency,
+    ".ncol": ncol.NcolFile,
+    ".binary-edgelist": binary_graphs.PairFile,
+    ".undirected-binary-edgelist": binary_graphs.open_undirected_pairs,
+    ".h5": _dot_h5,
+}
 _SUFFIXES = (*_OTHERS, *_TABLES)
 NAMES = tuple(suffix[1:] for suffix in _SUFFIXES)
 

@@ -1,6 +1,7 @@
-"""Binary files as a row of arrays, none taken before the file is known to hold it.
+"""Graphs in binary files, read by ranges of arcs: GAP, ECL, ParHIP and KaGen.
 
-Graphs in binary files of CSR rows, read by ranges of arcs: GAP, ECL and ParHIP.
+`Binary` is a file as a row of arrays, none of them taken before the file is known to
+hold it. `RowsFile` reads CSR rows, `PairFile` pairs of ids.
 
 GAP [1], `.sg` and `.wsg`: a flag, the number of arcs and of vertices, where each row
 begins, the neighbours; in `.wsg` each with its weight. A directed graph goes on with
@@ -25,6 +26,11 @@ bit  if it is set
 5    edge weights of 32 bits
 ===  ==========================
 
+KaGen [4], `.binary-edgelist` and `.undirected-binary-edgelist`: two 64-bit counts, then
+pairs of 32 or 64 bits. The second format has each edge in one direction, though its
+second count is that of both. KaGen writes no weights into them. Its text, `.edgelist`,
+is in `delimited_text`.
+
 [1] Beamer, Asanović and Patterson: The GAP Benchmark Suite. arXiv:1508.03619, 2015.
 
 [2] Burtscher: ECLgraph, Texas State University; used by Fallin, Gonzalez, Seo and
@@ -33,13 +39,7 @@ bit  if it is set
 [3] Meyerhenke, Sanders and Schulz: Parallel Graph Partitioning for Complex Networks.
     IEEE TPDS 28(9), 2017; the user guide of KaHIP has the format.
 
-KaGen's binary edge lists [1]: two 64-bit counts, then pairs of 32 or 64 bits.
-
-`.binary-edgelist` has each edge in both directions, `.undirected-binary-edgelist` in
-one, though the second count is that of the first. KaGen writes no weights into them.
-Its text, `.edgelist`, is in `delimited`.
-
-[1] Funke, Lamm, Meyer, Penschuck, Sanders, Schulz, Strash and von Looz:
+[4] Funke, Lamm, Meyer, Penschuck, Sanders, Schulz, Strash and von Looz:
     Communication-free massively distributed graph generation. JPDC 131, 2019.
 """
 
@@ -67,6 +67,12 @@ from ..edge_file import (
 from ..file_access import opened, state_of
 from ..kernels.partitioner import fill_tails
 from .packed_files import COMPRESSIONS, read_bytes, readable
+
+# Read at once: arcs, which stay in the caches of a core, and rows
+PIECE_ARCS = 1 << 17
+PIECE_ROWS = 1 << 16
+_WEIGHTED = np.dtype([("id", "<i4"), ("weight", "<i4")])
+_PARHIP_BITS = 6
 
 
 class StoredArray(NamedTuple):
@@ -144,11 +150,6 @@ class Binary:
                 f"byte {self.at}. It is damaged, or of another format: copy it "
                 "again, or name its format."
             )
-
-
-# Read at once: arcs, which stay in the caches of a core, and rows
-PIECE_ARCS = 1 << 17
-PIECE_ROWS = 1 << 16
 
 
 class RowsFile(EdgeFile):
@@ -283,9 +284,6 @@ def _weight_dtype(
     return supported_weights(name, np.empty(0, dtype)).dtype
 
 
-_WEIGHTED = np.dtype([("id", "<i4"), ("weight", "<i4")])
-
-
 def open_gap(path: Path, weighted: bool = False) -> RowsFile:
     """Open a `.sg` file, whose weights are 1, or a `.wsg` file with int32."""
     neighbour = _WEIGHTED if weighted else np.dtype("<i4")
@@ -323,9 +321,6 @@ def open_ecl(path: Path) -> RowsFile:
         "the counts at its beginning has, with 32 or with 64 bits. It is damaged or "
         "cut short: copy it again."
     )
-
-
-_PARHIP_BITS = 6
 
 
 def open_parhip(path: Path) -> RowsFile:

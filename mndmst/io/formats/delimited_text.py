@@ -8,13 +8,9 @@ number of vertices, unless a comment in front of the edges says `# 5 vertices`, 
 `write` does. KaGen's `.edgelist` begins with `p n m` and has lines `e u v` that count
 from 1.
 
-
-The seam for vertices with names: `DelimitedFile.pieces` yields edges between whole
-numbers, which are ids. `DelimitedFile.named_pieces` yields the ends of the same lines
-as arrays of text, of any length and alphabet, for a reader that numbers them;
-`layout.text_ends` says at once whether the ends are text. `named_pieces` also takes
-whole numbers of any size, as their digits. The twins for Parquet and Arrow are in
-`typed_tables`, that for JSON is `networkx_json.load`.
+`DelimitedFile.pieces` yields edges between whole numbers, which are ids;
+`named_pieces` the ends of the same lines as text of any length and alphabet, whole
+numbers of any size as their digits (`NameableFile`).
 """
 
 import re
@@ -65,6 +61,10 @@ _WHAT = (
 )
 # Longest name, in bytes, that is padded to the length of its neighbours.
 LONGEST_PADDED = 64
+
+_HEAD_BLANKS = b" \t\r"
+_PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
+_VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
 
 
 class DelimitedFile(TextFile, NameableFile):
@@ -293,11 +293,6 @@ def _number_at(block: bytes, begin: int, mark: str) -> str:
     digits = rb"[+-]?\d*" + re.escape(mark.encode()) + rb"?\d*(?:[eE][+-]?\d+)?"
     found = re.compile(digits).match(block, begin)
     return (found[0] if found else b"").decode().replace(",", ".")
-
-
-_HEAD_BLANKS = b" \t\r"
-_PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
-_VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
 
 
 def open_file(path: Path, asked: ColumnNames | None = None) -> TextFile:

@@ -41,6 +41,13 @@ _LINES = Lines(
     what='"a u v w" with whole numbers u and v and a number w',
 )
 
+_COORDINATES_HEADER = re.compile(
+    rb"(?:(?:c[^\n]*)?\n)*p[ \t]+aux[ \t]+sp[ \t]+co[ \t]+(\d{1,18})[ \t\r]*\n"
+)
+_COMMENT = re.compile(rb"^c[^\n]*$", re.MULTILINE)
+_SHORTEST_LINE = len("v 1 1 1\n")
+COORDINATES_COPIES = 12
+
 
 def open_file(path: Path) -> TextFile:
     """Open a `.gr` file, compressed or not; see `EdgeFile`."""
@@ -94,14 +101,6 @@ def _read_problem(path: Path) -> tuple[int, int, int]:
             "or fix the p line."
         )
     return num_vertices, num_arcs, start
-
-
-_COORDINATES_HEADER = re.compile(
-    rb"(?:(?:c[^\n]*)?\n)*p[ \t]+aux[ \t]+sp[ \t]+co[ \t]+(\d{1,18})[ \t\r]*\n"
-)
-_COMMENT = re.compile(rb"^c[^\n]*$", re.MULTILINE)
-_SHORTEST_LINE = len("v 1 1 1\n")
-COORDINATES_COPIES = 12
 
 
 def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -22,6 +22,8 @@ from .packed_files import COMPRESSIONS, readable, unpacked_pieces
 LONGEST_HEAD = 1 << 21
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
+LONGEST_LINE = 1 << 20
+
 
 def read_head(
     path: Path, comments: bytes, place: int = 0
@@ -83,9 +85,6 @@ def check_letters(path: Path, text: bytes) -> None:
 def line_of(text: np.ndarray, at: int) -> int:
     """Return the line, from 1, that has the byte at a position of a text."""
     return 1 + int(np.count_nonzero(text[:at] == ord("\n")))
-
-
-LONGEST_LINE = 1 << 20
 
 
 @dataclass(frozen=True)

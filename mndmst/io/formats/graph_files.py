@@ -7,7 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import id_dtype
-from ..edge_file import COPIES, PIECE_ENTRIES, EdgeFile, Edges, checked_edges
+from ..edge_file import (
+    BOUND_BYTES,
+    COPIES,
+    PIECE_ENTRIES,
+    EdgeFile,
+    Edges,
+    checked_edges,
+)
 from ..file_access import open_hdf5, read_attribute, reading
 from ..kernels import csr_conversion as kernels
 from ..memory_limit import check_room
@@ -44,9 +51,6 @@ def is_forest(path: Path) -> bool:
     """Return whether a file is one of the project's forests."""
     with reading(path), open_hdf5(path) as file:
         return bool(read_attribute(file, "format") == FORMAT)
-
-
-BOUND_BYTES = 8  # where a row begins
 
 
 def read_shards(path: Path) -> Edges:

@@ -25,7 +25,7 @@ import numpy as np
 from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ...host.formatting import counted
-from ..edge_file import Edges, checked_edges, narrow_integers
+from ..edge_file import MOST_EXACT, Edges, checked_edges, narrow_integers
 from ..kernels import tokens as kernels
 from .edge_text import line_of
 from .packed_files import read_bytes
@@ -42,6 +42,12 @@ _MISTAKES = {
     kernels.ODD_WORDS: "has too few numbers, or a neighbour without a weight",
     kernels.TOO_MANY: "has arcs beyond the number that the first line says",
 }
+
+_KINDS = {b"AdjacencyGraph": False, b"WeightedAdjacencyGraph": True}
+_LONGEST_KIND = 32
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+# Arrays for each byte of a text with the shortest numbers
+ADJACENCY_COPIES = 16
 
 
 def read_metis(path: Path) -> Edges:
@@ -84,15 +90,6 @@ def read_metis(path: Path) -> Edges:
         )
     weight = narrow_integers(weight) if weighted else np.ones(arcs, np.int32)
     return checked_edges(path, vertices, src, dst, weight, directed=True)
-
-
-_KINDS = {b"AdjacencyGraph": False, b"WeightedAdjacencyGraph": True}
-_LONGEST_KIND = 32
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-# Float64 holds all integers up to it.
-LARGEST_EXACT = 1 << 53
-# Arrays for each byte of a text with the shortest numbers
-ADJACENCY_COPIES = 16
 
 
 def read_adjacency(path: Path) -> Edges:
@@ -173,7 +170,7 @@ def _numbers(path: Path, text: np.ndarray, at: int, count: int) -> np.ndarray:
     if not np.isfinite(weights).all():
         word = words[int(np.isfinite(weights).argmin())].decode()
         raise InputError(f"{path}: a weight, {word}, does not fit float64. Fix it.")
-    for place in np.flatnonzero(np.abs(weights) >= LARGEST_EXACT).tolist():
+    for place in np.flatnonzero(np.abs(weights) >= MOST_EXACT).tolist():
         word = words[place].decode()
         if _WHOLE.fullmatch(word) and int(word) != int(weights[place]):
             raise InputError(

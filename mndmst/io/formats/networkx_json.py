@@ -50,6 +50,11 @@ from .table_columns import (
     shown,
 )
 
+# An empty object of two letters takes 64 bytes, one with a name of none 184.
+COPIES = 40
+_ROWS = 1 << 16  # edges that are written at a time
+_FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of records"
+
 
 @dataclass(frozen=True)
 class Nodes:
@@ -115,12 +120,6 @@ def _repeated(names: Names) -> str:
             return shown_name(text)
         seen.add(text)
     return ""
-
-
-# An empty object of two letters takes 64 bytes, one with a name of none 184.
-COPIES = 40
-_ROWS = 1 << 16  # edges that are written at a time
-_FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of records"
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,13 @@ from typing import Any, BinaryIO
 
 from ...host.errors import InputError, optional
 from .. import memory_limit
-from ..edge_file import FAR
 from ..file_access import State, opened, state_of
+
+PIECE_BYTES = 1 << 20
+# zstandard unpacks all that it is given, up to 2^15 times as much.
+ZSTD_BYTES = 1 << 9
+LEAST_XZ, MOST_XZ = 1 << 20, 1 << 34
+COMPRESSIONS = (".gz", ".xz", ".zst")
 
 
 def import_extra(*modules: str) -> Any:
@@ -25,13 +30,6 @@ def import_extra(*modules: str) -> Any:
 def import_scipy() -> Any:
     """Return SciPy with `scipy.io` and `scipy.sparse`; see `import_extra`."""
     return import_extra("scipy.io", "scipy.sparse")
-
-
-PIECE_BYTES = 1 << 20
-# zstandard unpacks all that it is given, up to 2^15 times as much.
-ZSTD_BYTES = 1 << 9
-LEAST_XZ, MOST_XZ = 1 << 20, 1 << 34
-COMPRESSIONS = (".gz", ".xz", ".zst")
 
 
 def read_bytes(path: Path, copies: int = 1) -> bytearray:
@@ -48,12 +46,12 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
             size += len(piece)
             if size <= room:
                 contents += piece
-            elif size > FAR * room:
+            elif size > memory_limit.FAR * room:
                 break
             else:  # goes on only to say how much there is
                 contents.clear()
     if size > room:
-        least = " at least" if size > FAR * room else ""
+        least = " at least" if size > memory_limit.FAR * room else ""
         raise memory_limit.exceeded(path, 9 * copies * size // 8, "its content", least)
     return contents
 

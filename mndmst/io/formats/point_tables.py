@@ -58,6 +58,14 @@ _NOT_COORDINATES = re.compile(
     r"|rownames|row|title|class|cluster|clusters|target|group|species|probability"
 )
 
+# The text, as a string, and NumPy's lists of its words.
+TEXT_COPIES = 12
+_COMMENTS = b"#"
+# The part of a line before a # outside quotes
+_COMMENT = re.compile(r'^((?:[^"#]|"(?:[^"]|"")*")*)#.*$')
+# Arrow's batches, NumPy's columns, and all of them as one array.
+TYPED_COPIES = 4
+
 
 @dataclass(frozen=True)
 class PointColumns:
@@ -155,13 +163,6 @@ def _is_group(name: str) -> bool:
         "label", "labels", "type", "class", "cluster", "clusters", "target", "group",
         "species", "probability", "oneway", "reversed",
     )  # fmt: skip
-
-
-# The text, as a string, and NumPy's lists of its words.
-TEXT_COPIES = 12
-_COMMENTS = b"#"
-# The part of a line before a # outside quotes
-_COMMENT = re.compile(r'^((?:[^"#]|"(?:[^"]|"")*")*)#.*$')
 
 
 @dataclass(frozen=True)
@@ -409,10 +410,6 @@ def _check_counter(path: Path, points: np.ndarray) -> None:
             f"an index. Give --columns {rest} to leave it out, or --columns 1,{rest} "
             "if it is a coordinate."
         )
-
-
-# Arrow's batches, NumPy's columns, and all of them as one array.
-TYPED_COPIES = 4
 
 
 def read_typed_points(table: ParquetTable, asked: Sequence[str] = ()) -> TextPoints:

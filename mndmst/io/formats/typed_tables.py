@@ -7,10 +7,8 @@ In `ParquetFile` and `ArrowFile` a row is an edge, whose columns are found by th
 names (`table_columns`). The schema's metadata may say `num_vertices`; otherwise there
 is one more than the largest id. Rows count from 0, as in data frames.
 
-The seam for vertices with names: `ParquetFile.pieces` yields edges between integers,
-which are ids, and `ParquetFile.named_pieces` the ends as the table has them, integers
-or text; `text_ends` says at once whether they are text. The twin for text is
-`delimited`.
+`ParquetFile.pieces` yields edges between integers, which are ids; `named_pieces` the
+ends as the table has them, integers or text (`NameableFile`).
 """
 
 import os
@@ -48,6 +46,8 @@ BATCH_ROWS = 1 << 20
 # An Arrow file begins with this mark and two bytes of zeros, and ends with the mark.
 _ARROW = b"ARROW1"
 _BEFORE_STREAM = 8
+
+_NUM_VERTICES = b"num_vertices"
 
 
 class ParquetTable:
@@ -230,9 +230,6 @@ def values_of(kind: Any) -> Any:
     """Return the type of values that a dictionary may hold."""
     types = import_extra("pyarrow.types").types
     return kind.value_type if types.is_dictionary(kind) else kind
-
-
-_NUM_VERTICES = b"num_vertices"
 
 
 class ParquetFile(NameableFile):

@@ -1,6 +1,6 @@
-"""Intermediate files: arcs grouped by bucket, and spooled pieces of an input.
+"""Route arcs: every process writes each arc of its share to the bucket of its row.
 
-Second pass: write every arc to the bucket of its row.
+A run file has batches of arcs, each grouped by bucket, and an index of the groups.
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,9 @@ from ..edge_file import Edges
 from ..file_access import fill, writing
 from ..kernels import partitioner as kernels
 from .bucket_plan import KEY_BYTES, Plan
+
+# Bytes of a batch: the edges as they are read, and their arcs in the order of buckets.
+SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
 
 
 class RunWriter:
@@ -73,10 +76,6 @@ def read_buckets(
                     fill(file, column[some])
                 begin += total * column.itemsize
             places[:] = ends
-
-
-# Bytes of a batch: the edges as they are read, and their arcs in the order of buckets.
-SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
 
 
 def run_file(work: Path, rank: int) -> Path:

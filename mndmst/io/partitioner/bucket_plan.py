@@ -14,20 +14,6 @@ from ..file_access import writing
 from ..kernels.partitioner import Buckets
 from .edge_survey import Survey
 
-
-def balanced_cuts(load: np.ndarray, num_parts: int) -> np.ndarray:
-    """Return where to cut so that all parts carry about the same load.
-
-    `load` (int64, ascending from 0) is the load before each place at which a cut may
-    be; the `num_parts + 1` cuts are positions in it, from the first to the last.
-    """
-    total = int(load[-1])
-    shares = np.array([total * part // num_parts for part in range(num_parts + 1)])
-    cuts = np.searchsorted(load, shares)
-    cuts[-1] = len(load) - 1
-    return cuts
-
-
 # A key, which has a copy while it is sorted, and where its row begins, twice.
 KEY_BYTES, ROW_BYTES = 8, 16
 # A bucket should stay in the caches of a core. But arcs are written to all buckets at
@@ -41,6 +27,19 @@ PACKING = 8
 # Beyond `ROWS_ALLOWED`, rows may take `TIMES_ALLOWED` times the larger of the file's
 # size and `ENTRY_BYTES` for each edge.
 TIMES_ALLOWED, ENTRY_BYTES = 1000, 16
+
+
+def balanced_cuts(load: np.ndarray, num_parts: int) -> np.ndarray:
+    """Return where to cut so that all parts carry about the same load.
+
+    `load` (int64, ascending from 0) is the load before each place at which a cut may
+    be; the `num_parts + 1` cuts are positions in it, from the first to the last.
+    """
+    total = int(load[-1])
+    shares = np.array([total * part // num_parts for part in range(num_parts + 1)])
+    cuts = np.searchsorted(load, shares)
+    cuts[-1] = len(load) - 1
+    return cuts
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ from .builders import Builders
 BLOCK_BITS = 20
 NARROW = np.iinfo(np.int32)
 
+CLASSES = 1 << 16
+
 
 @dataclass(frozen=True)
 class Survey:
@@ -269,9 +271,6 @@ def _weight_dtype(
         return np.dtype(np.float64)
     fits = NARROW.min <= least and most <= NARROW.max
     return np.dtype(np.int32 if fits else np.int64)
-
-
-CLASSES = 1 << 16
 
 
 def arc_without_reverse(file: EdgeFile) -> InputError:

@@ -1,16 +1,13 @@
-"""Options of `mndmst partition`.
+"""One run of `mndmst partition`: its options, its working directory, and its restart.
 
-The working directory beside a graph, and which run owns it.
+The working directory is beside the graph. It holds an empty file whose name is the
+token of the run that made it; a directory without one is not ours. Only files with the
+names we give are removed from it, so any other file stays, and the directory with it.
 
-It holds an empty file whose name is the token of the run that made it. A directory
-without one is not ours. Only files with the names we give are removed from it, so any
-other file stays, and the directory with it.
-
-Continue the partition of a killed run, or find a finished graph.
-
-The plan is in the working directory as soon as all arcs are in buckets; each part
-that is done has a note there. A run with `restart` also writes a record to the index
-of the graph, so that the same run finds it finished when it is started again.
+A restart continues a killed run, or finds a finished graph. The plan is in the working
+directory as soon as all arcs are in buckets; each part that is done has a note there. A
+run with `restart` also writes a record to the index of the graph, so that the same run
+finds it finished when it is started again.
 """
 
 import hashlib
@@ -33,6 +30,20 @@ from ..shards.graph_directory import Destination
 from ..shards.shard_layout import GRAPH_FORMAT, INDEX_NAME, MADE_FROM
 from .bucket_plan import Plan
 
+PLAN, NAMING = "plan.json", "naming.json"
+# The old number of each new one, and the other way
+ORDER, NEW_IDS = "order.npy", "new-id.npy"
+# Beginnings of the files of ids and of names, and the file of the names' kind
+VERTICES, NAMES, NAMES_KIND = "vertices", "names", "names.json"
+_MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
+_FILES = re.compile(
+    r"(plan|naming|names|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
+    r"|(order|new-id)\.npy|input(\.[a-z0-9-]+)+"
+    r"|(vertices|names)(-\d+-\d+)?-(integers|text|begins)\.bin"
+)
+# Additions to a name, before or behind, while a file is written
+_ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -43,7 +54,7 @@ class Options:
     memory: int = 1 << 30  # bytes that each process may hold
     # Accept a file of a format with both directions that lists edges in one only
     symmetrize: bool = False
-    reorder: str = "none"  # one of `renumber.ORDERS`
+    reorder: str = "none"  # one of `vertex_numbering.ORDERS`
     # As in `Destination` and `ShardWriter`
     overwrite: bool = False
     compress: bool = False
@@ -77,21 +88,6 @@ class Options:
             raise ConfigError(
                 f"--num-vertices {self.num_vertices}: give a number from 0 to 2^48."
             )
-
-
-PLAN, NAMING = "plan.json", "naming.json"
-# The old number of each new one, and the other way
-ORDER, NEW_IDS = "order.npy", "new-id.npy"
-# Beginnings of the files of ids and of names, and the file of the names' kind
-VERTICES, NAMES, NAMES_KIND = "vertices", "names", "names.json"
-_MARK = re.compile(r"mndmst-work-([0-9a-f]{16})")
-_FILES = re.compile(
-    r"(plan|naming|names|part-\d+)\.json|run-\d+\.(arcs|npy)|spool-\d+"
-    r"|(order|new-id)\.npy|input(\.[a-z0-9-]+)+"
-    r"|(vertices|names)(-\d+-\d+)?-(integers|text|begins)\.bin"
-)
-# Additions to a name, before or behind, while a file is written
-_ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
 
 
 def part_note(work: Path, part: int) -> Path:

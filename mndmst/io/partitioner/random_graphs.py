@@ -1,15 +1,8 @@
-"""Random graphs as edge files: edges by number, or made whole by KaGen [1].
+"""Random graphs as edge files, made from a seed while they are read.
 
-Weights are a hash of an edge's ends.
-
-[1] Funke, Lamm, Meyer, Penschuck, Sanders, Schulz, Strash and von Looz:
-Communication-free massively distributed graph generation. JPDC 131, 2019.
-
-Random graphs, made from a seed.
-
-All processes make the four kinds of mndmst's own: `rmat`, `ssca2`,
-`gnm`, and `road`, a grid of streets some of which are missing. KaGen makes the others,
-in one process.
+All processes make the four kinds of mndmst's own by the numbers of edges: `rmat`,
+`ssca2`, `gnm`, and `road`, a grid of streets some of which are missing. KaGen [1] makes
+the others whole, in one process.
 
 Weights are a hash of the seed and the ends of an edge, so that a graph is the same
 however it is cut, and so that they need not be stored with the generator. They are
@@ -21,13 +14,15 @@ int64, uint64      1 to 2^40
 float32            odd multiples of 2^-24 between 0 and 1
 float64            odd multiples of 2^-53 between 0 and 1
 =================  ==========================================
+
+[1] Funke, Lamm, Meyer, Penschuck, Sanders, Schulz, Strash and von Looz:
+    Communication-free massively distributed graph generation. JPDC 131, 2019.
 """
 
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,10 +32,6 @@ from ...host.errors import ConfigError, MissingExtraError, MndmstError
 from ..edge_file import EdgeFile, Edges
 from ..kernels import generators as kernels
 from ..kernels.csr_conversion import hash_edges
-from ..shards.sharded_graph import ShardedGraph
-from .builders import Alone
-from .partition import partition
-from .partition_run import Options
 
 # Each kind with its parameters and their defaults; None must be given.
 OWN_KINDS: dict[str, dict[str, Any]] = {
@@ -49,6 +40,17 @@ OWN_KINDS: dict[str, dict[str, Any]] = {
     "gnm": {"n": None, "m": None},
     "road": {"side": None, "keep": 0.65},
 }
+
+# Each kind with its parameters and their defaults; None must be given.
+KAGEN_KINDS: dict[str, dict[str, Any]] = {
+    "rgg2d": {"n": None, "degree": 16.0},
+    "rgg3d": {"n": None, "degree": 16.0},
+    "rhg": {"n": None, "degree": 16.0, "gamma": 2.8},
+    "grid2d": {"side": None, "keep": 1.0},
+    "grid3d": {"side": None, "keep": 1.0},
+}
+KINDS = OWN_KINDS | KAGEN_KINDS
+WHOLE = ("scale", "edge_factor", "clique", "n", "m", "side")
 
 
 class RandomEdges(EdgeFile):
@@ -197,16 +199,6 @@ def typed(*parameters: str) -> str:
     return ", ".join(f"--{name.replace('_', '-')}" for name in parameters)
 
 
-# Each kind with its parameters and their defaults; None must be given.
-KAGEN_KINDS: dict[str, dict[str, Any]] = {
-    "rgg2d": {"n": None, "degree": 16.0},
-    "rgg3d": {"n": None, "degree": 16.0},
-    "rhg": {"n": None, "degree": 16.0, "gamma": 2.8},
-    "grid2d": {"side": None, "keep": 1.0},
-    "grid3d": {"side": None, "keep": 1.0},
-}
-
-
 class KaGenEdges(RandomEdges):
     """A graph that KaGen generates when it is read."""
 
@@ -260,37 +252,6 @@ def import_kagen() -> Any:
             'installed. Install it with\n    pip install "mndmst[generate]"'
         ) from error
     return kagen
-
-
-KINDS = OWN_KINDS | KAGEN_KINDS
-MEMORY = 4 << 30
-WHOLE = ("scale", "edge_factor", "clique", "n", "m", "side")
-
-
-def generate(
-    kind: str,
-    out: str | Path,
-    parts: int = 1,
-    seed: int = 1,
-    weights: str | np.dtype = "int32",
-    **parameters: float,
-) -> ShardedGraph:
-    """Make a random graph of one of `KINDS` and write it as shards; see `open_random`.
-
-    The graph is the same for any number of parts.
-    """
-    file = open_random(kind, seed, weights, **parameters)
-    return partition(Alone(), file, Options(Path(out), parts, MEMORY, quiet=True))
-
-
-def generate_edges(
-    kind: str, seed: int = 1, weights: str | np.dtype = "int32", **parameters: float
-) -> Edges:
-    """Make a random graph in memory; see `generate`.
-
-    An edge may be listed twice, with equal weights.
-    """
-    return open_random(kind, seed, weights, **parameters).read()
 
 
 def open_random(

@@ -103,7 +103,7 @@ class Numbered(EdgeFile):
 
     def __init__(self, file: NamedEdgeFile, work: Path) -> None:
         self.file = file
-        self.describe_as(file)
+        self.copy_facts(file)
         self.rereadable, self.vertices_asked = False, True
         self.names: Names = load_names(work / NAMES, file.kind)
         self.num_vertices: int = len(self.names)

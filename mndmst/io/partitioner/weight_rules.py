@@ -66,7 +66,7 @@ class EvenlyWeighed(NamedEdgeFile):
 
     def __init__(self, file: NamedEdgeFile, rule: "Constant") -> None:
         self.file, self.rule, self.kind = file, rule, file.kind
-        self.describe_as(file)
+        self.copy_facts(file)
         self.weight_dtype = _dtype(rule.weight, rule.weight)
 
     def identity(self) -> dict[str, Any]:

@@ -27,6 +27,8 @@ from .partition_run import NAMING, part_note, write_json
 RowsOf = Callable[[range], Iterator[Rows]]
 LARGEST_LOAD = 1 << 27  # bytes of arcs that are read at once
 
+UNNAMED = str(uuid.UUID(int=0))
+
 
 def write_part(
     plan: Plan, writer: ShardWriter, part: int, rows_of: RowsOf
@@ -130,9 +132,6 @@ def sort_arcs(keys: np.ndarray, weights: np.ndarray, bits: int) -> np.ndarray:
     ordered = np.empty_like(weights)
     kernels.take_in_order(keys, width, weights, ordered)
     return ordered
-
-
-UNNAMED = str(uuid.UUID(int=0))
 
 
 def write_parts(

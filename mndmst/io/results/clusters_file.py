@@ -17,11 +17,10 @@ One HDF5 file::
                                  `points.prediction_file`
 
 The file of `predict` has the labels and probabilities of new points, whose labels may
-exceed their number.
+exceed their number. The file of `linkage` has the dendrogram alone.
 
-The file of `linkage` has the dendrogram alone. A file whose name ends in `.csv` has the
-ids, labels and probabilities as text, or that dendrogram; a file whose name ends in
-`.nwk` has the dendrogram as Newick trees.
+A file whose name ends in `.csv` has the ids, labels and probabilities as text, or that
+dendrogram; a file whose name ends in `.nwk` has the dendrogram as Newick trees.
 """
 
 from dataclasses import dataclass

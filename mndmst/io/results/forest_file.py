@@ -1,4 +1,4 @@
-"""The forest file: a run's result, readable with plain h5py.
+"""Read and write the forest file: a run's result, readable with plain h5py.
 
 One HDF5 file::
 
@@ -22,7 +22,7 @@ an int64; for floats it is the float nearest to the exact sum. `digest` is the
 SHA-256 of the (src, dst) pairs (`digest_and_total`). Nothing in the datasets, the
 totals and the digest depends on how many ranks computed the forest.
 
-Write a forest file from all ranks (by `parallel_columns`) or from one process.
+All ranks write one file together (`parallel_columns`), or one process alone.
 """
 
 import json
@@ -73,8 +73,8 @@ class ForestHeader:
 
     graph_uuid: str  # the graph the forest belongs to
     num_vertices: int
-    total_weight: int | float  # as `totals.exact_total` returns it
-    digest: str  # as `totals.forest_digest` returns it
+    total_weight: int | float  # as `digest_and_total.exact_total` returns it
+    digest: str  # as `digest_and_total.forest_digest` returns it
     # The run's configuration and report, as far as JSON can hold them
     config: dict[str, Any] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)

@@ -1,6 +1,6 @@
-"""The names of a graph's vertices, read from its files, and graphs of forests.
+"""The names, or first ids, of a graph's vertices, and the graph that a forest is of.
 
-Give edges of a graph the names, or the ids, their vertices had at first.
+Names are read from the files of the graph, and given to edges or found in requests.
 """
 
 from collections.abc import Iterator
@@ -27,6 +27,9 @@ from ..names import (
 from ..shards.shard_writer import OriginalIds, VertexIds
 from ..shards.sharded_graph import ShardedGraph, open_graph
 from .forest_file import NamesPlace, read_forest
+
+# Bytes of a name, beside its letters, while names are put in order
+_NAME_BYTES = 200
 
 
 class GraphNames(NameSource):
@@ -149,10 +152,6 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> NameSource | Non
         f"{place.path} is not that graph any more. Say where it is with --graph, or "
         "give --numbers for numbers."
     )
-
-
-# Bytes of a name, beside its letters, while names are put in order
-_NAME_BYTES = 200
 
 
 def with_vertex_ids(edges: Edges, graph: ShardedGraph) -> Edges:

@@ -13,7 +13,16 @@ from ..file_access import writing
 from ..names import NameSource
 from ..output_kinds import Kind
 
-_ROWS = 1 << 16  # lines that are made at a time
+# The columns of a table of edges
+COLUMNS = ("source", "target", "weight")
+ROWS = 1 << 16  # lines that are made at a time
+# A cell that is quoted: it has a separator, a quote, a line break, blanks at an end,
+# or begins as a comment does
+_QUOTED = re.compile(r'[",;\t\r\n]|^[ #%]|[ ]$')
+# Turns some values of a column into the texts of its cells
+Cells = Callable[[np.ndarray], list[str]]
+# The suffixes of tables, and the separators of their columns
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
 def write_lines(file: TextIO, line: str, columns: Sequence[np.ndarray]) -> None:
@@ -21,21 +30,10 @@ def write_lines(file: TextIO, line: str, columns: Sequence[np.ndarray]) -> None:
 
     `line` has a place for the value of each column: `%d`, or `%r` for all digits.
     """
-    for low in range(0, len(columns[0]), _ROWS):
-        held = (column[low : low + _ROWS].tolist() for column in columns)
+    for low in range(0, len(columns[0]), ROWS):
+        held = (column[low : low + ROWS].tolist() for column in columns)
         lines = map(line.__mod__, zip(*held, strict=True))
         file.write("\n".join(lines) + "\n")
-
-
-# The columns of a table of edges
-COLUMNS = ("source", "target", "weight")
-ROWS = 1 << 18  # lines that are made at a time
-# A cell that is quoted: it has a separator, a quote, a line break, blanks at an end,
-# or begins as a comment does
-_QUOTED = re.compile(r'[",;\t\r\n]|^[ #%]|[ ]$')
-
-# Turns some values of a column into the texts of its cells
-Cells = Callable[[np.ndarray], list[str]]
 
 
 def name_cells(names: NameSource | None) -> Cells:
@@ -82,10 +80,6 @@ def write_rows(
         )
         lines = map(separator.join, zip(*made, strict=True))
         file.write("\n".join(lines) + "\n")
-
-
-# The suffixes of tables, and the separators of their columns
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
 def write_table(

@@ -37,6 +37,11 @@ from .sharded_graph import ShardedGraph
 
 PIECE_BYTES = 4 << 20  # of a column, at the least
 
+# Pieces that a thread reads before the interpreter can handle a signal.
+PIECES_AT_ONCE = 32
+# Parts that are open at once, so that threads need not wait at the end of each part.
+OPEN_PARTS = 32
+
 
 class PartArcs:
     """Arcs in the open file of a part, and their destination in memory.
@@ -121,12 +126,6 @@ class PartArcs:
 
     def _wrong(self, what: str) -> InputError:
         return InputError(f"{self.path}: {what}. Make the graph again.")
-
-
-# Pieces that a thread reads before the interpreter can handle a signal.
-PIECES_AT_ONCE = 32
-# Parts that are open at once, so that threads need not wait at the end of each part.
-OPEN_PARTS = 32
 
 
 class ReadInProgress:

@@ -1,7 +1,4 @@
-"""Write the datasets of one part, rows by rows.
-
-Write a sharded graph, part by part, so that a directory with an index is whole.
-"""
+"""Write a sharded graph, part by part, so that a directory with an index is whole."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

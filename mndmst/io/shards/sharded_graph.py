@@ -1,14 +1,8 @@
-"""The files of a sharded graph: headers, bounds of parts, row pointers, names.
+"""A sharded graph on disk: headers, bounds of parts, row pointers, names.
 
-The files are described in `shard_layout`: each undirected edge stands twice,
-in the rows of both its ends, and the ids within a row ascend. Headers
-are checked against the datasets before any memory is taken for it.
-
-Open a sharded graph and read its rows; shards and ranks are independent.
-
-`shard_layout` describes the files.
-
-The demo graph that is installed with the program.
+`shard_layout` describes the files: each undirected edge stands twice, in the rows of
+both its ends, and the ids within a row ascend. Headers are checked against the datasets
+before any memory is taken for them. `row_reading` reads the arcs.
 """
 
 import os
@@ -38,6 +32,9 @@ from .shard_layout import (
     SHARD_FORMAT,
     VERSION,
 )
+
+# Below where an installation puts data; see pyproject.toml.
+INSTALLED = Path("share", "mndmst", "demo")
 
 
 @dataclass(frozen=True)
@@ -319,16 +316,13 @@ def _from_index(path: Path, file: h5py.File) -> ShardedGraph:
     if not 1 <= num_parts <= path.stat().st_size:
         raise InputError(f"{path}: names {num_parts} parts. Make the graph again.")
     names = read_dataset(path, checked_dataset(path, file, "parts", num_parts))
-    return ShardedGraph(
-        path=path,
-        uuid=read_attribute(file, "graph-uuid"),
-        weight_dtype=_weight_dtype(path, read_attribute(file, "weight_dtype")),
-        vtxdist=_read_bounds(path, file, "vtxdist", "num_vertices"),
-        arcdist=_read_bounds(path, file, "arcdist", "num_arcs"),
-        parts=tuple(path.parent / Path(name.decode()).name for name in names),
-        reordered=bool(read_attribute(file, "reordered")),
-        original_vertices=_original_vertices(path, file),
-        names=_name_kind(path, file),
+    return _with_header(
+        path,
+        file,
+        read_attribute(file, "weight_dtype"),
+        _read_bounds(path, file, "vtxdist", "num_vertices"),
+        _read_bounds(path, file, "arcdist", "num_arcs"),
+        tuple(path.parent / Path(name.decode()).name for name in names),
     )
 
 
@@ -338,17 +332,49 @@ def _from_shard(path: Path, file: h5py.File) -> ShardedGraph:
             f"{path}: is one part of {file.attrs['num_parts']}. Open {INDEX_NAME} or "
             "the directory instead."
         )
-    weights = checked_dataset(path, file, "graph/data")
+    weights = checked_dataset(path, file, "graph/data").dtype.name
+    totals = (file.attrs[name] for name in ("num_vertices", "num_arcs"))
+    vtxdist, arcdist = (np.array([0, total], np.int64) for total in totals)
+    return _with_header(path, file, weights, vtxdist, arcdist, (path,))
+
+
+def _with_header(
+    path: Path,
+    file: h5py.File,
+    weights: str,
+    vtxdist: np.ndarray,
+    arcdist: np.ndarray,
+    parts: tuple[Path, ...],
+) -> ShardedGraph:
+    """Return a graph with the facts that an index and a shard have in common."""
+    dtype = next((d for d in WEIGHT_DTYPES if d.name == weights), None)
+    if dtype is None:
+        raise InputError(
+            f"{path}: has weights of type {weights}; supported are "
+            f"{', '.join(dtype.name for dtype in WEIGHT_DTYPES)}. Make the graph again."
+        )
+    bound = int(read_attribute(file, ORIGINAL_VERTICES) or 0)
+    if not 0 <= bound <= MAX_VERTICES:
+        raise InputError(
+            f"{path}: was made of {bound} vertices; at most 2^48 can be numbered. Make "
+            "the graph again."
+        )
+    names = read_attribute(file, NAMES)
+    if names is not None and names not in list(NameKind):
+        raise InputError(
+            f"{path}: has names of the kind {names}; known are {', '.join(NameKind)}. "
+            "Make the graph again."
+        )
     return ShardedGraph(
-        path=path,
+        path,
         uuid=read_attribute(file, "graph-uuid"),
-        weight_dtype=_weight_dtype(path, weights.dtype.name),
-        vtxdist=np.array([0, file.attrs["num_vertices"]], np.int64),
-        arcdist=np.array([0, file.attrs["num_arcs"]], np.int64),
-        parts=(path,),
+        weight_dtype=dtype,
+        vtxdist=vtxdist,
+        arcdist=arcdist,
+        parts=parts,
         reordered=bool(read_attribute(file, "reordered")),
-        original_vertices=_original_vertices(path, file),
-        names=_name_kind(path, file),
+        original_vertices=bound,
+        names=None if names is None else NameKind(names),
     )
 
 
@@ -362,40 +388,8 @@ def _read_bounds(path: Path, file: h5py.File, name: str, total: str) -> np.ndarr
     return bounds
 
 
-def _original_vertices(path: Path, file: h5py.File) -> int:
-    bound = int(read_attribute(file, ORIGINAL_VERTICES) or 0)
-    if not 0 <= bound <= MAX_VERTICES:
-        raise InputError(
-            f"{path}: was made of {bound} vertices; at most 2^48 can be numbered. Make "
-            "the graph again."
-        )
-    return bound
-
-
-def _name_kind(path: Path, file: h5py.File) -> NameKind | None:
-    found = read_attribute(file, NAMES)
-    if found is None or found in list(NameKind):
-        return None if found is None else NameKind(found)
-    raise InputError(
-        f"{path}: has names of the kind {found}; known are {', '.join(NameKind)}. Make "
-        "the graph again."
-    )
-
-
-def _weight_dtype(file: Path, name: str) -> np.dtype:
-    for dtype in WEIGHT_DTYPES:
-        if dtype.name == name:
-            return dtype
-    raise InputError(
-        f"{file}: has weights of type {name}; supported are "
-        f"{', '.join(dtype.name for dtype in WEIGHT_DTYPES)}. Make the graph again."
-    )
-
-
 # The checkout, if the package is imported from one.
 CHECKOUT = Path(__file__).parents[3]
-# Below where an installation puts data; see pyproject.toml.
-INSTALLED = Path("share", "mndmst", "demo")
 
 
 def demo_graph() -> Path:

@@ -20,12 +20,12 @@ from mndmst.backends import (
     holder_of,
 )
 from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.cli.info import describe_installation
 from mndmst.comm.communicator import world
 from mndmst.host.errors import ConfigError, MissingExtraError
 from mndmst.host.progress import Progress
 from mndmst.pipeline import Targets, solve
 from mndmst.run.config import CHOICES, Config
-from mndmst.run.installation import describe_installation
 
 
 class TwinBackend(CpuBackend):

@@ -2,6 +2,7 @@
 
 import sys
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from processes import ROOT
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import ConfigError, MissingExtraError
 from mndmst.io.formats import read_edges
-from mndmst.io.partitioner.partition import symmetric_rows
-from mndmst.io.partitioner.random_graphs import KINDS, generate, generate_edges
-from mndmst.io.shards.sharded_graph import open_graph
+from mndmst.io.partitioner.builders import Alone
+from mndmst.io.partitioner.partition import partition, symmetric_rows
+from mndmst.io.partitioner.partition_run import Options
+from mndmst.io.partitioner.random_graphs import KINDS, open_random
+from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 
 SMALL = {
     "rmat": {"scale": 8, "edge_factor": 4},
@@ -29,11 +32,16 @@ SMALL = {
 PARTITIONS = ROOT / "partitions"
 
 
+def generate(out: Path, kind: str, parts: int, **given: object) -> ShardedGraph:
+    options = Options(out, parts, quiet=True)
+    return partition(Alone(), open_random(kind, **given), options)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_seed_gives_one_graph_in_any_parts(tmp_path, kind):
-    one = generate(kind, tmp_path / "one", 1, seed=3, **SMALL[kind])
-    many = generate(kind, tmp_path / "many", 5, seed=3, **SMALL[kind])
-    other = generate(kind, tmp_path / "other", 5, seed=4, **SMALL[kind])
+    one = generate(tmp_path / "one", kind, 1, seed=3, **SMALL[kind])
+    many = generate(tmp_path / "many", kind, 5, seed=3, **SMALL[kind])
+    other = generate(tmp_path / "other", kind, 5, seed=4, **SMALL[kind])
     assert one.uuid == many.uuid != other.uuid
     assert one.num_vertices == {
         "grid2d": 256,
@@ -46,17 +54,17 @@ def test_a_seed_gives_one_graph_in_any_parts(tmp_path, kind):
 
 
 def test_sizes_are_as_asked():
-    indptr, _, _ = symmetric_rows(generate_edges("gnm", n=200, m=900))
+    indptr, _, _ = symmetric_rows(open_random("gnm", n=200, m=900).read())
     assert indptr[-1] == 2 * 900
-    indptr, _, _ = symmetric_rows(generate_edges("rgg2d", n=20000, degree=12))
+    indptr, _, _ = symmetric_rows(open_random("rgg2d", n=20000, degree=12).read())
     assert indptr[-1] / 20000 == pytest.approx(12, rel=0.1)
-    indptr, _, _ = symmetric_rows(generate_edges("grid2d", side=30))
+    indptr, _, _ = symmetric_rows(open_random("grid2d", side=30).read())
     assert indptr[-1] == 2 * 2 * 30 * 29
 
 
 @pytest.mark.parametrize("dtype", WEIGHT_DTYPES, ids=str)
 def test_weights_are_uniform_over_the_range_of_their_type(dtype):
-    weight = generate_edges("gnm", 1, dtype, n=2000, m=20000).weight
+    weight = open_random("gnm", 1, dtype, n=2000, m=20000).read().weight
     assert weight.dtype == dtype
     top = 1.0 if dtype.kind == "f" else 2.0 ** (24 if dtype.itemsize == 4 else 40)
     shares = np.histogram(weight.astype(np.float64) / top, 10, (0, 1))[0] / len(weight)
@@ -67,7 +75,7 @@ def test_weights_are_uniform_over_the_range_of_their_type(dtype):
 
 
 def test_weights_depend_on_the_ends_and_the_seed_alone():
-    edges = generate_edges("gnm", 1, "int64", n=300, m=2000)
+    edges = open_random("gnm", 1, "int64", n=300, m=2000).read()
     u, v = np.minimum(edges.src, edges.dst), np.maximum(edges.src, edges.dst)
     pairs, first, place = np.unique(
         u.astype(np.int64) * 300 + v, return_index=True, return_inverse=True
@@ -96,14 +104,14 @@ def test_weights_depend_on_the_ends_and_the_seed_alone():
 )  # fmt: skip
 def test_what_cannot_be_made(kind, parameters, message):
     with pytest.raises(ConfigError, match=message):
-        generate_edges(kind, **parameters)
+        open_random(kind, **parameters).read()
 
 
 def test_without_kagen_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "kagen", None)
     with pytest.raises(MissingExtraError, match=r"pip install \"mndmst\[generate\]\""):
-        generate_edges("rgg2d", n=10)
-    assert len(generate_edges("gnm", n=10, m=20)) == 20
+        open_random("rgg2d", n=10).read()
+    assert len(open_random("gnm", n=10, m=20).read()) == 20
 
 
 @pytest.mark.parametrize(
@@ -115,7 +123,7 @@ def test_recipes_give_the_shipped_graph_and_its_answer(recipe, tmp_path):
     plan = tomllib.loads(recipe.read_text())
     shipped = open_graph(recipe.with_suffix(""))
     assert shipped.num_parts == plan["parts"]
-    made = generate(out=tmp_path / "graph", parts=plan["parts"], **plan["generate"])
+    made = generate(tmp_path / "graph", parts=plan["parts"], **plan["generate"])
     assert made.uuid == shipped.uuid == plan["uuid"]
     edges = read_edges(recipe.with_suffix(""))
     answer = kruskal(edges.num_vertices, edges.src, edges.dst, edges.weight)

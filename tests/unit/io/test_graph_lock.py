@@ -17,7 +17,8 @@ from mndmst.host.errors import OutputError
 from mndmst.io.partitioner import graph_lock as lock
 from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner.graph_lock import TEXT
-from mndmst.io.partitioner.random_graphs import generate
+from mndmst.io.partitioner.partition import build_shards
+from mndmst.io.partitioner.random_graphs import open_random
 from mndmst.io.shards.sharded_graph import open_graph
 
 EDGES = random_edges(2000, 9000)
@@ -84,7 +85,7 @@ def test_the_second_of_two_runs_is_told_so(tmp_path: Path, jobs: int) -> None:
             "for it, or give another directory."
         ]
     with pytest.raises(OutputError, match="another run is writing"):
-        generate("gnm", out, n=9, m=9)
+        build_shards(open_random("gnm", n=9, m=9).read(), out, 1)
     out_text, err = first.communicate("\n", timeout=60)
     assert first.returncode == 0, (out_text, err)
     assert open_graph(out).num_vertices == 3000
