@@ -82,8 +82,8 @@ class PartedProducts:
         for part, products, batch in self._turns(self.count, report):
             # One more than k, since a point may find itself.
             limits = distance[batch, -1]
-            given = self.points.plain(batch), limits, k + 1
-            far, near = products.nearest_to(*given)
+            points = self.points.plain(batch)
+            far, near = products.nearest_to(points, limits, k + 1)
             near[near != NO_POSITION] += np.uint32(part.start)
             own = np.arange(batch.start, batch.stop, dtype=np.uint32)
             far[near == own[:, None]] = np.inf

@@ -413,9 +413,10 @@ class MpiPoints:
                 here = asking[part]
                 # A missing neighbour is no nearer than the last one listed, which the
                 # merge prefers.
-                both = distance[here], positions[here]
-                merge_nearest(*both, far.reshape(-1, k), near.reshape(-1, k) - first)
-                distance[here], positions[here] = both
+                far, near = far.reshape(-1, k), near.reshape(-1, k) - first
+                listed, places = distance[here], positions[here]
+                merge_nearest(listed, places, far, near)
+                distance[here], positions[here] = listed, places
 
     def improve_edges(
         self,

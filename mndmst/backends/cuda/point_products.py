@@ -648,8 +648,9 @@ class CudaPointProducts:
             here = known[device]
             places = cupy.asarray(asked[begin:end])
             bound = here.bound[here.of_place[places]]
-            columns = here.of_place, here.cores, here, bound
-            found = device.lightest_of(device.points, places, *columns)
+            found = device.lightest_of(
+                device.points, places, here.of_place, here.cores, here, bound
+            )
             others[begin:end] = cupy.asnumpy(found[0])
             weights[begin:end] = cupy.asnumpy(found[1])
 
