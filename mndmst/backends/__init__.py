@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..graph.tuning import Tuning
     from .base import Backend
     from .point_products import PointArrays, PointProducts
@@ -46,8 +48,29 @@ class Accelerator(Protocol):
     def device_ids(self) -> list[str]:
         """Return names that are unique on this machine."""
 
-    def start_driver(self) -> None:
-        """Begin to start the first visible device in a thread."""
+    def start_driver(self, local_rank: int) -> None:
+        """Begin to start a process's device in a thread, before MPI has started.
+
+        Devices are assigned round robin (`comm.placement`).
+        """
+
+    def compile_kernels(
+        self, into: "Path | None", jobs: int | None
+    ) -> "tuple[Path, int]":
+        """Compile all kernels for all usual devices; none needs to be here.
+
+        Returns
+        -------
+        directory : Path
+            A directory below `into`, or below the cache of this user.
+        count : int
+            Number of compiled modules there.
+
+        Raises
+        ------
+        MndmstError
+            If they cannot be compiled or written.
+        """
 
     def make_device(
         self,

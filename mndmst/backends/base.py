@@ -157,16 +157,11 @@ class Backend(ABC):
         """Return the device's name for reports."""
         return self.name
 
-    def start(self, ids: np.dtype, keys: np.dtype, whole: bool = False) -> None:
-        """Load kernels for rows of some types, if that takes the device time.
+    def start(self, keys: np.dtype) -> None:
+        """Load kernels for keys of a type, if that takes the device time.
 
         It calls no kernel of the host, as these may not be compiled yet. Another thread
         may call `place` at the same time.
-
-        Parameters
-        ----------
-        whole : bool
-            The rows are a whole graph, for `msf` alone.
         """
         return
 

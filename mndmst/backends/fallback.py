@@ -81,9 +81,9 @@ class Fallback(Backend):
         """Return the device's name for reports."""
         return self.device.describe()
 
-    def start(self, ids: np.dtype, keys: np.dtype, whole: bool = False) -> None:
+    def start(self, keys: np.dtype) -> None:
         """See `Backend.start`."""
-        self._do(lambda backend: backend.start(ids, keys, whole))
+        self._do(lambda backend: backend.start(keys))
 
     def memory(self) -> Memory:
         """Return the memory of the device."""

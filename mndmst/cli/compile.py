@@ -5,6 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from ..backends import ACCELERATORS, accelerator
 from ..native.processor_levels import NAMES
 from .parser import threads
 
@@ -37,6 +38,15 @@ def add_compile(commands: Any) -> None:
         metavar="N",
         help="number of processes (default: one per core)",
     )
+    for name in ACCELERATORS:
+        compiler.add_argument(
+            f"--{name}",
+            action="append_const",
+            const=name,
+            dest="accelerators",
+            help=f"also compile the kernels of {name.upper()} devices; needs the extra "
+            f"{name}, and no device",
+        )
     compiler.set_defaults(process=_compile)
 
 
@@ -67,4 +77,8 @@ def _compile(arguments: argparse.Namespace) -> int:
         f"{len(wanted)} kernels for {level} in {directory}, {nbytes / 1e6:.1f} MB; "
         f"{len(todo)} compiled now"
     )
+    for name in arguments.accelerators or ():
+        kind = accelerator(name)
+        directory, count = kind.compile_kernels(arguments.into, arguments.jobs)
+        print(f"{count} modules for {name} in {directory}")
     return 0

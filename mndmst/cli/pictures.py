@@ -18,6 +18,7 @@ from .options import (
 from .parser import on_disk
 
 if TYPE_CHECKING:
+    from ..api.forest import Forest
     from ..io.names import NameSource
     from ..points.point_files import PointTable
     from ..report.forest_picture import PlacedForest
@@ -237,6 +238,13 @@ def add_report(commands: Any) -> None:
     )
     add_output(report, "page, .html, or picture, .png, .svg or .pdf")
     report.add_argument(
+        "--forest",
+        type=Path,
+        metavar="FOREST",
+        help="forest file of the first run: the page also shows its weights, trees, "
+        "degrees and largest merges",
+    )
+    report.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
@@ -255,13 +263,17 @@ def _report(arguments: argparse.Namespace) -> int:
     of_clusters = arguments.runs[0].suffix in (".h5", ".hdf5")
     page = PICTURE if of_clusters else PAGE
     outputs = (arguments.output, page), (arguments.trace, TRACE)
-    check_outputs(arguments.runs, outputs, overwrite=arguments.overwrite)
+    inputs = (*arguments.runs, arguments.forest)
+    check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     if of_clusters:
         return _draw_clusters(arguments)
     records = [read_record(path) for path in arguments.runs]
+    forest = None
+    if arguments.forest is not None:
+        forest = _forest_of_run(arguments.forest, arguments.output, records[0])
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
-            _draw_run(records, arguments.output, files)
+            _draw_run(records, arguments.output, files, forest)
         if arguments.trace is not None:
             from ..report.trace import write_trace
 
@@ -273,6 +285,30 @@ def _report(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _forest_of_run(path: Path, page: Path | None, record: Any) -> "Forest":
+    """Read the forest of a run for its page.
+
+    Raises
+    ------
+    ConfigError
+        If there is no page, or the forest is that of another run.
+    """
+    from ..api.forest import Forest
+
+    if page is None or page.suffix != ".html":
+        raise ConfigError("--forest goes with a page; give -o with a name in .html")
+    forest = Forest.read(path)
+    found = forest.digest, forest.total_weight
+    made = record.get("digest"), record.get("weight")
+    if found != made:
+        raise ConfigError(
+            f"{path}: has digest {found[0]} and weight {found[1]}, and the first run "
+            f"made a forest of digest {made[0]} and weight {made[1]}. Give the forest "
+            "of that run."
+        )
+    return forest
+
+
 def _draw_clusters(arguments: argparse.Namespace) -> int:
     from ..cluster.cluster_pictures import ClusterPictures
     from ..host.errors import ConfigError
@@ -282,7 +318,8 @@ def _draw_clusters(arguments: argparse.Namespace) -> int:
     from ..report.cluster_page import ALL, write_cluster_pictures
 
     path = arguments.runs[0]
-    if len(arguments.runs) > 1 or arguments.trace or arguments.output is None:
+    alone = not (arguments.runs[1:] or arguments.trace or arguments.forest)
+    if not alone or arguments.output is None:
         raise ConfigError(f"{path}: a cluster file takes -o alone; give both")
     stored = read_dendrogram(path)
     model = StoredModel.read(path) if "dimensions" in stored.facts else None
@@ -301,8 +338,12 @@ def _draw_clusters(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _draw_run(records: list[Any], path: Path, files: Any) -> None:
+def _draw_run(
+    records: list[Any], path: Path, files: Any, forest: "Forest | None"
+) -> None:
     from ..report.page import write_page, write_picture
 
-    write = write_page if path.suffix == ".html" else write_picture
-    write(records, path, files)
+    if path.suffix == ".html":
+        write_page(records, path, files, forest)
+    else:
+        write_picture(records, path, files)

@@ -108,14 +108,36 @@ def _add_thresholds(parser: Any) -> None:
         parser.add_argument(f"--{name}", type=float, metavar="X", help=what)
 
 
+def _likely_accelerators(arguments: argparse.Namespace) -> list[str]:
+    """Return the kinds of devices to start before the graph is known.
+
+    A wrong guess costs a part of a second, and changes nothing else.
+    """
+    from ..backends import ACCELERATORS
+    from ..backends.costs import COSTS, estimated_arcs
+    from ..host.cores import core_count
+    from ..host.launcher import launched_local_size, launched_processes
+
+    if arguments.backend in ACCELERATORS:
+        return [arguments.backend]
+    if arguments.backend not in (None, "auto"):
+        return []
+    arcs = estimated_arcs(Path(arguments.graph)) / launched_processes()
+    ranks = launched_local_size()
+    cores = arguments.threads or max(1, core_count() // ranks)
+    gpu_is_faster = COSTS.gpu_seconds(arcs, 1) < COSTS.cpu_seconds(arcs, cores, ranks)
+    return list(ACCELERATORS) if gpu_is_faster else []
+
+
 def _solve(arguments: argparse.Namespace) -> int:
-    from ..backends import ACCELERATORS, accelerator
-    from ..host.launcher import launched_processes
+    from ..backends import accelerator
+    from ..host.launcher import launched_local_rank
     from ..io.output_kinds import FOREST_OR_TABLE, REPORT
 
-    # Several ranks may get other devices than the first one
-    if arguments.backend in ACCELERATORS and launched_processes() == 1:
-        accelerator(arguments.backend).start_driver()
+    local_rank = launched_local_rank()
+    if local_rank is not None:
+        for name in _likely_accelerators(arguments):
+            accelerator(name).start_driver(local_rank)
     from .ranks import begin
 
     outputs = (arguments.output, FOREST_OR_TABLE), (arguments.report, REPORT)

@@ -5,10 +5,14 @@ left of it once components have been contracted: components as vertices, and the
 original ends of every edge carried along, because the order needs them.
 """
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
+
+from .order import KeyRule
 
 # Rows that are looked at to tell how many have arcs; with arcs in fewer of them than
 # the second number all rows are counted.
@@ -26,6 +30,38 @@ class ReadProgress(Protocol):
         InputError
             If reading has failed; the error of the reading thread has the cause.
         """
+
+
+class ArcPiece(Protocol):
+    """Consecutive arcs [low, high) of some rows, in their file."""
+
+    @property
+    def low(self) -> int:
+        """The first arc."""
+
+    @property
+    def high(self) -> int:
+        """One past the last arc."""
+
+    def read(self, indices: np.ndarray, weights: np.ndarray) -> None:
+        """Read the arcs into arrays of `high - low` entries; verify the checksums.
+
+        Raises
+        ------
+        InputError
+            If the file is damaged.
+        """
+
+
+class ArcFiles(Protocol):
+    """The files of rows that a device reads without an array of them on the host."""
+
+    @property
+    def rule(self) -> KeyRule:
+        """How weights become keys."""
+
+    def opened(self) -> AbstractContextManager[Sequence[ArcPiece]]:
+        """Open the files, and return all arcs in pieces that threads may read."""
 
 
 class Csr(NamedTuple):
@@ -67,6 +103,9 @@ class Rows:
         Weights as order-preserving keys (`order.weights_to_keys`).
     progress : ReadProgress, optional
         How far `indices` and `keys` have been filled, where they are still being read.
+    files : ArcFiles, optional
+        From where a device reads the arcs. The host reads them when it first uses
+        `indices` or `keys`.
     """
 
     first: int
@@ -75,6 +114,7 @@ class Rows:
     indices: np.ndarray
     keys: np.ndarray
     progress: ReadProgress | None = field(default=None, repr=False, compare=False)
+    files: ArcFiles | None = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -90,9 +130,20 @@ class Rows:
         return len(self.indices)
 
     @property
+    def id_dtype(self) -> np.dtype:
+        """The type of `indices`."""
+        return self.indices.dtype
+
+    @property
+    def key_dtype(self) -> np.dtype:
+        """The type of `keys`."""
+        return self.keys.dtype
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the three arrays."""
-        return self.indptr.nbytes + self.indices.nbytes + self.keys.nbytes
+        arc = self.id_dtype.itemsize + self.key_dtype.itemsize
+        return self.indptr.nbytes + arc * self.num_arcs
 
     @property
     def csr(self) -> Csr:
@@ -103,6 +154,10 @@ class Rows:
     def complete(self) -> bool:
         """Whether these are all rows of the graph, so that no ghost exists."""
         return len(self) == self.num_vertices
+
+    def sample_indices(self, count: int) -> np.ndarray:
+        """Return about `count` of `indices` from all over the rows, in any order."""
+        return self.indices[:: 1 + self.num_arcs // count]
 
     def count_occupied(self) -> int:
         """Return the number of rows with arcs; an estimate if a sample has enough."""

@@ -23,6 +23,7 @@ _ONE_PROCESS = {
 # The daemons by which Open MPI starts ranks on other hosts.
 _DAEMONS = ("orted", "prted", "prte")
 _LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
+_LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 
 
 def launched_processes() -> int:
@@ -33,6 +34,18 @@ def launched_processes() -> int:
 def launched_rank() -> int:
     """Return which of the launched processes this is, 0 for one alone."""
     return _first_integer(_WORLD_RANK, 0)
+
+
+def launched_local_rank() -> int | None:
+    """Return which process on its host this is; None if the launcher does not say."""
+    unknown = -1 if launched_processes() > 1 else 0
+    found = _first_integer(_LOCAL_RANK, unknown)
+    return None if found < 0 else found
+
+
+def launched_local_size() -> int:
+    """Return how many processes the launcher has started on this host, at least 1."""
+    return _first_integer(_LOCAL_SIZE, 1)
 
 
 def prepare_environment() -> None:

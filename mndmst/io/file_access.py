@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import h5py
 import numpy as np
 
 from ..host.errors import ConfigError, InputError, MndmstError, OutputError
+
+if TYPE_CHECKING:
+    import h5py
 
 # More than any options file, recipe or list of properties has.
 LARGEST_TEXT = 4 << 20
@@ -155,8 +157,10 @@ def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
 
 
 @contextmanager
-def open_hdf5(path: Path) -> Iterator[h5py.File]:
+def open_hdf5(path: Path) -> "Iterator[h5py.File]":
     """Open a regular file for reading; use it inside `reading`."""
+    import h5py  # a client of the service needs none
+
     check_regular(path)
     with h5py.File(path, "r") as file:
         yield file
@@ -164,6 +168,8 @@ def open_hdf5(path: Path) -> Iterator[h5py.File]:
 
 def foreign(path: Path) -> bool:
     """Return whether a file is of another kind than HDF5, not just cut short."""
+    import h5py  # a client of the service needs none
+
     try:
         with opened(path) as file:
             begin = file.read(len(_SIGNATURE))
@@ -220,23 +226,27 @@ def first_line(error: Exception) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def write_attributes(item: h5py.Group, attributes: dict[str, Any]) -> None:
+def write_attributes(item: "h5py.Group", attributes: dict[str, Any]) -> None:
     """Write attributes, texts with a fixed length."""
+    import h5py  # a client of the service needs none
+
     for name, value in attributes.items():
         if isinstance(value, str):
             value = np.array(value.encode(), h5py.string_dtype("utf-8", len(value)))
         item.attrs[name] = value
 
 
-def read_attribute(item: h5py.Group, name: str) -> Any:
+def read_attribute(item: "h5py.Group", name: str) -> Any:
     """Return an attribute; text as str, and None if it is missing or not a scalar."""
+    import h5py  # a client of the service needs none
+
     value = item.attrs.get(name)
     if np.ndim(value) or isinstance(value, h5py.Empty):
         return None
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def read_attributes(item: h5py.Group) -> dict[str, Any]:
+def read_attributes(item: "h5py.Group") -> dict[str, Any]:
     """Return all attributes as plain values."""
     return {
         name: value.item() if isinstance(value, np.generic) else value
@@ -244,7 +254,7 @@ def read_attributes(item: h5py.Group) -> dict[str, Any]:
     }
 
 
-def check_version(path: Path, file: h5py.File, version: int, remake: str) -> None:
+def check_version(path: Path, file: "h5py.File", version: int, remake: str) -> None:
     """Refuse a file of another version of its format; `remake` is the remedy."""
     if file.attrs["version"] != version:
         raise InputError(

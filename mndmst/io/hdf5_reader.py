@@ -119,6 +119,7 @@ class ChunkReader:
         self._handle = dataset.file.id.get_vfd_handle()
         self._filters = applied_filters(dataset)
         self._begin, self._end, self._length = begin, end, dataset.chunks[0]
+        self._few = dataset.nbytes <= FEW_BYTES
         self._first = begin // self._length
         self._chunks = _chunks(path, dataset, begin, end)
         self.whole = self._whole_chunks()
@@ -134,7 +135,7 @@ class ChunkReader:
         """Read `len(target)` entries from `begin` on, of the target's type or width."""
         raw, width = target.view(np.uint8), target.itemsize
         end = begin + len(target)
-        if self.whole is not None and self.dataset.nbytes > FEW_BYTES:
+        if self.whole is not None and not self._few:
             done = read_chunks(self.whole, begin, raw)
             if done < end:
                 raise self.damage(done)

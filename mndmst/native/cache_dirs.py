@@ -62,16 +62,27 @@ def _trusted(directory: Path) -> bool:
         return False
 
 
-@functools.cache
 def writable() -> Path | None:
-    """Return the directory for new code, created if missing; None without one.
+    """Return the directory for new code of kernels, created if missing; or None."""
+    return writable_named(state(best_level()))
+
+
+def directories_named(name: str) -> tuple[Path, ...]:
+    """Return the trusted directories of a name, whose code another compiler made."""
+    bases = (*_own_bases(), *_shared_bases(), SHIPPED)
+    return tuple(base / name for base in bases if _trusted(base / name))
+
+
+@functools.cache
+def writable_named(name: str) -> Path | None:
+    """Return a directory for new code, created if missing; None without one.
 
     Candidates are `MNDMST_CACHE_DIR`, the user's cache, and the temporary directory, in
     this order. The first one wins that this user, and no other user, can write to.
     """
     refused = None
     for base in _own_bases():
-        directory = base / state(best_level())
+        directory = base / name
         try:
             weak = make_private(directory)
         except OSError:
@@ -86,7 +97,12 @@ def writable() -> Path | None:
 
 
 def place_for(base: Path | None, processors: str) -> Path:
-    """Create and return the directory for code below `base`, readable by all users.
+    """Create and return the directory for code of a level; see `directory_for`."""
+    return directory_for(base, state(processors))
+
+
+def directory_for(base: Path | None, name: str) -> Path:
+    """Create and return a directory for code below `base`, readable by all users.
 
     Without a base, return the user's own directory.
 
@@ -97,13 +113,13 @@ def place_for(base: Path | None, processors: str) -> Path:
     """
     shared = base is not None
     if base is None:
-        own = writable()
+        own = writable_named(name)
         if own is None:
             raise ConfigError(
                 "no directory for compiled kernels is writable; see above"
             )
         base = own.parent
-    directory = base.absolute() / state(processors)
+    directory = base.absolute() / name
     parents = (directory, *directory.parents)
     missing = [folder for folder in parents if not folder.exists()]
     try:

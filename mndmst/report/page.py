@@ -9,12 +9,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ..api.forest import Forest
 from ..host import __version__
 from ..host.errors import optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import PAGE, Kind, text_mark
-from . import draw
+from . import draw, forest_charts
 from .advice import advice
 from .record import Record, command, options, stage_rows, totals
 
@@ -32,9 +33,14 @@ td:first-child { color: #666; white-space: nowrap } th { text-align: left }
 td.number, th.number { text-align: right; white-space: nowrap }
 svg { max-width: 100%; height: auto } .pair { display: flex; flex-wrap: wrap; gap: 1em }
 .pair > div { flex: 1 1 340px; min-width: 0; max-width: 540px }
-.wide, .stages { overflow-x: auto; margin-top: 1em } .wide svg { min-width: 640px }
+h3 { font-size: 1em } .wide, .stages { overflow-x: auto; margin-top: 1em }
+.wide svg { min-width: 640px } .small-window { display: none }
+.merges td:first-child { color: inherit }
+.merges .number { white-space: normal }
 @media (max-width: 640px) {
   body { margin: 1em auto; padding: 0 .7em }
+  .large-window { display: none } .small-window { display: block }
+  td, th { padding-right: .7em }
   .stages tr:first-child { display: none }
   .stages tr { display: block; padding: .5em 0; border-top: 1px solid #ddd }
   .stages td, .stages td.number { display: inline-block; padding: 0 .8em 0 0 }
@@ -45,8 +51,18 @@ svg { max-width: 100%; height: auto } .pair { display: flex; flex-wrap: wrap; ga
 """
 
 
-def write_page(records: list[Record], path: Path, files: AtomicOutput) -> None:
+def write_page(
+    records: list[Record],
+    path: Path,
+    files: AtomicOutput,
+    forest: Forest | None = None,
+) -> None:
     """Write the page of the first run, with the scaling of all of them.
+
+    Parameters
+    ----------
+    forest : Forest, optional
+        The forest of the first run, for a section about it.
 
     Raises
     ------
@@ -74,6 +90,7 @@ def write_page(records: list[Record], path: Path, files: AtomicOutput) -> None:
     body = (
         f"{_advice(record)}{_facts(record)}"
         f"{''.join(charts)}<h2>Stages</h2>{_stages(record)}"
+        f"{'' if forest is None else _forest(forest)}"
         f"<h2>Options and versions</h2>{table_of(options(record))}"
         f"<br>{table_of(record.get('versions', {}))}"
     )
@@ -170,9 +187,46 @@ def _stages(record: Record) -> str:
     return f'<div class="stages"><table>{head}{body}</table></div>'
 
 
+def _forest(forest: Forest) -> str:
+    """Return the section about the forest: charts, and the largest merges."""
+    merges = forest_charts.Merges.of(forest)
+    charts = [
+        svg_of(5.4, 3.2, lambda axes: forest_charts.weights(axes, forest)),
+        svg_of(5.4, 3.2, lambda axes: forest_charts.tree_sizes(axes, forest)),
+        svg_of(5.4, 3.2, lambda axes: forest_charts.degrees(axes, forest)),
+    ]
+    if len(forest):
+        growth = svg_of(5.4, 3.2, lambda axes: forest_charts.growth(axes, merges))
+        charts.append(growth)
+    text = f"<h2>The forest</h2>{pair_of(*charts[:2])}{pair_of(*charts[2:])}"
+    shown = merges.largest()
+    if not len(shown):
+        return text
+    head = "".join(
+        f'<th class="number">{name}</th>'
+        for name in ("weight", "smaller part", "larger part")
+    )
+    rows = "".join(
+        f'<tr><td class="number">{merges.weight[n]:.6g}</td>'
+        f'<td class="number">{merges.smaller[n]:,}</td>'
+        f'<td class="number">{merges.larger[n]:,}</td></tr>'
+        for n in shown.tolist()
+    )
+    return (
+        f"{text}<h3>Largest merges, by ascending weight</h3>"
+        f'<table class="merges"><tr>{head}</tr>{rows}</table>'
+    )
+
+
 def _time_line(record: Record, begin: float, height: float) -> str:
-    chart = svg_of(11, height, lambda axes: draw.timeline(axes, record, begin))
-    return f'<div class="wide">{chart}</div>'
+    """Return a time line twice, of which the page shows what fits the window."""
+    charts = {
+        kind: svg_of(width, height, lambda axes: draw.timeline(axes, record, begin))
+        for kind, width in (("large", 11), ("small", 5.4))
+    }
+    return "".join(
+        f'<div class="{kind}-window">{svg}</div>' for kind, svg in charts.items()
+    )
 
 
 def table_of(facts: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from ..backends.base import Backend
 from ..comm.communicator import Comm
 from ..graph.model import Rows
-from ..graph.order import id_dtype, key_dtype
+from ..graph.order import key_dtype
 from ..host.progress import Progress
 from ..io.shards.sharded_graph import ShardedGraph
 from ..kernels.arc_inspection import ArcFacts
@@ -95,12 +95,11 @@ def start_devices(
 
     Collective.
     """
-    ids, keys = id_dtype(graph.num_vertices), key_dtype(graph.weight_dtype)
-    alone = comm.size == len(backends) == 1
+    keys = key_dtype(graph.weight_dtype)
 
     def load() -> None:
         for backend in backends:
-            backend.start(ids, keys, whole=alone)
+            backend.start(keys)
 
     background = Background(load)
     compile_kernels(comm, "solve", graph.weight_dtype, progress.say)

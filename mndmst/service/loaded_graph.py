@@ -222,7 +222,8 @@ class LoadedGraph:
         MndmstError
             As `part_graph`.
         """
-        run = part_graph(comm, path, config, Report(comm, progress))
+        report = Report(comm, progress)
+        run = part_graph(comm, path, config, report, host_rows=True)
         return cls(run), Weighed(run.workers, run.graph.weight_dtype)
 
     @property

@@ -51,7 +51,7 @@ def _ends(run: Run, light_edges: float) -> Iterator[int]:
     first = first_share(arcs / 2, occupied, light_edges, run.config.tuning)
     if first is None:
         return
-    key_dtype = run.workers[0].rows.keys.dtype
+    key_dtype = run.workers[0].rows.key_dtype
     sample = np.sort(_sample(run, KEY_SAMPLE, arcs, key_dtype, _keys))
     for share in doubling_shares(first):
         high = int(sample[int(share * len(sample))])
@@ -100,7 +100,7 @@ def cut_share(run: Run) -> float:
     """Return about which share of the arcs leads to other ranks. Collective."""
     ends = np.zeros(2, np.int64)
     for worker in run.workers:
-        sample = worker.rows.indices[:: 1 + worker.rows.num_arcs // CUT_SAMPLE]
+        sample = worker.rows.sample_indices(CUT_SAMPLE)
         here = (sample >= run.directory.first) & (sample < run.directory.last)
         ends += np.array([np.count_nonzero(~here), len(sample)])
     cut, all_ends = run.comm.sum(ends)

@@ -1,9 +1,8 @@
 """Which devices a rank has. No other module of the algorithm knows CPUs from GPUs."""
 
-from dataclasses import dataclass
-
 from ..backends import cpu_device, find_accelerator
 from ..backends.base import Backend
+from ..backends.costs import COSTS
 from ..backends.fallback import Fallback
 from ..comm.communicator import Comm
 from ..comm.placement import locate, ranges, warnings
@@ -11,47 +10,6 @@ from ..host.errors import MissingExtraError
 from ..kernels.freed_memory import keep_freed
 from ..run.config import Config
 from ..run.report import Report
-
-
-@dataclass(frozen=True)
-class DeviceCosts:
-    """The model by which `--backend auto` decides between CPU and GPU.
-
-    Both devices read the same file in about the same time, so only the rest counts.
-
-    Attributes
-    ----------
-    core_arc : float
-        Seconds of a core for an arc: the forest, and the order of its edges.
-    host_arc : float
-        Seconds of all cores of a host for an arc, where memory bounds them.
-    gpu_start : float
-        Seconds by which a run with a GPU starts and ends later.
-    gpu_arc : float
-        Seconds of a GPU for an arc.
-    """
-
-    core_arc: float = 13e-9
-    host_arc: float = 0.8e-9
-    gpu_start: float = 0.6
-    gpu_arc: float = 0.15e-9
-
-    def cpu_seconds(self, arcs: float, cores: int, ranks: int) -> float:
-        """Predict the seconds of a rank's cores for its arcs.
-
-        Parameters
-        ----------
-        ranks : int
-            Ranks of the host, each with this number of arcs.
-        """
-        return arcs * max(self.core_arc / cores, self.host_arc * ranks)
-
-    def gpu_seconds(self, arcs: float, sharers: int) -> float:
-        """Predict the seconds of a GPU that several ranks share, for one of them."""
-        return self.gpu_start + arcs * self.gpu_arc * sharers
-
-
-COSTS = DeviceCosts()
 
 
 def make_backends(

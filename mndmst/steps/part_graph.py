@@ -16,7 +16,13 @@ from .read import balanced_vtxdist, begin_read, keep_to_host
 from .split import begin_placing, deal, place
 
 
-def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> Run:
+def part_graph(
+    comm: Comm,
+    path: str | Path,
+    config: Config,
+    report: Report,
+    host_rows: bool = False,
+) -> Run:
     """Read a graph and divide it among ranks and devices (partGraph). Collective.
 
     Every rank reads consecutive rows, balanced by arcs, and divides them between its
@@ -26,6 +32,8 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
     ----------
     path : str or Path
         A directory of shards, its index, or a graph in one shard.
+    host_rows : bool
+        Also keep the rows in host memory where a GPU has all of them.
 
     Returns
     -------
@@ -57,9 +65,10 @@ def part_graph(comm: Comm, path: str | Path, config: Config, report: Report) -> 
         entry["resident_bytes"] = resident_bytes()
         vtxdist = balanced_vtxdist(comm, graph)
         reading = begin_read(comm, graph, vtxdist, budget, threads, entry)
-        inspection = begin_placing(background, backends, reading.rows, config)
-        num_edges = reading.finish(inspection)
-        rows, stored = reading.rows, reading.stored
+        rows = reading.rows if host_rows else reading.rows_for(backends)
+        inspection = begin_placing(background, backends, rows, config)
+        num_edges = reading.finish(inspection, on_device=rows.files is not None)
+        stored = reading.stored
     report.level("read", num_edges)
     with report.stage("kernels"), comm.raise_on_all():
         background.finish()

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.base import Backend
 from ..comm.communicator import Comm
 from ..graph.model import Rows
 from ..graph.order import keys_to_weights
@@ -35,7 +36,7 @@ BUCKETS = 4096
 # What may be kept of freed memory, of that which the rows leave a rank.
 KEPT_SHARE = 4
 # More than devices take of the host once they are started.
-DEVICE_BYTES = 128 << 20
+DEVICE_BYTES = 384 << 20
 
 
 def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
@@ -100,17 +101,27 @@ class RankRead:
         """The rows in memory, whose arcs `finish` reads."""
         return self.whole.rows
 
+    def rows_for(self, backends: list[Backend]) -> Rows:
+        """Return the rows as devices take them: one GPU alone reads them itself."""
+        if len(backends) == 1 and backends[0].inspects_arcs and self.stored is None:
+            return self.whole.rows_in_files()
+        return self.rows
+
     def pieces(self) -> Iterable[Rows]:
         """Return all rows: one piece in memory, or several that are read again."""
         return [self.rows] if self.stored is None else self.stored.pieces()
 
-    def finish(self, inspection: ArcInspection | None = None) -> int:
+    def finish(
+        self, inspection: ArcInspection | None = None, on_device: bool = False
+    ) -> int:
         """Read all arcs and check them. Collective.
 
         Parameters
         ----------
         inspection : ArcInspection, optional
             An inspection of `rows` on a device, which runs meanwhile.
+        on_device : bool
+            The device reads the arcs, too; the host reads them only to name a fault.
 
         Returns
         -------
@@ -119,9 +130,15 @@ class RankRead:
         """
         comm = self.comm
         with comm.raise_on_all():
-            facts = list(self._facts(inspection))
+            if on_device and inspection is not None:
+                facts = [inspection.facts() or self.whole.load()]
+                self.clock.note("arcs")
+            else:
+                facts = list(self._facts(inspection))
         balance = sum(found.balance for found in facts) % (1 << 64)
         if comm.sum(np.array([balance], np.uint64))[0] != 0:
+            if on_device:
+                self.whole.load()
             error = _asymmetry(comm, self.whole.graph, self.pieces)
             with comm.raise_on_all():
                 raise error

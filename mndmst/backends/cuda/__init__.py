@@ -74,6 +74,14 @@ def make_device(
     return CudaBackend(device, host, limit, sharers, tuning)
 
 
+def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:
+    """Compile all kernels; see `Accelerator.compile_kernels`."""
+    optional("cupy", "cuda")
+    from .kernels import compile_all
+
+    return compile_all(into, jobs)
+
+
 def make_point_products(
     points: "PointArrays", devices: Sequence[int] | None = None
 ) -> "PointProducts":
@@ -108,21 +116,27 @@ def to_host(array: Any) -> Any:
     return array.get()
 
 
-def start_driver() -> None:
-    """Begin to start the first visible device and to import CuPy, in a thread.
+def start_driver(local_rank: int) -> None:
+    """Begin to start a process's device and to import CuPy, in a thread.
 
-    Without a driver do nothing: `unavailable` says so where the device is used.
+    Without CuPy or a driver do nothing: `unavailable` says so where the device is used.
     """
-    Thread(target=_start, name="mndmst-driver").start()
+    if find_spec("cupy") is None:
+        return
+    Thread(target=_start, args=(local_rank,), name="mndmst-driver").start()
 
 
-def _start() -> None:
+def _start(local_rank: int) -> None:
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
         return
-    if driver.cuInit(0) == 0:
-        driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0)
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
+        return
+    if count.value:
+        device = local_rank % count.value
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), device)
         with suppress(Exception):  # `unavailable` names the error
             import_module("cupy")
 

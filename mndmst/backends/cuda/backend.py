@@ -1,7 +1,6 @@
 """The steps of `Backend` on one CUDA device."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from threading import RLock
@@ -26,33 +25,6 @@ from .row_steps import band_forest, forest, inspect, list_hooks, msf
 from .solver import Tools
 from .streamed import Need, StreamedRows
 from .transfer import Transfer
-
-
-def complete_graph(size: int, ids: np.dtype, keys: np.dtype) -> Rows:
-    """Return a complete graph, dense enough for a light band."""
-    row = np.arange(size, dtype=ids)
-    indices = np.concatenate([np.delete(row, i) for i in range(size)])
-    tails = np.repeat(row, size - 1)
-    weights = (np.minimum(tails, indices) * 7 + np.maximum(tails, indices) * 3) % 31
-    # Wide keys take all of their bits, so that the sort has runs to put right.
-    spread = weights.astype(keys) << keys.type(8 * keys.itemsize - 6)
-    indptr = np.arange(size + 1, dtype=np.int64) * (size - 1)
-    return Rows(0, size, indptr, indices, spread)
-
-
-def load_libraries(device: cupy.cuda.Device) -> None:
-    """Load CuPy's libraries for sorting, scanning and selecting, by a tiny use of each.
-
-    The calls run on a stream of their own: another thread may be copying rows.
-    """
-    with device, cupy.cuda.Stream(non_blocking=True) as stream:
-        ends = cupy.arange(64, dtype=np.uint32)
-        order = cupy.argsort(ends.astype(np.uint64) << 32 | ends)
-        chosen = ends[order] > np.uint32(7)
-        cupy.cumsum(ends[chosen].astype(np.int64))
-        cupy.full(64, 1, np.uint32)
-        stream.synchronize()
-
 
 # What the CUDA runtime calls a lack of memory. It says so also where it cannot even
 # start a device, whose context takes some hundred megabytes.
@@ -116,6 +88,7 @@ class CudaBackend(Backend):
         self.device = cupy.cuda.Device(device)
         self._kernels: dict[np.dtype, Kernels] = {}
         self._steps = RLock()
+        self._transfer = Transfer()
 
     # Made by the first step: to start the device takes time, which another thread may
     # have for it.
@@ -124,11 +97,6 @@ class CudaBackend(Backend):
     def _stream(self) -> cupy.cuda.Stream:
         with self.device:
             return cupy.cuda.Stream(non_blocking=True)
-
-    @cached_property
-    def _transfer(self) -> Transfer:
-        with self.device:
-            return Transfer()
 
     @contextmanager
     def _current(self) -> Iterator[None]:
@@ -164,27 +132,17 @@ class CudaBackend(Backend):
         name = cupy.cuda.runtime.getDeviceProperties(self.device.id)["name"]
         return f"{name.decode()} ({self.device.id})"
 
-    def start(self, ids: np.dtype, keys: np.dtype, whole: bool = False) -> None:
-        """See `Backend.start`: take every step on a tiny graph.
+    def start(self, keys: np.dtype) -> None:
+        """See `Backend.start`: pin memory, load our kernels, and CuPy's sort.
 
-        CuPy then compiles its kernels, or loads them from its cache. Its own libraries
-        and ours load side by side, and while another thread copies rows.
+        A tiny sort runs on a stream of its own: another thread may be copying rows.
         """
-        with ThreadPoolExecutor(1) as pool:
-            ours = pool.submit(self._kernels_for(np.dtype(keys)).load, self.device)
-            load_libraries(self.device)
-            ours.result()
-        rows = complete_graph(64, ids, keys)
-        self.msf(self.place(rows))
-        if whole:
-            return
-        part = rows.cut(8, 40)
-        placed = self.place(part)
-        middle = int(np.median(part.keys))
-        self.band_forest(placed, Band(None, middle), None)
-        self.band_forest(placed, Band(middle, None), np.arange(8, 40))
-        if isinstance(placed, PlacedRows):
-            self.list_hooks(placed, Band(None, middle))
+        with self.device:
+            self._transfer.pin()
+        self._kernels_for(np.dtype(keys)).load(self.device)
+        with self.device, cupy.cuda.Stream(non_blocking=True) as stream:
+            cupy.argsort(cupy.zeros(64, np.uint64))
+            stream.synchronize()
 
     def memory(self) -> Memory:
         """Return the memory that may be taken; free memory in CuPy's pool counts.
@@ -219,7 +177,8 @@ class CudaBackend(Backend):
         if self.rows_nbytes(rows) < placed_nbytes(rows):
             return StreamedRows.of(rows, self.tuning)
         with self._current():
-            return place(rows, self._transfer, self.tuning)
+            kernels = self._kernels_for(rows.key_dtype)
+            return place(rows, self._transfer, kernels, self.tuning)
 
     def inspect_arcs(
         self, rows: PlacedRows | StreamedRows, num_vertices: int

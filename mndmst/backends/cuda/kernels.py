@@ -1,17 +1,25 @@
-"""The kernels of `kernels/*.cu`, compiled for the device on first use.
+"""The kernels of `kernels/*.cu`: found as machine code, or compiled on first use.
 
-One module per file and key width; CuPy keeps the binaries in its cache on disk.
+One module per file and key width. A cubin for the device comes from the cache of this
+user, from `MNDMST_KERNELS` or from the installation (`native/cache_dirs.py`). NVRTC
+compiles a missing one and stores it. Without NVRTC the driver compiles shipped PTX.
 """
 
+import hashlib
 import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import cupy
 import numpy as np
 
+from ...host.caches import read_trusted, replace_file
 from ...host.errors import ConfigError
+from ...native.cache_dirs import directories_named, directory_for, writable_named
 from . import use_private_cache
 
 use_private_cache()
@@ -29,11 +37,28 @@ FILES = {
     "outside": ("find_giant", "list_outside"),
     "label": ("find_smallest", "write_labels"),
     "draw": ("draw_arcs",),
-}
-COOPERATIVE = ("rounds", "levels")  # files whose blocks wait for each other
+    "ghosts": ("mark_ghosts", "list_ghosts", "to_local"),
+    "prefix": (
+        "scan_sums", "sum_marks", "scan_marks", "sum_bits", "scan_bits",
+        "sum_degrees", "scan_degrees",
+    ),
+    "columns": (
+        "number_vertices", "start_components", "find_key_range", "pack_ends",
+        "gather_edges", "select_edges", "make_keys",
+    ),
+}  # fmt: skip
+COOPERATIVE = ("run_rounds", "contract", "flatten")  # their blocks wait for each other
 COOPERATIVE_THREADS = 512  # of a block in components.cuh
 TILE = 2048  # arcs of a block in tiles.cuh
+SCANNED = 4096  # items of a block in prefix.cu
 NULL = np.uint64(0)
+
+# The processors that `mndmst compile --cuda` compiles for. Code for sm_80 runs on all
+# processors 8.x. The driver compiles PTX for later ones.
+ARCHITECTURES = ("sm_80", "sm_90", "compute_80")
+OPTIONS = ("-std=c++17",)
+KEYS = (np.uint32, np.uint64)
+_DIGEST_BYTES = 16
 
 
 class Kernels:
@@ -47,16 +72,17 @@ class Kernels:
 
     def __init__(self, key_dtype: np.dtype) -> None:
         self.key = np.dtype(key_dtype).type
-        self._functions: dict[str, Any] = {}
+        self._functions: dict[str, cupy.cuda.Function] = {}
         self._resident: dict[str, int] = {}
 
     def load(self, device: cupy.cuda.Device) -> None:
-        """Load all kernels; kernels missing from CuPy's cache compile in parallel."""
+        """Load all kernels; missing ones compile in parallel."""
 
         def load_file(file: str) -> None:
             with device:
                 self._load(file)
 
+        directory_name()  # once, before threads want it
         with ThreadPoolExecutor(len(FILES)) as pool:
             list(pool.map(load_file, FILES))
 
@@ -71,25 +97,175 @@ class Kernels:
         function = self._function(name)
         if name not in self._resident:
             blocks = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-                function.kernel.ptr, COOPERATIVE_THREADS, 0
+                function.ptr, COOPERATIVE_THREADS, 0
             )
             processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
             self._resident[name] = blocks * processors
-        function((self._resident[name],), (COOPERATIVE_THREADS,), args)
+        function(
+            (self._resident[name],), (COOPERATIVE_THREADS,), args,
+            enable_cooperative_groups=name in COOPERATIVE,
+        )  # fmt: skip
 
-    def _function(self, name: str) -> Any:
+    def prefix_sums(self, kind: str, items: cupy.ndarray) -> cupy.ndarray:
+        """Return the exclusive prefix sums of some items, with the sum of all behind.
+
+        Parameters
+        ----------
+        kind : str
+            What counts: "marks" (uint8, sums of uint64), "bits" of words (uint32, sums
+            of uint32) or "degrees" (int64, sums of int64).
+        """
+        dtype = {"marks": np.uint64, "bits": np.uint32, "degrees": np.int64}[kind]
+        count, tiles = len(items), max(1, -(-len(items) // SCANNED))
+        sums = cupy.empty(tiles + 1, np.uint64)
+        prefix = cupy.empty(count + 1, dtype)
+        self.launch(f"sum_{kind}", 256 * tiles, items, np.uint64(count), sums)
+        self.launch("scan_sums", 1024, sums, np.uint64(tiles), block=1024)
+        self.launch(f"scan_{kind}", 256 * tiles, items, np.uint64(count), sums, prefix)
+        return prefix
+
+    def _function(self, name: str) -> cupy.cuda.Function:
         if name not in self._functions:
             self._load(next(file for file, names in FILES.items() if name in names))
         return self._functions[name]
 
     def _load(self, file: str) -> None:
-        module = cupy.RawModule(
-            code=kernel_source(file),
-            options=("-std=c++17", f"-DKEY_BITS={8 * np.dtype(self.key).itemsize}"),
-            enable_cooperative_groups=file in COOPERATIVE,
-        )
+        module = load_module(file, self.key)
         for name in FILES[file]:
             self._functions[name] = module.get_function(name)
+
+
+def load_module(file: str, key: type) -> cupy.cuda.Module:
+    """Return the module of a file of kernels for keys of a type, on this device.
+
+    Raises
+    ------
+    ConfigError
+        If no code for the device is stored, and none can be compiled.
+    """
+    own = f"sm_{cupy.cuda.Device().compute_capability}"
+    for architecture in (own, *_older(own)):
+        module = _stored(file, key, architecture)
+        if module is not None:
+            return module
+    try:
+        code = compile_kernels(file, key, own)
+    except (ImportError, OSError, RuntimeError) as error:
+        module = _stored(file, key, ARCHITECTURES[-1])
+        if module is None:
+            raise ConfigError(
+                f"the CUDA kernels cannot be compiled ({error}); pip install "
+                "'mndmst[cuda]', or set MNDMST_KERNELS to a directory that mndmst "
+                "compile --cuda --into has filled"
+            ) from error
+        return module
+    directory = writable_named(directory_name())
+    if directory is not None:
+        with suppress(OSError):  # the next process compiles it
+            _store(directory, file, key, own, code)
+    return _module(code)
+
+
+def compile_kernels(file: str, key: type, architecture: str) -> bytes:
+    """Return a cubin, or PTX for an architecture "compute_*"; no device is needed."""
+    nvrtc = cupy.cuda.nvrtc
+    program = nvrtc.createProgram(kernel_source(file), f"{file}.cu", (), ())
+    try:
+        defines = f"-DKEY_BITS={8 * np.dtype(key).itemsize}"
+        options = (*OPTIONS, defines, f"-arch={architecture}")
+        nvrtc.compileProgram(program, options)
+        if architecture.startswith("sm_"):
+            return bytes(nvrtc.getCUBIN(program))
+        text = nvrtc.getPTX(program)
+        return text.encode() if isinstance(text, str) else bytes(text)
+    except nvrtc.NVRTCError as error:
+        raise RuntimeError(f"{error}: {nvrtc.getProgramLog(program)}") from error
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def compile_all(base: Path | None, jobs: int | None) -> tuple[Path, int]:
+    """Compile all kernels for `ARCHITECTURES` into a directory below `base`.
+
+    Returns
+    -------
+    directory : Path
+    count : int
+        Modules there.
+    """
+    directory = directory_for(base, directory_name())
+    wanted = [(f, key, a) for f in FILES for key in KEYS for a in ARCHITECTURES]
+
+    def make(module: tuple[str, type, str]) -> None:
+        if _read(directory, *module) is None:
+            _store(directory, *module, compile_kernels(*module))
+
+    try:
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(make, wanted))
+    except (ImportError, OSError, RuntimeError) as error:
+        raise ConfigError(f"the CUDA kernels cannot be compiled: {error}") from error
+    return directory, len(wanted)
+
+
+def _older(own: str) -> Iterator[str]:
+    """Yield the compiled architectures whose code also runs on an architecture."""
+    for other in ARCHITECTURES:
+        if other.startswith("sm_") and other[:-1] == own[:-1] and other < own:
+            yield other
+
+
+@cache
+def directory_name() -> str:
+    """Return the name of directories with code of these sources.
+
+    Code of one major version of the toolkit runs with all drivers for this version.
+    """
+    text = hashlib.blake2b(repr((OPTIONS, FILES)).encode(), digest_size=8)
+    for source in sorted(DIRECTORY.glob("*.cu*")):
+        text.update(f"{source.name}\n".encode() + source.read_bytes())
+    major = cupy.cuda.runtime.runtimeGetVersion() // 1000
+    return f"cuda{major}-{text.hexdigest()}"
+
+
+def _stored(file: str, key: type, architecture: str) -> cupy.cuda.Module | None:
+    """Return a stored module that this device's driver takes; None without one."""
+    for directory in directories_named(directory_name()):
+        code = _read(directory, file, key, architecture)
+        if code is not None:
+            with suppress(cupy.cuda.driver.CUDADriverError):
+                return _module(code)
+    return None
+
+
+def _module(code: bytes) -> cupy.cuda.Module:
+    module = cupy.cuda.Module()
+    module.load(code)
+    return module
+
+
+def _path(directory: Path, file: str, key: type, architecture: str) -> Path:
+    suffix = "cubin" if architecture.startswith("sm_") else "ptx"
+    bits = 8 * np.dtype(key).itemsize
+    return directory / f"{file}-{bits}-{architecture}.{suffix}"
+
+
+def _read(directory: Path, file: str, key: type, architecture: str) -> bytes | None:
+    content = read_trusted(_path(directory, file, key, architecture)) or b""
+    code, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
+    return code if code and _digest(code) == digest else None
+
+
+def _store(
+    directory: Path, file: str, key: type, architecture: str, code: bytes
+) -> None:
+    """Write code, and behind it its digest, which tools for cubins ignore."""
+    path = _path(directory, file, key, architecture)
+    replace_file(path, code + _digest(code))
+
+
+def _digest(code: bytes) -> bytes:
+    return hashlib.blake2b(code, digest_size=_DIGEST_BYTES).digest()
 
 
 def kernel_source(file: str) -> str:

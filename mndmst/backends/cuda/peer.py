@@ -10,11 +10,13 @@ from typing import NamedTuple, TypeVar
 
 import cupy
 import numpy as np
+from cupy.cuda.memory import OutOfMemoryError
 
 from ...graph.model import EdgeList
 from ..base import Band, DeviceMemoryError, DevicePeer
 from .placed import PlacedRows
 from .row_solver import RowSolver
+from .row_steps import gather
 from .solver import DeviceEdges, Solver, Tools
 
 Result = TypeVar("Result")
@@ -83,13 +85,11 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
         solver = RowSolver(self._tools, rows.vertices, rows, Band())
         edges = solver.solve_rows(labelled=False)
         del solver
-        here = edges.u >= np.uint32(rows.first)  # ghosts below are not
-        u, v, key = DeviceEdges(*(column[here] for column in edges)).in_order()
-        found = rows.to_global(u), rows.to_global(v), key
-        self._published = _new_block(sum(column.nbytes for column in found))
-        for column, values in zip(self._columns(self._published), found, strict=True):
-            column[:] = values
-        return PublishedForest(_shared(self._published), len(key))
+        order, count = edges.order(self._kernels, rows.first)  # ghosts below: last
+        self._published = _new_block(count * (8 + edges.key.dtype.itemsize))
+        columns = self._columns(self._published)
+        gather(rows, self._kernels, edges, order, count, columns)
+        return PublishedForest(_shared(self._published), count)
 
     def _columns(self, block: cupy.ndarray) -> DeviceEdges:
         """Return the columns of edges that lie one after the other."""
@@ -121,8 +121,8 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
         marks = solver.solve(edges)
         del edges
         self._merged = _new_block(labels + len(marks))
-        self._merged[labels:] = marks
-        self._merged[:labels].view(np.uint32)[:] = solver.labels()
+        _copy(marks, self._merged[labels:])
+        _copy(solver.labels(), self._merged[:labels])
         return MergedForest(_shared(self._merged), bounds)
 
     def receive(
@@ -137,16 +137,24 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
         begin, end = (marks + bound for bound in merged.bounds[rank : rank + 2])
         with _opened(merged.block, self._merged) as block:
             label = _copy(block[4 * first : 4 * last])
-            kept = _copy(block[begin:end]).view(np.bool_)
+            marks = _copy(block[begin:end])
+        columns, count = self._columns(self._published), np.uint64(len(marks))
+        place = self._kernels.prefix_sums("marks", marks)
+        kept = DeviceEdges.empty(int(place[-1]), self._kernels.key)
+        self._kernels.launch(
+            "select_edges", len(marks), marks, place, count, *columns, *kept
+        )
         to_host = self._tools.transfer.to_host
-        columns = [to_host(c[kept]) for c in self._columns(self._published)]
-        return EdgeList(*columns), to_host(label.view(np.uint32))
+        return EdgeList(*map(to_host, kept)), to_host(label.view(np.uint32))
 
 
 def _new_block(nbytes: int) -> cupy.ndarray:
     """Return bytes that are an allocation of their own, as a handle tells of one."""
-    cupy.get_default_memory_pool().free_all_blocks()
-    memory = cupy.cuda.Memory(max(1, nbytes))
+    try:
+        memory = cupy.cuda.Memory(max(1, nbytes))
+    except OutOfMemoryError:  # of memory that the pool keeps
+        cupy.get_default_memory_pool().free_all_blocks()
+        memory = cupy.cuda.Memory(max(1, nbytes))
     return cupy.ndarray(nbytes, np.uint8, cupy.cuda.MemoryPointer(memory, 0))
 
 

@@ -7,13 +7,15 @@ import cupy
 import numpy as np
 
 from ...graph.model import ReadProgress, Rows
-from ...graph.order import key_dtype, reversed_keys
+from ...graph.order import KeyRule, key_dtype, reversed_keys
 from ...graph.tuning import Tuning
 from ...host.errors import ConfigError, InputError
+from .kernels import Kernels
 from .transfer import Fill, Transfer, copy_next, fill_from
 
 MAX_VERTICES = 1 << 30  # three levels of the stack of components in 32 bits
 _TRANSLATED = 1 << 24  # arcs that are renumbered at a time
+_MARKING = 1 << 20  # threads that go over all arcs
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class PlacedRows:
 
     def to_global(self, local: cupy.ndarray) -> cupy.ndarray:
         """Return the global ids, of `id_dtype`, of local ones."""
+        if self.complete and not self.first_global and self.id_dtype == local.dtype:
+            return local
         if self.complete:
             return (local.astype(np.int64) + self.first_global).astype(self.id_dtype)
         local = local.astype(np.int64)
@@ -88,17 +92,20 @@ class PlacedRows:
 def placed_nbytes(rows: Rows) -> int:
     """Return the bytes that placed rows and the steps on them need.
 
-    Every arc as placed and as received; every vertex in the arrays of the solver, and
-    at worst one ghost for each arc or each vertex of the graph; and a list of light
-    edges.
+    Every arc as placed, and ids of 64 bits as received; every vertex in the arrays of
+    the solver, and at worst one ghost for each arc or each vertex of the graph; two
+    bits for each vertex of the graph, to find ghosts; and a list of light edges.
     """
-    arcs, width = rows.num_arcs, rows.keys.itemsize
+    arcs, width = rows.num_arcs, rows.key_dtype.itemsize
     vertices = min(len(rows) + arcs, rows.num_vertices)
-    raw = rows.indices.itemsize if not rows.complete else 0
-    return arcs * (4 + width + raw) + vertices * (200 + 8 * width)
+    raw = 8 if rows.id_dtype.itemsize == 8 else 0
+    bits = 0 if rows.complete or raw else rows.num_vertices // 4
+    return arcs * (4 + width + raw) + vertices * (200 + 8 * width) + bits
 
 
-def place(rows: Rows, transfer: Transfer, tuning: Tuning) -> PlacedRows:
+def place(
+    rows: Rows, transfer: Transfer, kernels: Kernels, tuning: Tuning
+) -> PlacedRows:
     """Bring rows to the current device, as they come if they are still being read.
 
     Raises
@@ -107,28 +114,98 @@ def place(rows: Rows, transfer: Transfer, tuning: Tuning) -> PlacedRows:
         If rows and ghosts together are too many for one device.
     """
     indptr = transfer.to_device(np.asarray(rows.indptr, np.int64))
-    keys, ends = _arcs_of(rows, transfer, tuning.placed_arcs)
+    if rows.files is None:
+        keys, ends = _arcs_of(rows, transfer, tuning.placed_arcs)
+    else:
+        ends = cupy.empty(rows.num_arcs, rows.id_dtype)
+        keys = cupy.empty(rows.num_arcs, rows.key_dtype)
+        with rows.files.opened() as pieces:
+            transfer.read(pieces, ends, keys)
+        _make_keys(rows, rows.files.rule, keys, kernels)
+    return with_ghosts(rows, kernels, indptr, ends, keys)
+
+
+def _make_keys(
+    rows: Rows, rule: KeyRule, weights: cupy.ndarray, kernels: Kernels
+) -> None:
+    """Turn weights into keys, in place.
+
+    Raises
+    ------
+    InputError
+        If one is not a number; the host reads the rows again and names it.
+    """
+    wrong = cupy.zeros(1, np.uint64)
+    key = kernels.key
+    kernels.launch(
+        "make_keys", min(len(weights), _MARKING), weights, np.uint64(len(weights)),
+        key(rule.sign), key(rule.above), key(rule.at), key(rule.below),
+        key(rule.largest), wrong,
+    )  # fmt: skip
+    if int(wrong[0]):
+        _ = rows.keys
+
+
+def with_ghosts(
+    rows: Rows,
+    kernels: Kernels,
+    indptr: cupy.ndarray,
+    ends: cupy.ndarray,
+    keys: cupy.ndarray,
+) -> PlacedRows:
+    """Number the ghosts of rows on the device, and replace global ids by local ones."""
+    dtype = rows.id_dtype
+    if ends.dtype == np.uint32:
+        ghosts, first = _number_ghosts(rows, ends, kernels)
+        return PlacedRows(indptr, ends, keys, ghosts, first, rows.first, dtype)
     ghosts = cupy.empty(0, np.int64)
     if not rows.complete:
         ghosts = _find_ghosts(ends, rows)
-    if len(rows) + len(ghosts) > MAX_VERTICES:
-        raise ConfigError(
-            f"{len(rows) + len(ghosts)} vertices on one GPU (rows and their "
-            f"neighbours); at most {MAX_VERTICES} fit its kernels. Use more ranks."
-        )
+    _check_count(len(rows) + len(ghosts))
     first = int(cupy.searchsorted(ghosts, cupy.array([rows.first]))[0])
-    placed = PlacedRows(
-        indptr, ends, keys, ghosts, first, rows.first, rows.indices.dtype
-    )
-    if rows.complete and ends.dtype == np.uint32:
-        return placed
+    placed = PlacedRows(indptr, ends, keys, ghosts, first, rows.first, dtype)
     local = cupy.empty(len(ends), np.uint32)
     for low in range(0, len(ends), _TRANSLATED):
         piece = slice(low, low + _TRANSLATED)
         local[piece] = placed.to_local(ends[piece])
-    return PlacedRows(
-        indptr, local, keys, ghosts, first, rows.first, rows.indices.dtype
-    )
+    return PlacedRows(indptr, local, keys, ghosts, first, rows.first, dtype)
+
+
+def _check_count(vertices: int) -> None:
+    if vertices > MAX_VERTICES:
+        raise ConfigError(
+            f"{vertices} vertices on one GPU (rows and their neighbours); at most "
+            f"{MAX_VERTICES} fit its kernels. Use more ranks."
+        )
+
+
+def _number_ghosts(
+    rows: Rows, ends: cupy.ndarray, kernels: Kernels
+) -> tuple[cupy.ndarray, int]:
+    """Replace ids of 32 bits by local ones in place.
+
+    Returns the ghosts, and how many are below the rows.
+    """
+    if rows.complete:
+        _check_count(len(rows))
+        return cupy.empty(0, np.int64), 0
+    words = rows.num_vertices // 32 + 1
+    bits = cupy.zeros(words, np.uint32)
+    threads, arcs = min(len(ends), _MARKING), np.uint64(len(ends))
+    first, own = np.uint64(rows.first), np.uint64(len(rows))
+    vertices = np.uint64(rows.num_vertices)
+    kernels.launch("mark_ghosts", threads, ends, arcs, first, own, vertices, bits)
+    rank = kernels.prefix_sums("bits", bits)
+    word, bit = divmod(rows.first, 32)
+    below = int(rank[word]) + (int(bits[word]) & ((1 << bit) - 1)).bit_count()
+    ghosts = cupy.empty(int(rank[-1]), np.int64)
+    _check_count(len(rows) + len(ghosts))
+    kernels.launch("list_ghosts", words, bits, rank, np.uint64(words), ghosts)
+    kernels.launch(
+        "to_local", threads, ends, arcs, first, own, vertices, bits, rank,
+        np.uint32(below),
+    )  # fmt: skip
+    return ghosts, below
 
 
 def _arcs_of(rows: Rows, transfer: Transfer, at_once: int) -> list[cupy.ndarray]:

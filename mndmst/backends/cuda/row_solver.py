@@ -46,7 +46,8 @@ class RowSolver(Solver):
         """
         rows = self._rows
         if rows.num_arcs == 0:
-            self.parent[: self.vertices] = cupy.arange(self.vertices, dtype=np.uint32)
+            vertices = np.uint64(self.vertices)
+            self.kernels.launch("number_vertices", self.vertices, self.parent, vertices)
             return self._chosen.cut(0)
         choice = _Choice(rows.indptr, None, rows.num_arcs)
         solved, share = 0.0, self._light_share()
@@ -95,9 +96,10 @@ class RowSolver(Solver):
         """
         rows = self._rows
         if rows.num_arcs == 0:
-            return cupy.full(rows.own, NONE, np.uint64), self._chosen.cut(0)
-        self.state[StateField.CUT_KEY] = NONE if high is None else np.uint64(high)
-        self.state[StateField.CUT_END] = NONE
+            self._clear_best()
+            return self._best[: rows.own], self._chosen.cut(0)
+        cut = int(NONE) if high is None else high
+        self.set_state(StateField.CUT_KEY, cut, int(NONE))  # and the cut's end
         choice = _Choice(rows.indptr, None, rows.num_arcs)
         capacity = self._expected(None)
         edges = self._scan(choice, capacity, first=True)
@@ -128,11 +130,11 @@ class RowSolver(Solver):
         crowd in hubs, fewer edges make a giant component.
         """
         if share is None:
-            self.state[StateField.CUT_KEY : StateField.CUT_END + 1] = NONE
+            self.set_state(StateField.CUT_KEY, int(NONE), int(NONE))
             if again or self.kernels.key is np.uint32:
                 return  # wide keys need the least and the greatest of a sample
         rows = self._rows
-        self.state[StateField.DEGREES] = 0
+        self.set_state(StateField.DEGREES, 0)
         keys = cupy.empty(SAMPLE, self.kernels.key)
         ends = cupy.empty(SAMPLE, np.uint32)
         self.kernels.launch(
@@ -152,10 +154,9 @@ class RowSolver(Solver):
 
         The first time it finds each row's lightest arc as well.
         """
-        rows, state = self._rows, self.state
+        rows = self._rows
         edges = DeviceEdges.empty(capacity, self.kernels.key)
-        state[StateField.FOUND] = 0
-        state[StateField.CAPACITY] = capacity
+        self.set_state(StateField.FOUND, 0, capacity)
         tiles = -(-choice.num_arcs // TILE)
         tile_row = cupy.empty(tiles + 1, np.uint32)
         arcs = np.uint64(choice.num_arcs)
@@ -164,7 +165,7 @@ class RowSolver(Solver):
             tile_row, np.uint64(tiles),
         )  # fmt: skip
         if first:
-            self._best.fill(NONE)
+            self._clear_best()
             name = "scan_first"
         else:
             name = "scan_all" if choice.vertex is None else "scan_chosen"
@@ -173,9 +174,12 @@ class RowSolver(Solver):
             NULL if choice.vertex is None else choice.vertex, rows.indptr, arcs,
             np.uint32(rows.first), np.uint32(rows.first), np.uint64(rows.own),
             rows.ends, rows.keys, tile_row, self.parent, *self._bounds, self._best,
-            *edges, state,
+            *edges, self.state,
         )  # fmt: skip
         return edges
+
+    def _clear_best(self) -> None:
+        self._best.data.memset_async(0xFF, self._best.nbytes)  # NONE
 
     def _hook(self) -> None:
         """Hook every vertex along its lightest arc, and make level 1."""
@@ -205,8 +209,7 @@ class RowSolver(Solver):
         )  # fmt: skip
 
     def _outside(self, count: int) -> "_Choice":
-        offset = cupy.zeros(count + 1, np.int64)
-        cupy.cumsum(self._outside_degree[:count], out=offset[1:])
+        offset = self.kernels.prefix_sums("degrees", self._outside_degree[:count])
         return _Choice(offset, self._outside_vertex[:count], int(offset[-1]))
 
 

@@ -119,8 +119,30 @@ def edge_list(
     rows: PlacedRows | StreamedRows, tools: Tools, edges: DeviceEdges
 ) -> EdgeList:
     """Bring edges to the host, sorted by their ends."""
-    u, v, key = edges.in_order()
-    to_host = tools.transfer.to_host
-    return EdgeList(
-        to_host(rows.to_global(u)), to_host(rows.to_global(v)), to_host(key)
-    )
+    order, count = edges.order(tools.kernels)
+    u, v = (cupy.empty(count, rows.id_dtype) for _ in range(2))
+    key = cupy.empty(count, edges.key.dtype)
+    gather(rows, tools.kernels, edges, order, count, DeviceEdges(u, v, key))
+    return EdgeList(*map(tools.transfer.to_host, (u, v, key)))
+
+
+def gather(
+    rows: PlacedRows | StreamedRows,
+    kernels: Kernels,
+    edges: DeviceEdges,
+    order: cupy.ndarray,
+    count: int,
+    to: DeviceEdges,
+) -> None:
+    """Copy the first edges of an order, with the global ids of their ends."""
+    if isinstance(rows, PlacedRows) and not rows.complete:
+        ghosts = rows.ghosts
+        first, own, first_global = rows.first, rows.own, rows.first_global
+    else:  # a constant shift
+        ghosts, first, own = NULL, 0, 0
+        first_global = rows.first_global if isinstance(rows, PlacedRows) else 0
+    kernels.launch(
+        "gather_edges", count, order, np.uint64(count), *edges, np.uint32(first),
+        np.uint64(own), np.uint64(first_global), ghosts,
+        np.uint32(to.u.dtype.itemsize == 8), *to,
+    )  # fmt: skip

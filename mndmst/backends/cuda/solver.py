@@ -79,10 +79,18 @@ class DeviceEdges(NamedTuple):
         """Return the first edges."""
         return DeviceEdges(*(column[:length] for column in self))
 
-    def in_order(self) -> "DeviceEdges":
-        """Return edges in (u, v) order."""
-        order = cupy.argsort(self.u.astype(np.uint64) << 32 | self.v)
-        return DeviceEdges(*(column[order] for column in self))
+    def order(self, kernels: Kernels, first: int = 0) -> tuple[cupy.ndarray, int]:
+        """Return the (u, v) order of edges, and how many begin at `first` or later.
+
+        The others are last in the order.
+        """
+        count = len(self.key)
+        words, own = cupy.empty(count, np.uint64), cupy.zeros(1, np.uint64)
+        kernels.launch(
+            "pack_ends", count, self.u, self.v, np.uint64(count), np.uint32(first),
+            words, own,
+        )  # fmt: skip
+        return cupy.argsort(words), int(own[0])
 
 
 class Solver:
@@ -100,26 +108,41 @@ class Solver:
         self.kernels = kernels
         self.vertices = vertices
         self.state = cupy.zeros(len(StateField), np.uint64)
-        self.state[StateField.GREATEST_KEY] = np.iinfo(kernels.key).max
+        self.set_state(StateField.GREATEST_KEY, np.iinfo(kernels.key).max)
         self.parent = cupy.empty(3 * vertices + 64, np.uint32)
         self._fresh = cupy.empty(2 * vertices + 64, np.uint32)
         self._best = cupy.empty(vertices, np.uint64)
 
-    def start_from(self, component: cupy.ndarray) -> None:
-        """Begin with every vertex in a component, numbered below `vertices`."""
+    def set_state(self, field: StateField, *values: int) -> None:
+        """Set consecutive fields of the state, from `field` on."""
+        words = np.array(values, np.uint64)
+        self.state[field:].data.copy_from_host_async(
+            words.ctypes.data, words.nbytes, cupy.cuda.get_current_stream()
+        )
+
+    def start_from(self, component: cupy.ndarray | None) -> None:
+        """Begin with every vertex in a component, numbered below `vertices`.
+
+        Without components each vertex begins as one.
+        """
         n = self.vertices
-        self.parent[:n] = component
-        self.parent[:n] += np.uint32(n)
-        self.parent[n : 2 * n] = cupy.arange(n, 2 * n, dtype=np.uint32)
-        self.state[StateField.SIZE] = n
+        self.kernels.launch(
+            "start_components", n, NULL if component is None else component,
+            self.parent, np.uint64(n),
+        )  # fmt: skip
+        self.set_state(StateField.SIZE, n)
 
     def solve(self, edges: DeviceEdges) -> cupy.ndarray:
         """Mark (uint8) the forest's edges; equal keys are ordered by position."""
-        self.start_from(cupy.arange(self.vertices, dtype=np.uint32))
-        self.state[StateField.FOUND] = self.state[StateField.CAPACITY] = len(edges.key)
-        self.state[StateField.LEAST_KEY] = edges.key.min()
-        self.state[StateField.GREATEST_KEY] = edges.key.max()
-        mark = cupy.zeros(len(edges.key), np.uint8)
+        count = len(edges.key)
+        self.start_from(None)
+        self.set_state(StateField.FOUND, count, count)  # and the capacity
+        self.set_state(StateField.LEAST_KEY, int(NONE), 0)  # and the greatest
+        self.kernels.launch(
+            "find_key_range", min(count, 1 << 18), edges.key, np.uint64(count),
+            self.state,
+        )  # fmt: skip
+        mark = cupy.zeros(count, np.uint8)
         self._run_rounds(edges, mark)
         return mark
 
@@ -127,7 +150,8 @@ class Solver:
         """Return for each vertex the smallest vertex of its tree (uint32)."""
         self._over_levels("flatten")
         n = np.uint64(self.vertices)
-        smallest = cupy.full(self.vertices, np.iinfo(np.uint32).max, np.uint32)
+        smallest = cupy.empty(self.vertices, np.uint32)
+        smallest.data.memset_async(0xFF, smallest.nbytes)
         label = cupy.empty(self.vertices, np.uint32)
         self.kernels.launch("find_smallest", self.vertices, self.parent, n, smallest)
         self.kernels.launch(

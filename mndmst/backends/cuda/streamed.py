@@ -121,7 +121,8 @@ class PieceBuffer:
 
 def piece_arcs(rows: Rows, tuning: Tuning) -> int:
     """Return the arcs that a piece should have."""
-    return max(1, tuning.streamed_bytes // (rows.indices.itemsize + rows.keys.itemsize))
+    arc_bytes = rows.id_dtype.itemsize + rows.key_dtype.itemsize
+    return max(1, tuning.streamed_bytes // arc_bytes)
 
 
 def longest_piece(rows: Rows, tuning: Tuning) -> int:
@@ -148,10 +149,10 @@ class Need(NamedTuple):
     @classmethod
     def of(cls, rows: Rows, tuning: Tuning) -> "Need":
         """Return the bytes that streaming rows needs."""
-        arcs, width = longest_piece(rows, tuning), rows.keys.itemsize
+        arcs, width = longest_piece(rows, tuning), rows.key_dtype.itemsize
         # The solver's stack, slots and numbers; components, twice; three forests.
         vertex = 28 + 8 + 3 * (8 + width)
-        piece = 8 * len(rows) + (rows.indices.itemsize + 4 + width) * arcs
+        piece = 8 * len(rows) + (rows.id_dtype.itemsize + 4 + width) * arcs
         # A listed edge also has a place in both lists of live edges.
         # Degrees of the rows, and the buffers needed to choose some rows.
         row = 8
@@ -184,9 +185,14 @@ class StreamedRows(NamedTuple):
         """The keys, in host memory."""
         return self.rows.keys
 
+    @property
+    def id_dtype(self) -> np.dtype:
+        """The type of global ids."""
+        return self.rows.indices.dtype
+
     def to_global(self, local: cupy.ndarray) -> cupy.ndarray:
         """Return the global ids, of the type the rows have, of local ones."""
-        return local.astype(self.rows.indices.dtype)
+        return local.astype(self.id_dtype, copy=False)
 
 
 class StreamSolver(Solver):
@@ -257,9 +263,7 @@ class StreamSolver(Solver):
         share = first_share(edges, self.vertices, per_vertex, self._tuning)
         if share is None:
             return None, ends
-        self.state[StateField.LEAST_KEY], self.state[StateField.GREATEST_KEY] = keys[
-            [0, -1]
-        ]
+        self.set_state(StateField.LEAST_KEY, int(keys[0]), int(keys[-1]))
         return int(keys[int(share * len(keys))]), ends
 
     def _outside(self, ends: np.ndarray) -> ChosenRows:
@@ -282,8 +286,8 @@ class StreamSolver(Solver):
         filled = self._transfer.filled(choice.sources(self._rows, bounds))
         computing = cupy.cuda.get_current_stream()
         capacity = len(self._listed.key)
-        self.state[StateField.FOUND], self.state[StateField.CAPACITY] = 0, capacity
-        self.state[StateField.CUT_KEY : StateField.CUT_END + 1] = NONE
+        self.set_state(StateField.FOUND, 0, capacity)
+        self.set_state(StateField.CUT_KEY, int(NONE), int(NONE))
         for number, (begin, end) in enumerate(pairwise(bounds)):
             before, piece = pieces[number % 2 - 1], pieces[number % 2]
             piece.scanned.synchronize()
@@ -307,7 +311,7 @@ class StreamSolver(Solver):
 
     def _solve_listed(self) -> DeviceEdges:
         self.start_from(self._component)
-        self.state[StateField.CHOSEN] = 0
+        self.set_state(StateField.CHOSEN, 0)
         self._run_rounds(self._listed, self._chosen)
         return self._chosen.cut(int(self.state[StateField.CHOSEN]))
 
@@ -316,7 +320,7 @@ class StreamSolver(Solver):
         forest = self._solve_listed()
         for column, kept in zip(self._listed, forest, strict=True):
             column[: len(kept)] = kept
-        self.state[StateField.FOUND] = len(forest.key)
+        self.set_state(StateField.FOUND, len(forest.key))
         return len(forest.key)
 
     def _scan(self, piece: PieceBuffer, band: Band) -> None:

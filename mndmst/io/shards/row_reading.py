@@ -5,16 +5,17 @@
 checksums and NaN only.
 """
 
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from threading import Lock
 
 import h5py
 import numpy as np
 
-from ...graph.model import Csr, Rows
+from ...graph.model import ArcPiece, Csr, Rows
 from ...graph.order import KeyRule, id_dtype, key_dtype, key_rule
 from ...host.errors import InputError
 from ...kernels.arc_inspection import (
@@ -41,6 +42,9 @@ PIECE_BYTES = 4 << 20  # of a column, at the least
 PIECES_AT_ONCE = 32
 # Parts that are open at once, so that threads need not wait at the end of each part.
 OPEN_PARTS = 32
+# A device reads all parts at once; a process may have 1,024 files open.
+MOST_OPEN = 256
+SAMPLE = 8192  # ids kept of arcs that a device reads
 
 
 class PartArcs:
@@ -58,6 +62,7 @@ class PartArcs:
     ) -> None:
         self.path, self.csr, self._arcs, self._shift = path, csr, arcs, shift
         columns = file["graph/indices"], file["graph/data"]
+        self._stored_ids = columns[0].dtype
         begin, end = arcs[0] + shift, arcs[1] + shift
         ids, weights = (ChunkReader(path, column, begin, end) for column in columns)
         self._ids, self._weights = ids, weights
@@ -71,15 +76,15 @@ class PartArcs:
         """Return ranges of arcs for threads to read."""
         return list(pairwise([self._arcs[0], *self.seams, self._arcs[1]]))
 
-    def read(self, low: int, high: int, num_vertices: int) -> None:
-        """Read the ids and the weights of the arcs [low, high)."""
-        ids, weights = self.csr.indices[low:high], self.csr.keys[low:high]
+    def read(
+        self, low: int, ids: np.ndarray, weights: np.ndarray, num_vertices: int
+    ) -> None:
+        """Read the ids and the weights of the arcs from `low` on."""
         self._weights.read(low + self._shift, weights)
-        stored = self._ids.dataset.dtype
-        if stored.itemsize == ids.itemsize:
+        if self._stored_ids.itemsize == ids.itemsize:
             self._ids.read(low + self._shift, ids)
             return
-        signed = np.empty(len(ids), stored)
+        signed = np.empty(len(ids), self._stored_ids)
         self._ids.read(low + self._shift, signed)
         wrong = signed[(signed < 0) | (signed >= num_vertices)]
         if len(wrong):
@@ -118,7 +123,7 @@ class PartArcs:
 
     def _whole_chunks(self) -> tuple[Chunks, Chunks] | None:
         ids, weights = self._ids.whole, self._weights.whole
-        same = self._ids.dataset.dtype.itemsize == self.csr.indices.itemsize
+        same = self._stored_ids.itemsize == self.csr.indices.itemsize
         if ids is None or weights is None or not same:
             return None
         ids, weights = (c._replace(begin=c.begin - self._shift) for c in (ids, weights))
@@ -128,12 +133,68 @@ class PartArcs:
         return InputError(f"{self.path}: {what}. Make the graph again.")
 
 
+@dataclass(frozen=True)
+class StoredPiece:
+    """Arcs [low, high) of an open part; see `ArcPiece`."""
+
+    part: PartArcs
+    low: int
+    high: int
+    rows: "ReadInProgress"
+
+    def read(self, indices: np.ndarray, weights: np.ndarray) -> None:
+        """See `ArcPiece.read`."""
+        with reading(self.part.path):
+            self.part.read(self.low, indices, weights, self.rows.graph.num_vertices)
+        step = 1 + len(self.rows.indices) // SAMPLE
+        self.rows.sampled.append(indices[-self.low % step :: step].copy())
+
+
+class RowsInFiles(Rows):
+    """Rows whose arcs the host reads when something first uses them."""
+
+    files: "ReadInProgress"
+
+    def __init__(self, files: "ReadInProgress") -> None:
+        object.__setattr__(self, "first", files.begin)
+        object.__setattr__(self, "num_vertices", files.graph.num_vertices)
+        object.__setattr__(self, "indptr", files.indptr)
+        object.__setattr__(self, "files", files)
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name not in ("indices", "keys"):
+            raise AttributeError(name)
+        self.files.load()
+        return self.files.indices if name == "indices" else self.files.keys
+
+    @property
+    def num_arcs(self) -> int:
+        """See `Rows.num_arcs`."""
+        return int(self.indptr[-1])
+
+    def sample_indices(self, count: int) -> np.ndarray:
+        """See `Rows.sample_indices`; at most `SAMPLE` ids if a device has the arcs."""
+        sampled = self.files.sampled
+        return np.concatenate(sampled) if sampled else super().sample_indices(count)
+
+    @property
+    def id_dtype(self) -> np.dtype:
+        """See `Rows.id_dtype`."""
+        return self.files.indices.dtype
+
+    @property
+    def key_dtype(self) -> np.dtype:
+        """See `Rows.key_dtype`."""
+        return self.files.keys.dtype
+
+
 class ReadInProgress:
     """The rows of the vertices [begin, end) of a graph, whose arcs are being read.
 
     The constructor reads the row pointers and takes memory for the arcs; `read` reads
     the arcs. Meanwhile a consumer in another thread waits for them by `progress`, which
-    `rows` has, too. `keys` are the weights, whose bits become keys.
+    `rows` has, too. `keys` are the weights, whose bits become keys. `sampled` are ids
+    of arcs that a device has read (`StoredPiece`).
     """
 
     def __init__(
@@ -150,6 +211,9 @@ class ReadInProgress:
         self.keys = self.weights.view(key_dtype(graph.weight_dtype))
         self.progress = ArcsRead(num_arcs)
         self._parts: list[PartArcs] = []
+        self.sampled: list[np.ndarray] = []
+        self._loaded: ArcFacts | None = None
+        self._loading = Lock()
 
     @property
     def rows(self) -> Rows:
@@ -162,6 +226,39 @@ class ReadInProgress:
             self.keys,
             self.progress,
         )
+
+    @property
+    def rule(self) -> KeyRule:
+        """See `ArcFiles.rule`."""
+        return key_rule(self.graph.weight_dtype)
+
+    @contextmanager
+    def opened(self) -> Iterator[Sequence[ArcPiece]]:
+        """See `ArcFiles.opened`."""
+        with ExitStack() as opening:
+            pieces = [
+                StoredPiece(arcs, low, high, self)
+                for part, first, last in self.graph.overlap(self.begin, self.end)
+                for arcs in self._open(opening, part, first, last)
+                for low, high in arcs.pieces()
+            ]
+            files = opening.pop_all()
+        try:  # an error of the device is no damage of a file
+            yield pieces
+        finally:
+            files.close()
+
+    def rows_in_files(self) -> Rows:
+        """Return the rows for a device that reads the arcs itself."""
+        parts = sum(1 for _ in self.graph.overlap(self.begin, self.end))
+        return RowsInFiles(self) if parts <= MOST_OPEN else self.rows
+
+    def load(self) -> ArcFacts:
+        """Read all arcs into host memory, once; see `read`."""
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = self.read()
+            return self._loaded
 
     def read(
         self, to_keys: bool = True, inspection: ArcInspection | None = None
@@ -229,7 +326,8 @@ class ReadInProgress:
 
         def read(part: PartArcs, low: int, high: int) -> ArcFacts:
             with reading(part.path):
-                part.read(low, high, num_vertices)
+                ids, weights = self.indices[low:high], self.keys[low:high]
+                part.read(low, ids, weights, num_vertices)
             facts = ArcFacts(0, 0)
             if whole or not make_keys(self.keys[low:high], rule):
                 facts = self._inspect_piece(part, low, high, rule)

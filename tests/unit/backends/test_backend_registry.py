@@ -43,7 +43,7 @@ def twin(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     package.unavailable = lambda: None
     package.device_names = lambda: ["Twin 1"]
     package.device_ids = lambda: ["Twin 1 at 0"]
-    package.start_driver = lambda: None
+    package.start_driver = lambda local_rank: None
     package.make_device = lambda *_: TwinBackend()
     monkeypatch.setitem(sys.modules, package.__name__, package)
     monkeypatch.setitem(ACCELERATORS, "twin", package.__name__)

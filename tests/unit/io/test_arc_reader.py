@@ -146,3 +146,29 @@ def test_who_waits_for_arcs_gets_them_in_order() -> None:
     progress.note(0, 3)
     follower.join(10)
     assert seen == [0, 3, STEP + 3, 2 * STEP + 7]
+
+
+def test_a_device_reads_the_arcs_and_the_host_when_it_needs_them(
+    tmp_path: Path,
+) -> None:
+    indptr, indices, weights = symmetric_rows()
+    graph = open_graph(
+        write(tmp_path / "graph", (indptr, indices, weights), [0, 25, 60])
+    )
+    begun = reader(graph, 5, 55)
+    rows, (low, high) = begun.rows_in_files(), indptr[[5, 55]]
+    assert rows.num_arcs == high - low
+    assert (rows.id_dtype, rows.key_dtype) == (np.uint32, np.uint32)
+    found = np.empty(rows.num_arcs, np.uint32), np.empty(rows.num_arcs, np.int32)
+    assert rows.files is not None
+    with rows.files.opened() as pieces:
+        assert len(pieces) > 2
+        for piece in pieces:
+            piece.read(*(column[piece.low : piece.high] for column in found))
+    np.testing.assert_array_equal(found[0], indices[low:high])
+    np.testing.assert_array_equal(found[1], weights[low:high])
+    np.testing.assert_array_equal(np.sort(rows.sample_indices(9)), np.sort(found[0]))
+
+    np.testing.assert_array_equal(rows.indices, indices[low:high])
+    np.testing.assert_array_equal(rows.keys, weights_to_keys(found[1].copy()))
+    assert begun.load() == reader(graph, 5, 55).read()

@@ -22,7 +22,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test asks anew where code lies."""
     for function in (
         cache_dirs.directories,
-        cache_dirs.writable,
+        cache_dirs.writable_named,
         cache_dirs.state,
         cache_dirs._sources,
         cache_dirs._compiler,
@@ -35,7 +35,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 def anew() -> None:
     for function in (
         cache_dirs.directories,
-        cache_dirs.writable,
+        cache_dirs.writable_named,
         cache_dirs.state,
         cache_dirs._sources,
         cache_dirs._compiler,

@@ -70,9 +70,10 @@ def test_page_needs_nothing_else(tmp_path: Path) -> None:
     assert "<script" not in text
     assert not re.search(r'(src|href)="(?!#)', text.replace("xlink:", ""))
     assert "&lt;graph&gt;" in text and "node&lt;1&gt;" in text
-    # The time line twice, since the start takes most of the run; five more
-    assert text.count("<svg") == 7
-    assert text.count("What the ranks did, after the start") == 1
+    # Two time lines, since the start takes most of the run, each for two widths;
+    # five more
+    assert text.count("<svg") == 9
+    assert text.count("What the ranks did, after the start") == 2
     for chart in re.findall(r"<svg.*?</svg>", text, re.S):
         ElementTree.fromstring(chart)
     assert "5,000" in text
@@ -118,7 +119,7 @@ def test_a_page_has_only_charts_with_something_in_them(tmp_path: Path) -> None:
     with AtomicOutput() as files:
         write_page([record], page, files)
     text = page.read_text()
-    assert "Sent between ranks" not in text and text.count("<svg") == 5
+    assert "Sent between ranks" not in text and text.count("<svg") == 7
     assert "7, the largest of 900 vertices" in text and "<td>forest</td>" not in text
 
 

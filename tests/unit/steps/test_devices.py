@@ -8,6 +8,7 @@ from graphs import random, write_graph
 
 import mndmst
 from mndmst.backends import cuda
+from mndmst.backends.costs import COSTS
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
 from mndmst.graph.model import Rows
@@ -19,7 +20,6 @@ from mndmst.kernels.arc_inspection import ArcFacts, inspect_rows
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.steps import devices as module
-from mndmst.steps.devices import COSTS
 
 
 class Gpu(CpuBackend):

@@ -3,23 +3,11 @@
 // The sums are the same as in `kernels/arc_inspection.py`, which says why.
 
 #include "common.cuh"
+#include "ids.cuh"
 #include "tiles.cuh"
 
 struct Facts {
     u64 wrong, edges, balance;
-};
-
-// Local ids as global ones: ghosts below the rows, the rows, ghosts above.
-struct Ids {
-    u32 first;
-    u64 own, first_global;
-    const i64* ghosts;  // null: there are none
-
-    __device__ inline u64 global(u32 id) const {
-        if (ghosts == nullptr) return first_global + id;
-        if (id < first) return ghosts[id];
-        return id - first < own ? first_global + (id - first) : ghosts[id - own];
-    }
 };
 
 // Returns 64 mixed bits of an edge, as `mix` does.
@@ -54,8 +42,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) inspect_arcs(
         if (arc >= i64(arcs)) break;
         u32 near = first + row[j], far = ends[arc];
         bool follows = arc > offset[row[j]];  // another arc of its row
-        // Without ghosts an id is compared as it stands: one out of range is found
-        u64 head = ids.global(far), tail = ids.global(near);
+        // Without ghosts an id is compared as it stands: one out of range is found.
+        // With ghosts `to_local` gives such an id no vertex.
+        u64 head = far == NOBODY ? NONE : ids.global(far), tail = ids.global(near);
         bool upward = far > near, loop = far == near;
         mine.wrong += head >= num_vertices || (follows && far < before);
         mine.edges += upward && !(follows && far == before);

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Remove from an environment what only an installation needs: Numba and LLVM, once the
+# kernels are compiled; pip and setuptools; tests, headers and symbols of other packages.
+#   slim.sh ENVIRONMENT
+set -eu
+python=$1/bin/python
+"$python" -m pip uninstall -q -y numba llvmlite setuptools
+packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+find "$packages" -type d \( -name tests -o -name include \) -prune -exec rm -rf {} +
+rm -rf "$packages"/pip "$packages"/pip-*
+find "$1" -name '*.so*' -type f -exec strip --strip-unneeded {} + 2>/dev/null || true

@@ -1,0 +1,53 @@
+"""The model by which `--backend auto` decides between CPU and GPU."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ARC_BYTES = 8  # of most stored arcs: an id and a weight of 32 bits
+
+
+@dataclass(frozen=True)
+class DeviceCosts:
+    """What CPU and GPU cost a run beyond what both do.
+
+    Both devices read the same file in about the same time, so only the rest counts.
+
+    Attributes
+    ----------
+    core_arc : float
+        Seconds of a core for an arc: the forest, and the order of its edges.
+    host_arc : float
+        Seconds of all cores of a host for an arc, where memory bounds them.
+    gpu_start : float
+        Seconds by which a run with a GPU starts and ends later.
+    gpu_arc : float
+        Seconds of a GPU for an arc.
+    """
+
+    core_arc: float = 13e-9
+    host_arc: float = 0.8e-9
+    gpu_start: float = 0.6
+    gpu_arc: float = 0.15e-9
+
+    def cpu_seconds(self, arcs: float, cores: int, ranks: int) -> float:
+        """Predict the seconds of a rank's cores for its arcs.
+
+        Parameters
+        ----------
+        ranks : int
+            Ranks of the host, each with this number of arcs.
+        """
+        return arcs * max(self.core_arc / cores, self.host_arc * ranks)
+
+    def gpu_seconds(self, arcs: float, sharers: int) -> float:
+        """Predict the seconds of a GPU that several ranks share, for one of them."""
+        return self.gpu_start + arcs * self.gpu_arc * sharers
+
+
+COSTS = DeviceCosts()
+
+
+def estimated_arcs(graph: Path) -> float:
+    """Return about how many arcs a graph has, by the sizes of its files."""
+    folder = graph if graph.is_dir() else graph.parent
+    return sum(part.stat().st_size for part in folder.glob("*.h5")) / ARC_BYTES

@@ -1,0 +1,144 @@
+"""The images, built and run by buildah without an engine of containers.
+
+    MNDMST_ROOTS=/var/tmp/roots python -m pytest tests/system/test_image.py
+
+The base, a small Debian, is made there if need be, and stays. A build takes minutes.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from processes import ROOT
+
+FOLDER = os.environ.get("MNDMST_ROOTS", "")
+MOST_BYTES = 600_000_000
+BASE, IMAGE = "localhost/mndmst-test-base", "localhost/mndmst-test"
+ISOLATION = ("--isolation", "chroot")
+
+pytestmark = [
+    pytest.mark.skipif(not FOLDER, reason="MNDMST_ROOTS names no directory for roots"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root makes such systems"),
+    pytest.mark.skipif(not shutil.which("buildah"), reason="needs buildah"),
+    pytest.mark.skipif(not shutil.which("debootstrap"), reason="needs debootstrap"),
+    pytest.mark.timeout(3600),
+]
+
+
+def do(*words: object) -> str:
+    """Run a command; return what it prints."""
+    run = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+    assert run.returncode == 0, f"{run.stdout[-4000:]}\n{run.stderr[-4000:]}"
+    return run.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def base() -> str:
+    """Import a Debian; it trusts the certificate that pip trusts here."""
+    root = Path(FOLDER) / "image-base"
+    if not root.exists():
+        making = root.with_name("image-base.part")
+        shutil.rmtree(making, ignore_errors=True)
+        do("debootstrap", "--variant=minbase", "bookworm", making)
+        for unused in ("var/cache/apt/archives", "var/lib/apt/lists", "usr/share/doc"):
+            shutil.rmtree(making / unused)
+            (making / unused).mkdir()
+        making.rename(root)
+    container = do("buildah", "from", "scratch")
+    do("buildah", "add", container, root, "/")
+    certificate = os.environ.get("PIP_CERT")
+    if certificate:
+        do("buildah", "add", container, certificate, "/etc/pip-cert.pem")
+        do("buildah", "config", "--env", "PIP_CERT=/etc/pip-cert.pem", container)
+    do("buildah", "commit", "--rm", container, BASE)
+    return BASE
+
+
+@pytest.fixture(scope="module")
+def image(base: str) -> str:
+    """Build the image of the service, which is that of the runs and a command."""
+    do(
+        "buildah", "bud", *ISOLATION, "--network", "host", "--layers", "--build-arg",
+        f"BASE={base}", "--target", "service", "--tag", IMAGE, "--file",
+        ROOT / "docker/Dockerfile", ROOT,
+    )  # fmt: skip
+    return IMAGE
+
+
+@pytest.fixture
+def container(image: str) -> Iterator[str]:
+    name = do("buildah", "from", image)
+    yield name
+    do("buildah", "rm", name)
+
+
+def command(container: str, *words: str) -> list[str]:
+    return ["buildah", "run", *ISOLATION, container, "--", *words]
+
+
+def inside(container: str, line: str) -> str:
+    """Run a line of words in a container; return what it prints."""
+    return do(*command(container, *line.split()))
+
+
+def test_the_image_is_small(image: str) -> None:
+    (found,) = json.loads(do("buildah", "images", "--json", image))
+    number, unit = found["size"].split()
+    assert float(number) * {"KB": 1e3, "MB": 1e6, "GB": 1e9}[unit] < MOST_BYTES
+
+
+def test_four_ranks_solve_and_the_forest_verifies(container: str) -> None:
+    solve = "mpirun -n 4 python3 -m mndmst solve partitions/demo -o /data/forest.h5"
+    out = inside(container, solve)
+    assert "edges=5094 trees=90" in out
+    inside(container, "mndmst verify partitions/demo /data/forest.h5")
+
+
+@pytest.mark.parametrize("weights", ["int32", "uint64", "float32", "float64"])
+def test_every_type_of_weights_needs_no_compiler(container: str, weights: str) -> None:
+    words = f"mndmst generate grid2d /data/g --rows 30 --weights {weights}"
+    inside(container, words)
+    inside(container, "mndmst solve /data/g -o /data/f.h5 -q")
+    inside(container, "mndmst verify /data/g /data/f.h5 -q")
+    program = "import importlib.util as u; assert u.find_spec('numba') is None"
+    do(*command(container, "python3", "-c", program))
+
+
+def test_packages_work_after_their_tests_are_removed(container: str) -> None:
+    program = """
+import numpy, scipy.sparse, scipy.sparse.csgraph, pyarrow.parquet, pyarrow.flight
+import zstandard, h5py, kagen, uvicorn, starlette, prometheus_client, mndmst
+table = pyarrow.table({"src": [0, 1], "dst": [1, 2], "weight": [2.5, 1.5]})
+pyarrow.parquet.write_table(table, "/data/e.parquet", compression="zstd")
+assert mndmst.solve(pyarrow.parquet.read_table("/data/e.parquet")).total_weight == 4
+"""
+    do(*command(container, "python3", "-c", program))
+
+
+def test_the_health_check_follows_the_service(container: str) -> None:
+    config = json.loads(do("buildah", "inspect", "--type", "image", IMAGE))["Docker"]
+    kind, *check = config["config"]["Healthcheck"]["Test"]
+    assert kind == "CMD"
+    healthy = command(container, *check)
+    run = subprocess.run(healthy, capture_output=True)
+    assert run.returncode != 0  # nothing listens yet
+    serving = subprocess.Popen(
+        command(container, *config["config"]["Cmd"]), stdout=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    try:
+        while subprocess.run(healthy, capture_output=True).returncode:
+            assert serving.poll() is None and time.monotonic() < deadline
+            time.sleep(1)
+        client = "mndmst client /data/serve.address"
+        assert "trees=90" in inside(container, f"{client} solve demo")
+        inside(container, f"{client} shutdown")
+        assert serving.wait(60) == 0
+    finally:
+        serving.kill()
+        serving.wait()
