@@ -121,9 +121,18 @@ class PointProducts(Protocol):
         """
 
     def lightest(
-        self, components: ComponentArrays, asked: np.ndarray, report: Report
+        self,
+        components: ComponentArrays,
+        asked: np.ndarray,
+        bounded: bool,
+        report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the lightest edges of places that leave their components.
+
+        Parameters
+        ----------
+        bounded : bool
+            Whether edges above the bounds of components are left out.
 
         Returns
         -------
@@ -137,6 +146,8 @@ class PointProducts(Protocol):
         self, components: ComponentArrays, queries: RemoteQueries
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the lightest edges from other points to another component of these.
+
+        Edges above the bounds of the queries are left out.
 
         Returns
         -------

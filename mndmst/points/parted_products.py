@@ -104,11 +104,17 @@ class PartedProducts:
         return distance, places
 
     def lightest(
-        self, components: ComponentArrays, asked: np.ndarray, report: Report
+        self,
+        components: ComponentArrays,
+        asked: np.ndarray,
+        bounded: bool,
+        report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest`."""
         component = components.of_place[asked]
-        weight = components.bound[component]
+        weight = np.full(len(asked), np.inf)
+        if bounded:
+            weight = components.bound[component]
 
         def queries(batch: slice) -> RemoteQueries:
             places = asked[batch]

@@ -135,10 +135,14 @@ class ProductSearch:
         return Neighbours(distance, places, cores, reach, doubled)
 
     def lightest(
-        self, components: ComponentArrays, asked: np.ndarray
+        self, components: ComponentArrays, asked: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `PointSearch.lightest`."""
-        others, weight = self.products.lightest(components, asked, self.report)
+        """See `PointSearch.lightest`.
+
+        A product takes as long without the bounds of components. Each point knows its
+        own lightest edge then, so far fewer search again once components have joined.
+        """
+        others, weight = self.products.lightest(components, asked, bounded, self.report)
         return np.where(others == NO_POSITION, asked, others), weight
 
 
@@ -261,13 +265,21 @@ class HostProducts:
         return distance, places
 
     def lightest(
-        self, components: ComponentArrays, asked: np.ndarray, report: Report
+        self,
+        components: ComponentArrays,
+        asked: np.ndarray,
+        bounded: bool,
+        report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest`."""
         queries = QueryRows(self.exact, self.bounds.square, asked, True)
-        bound = components.bound[components.of_place[asked]]
+        bound = np.full(len(asked), np.inf)
+        if bounded:
+            bound = components.bound[components.of_place[asked]]
         others = np.full(len(asked), NO_POSITION)
-        searches = Searches(components.of_place, components.cores, others, bound)
+        searches = Searches(
+            components.of_place, components.cores, others, bound, bounded
+        )
         return self._lightest(queries, self.points, searches, components, report)
 
     def lightest_to(
@@ -275,9 +287,10 @@ class HostProducts:
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest_to`."""
         given, rounded = self._queries(queries.points, queries.row)
-        bound = np.minimum(queries.bound, components.bound[queries.component])
-        others = np.full(len(bound), NO_POSITION)
-        searches = Searches(queries.component, queries.core, others, bound)
+        others = np.full(len(queries.bound), NO_POSITION)
+        searches = Searches(
+            queries.component, queries.core, others, queries.bound.copy(), False
+        )
         return self._lightest(given, rounded, searches, components, no_report)
 
     def _lightest(

@@ -448,7 +448,8 @@ class MpiPoints:
 
         for step, rank in self._ring():
             bound[:] = self.comm.min(bound)
-            np.minimum(low, bound[own], out=low)
+            if self.low is not None:  # a bound spares queries a part of the tree
+                np.minimum(low, bound[own], out=low)
             asking = np.flatnonzero(self._gaps(rank, queries) < self._limit_of(low))
 
             def columns(part: slice, asking: np.ndarray = asking) -> list[np.ndarray]:

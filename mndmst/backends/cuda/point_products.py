@@ -74,7 +74,7 @@ COMPONENTS = np.dtype([(n, np.uint64) for n in ComponentArrays._fields])
 ROWS_OF_LAUNCH = np.dtype(
     [(n, np.uint64) for n in ("places", "component", "cores", "weights", "others")]
     + [(n, np.uint64) for n in ("scores", "candidates", "counts", "thresholds")]
-    + [("overflowed", np.uint64), ("columns_too", np.int32), ("unused", np.int32)]
+    + [("overflowed", np.uint64), ("columns_too", np.int32), ("bounded", np.int32)]
 )
 
 
@@ -431,6 +431,7 @@ class DeviceProducts:
         cores: Any,
         known: ComponentArrays,
         weights: Any,
+        bounded: bool = False,
     ) -> tuple[Any, Any]:
         """Return the lightest edges of a block of queries, on the device.
 
@@ -441,6 +442,8 @@ class DeviceProducts:
             Of CuPy, of the columns.
         weights : cupy.ndarray of float64, shape (rows,)
             Bounds.
+        bounded : bool
+            Whether bounds of components, when lowered, lower those of rows.
         """
         facts = np.zeros(1, COMPONENTS)
         for name in ComponentArrays._fields:
@@ -452,6 +455,7 @@ class DeviceProducts:
         launches = self._launches(1)
         while len(every):
             search = self._block(queries, places[every], "leaving", given)
+            search.bounded = bounded
             light, ends = weights[every], others[every]
             search.set(component=component, cores=cores, weights=light, others=ends)
             narrow = search.kernels[1]
@@ -572,8 +576,11 @@ class BlockSearch:
             overflowed=self.overflowed,
         )
 
+    bounded = False
+
     def set(self, **columns: Any) -> None:
         """Set arrays that the kernels see."""
+        self._facts["bounded"] = self.bounded
         for name, column in columns.items():
             self._facts[name] = column.data.ptr
         self._columns = {**getattr(self, "_columns", {}), **columns}  # kept alive
@@ -637,7 +644,11 @@ class CudaPointProducts:
         return distance, places
 
     def lightest(
-        self, components: ComponentArrays, asked: np.ndarray, report: Report
+        self,
+        components: ComponentArrays,
+        asked: np.ndarray,
+        bounded: bool,
+        report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest`."""
         others = np.empty(len(asked), np.uint32)
@@ -647,9 +658,11 @@ class CudaPointProducts:
         def search(device: DeviceProducts, begin: int, end: int) -> None:
             here = known[device]
             places = cupy.asarray(asked[begin:end])
-            bound = here.bound[here.of_place[places]]
+            bound = cupy.full(end - begin, np.inf)
+            if bounded:
+                bound = here.bound[here.of_place[places]]
             found = device.lightest_of(
-                device.points, places, here.of_place, here.cores, here, bound
+                device.points, places, here.of_place, here.cores, here, bound, bounded
             )
             others[begin:end] = cupy.asnumpy(found[0])
             weights[begin:end] = cupy.asnumpy(found[1])
@@ -671,7 +684,7 @@ class CudaPointProducts:
             part = RemoteQueries(*(column[begin:end] for column in queries))
             rows = cupy.arange(end - begin, dtype=np.uint32)
             component = cupy.asarray(part.component)
-            bound = cupy.minimum(cupy.asarray(part.bound), here.bound[component])
+            bound = cupy.asarray(part.bound)
             found = device.lightest_of(
                 device._queries(part.points, part.row),
                 rows,

@@ -327,12 +327,15 @@ class Searches(NamedTuple):
         The far end of the lightest edge so far, or NO_POSITION.
     weight : ndarray of float64, shape (rows,)
         Its weight; or the bound, which all edges seen so far exceed.
+    bounded : bool
+        Whether edges above the bounds of components are left out.
     """
 
     component: np.ndarray
     cores: np.ndarray
     others: np.ndarray
     weight: np.ndarray
+    bounded: bool
 
 
 @kernel
@@ -364,7 +367,7 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
         own_square, number = queries.square[own], queries.exact.row[own]
         component, core = searches.component[own], searches.cores[own]
         weight, end_of_edge = searches.weight[i], searches.others[i]
-        if components.bound[component] < weight:
+        if searches.bounded and components.bound[component] < weight:
             # All edges within the new bound are still to come: the one found, if any,
             # is heavier, and those before it were.
             weight, end_of_edge = components.bound[component], NO_POSITION

@@ -70,6 +70,7 @@ struct Rows {
   float* thresholds;
   int* overflowed;
   int columns_too;       // whether the queries are the columns
+  int bounded;           // whether bounds of components bound the edges looked for
 };
 
 // ---------------------------------------------------------------- products
@@ -593,7 +594,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         __longlong_as_double(*(volatile long long*)(c.bound + component));
     // All edges within the new bound are still to come: the one found is heavier, and
     // those before it were.
-    if (bound < weight) weight = bound, other = NONE;
+    if (rows.bounded && bound < weight) weight = bound, other = NONE;
   }
   __syncthreads();
   int count = list.count;
