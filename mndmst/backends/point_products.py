@@ -104,6 +104,33 @@ class PointProducts(Protocol):
         places : ndarray of uint32, shape (points, k)
         """
 
+    def lightest(
+        self,
+        components: ComponentArrays,
+        asked: np.ndarray,
+        bounded: bool,
+        report: Report,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lightest edges of places that leave their components.
+
+        Parameters
+        ----------
+        bounded : bool
+            Whether edges above the bounds of components must be left out; products may
+            do so anyway.
+
+        Returns
+        -------
+        others : ndarray of uint32
+            The far ends; NO_POSITION where there is none within the bound.
+        weight : ndarray of float64
+            Those of the edges; or the bound, which all edges exceed.
+        """
+
+
+class QueriedProducts(PointProducts, Protocol):
+    """Products that points of other ranks search, too."""
+
     def nearest_to(
         self, points: np.ndarray, limits: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -118,28 +145,6 @@ class PointProducts(Protocol):
         -------
         distance, places : ndarray, shape (queries, k)
             As from `nearest`; infinity and NO_POSITION where fewer are within a limit.
-        """
-
-    def lightest(
-        self,
-        components: ComponentArrays,
-        asked: np.ndarray,
-        bounded: bool,
-        report: Report,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lightest edges of places that leave their components.
-
-        Parameters
-        ----------
-        bounded : bool
-            Whether edges above the bounds of components are left out.
-
-        Returns
-        -------
-        others : ndarray of uint32
-            The far ends; NO_POSITION where there is none within the bound.
-        weight : ndarray of float64
-            Those of the edges; or the bound, which all edges exceed.
         """
 
     def lightest_to(

@@ -5,11 +5,9 @@ coordinates are quotients: two divisors for each point stand for a float64 copy 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..backends import holder_of
 from ..host.errors import InputError
 from .metrics import METRICS, Norm, check_metric, prepared
 from .scale import Scale, extremes, scale_for
@@ -28,7 +26,6 @@ class PointCoordinates:
     Attributes
     ----------
     values : ndarray of float32 or float64, shape (points, dimensions)
-        On the host, or of the library of a device.
     largest, length : ndarray of float64, shape (points,)
         Divisors of each point's coordinates, the first before the second; empty if
         there are none.
@@ -43,7 +40,7 @@ class PointCoordinates:
 
     def of(self, rows: np.ndarray | slice) -> np.ndarray:
         """Return the float64 coordinates of some points that distances are sums of."""
-        chosen = np.ascontiguousarray(host_rows(self.values, rows), np.float64)
+        chosen = np.ascontiguousarray(self.values[rows], np.float64)
         if len(self.length) == 0:
             return chosen
         return chosen / self.largest[rows, None] / self.length[rows, None]
@@ -77,16 +74,6 @@ def point_coordinates(points: np.ndarray, metric: str) -> PointCoordinates:
     if scale.factor != 1:
         values = scale.scaled(values.astype(np.float64))
     return PointCoordinates(values, none, none, scale)
-
-
-def host_rows(values: Any, rows: np.ndarray | slice) -> np.ndarray:
-    """Return some points of an array on the host or on a device."""
-    kind = None if isinstance(values, np.ndarray) else holder_of(values)
-    if kind is None:
-        return values[rows]
-    if not isinstance(rows, slice):
-        (rows,) = kind.as_arrays(rows)
-    return kind.to_host(values[rows])
 
 
 def float_type(dtype: np.dtype) -> type[np.float32] | type[np.float64]:

@@ -24,23 +24,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..api.forest import Forest
-from ..backends import find_accelerator
 from ..backends.point_products import PointArrays
 from ..comm.communicator import Comm
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
 from ..native.precompile import compile_for
-from .boruvka_rounds import BoruvkaRounds, join_certified, no_edges
+from .boruvka_rounds import BoruvkaRounds, join_certified
 from .build_tree import build_tree
 from .coordinates import PointCoordinates, point_coordinates
 from .distribute import OwnedPoints, distribute
 from .equal_points import Coordinates, join_equal
-from .kernels.boruvka_steps import PointEdges, join, name_components
+from .kernels.boruvka_steps import PointEdges, name_components
 from .metrics import METRICS, Norm, prepared, shown
 from .neighbours import Neighbours
 from .point_search import PointSearch, TreeSearch
-from .product_search import ProductSearch, random_order
+from .product_search import HostProducts, ProductSearch, random_order
 from .remote_points import MpiPoints, OwnPoints, OwnProducts, OwnTree, key_of
 from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
 from .search_choice import (
@@ -48,14 +47,14 @@ from .search_choice import (
     SearchChoice,
     check_search,
     choose_search,
-    make_products,
     make_search,
 )
 from .search_reporter import SearchReporter
 
 # Neighbours listed in addition to `min_samples`, and at least. More take longer to
-# find; with fewer, fewer edges are certified.
-BEYOND, LEAST = 4, 6
+# find; with fewer, fewer edges are certified. A list of a multiple of 4 costs no more
+# than one of fewer (`kernels.nearest_points`).
+BEYOND, LEAST, FULL = 2, 6, 4
 # Neighbours listed on a device, at least: there they cost less than later rounds.
 LEAST_ON_DEVICE = 32
 # Bytes of the points of a message between ranks.
@@ -147,8 +146,6 @@ def points_forest(
         If there is no such metric, or a number is negative.
     InputError
         If the points do not suit the metric, or there are none.
-    MissingExtraError
-        If SciPy is not installed.
     """
     n = len(points)
     if n == 0 or points.shape[1] == 0:
@@ -175,7 +172,7 @@ def points_forest(
         return computed.of(searched.rows[positions])
 
     edges, certified = _join(
-        searched, coordinates, k, min_samples, reporter, approximate
+        searched, coordinates, k, min_samples, team, reporter, approximate
     )
     src, dst = _ends(edges.key)
     computed.scale.check(
@@ -215,7 +212,7 @@ def distributed_forest(
 
     Raises
     ------
-    ConfigError, InputError, MissingExtraError
+    ConfigError, InputError
         On all ranks; see `points_forest`.
     """
     how = distribution or Distribution()
@@ -249,22 +246,21 @@ def distributed_forest(
         computed = scale.scaled(computed.astype(np.float64, copy=False))
     choice = _choose_together(comm, computed, metric, search, k, total)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
-    if choice.name == "device" and not neighbours:
-        k = neighbours_to_list(max(k, LEAST_ON_DEVICE), min_samples, total)
     mine = distribute(comm, computed, first, how.sample)
     read = computed if scale.wide else computed[:0]
     del computed
     # If most points are equal, some ranks own none.
     owners = comm.split(0 if len(mine.rows) else None)
-    devices = _devices_of(comm) if choice.name == "device" else None
-    edges, certified = no_edges(), 0
+    edges, certified = PointEdges.empty(0), 0
     if owners is not None:
         team = Threads(threads)
         with owners.raise_on_all():
-            own, make = _own_points(mine, norm, choice, team, reporter, devices)
+            own, make = _own_points(mine, norm, choice, team, reporter)
         batch = max(1, min(how.batch, BATCH_BYTES // (8 * mine.points.shape[1])))
         searched = make(MpiPoints(owners, own, batch))
-        edges, certified = _join(searched, own.coordinates, k, min_samples, reporter)
+        edges, certified = _join(
+            searched, own.coordinates, k, min_samples, team, reporter
+        )
         owners.free()
     certified = comm.sum(certified)
     gathered = _gather(comm, edges)
@@ -288,19 +284,8 @@ def _choose_together(
         if comm.rank == 0:
             none = np.empty(0)
             points = PointCoordinates(sample, none, none, Scale())
-            choice = choose_search(points, metric, search, k, total)
+            choice = choose_search(points, metric, search, k, total, devices=False)
     return comm.bcast(choice)
-
-
-def _devices_of(comm: Comm) -> list[int]:
-    """Return the devices of this rank: those of its host are dealt to its ranks."""
-    device, _ = find_accelerator("auto")
-    count = len(device.device_ids()) if device is not None else 0
-    node = comm.node()
-    local, ranks = node.rank, node.size
-    node.free()
-    mine = list(range(local, count, ranks))
-    return mine or ([local % count] if count else [])
 
 
 def _own_points(
@@ -309,7 +294,6 @@ def _own_points(
     choice: SearchChoice,
     team: Threads,
     reporter: SearchReporter,
-    devices: list[int] | None,
 ) -> tuple[OwnPoints, Callable[[MpiPoints], PointSearch]]:
     """Return this rank's points for queries of other ranks, and their search."""
     report = reporter.rows
@@ -323,7 +307,7 @@ def _own_points(
     order, none = random_order(len(mine.rows)), np.empty(0)
     rows = mine.rows[order]
     arrays = PointArrays(mine.points, none, none, order, rows)
-    products = make_products(arrays, choice, team, reporter, devices)
+    products = HostProducts(arrays, team)
     return OwnProducts(products, arrays), lambda remote: ProductSearch(
         products, rows, remote, team, report
     )
@@ -342,6 +326,7 @@ def _join(
     coordinates: Coordinates,
     k: int,
     min_samples: int,
+    threads: Threads,
     reporter: SearchReporter,
     approximate: bool = False,
 ) -> tuple[PointEdges, int]:
@@ -358,14 +343,13 @@ def _join(
     found = search.neighbours(k, min_samples)
     equal = join_equal(coordinates, search, found)
     cores, reach = found.cores, found.reach
-    inside, cut = equal, no_edges()
+    inside, cut = equal, PointEdges.empty(0)
     within = reach
     if len(rows) < remote.total:
         inside, cut = _split_by_owner(search, equal, found)
         within = reach.copy()
         np.minimum.at(within, cut.a, cut.weight)
-    parent = _linked(inside, len(reach))
-    joined, known = join_certified(found, rows, within, parent)
+    joined, known, parent = join_certified(found, rows, within, inside, threads)
     del found  # most of the memory
     certified = PointEdges.concatenate([inside, joined])
     if approximate:
@@ -397,13 +381,6 @@ def _split_by_owner(
     outside = equal.b >= n
     cut = PointEdges.concatenate([listed, equal.take(outside)])
     return equal.take(~outside), cut
-
-
-def _linked(edges: PointEdges, points: int) -> np.ndarray:
-    """Return the union-find links of points that the edges of a forest join."""
-    parent = np.arange(points, dtype=np.uint32)
-    join(edges.a, edges.b, np.ones(len(edges.a), np.bool_), parent)
-    return parent
 
 
 def _check_scale(
@@ -438,7 +415,7 @@ def _gather(comm: Comm, edges: PointEdges) -> PointEdges:
     """Return the weights and keys of all ranks' edges on rank 0; none on the others."""
     if comm.rank:
         comm.send([edges.weight, edges.key], 0)
-        return no_edges()
+        return PointEdges.empty(0)
     parts = [[edges.weight, edges.key]]
     parts += [comm.recv(rank) for rank in range(1, comm.size)]
     weight, key = map(np.concatenate, zip(*parts, strict=True))
@@ -448,7 +425,7 @@ def _gather(comm: Comm, edges: PointEdges) -> PointEdges:
 
 def neighbours_to_list(neighbours: int, min_samples: int, points: int) -> int:
     """Return the number of neighbours to list for each point; by default a few."""
-    usual = max(min_samples + BEYOND, LEAST)
+    usual = -(-max(min_samples + BEYOND, LEAST) // FULL) * FULL
     return min(max(neighbours or usual, min_samples, 1), points - 1)
 
 

@@ -15,7 +15,7 @@ from ..backends.point_products import (
     NO_POSITION,
     ComponentArrays,
     PointArrays,
-    PointProducts,
+    QueriedProducts,
     RemoteQueries,
 )
 from ..comm.communicator import Comm
@@ -298,11 +298,11 @@ class OwnProducts:
 
     Attributes
     ----------
-    products : PointProducts
+    products : QueriedProducts
     arrays : PointArrays
     """
 
-    products: PointProducts
+    products: QueriedProducts
     arrays: PointArrays
     norm: Norm = Norm.EUCLIDEAN
     box: None = None

@@ -10,7 +10,6 @@ the forest are looked at in the end (`Scale.check`).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -88,8 +87,6 @@ def extremes(points: np.ndarray) -> tuple[float, float]:
 
     Without such coordinates they are infinity and 0.
     """
-    if not isinstance(points, np.ndarray):
-        return _extremes_on_device(points)
     if points.dtype in (np.float32, np.float64) and points.flags.c_contiguous:
         kind = points.dtype.type
         bits = points.reshape(-1).view(f"u{points.itemsize}")
@@ -103,16 +100,6 @@ def extremes(points: np.ndarray) -> tuple[float, float]:
         size = np.abs(points[begin : begin + ROWS])
         largest = max(largest, float(size.max(initial=0)))
         smallest = min(smallest, float(size.min(initial=math.inf, where=size > 0)))
-    return smallest, largest
-
-
-def _extremes_on_device(points: Any) -> tuple[float, float]:
-    """Return the extremes of an array whose library follows NumPy's functions."""
-    smallest, largest = math.inf, 0.0
-    for begin in range(0, len(points), ROWS):
-        size = np.abs(points[begin : begin + ROWS])
-        largest = max(largest, float(size.max()))
-        smallest = min(smallest, float(np.where(size > 0, size, np.inf).min()))
     return smallest, largest
 
 

@@ -8,23 +8,19 @@ power law through both counts to the number of points.
 """
 
 import math
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from ..backends import Accelerator, find_accelerator
-from ..backends.base import DeviceMemoryError
 from ..backends.point_products import MOST_NEIGHBOURS, PointArrays, PointProducts
 from ..host.errors import ConfigError
 from ..kernels.threads import Threads
 from .build_tree import build_tree
-from .coordinates import PointCoordinates, host_rows
+from .coordinates import PointCoordinates
 from .kernels.visits import count_visited
 from .metrics import METRICS, Norm, check_metric
-from .parted_products import PartedProducts
 from .point_search import PointSearch, tree_search
 from .product_search import HostProducts, ProductSearch, random_order
 from .remote_points import NoRemotePoints
@@ -42,8 +38,6 @@ VISIT, FIXED = 12.0, 24.0
 # The same for a device, and the fewest points that are worth starting one.
 DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
 SEED = 7
-# Into how many parts points are divided that are larger than a device.
-PARTS = (2, 4, 8, 16, 32, 64, 128)
 
 
 @dataclass(frozen=True)
@@ -79,6 +73,7 @@ def choose_search(
     search: str,
     neighbours: int,
     count: int = 0,
+    devices: bool = True,
 ) -> SearchChoice:
     """Return which search finds the neighbours of points sooner.
 
@@ -89,6 +84,8 @@ def choose_search(
         How many are listed for each point.
     count : int
         Number of points, where those given are a sample of them.
+    devices : bool
+        Whether a device may search.
     """
     check_search(search, metric)
     given, dimensions = points.values.shape
@@ -96,7 +93,7 @@ def choose_search(
     if search == "tree":
         return SearchChoice("tree", "asked for")
     if search == "product":
-        device = _device_for(count, neighbours)
+        device = _device_for(count, neighbours) if devices else None
         return SearchChoice("product" if device is None else "device", "asked for")
     if METRICS[metric].norm != Norm.EUCLIDEAN:
         return SearchChoice("tree", f"{metric} distances are not inner products")
@@ -106,7 +103,7 @@ def choose_search(
         return SearchChoice("tree", f"there are fewer than {FEW_POINTS:,} points")
     share = visits(points, neighbours, count) / count
     product, worth = "product", _worth(dimensions)
-    if _device_for(count, neighbours) is not None:
+    if devices and _device_for(count, neighbours) is not None:
         product, worth = "device", (1 + DEVICE_FIXED / dimensions) / DEVICE_VISIT
     name = product if share > worth else "tree"
     text = f"a query of the tree visits {share:.2%} of the points, and a product is "
@@ -121,7 +118,7 @@ def _worth(dimensions: int) -> float:
 
 def _device_for(count: int, neighbours: int) -> Accelerator | None:
     """Return a kind of device that searches faster than the host, if there is one."""
-    if count < DEVICE_POINTS or neighbours >= MOST_NEIGHBOURS:
+    if count < DEVICE_POINTS or neighbours > MOST_NEIGHBOURS:
         return None
     return find_accelerator("auto")[0]
 
@@ -149,36 +146,15 @@ def make_products(
     choice: SearchChoice,
     threads: Threads,
     reporter: SearchReporter,
-    devices: Sequence[int] | None = None,
 ) -> PointProducts:
-    """Return the products of a choice; of the host where a device does not suit.
-
-    Parameters
-    ----------
-    devices : sequence of int, optional
-        All visible ones by default.
-    """
-
-    def on_host() -> PointProducts:
-        values = host_rows(arrays.values, slice(None))
-        return HostProducts(arrays._replace(values=values), threads)
-
+    """Return the products of a choice; of the host where a device does not suit."""
     device = find_accelerator("auto")[0] if choice.name == "device" else None
-    if device is None:
-        return on_host()
-    make = device.make_point_products
-    try:
-        return make(arrays, devices)
-    except DeviceMemoryError as error:
-        reporter.detail(f"the points pass the device in parts: {error}")
-    except ConfigError as error:
-        reporter.detail(f"search by product on the CPU: {error}")
-        return on_host()
-    for parts in PARTS:
-        with suppress(DeviceMemoryError):
-            return PartedProducts(arrays, lambda part: make(part, devices), parts)
-    reporter.detail("search by product on the CPU: the device has too little memory")
-    return on_host()
+    if device is not None:
+        try:
+            return device.make_point_products(arrays)
+        except ConfigError as error:
+            reporter.detail(f"search by product on the CPU: {error}")
+    return HostProducts(arrays, threads)
 
 
 def visits_most(points: np.ndarray, neighbours: int) -> bool:

@@ -97,30 +97,6 @@ def test_several_devices_share_the_rows(monkeypatch, min_samples):
     check(points + r.standard_normal(points.shape), "euclidean", min_samples)
 
 
-@pytest.mark.parametrize("min_samples", [0, 6])
-@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-def test_points_larger_than_the_device_pass_in_parts(monkeypatch, metric, min_samples):
-    from mndmst.backends.cuda import point_products
-    from mndmst.points.parted_products import PartedProducts
-
-    made, init = [], PartedProducts.__init__
-
-    def begin(self, points, make, parts):
-        init(self, points, make, parts)
-        made.append(parts)
-
-    monkeypatch.setattr(PartedProducts, "__init__", begin)
-    monkeypatch.setattr(
-        point_products.DeviceProducts, "bytes_of", lambda self, _: self.count
-    )
-    monkeypatch.setattr(point_products, "free_bytes", lambda: 1000)
-    r = np.random.default_rng(6)
-    points = np.repeat(r.standard_normal((60, 20)), 50, axis=0)
-    points += 0.01 * r.integers(0, 3, points.shape)
-    check(points, metric, min_samples)
-    assert made == [4]
-
-
 def test_a_device_that_adds_up_with_few_bits_is_refused(monkeypatch):
     """A bound that no device keeps stands for a device without these bits."""
     from mndmst.backends.cuda import point_products
@@ -146,38 +122,6 @@ def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch, capsys
     found = points_forest(points, "euclidean", 3, search="product")
     tree = points_forest(points, "euclidean", 3, search="tree")
     assert found.forest.digest == tree.forest.digest
-
-
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
-@pytest.mark.parametrize("library", ["cupy", "torch", "dlpack"])
-def test_arrays_of_a_device_stay_there(library, dtype):
-    import cupy
-
-    from mndmst.points.estimator import HDBSCAN
-
-    r = np.random.default_rng(3)
-    points = np.repeat(9 * r.standard_normal((8, 30)), 300, axis=0)
-    points = (points + r.standard_normal(points.shape)).astype(dtype)
-    given = cupy.asarray(points)
-    if library == "torch":
-        given = pytest.importorskip("torch").from_dlpack(given)
-    elif library == "dlpack":
-        array = given
-
-        class Foreign:  # an array of a library without CUDA's own protocol
-            def __dlpack__(self, **how):
-                return array.__dlpack__(**how)
-
-            def __dlpack_device__(self):
-                return array.__dlpack_device__()
-
-        given = Foreign()
-    fitted = HDBSCAN(min_samples=4, search="product").fit(given)
-    assert not isinstance(fitted._given, np.ndarray)
-    same = HDBSCAN(min_samples=4, search="tree").fit(points)
-    np.testing.assert_array_equal(fitted.labels_, same.labels_)
-    np.testing.assert_array_equal(fitted.linkage_, same.linkage_)
-    np.testing.assert_array_equal(fitted.predict(points), same.predict(points))
 
 
 def test_arrays_of_a_device_go_to_the_host_where_no_product_serves():

@@ -39,18 +39,15 @@ from ..point_products import (
     NO_POSITION,
     ComponentArrays,
     PointArrays,
-    RemoteQueries,
     Report,
-    query_arrays,
 )
 from .kernels import kernel_source
 from .transfer import Transfer
 
 PARTS = 1 << 16  # points that are rounded at a time
 CENTRE = 4096  # points whose mean is subtracted from all
-# The largest coordinate is scaled to less than 2^HIGHEST; those of other points that
-# are looked at later to less than 2^LIMIT.
-HIGHEST, LIMIT = 12, 15
+# The largest coordinate is scaled to less than 2^HIGHEST.
+HIGHEST = 12
 SUM_ROUNDING = 3 * 2.0**-23  # of the sum of magnitudes, lost by each term of a sum
 COARSE = 2.0**-9  # float16 is too coarse if a point loses more of its length
 # As in point_products.cu.
@@ -74,7 +71,7 @@ COMPONENTS = np.dtype([(n, np.uint64) for n in ComponentArrays._fields])
 ROWS_OF_LAUNCH = np.dtype(
     [(n, np.uint64) for n in ("places", "component", "cores", "weights", "others")]
     + [(n, np.uint64) for n in ("scores", "candidates", "counts", "thresholds")]
-    + [("overflowed", np.uint64), ("columns_too", np.int32), ("bounded", np.int32)]
+    + [("overflowed", np.uint64), ("columns_too", np.int32), ("unused", np.int32)]
 )
 
 
@@ -155,7 +152,7 @@ class DeviceProducts:
                 )
             self._transfer = Transfer()
             self._given = self._uploaded(points)
-            self._make_frame(0.0)
+            self._make_frame()
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -182,15 +179,6 @@ class DeviceProducts:
         return self.count * each + 4 * rows * self.width + lists + pieces + RESERVE
 
     def _uploaded(self, points: PointArrays) -> PointArrays:
-        if len(points.source) < len(points.values):  # a part
-            chosen = points.source
-            points = PointArrays(
-                points.values[chosen],
-                points.largest[chosen] if len(points.largest) else points.largest,
-                points.length[chosen] if len(points.length) else points.length,
-                np.arange(len(chosen), dtype=np.uint32),
-                points.row,
-            )
         values, largest, length, source = map(self.upload, points[:4])
         same = points.source is points.row
         row = source if same else self.upload(points.row)
@@ -199,8 +187,7 @@ class DeviceProducts:
     def upload(self, column: Any) -> Any:
         """Return an array on this device; itself if it is there."""
         if isinstance(column, cupy.ndarray):
-            here = column.device.id == self.device.id
-            return cupy.ascontiguousarray(column if here else column.copy())
+            return cupy.ascontiguousarray(cupy.asarray(column))
         if column.nbytes == 0:
             return cupy.empty(0)
         return self._transfer.to_device(column.reshape(-1)).reshape(column.shape)
@@ -211,9 +198,9 @@ class DeviceProducts:
 
     # ------------------------------------------------------------ factors
 
-    def _make_frame(self, largest: float) -> None:
-        """Round all points, by a frame for coordinates up to a size from the centre."""
-        given = self._given
+    def _make_frame(self) -> None:
+        """Round all points, by a frame that suits them."""
+        given, largest = self._given, 0.0
         centre = given.plain(slice(0, CENTRE)).mean(axis=0)
         for part in _pieces(self.count):
             largest = max(largest, float(abs(given.plain(part) - centre).max()))
@@ -274,29 +261,6 @@ class DeviceProducts:
         facts["gamma"], facts["unit"] = self._gamma, self.frame.factor**2
         facts["absolute"] = (self.dimensions + 16) * 2.0**-84
         return cupy.asarray(facts.view(np.uint8))
-
-    def _queries(self, points: np.ndarray, row: np.ndarray) -> DevicePoints:
-        """Return points of other ranks as factors; the bound covers them, too."""
-        given = self._uploaded(query_arrays(points, row))
-        size = float(abs(given.values - self.frame.centre).max())
-        if size * self.frame.factor >= 2.0**LIMIT:
-            self._make_frame(size)
-        while True:
-            queries = self._rounded(given)
-            if queries.lost <= self.points.lost:
-                return queries
-            if queries.lost < COARSE:
-                self.points.lost = queries.lost
-                self._set_bound()
-                return queries
-            if self.frame.parts == 3:
-                raise ConfigError("coordinates span too many powers of ten")
-            self.frame.parts = 3
-            lost = self.points.lost
-            self.points = self._rounded(self._given)
-            assert self.points.lost <= lost
-            self._check_sums()
-            self._set_bound()
 
     # ------------------------------------------------------------ launches
 
@@ -372,7 +336,6 @@ class DeviceProducts:
         queries: DevicePoints,
         places: Any,
         k: int,
-        limits: Any = None,
     ) -> tuple[Any, Any]:
         """Return the k nearest points of a block of queries, on the device.
 
@@ -382,8 +345,6 @@ class DeviceProducts:
             The columns themselves, or points that are not among them.
         places : cupy.ndarray of uint32, shape (rows,)
             Among the queries.
-        limits : cupy.ndarray of float64, optional
-            Squared distances within which points are looked for.
         """
         distance = cupy.empty((len(places), k))
         found = cupy.empty((len(places), k), np.uint32)
@@ -391,18 +352,6 @@ class DeviceProducts:
         launches = self._launches(k)
         while len(every):
             search = self._block(queries, places[every], "near", np.int32(k))
-            if limits is not None:
-                self._kernel("limit_near", queries.arrays)(
-                    (-(-len(every) // THREADS),),
-                    (THREADS,),
-                    (
-                        self._facts,
-                        search.query_facts,
-                        search.facts,
-                        np.int32(len(every)),
-                        limits[every],
-                    ),
-                )
             self._search(search, launches)
             near, positions = cupy.empty((len(every), k)), found[every]
             self._kernel("finish_near", queries.arrays)(
@@ -431,7 +380,6 @@ class DeviceProducts:
         cores: Any,
         known: ComponentArrays,
         weights: Any,
-        bounded: bool = False,
     ) -> tuple[Any, Any]:
         """Return the lightest edges of a block of queries, on the device.
 
@@ -442,8 +390,6 @@ class DeviceProducts:
             Of CuPy, of the columns.
         weights : cupy.ndarray of float64, shape (rows,)
             Bounds.
-        bounded : bool
-            Whether bounds of components, when lowered, lower those of rows.
         """
         facts = np.zeros(1, COMPONENTS)
         for name in ComponentArrays._fields:
@@ -455,7 +401,6 @@ class DeviceProducts:
         launches = self._launches(1)
         while len(every):
             search = self._block(queries, places[every], "leaving", given)
-            search.bounded = bounded
             light, ends = weights[every], others[every]
             search.set(component=component, cores=cores, weights=light, others=ends)
             narrow = search.kernels[1]
@@ -576,11 +521,8 @@ class BlockSearch:
             overflowed=self.overflowed,
         )
 
-    bounded = False
-
     def set(self, **columns: Any) -> None:
         """Set arrays that the kernels see."""
-        self._facts["bounded"] = self.bounded
         for name, column in columns.items():
             self._facts[name] = column.data.ptr
         self._columns = {**getattr(self, "_columns", {}), **columns}  # kept alive
@@ -623,26 +565,6 @@ class CudaPointProducts:
         self._deal(self.count, search, report)
         return distance, places
 
-    def nearest_to(
-        self, points: np.ndarray, limits: np.ndarray, k: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """See `PointProducts.nearest_to`."""
-        _check_length(k)
-        distance = np.empty((len(points), k))
-        places = np.empty((len(points), k), np.uint32)
-
-        def search(device: DeviceProducts, begin: int, end: int) -> None:
-            number = np.zeros(end - begin, np.uint32)
-            queries = device._queries(points[begin:end], number)
-            rows = cupy.arange(end - begin, dtype=np.uint32)
-            within = cupy.asarray(limits[begin:end])
-            found = device.nearest_of(queries, rows, k, within)
-            distance[begin:end] = device.download(found[0])
-            places[begin:end] = device.download(found[1])
-
-        self._deal(len(points), search)
-        return distance, places
-
     def lightest(
         self,
         components: ComponentArrays,
@@ -650,7 +572,7 @@ class CudaPointProducts:
         bounded: bool,
         report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `PointProducts.lightest`."""
+        """See `PointProducts.lightest`; always within the bounds of components."""
         others = np.empty(len(asked), np.uint32)
         weights = np.empty(len(asked))
         known = self._known(components)
@@ -658,45 +580,14 @@ class CudaPointProducts:
         def search(device: DeviceProducts, begin: int, end: int) -> None:
             here = known[device]
             places = cupy.asarray(asked[begin:end])
-            bound = cupy.full(end - begin, np.inf)
-            if bounded:
-                bound = here.bound[here.of_place[places]]
+            bound = here.bound[here.of_place[places]]
             found = device.lightest_of(
-                device.points, places, here.of_place, here.cores, here, bound, bounded
+                device.points, places, here.of_place, here.cores, here, bound
             )
             others[begin:end] = cupy.asnumpy(found[0])
             weights[begin:end] = cupy.asnumpy(found[1])
 
         self._deal(len(asked), search, report)
-        self._lower(components, known)
-        return others, weights
-
-    def lightest_to(
-        self, components: ComponentArrays, queries: RemoteQueries
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """See `PointProducts.lightest_to`."""
-        others = np.empty(len(queries.row), np.uint32)
-        weights = np.empty(len(queries.row))
-        known = self._known(components)
-
-        def search(device: DeviceProducts, begin: int, end: int) -> None:
-            here = known[device]
-            part = RemoteQueries(*(column[begin:end] for column in queries))
-            rows = cupy.arange(end - begin, dtype=np.uint32)
-            component = cupy.asarray(part.component)
-            bound = cupy.asarray(part.bound)
-            found = device.lightest_of(
-                device._queries(part.points, part.row),
-                rows,
-                component,
-                cupy.asarray(part.core),
-                here,
-                bound,
-            )
-            others[begin:end] = cupy.asnumpy(found[0])
-            weights[begin:end] = cupy.asnumpy(found[1])
-
-        self._deal(len(others), search)
         self._lower(components, known)
         return others, weights
 

@@ -8,7 +8,6 @@ from mndmst.host.errors import ConfigError
 from mndmst.kernels.threads import Threads
 from mndmst.points import search_choice
 from mndmst.points.coordinates import point_coordinates
-from mndmst.points.parted_products import PartedProducts
 from mndmst.points.point_forest import points_forest
 from mndmst.points.product_search import HostProducts, random_order
 from mndmst.points.search_choice import choose_search
@@ -109,24 +108,6 @@ def test_random_points_of_random_shapes(seed):
     points[r.integers(0, count, count // 3)] = points[0]
     samples = int(r.integers(0, 9))
     found, _ = edges_of(points, "euclidean", samples, search="product", threads=2)
-    np.testing.assert_array_equal(found, prim(points, "euclidean", samples))
-
-
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("parts", [2, 5])
-def test_points_that_pass_in_parts_have_the_same_forest(seed, parts, monkeypatch):
-    monkeypatch.setattr(
-        search_choice,
-        "make_products",
-        lambda arrays, choice, threads, reporter: PartedProducts(
-            arrays, lambda part: HostProducts(part, threads), parts
-        ),
-    )
-    r = np.random.default_rng(seed)
-    points = r.integers(0, 4, (int(r.integers(6, 300)), 9)) * r.choice([1e-150, 1, 9])
-    points[r.integers(0, len(points), 30)] = points[0]
-    samples = int(r.integers(0, 9))
-    found, _ = edges_of(points, "euclidean", samples, search="product")
     np.testing.assert_array_equal(found, prim(points, "euclidean", samples))
 
 

@@ -70,7 +70,6 @@ struct Rows {
   float* thresholds;
   int* overflowed;
   int columns_too;       // whether the queries are the columns
-  int bounded;           // whether bounds of components bound the edges looked for
 };
 
 // ---------------------------------------------------------------- products
@@ -552,16 +551,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   }
 }
 
-// Set the thresholds of rows that look for points within squared distances.
-extern "C" __global__ void limit_near(const Points* points, const Queries* queries,
-                                      const Rows* given, int count,
-                                      const double* limits) {
-  int row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row >= count) return;
-  given->thresholds[row] =
-      threshold_of(*points, queries->square[given->places[row]], limits[row]);
-}
-
 // The edge from a user's number to one place comes before that to another.
 __device__ bool precedes(const Points& p, u32 row, u32 one, u32 other) {
   u32 x = p.row[one], y = p.row[other];
@@ -594,7 +583,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         __longlong_as_double(*(volatile long long*)(c.bound + component));
     // All edges within the new bound are still to come: the one found is heavier, and
     // those before it were.
-    if (rows.bounded && bound < weight) weight = bound, other = NONE;
+    if (bound < weight) weight = bound, other = NONE;
   }
   __syncthreads();
   int count = list.count;
