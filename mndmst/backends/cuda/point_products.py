@@ -240,7 +240,7 @@ class DeviceProducts:
 
     def _set_bound(self) -> None:
         """Compute the columns' part of the bound."""
-        points, frame = self.points, self.frame
+        points = self.points
         terms = self._sum_bound(self.dimensions)
         gamma = terms / (1 - terms) + 4 * points.lost * (1 + points.lost) + 2.0**-20
         points.half = (points.square / 2 * (1 - gamma)).astype(np.float32)
