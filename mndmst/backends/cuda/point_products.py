@@ -57,7 +57,7 @@ OLDEST = 80  # compute capability of tensor cores with the instructions of the k
 # Rows whose lists are in memory at once, at most; and multiplications of one block of
 # rows, between which Ctrl-C is heard.
 ROWS, FEWEST_ROWS, WORK = 1 << 16, 1 << 10, 3 << 45
-# Columns of the first launch; then each sees GROWTH times as many as all before it.
+# Columns of the first launch; then each sees GROWTH times the columns of all before it.
 FIRST, GROWTH, COLUMNS = 256, 3.0, 1 << 17
 RESERVE = 1 << 28  # bytes of the libraries of a device
 POLL = 0.1  # seconds between two looks for Ctrl-C
@@ -240,13 +240,12 @@ class DeviceProducts:
 
     def _set_bound(self) -> None:
         """Compute the columns' part of the bound."""
-        points, frame = self.points, self.frame
+        points = self.points
         terms = self._sum_bound(self.dimensions)
         gamma = terms / (1 - terms) + 4 * points.lost * (1 + points.lost) + 2.0**-20
         points.half = (points.square / 2 * (1 - gamma)).astype(np.float32)
         self._gamma = gamma
         self._facts = self._set(points)
-        self._unit = frame.factor**2
 
     def _sum_bound(self, dimensions: int) -> float:
         # The parts of a coordinate have a little more magnitude than itself.
