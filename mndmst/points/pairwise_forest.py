@@ -16,9 +16,9 @@ from ..api.arrays import minimum_spanning_forest
 from ..api.forest import Forest
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import counted
-from .boruvka_rounds import key_of
 from .metrics import METRICS, Norm, prepared, shown
 from .point_forest import PointForest, forest_of_keys, points_forest
+from .remote_points import key_of
 from .row_metrics import ROW_METRICS, row_metric, rows_by_metric
 from .search_reporter import SearchReporter
 

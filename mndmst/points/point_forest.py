@@ -28,12 +28,12 @@ from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
 from ..native.precompile import compile_for
-from .boruvka_rounds import BoruvkaRounds, join_certified, no_edges
+from .boruvka_rounds import BoruvkaRounds, join_certified
 from .build_tree import build_tree
 from .coordinates import point_coordinates
 from .distribute import distribute
 from .equal_points import Coordinates, join_equal
-from .kernels.boruvka_steps import PointEdges, join, name_components
+from .kernels.boruvka_steps import PointEdges, name_components
 from .metrics import METRICS, prepared, shown
 from .neighbours import Neighbours
 from .point_search import PointSearch, TreeSearch
@@ -43,8 +43,9 @@ from .search_choice import check_search, choose_search, make_search
 from .search_reporter import SearchReporter
 
 # Neighbours listed in addition to `min_samples`, and at least. More take longer to
-# find; with fewer, fewer edges are certified.
-BEYOND, LEAST = 4, 6
+# find; with fewer, fewer edges are certified. A list of a multiple of 4 costs no more
+# than one of fewer (`kernels.nearest_points`).
+BEYOND, LEAST, FULL = 2, 6, 4
 # Neighbours listed on a device, at least: there they cost less than later rounds.
 LEAST_ON_DEVICE = 32
 # Neighbours listed for the approximate forest.
@@ -134,8 +135,6 @@ def points_forest(
         If there is no such metric, or a number is negative.
     InputError
         If the points do not suit the metric, or there are none.
-    MissingExtraError
-        If SciPy is not installed.
     """
     n = len(points)
     if n == 0 or points.shape[1] == 0:
@@ -162,7 +161,7 @@ def points_forest(
         return computed.of(searched.rows[positions])
 
     edges, certified = _join(
-        searched, coordinates, k, min_samples, reporter, approximate
+        searched, coordinates, k, min_samples, team, reporter, approximate
     )
     src, dst = _ends(edges.key)
     computed.scale.check(
@@ -198,7 +197,7 @@ def distributed_forest(
 
     Raises
     ------
-    ConfigError, InputError, MissingExtraError
+    ConfigError, InputError
         On all ranks; see `points_forest`.
     """
     how = distribution or Distribution()
@@ -225,7 +224,7 @@ def distributed_forest(
     del computed
     # If most points are equal, some ranks own none.
     owners = comm.split(0 if len(mine.rows) else None)
-    edges, certified = no_edges(), 0
+    edges, certified = PointEdges.empty(0), 0
     if owners is not None:
         team = Threads(threads)
         with owners.raise_on_all():
@@ -235,7 +234,7 @@ def distributed_forest(
         owned = OwnedTree(tree, mine.points, order, norm)
         search = TreeSearch(tree, MpiPoints(owners, owned, team, how.batch), team)
         edges, certified = _join(
-            search, owned.coordinates, k, min_samples, SearchReporter()
+            search, owned.coordinates, k, min_samples, team, SearchReporter()
         )
         owners.free()
     certified = comm.sum(certified)
@@ -262,6 +261,7 @@ def _join(
     coordinates: Coordinates,
     k: int,
     min_samples: int,
+    threads: Threads,
     reporter: SearchReporter,
     approximate: bool = False,
 ) -> tuple[PointEdges, int]:
@@ -278,14 +278,13 @@ def _join(
     found = search.neighbours(k, min_samples)
     equal = join_equal(coordinates, search, found)
     cores, reach = found.cores, found.reach
-    inside, cut = equal, no_edges()
+    inside, cut = equal, PointEdges.empty(0)
     within = reach
     if len(rows) < remote.total:
         inside, cut = _split_by_owner(search, equal, found)
         within = reach.copy()
         np.minimum.at(within, cut.a, cut.weight)
-    parent = _linked(inside, len(reach))
-    joined, known = join_certified(found, rows, within, parent)
+    joined, known, parent = join_certified(found, rows, within, inside, threads)
     del found  # most of the memory
     certified = PointEdges.concatenate([inside, joined])
     if approximate:
@@ -317,13 +316,6 @@ def _split_by_owner(
     outside = equal.b >= n
     cut = PointEdges.concatenate([listed, equal.take(outside)])
     return equal.take(~outside), cut
-
-
-def _linked(edges: PointEdges, points: int) -> np.ndarray:
-    """Return the union-find links of points that the edges of a forest join."""
-    parent = np.arange(points, dtype=np.uint32)
-    join(edges.a, edges.b, np.ones(len(edges.a), np.bool_), parent)
-    return parent
 
 
 def _check_scale(
@@ -358,7 +350,7 @@ def _gather(comm: Comm, edges: PointEdges) -> PointEdges:
     """Return the weights and keys of all ranks' edges on rank 0; none on the others."""
     if comm.rank:
         comm.send([edges.weight, edges.key], 0)
-        return no_edges()
+        return PointEdges.empty(0)
     parts = [[edges.weight, edges.key]]
     parts += [comm.recv(rank) for rank in range(1, comm.size)]
     weight, key = map(np.concatenate, zip(*parts, strict=True))
@@ -368,7 +360,7 @@ def _gather(comm: Comm, edges: PointEdges) -> PointEdges:
 
 def neighbours_to_list(neighbours: int, min_samples: int, points: int) -> int:
     """Return the number of neighbours to list for each point; by default a few."""
-    usual = max(min_samples + BEYOND, LEAST)
+    usual = -(-max(min_samples + BEYOND, LEAST) // FULL) * FULL
     return min(max(neighbours or usual, min_samples, 1), points - 1)
 
 
