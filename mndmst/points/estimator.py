@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..api.inputs import check_nothing_masked, check_table_integers
+from ..backends import holder_of
 from ..cluster.cluster_pictures import ClusterPictures
 from ..cluster.condensed import scale_of
 from ..cluster.density import clusters_by_label
@@ -568,6 +569,9 @@ core_dist_n_jobs, prediction_data, copy
         Float16 and float32 stay as they are: no search needs a float64 copy of all.
         """
         check_nothing_masked(X, "X")
+        kind = holder_of(X)
+        if kind is not None:
+            X = kind.to_host(*kind.as_arrays(X))  # noqa: N806
         if not hasattr(X, "toarray"):
             check_table_integers(X, "X: ")
             given = np.asarray(X)
