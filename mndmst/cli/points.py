@@ -96,7 +96,7 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
     )
     parser.add_argument(
         "--missing",
-        type=float,
+        type=real(-math.inf),
         metavar="X",
         help="number that marks a missing entry, for hamming and jaccard",
     )
