@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..host.errors import optional
 from ..host.formatting import counted
 from ..host.option_types import real, whole
+from ..host.progress import notice
 from .cluster import print_sizes
 from .options import (
     add_new_graph,
@@ -95,7 +96,7 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
     )
     parser.add_argument(
         "--missing",
-        type=float,
+        type=real(-math.inf),
         metavar="X",
         help="number that marks a missing entry, for hamming and jaccard",
     )
@@ -563,8 +564,8 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
             _check_prediction_file(arguments.output)
         if points is not None:
             rule.check_points(points)
-            if rule.too_few(points):
-                raise ConfigError(f"{arguments.points}: {rule.too_few(points)}")
+            if rule.too_few(points) and not arguments.quiet:
+                notice(f"{arguments.points}: {rule.too_few(points)}")
         return rule.samples
 
     return with_forest(arguments, samples, partial(_write_hdbscan, arguments))

@@ -135,12 +135,13 @@ def number_clusters(cluster: np.ndarray) -> np.ndarray:
     ----------
     cluster : ndarray of an integer type, shape (num_points,)
     """
-    names, first, inverse = np.unique(cluster, return_index=True, return_inverse=True)
-    number = np.empty(len(names), np.int64)
-    real = np.flatnonzero(names >= 0)
+    count = int(cluster.max(initial=-1)) + 1
+    first, backwards = np.full(count, -1), np.flatnonzero(cluster >= 0)[::-1]
+    first[cluster[backwards]] = backwards  # a cluster's smallest point is written last
+    real = np.flatnonzero(first >= 0)
+    number = np.full(count + 1, -1)  # the last entry is for -1
     number[real[np.argsort(first[real])]] = np.arange(len(real))
-    number[names < 0] = -1
-    return number[inverse]
+    return number[np.maximum(cluster, -1)]
 
 
 def _probabilities(tree: CondensedTree, cluster: np.ndarray) -> np.ndarray:

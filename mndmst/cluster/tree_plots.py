@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CLUSTERS = 300  # of a condensed tree that are drawn, about
 BRANCHES = 150  # of a dendrogram that are drawn, about
 NAMED = 100  # branches that have their numbers written below
-SHARE = 200  # a branch has at least one of so many points
+SHARE = 200  # a branch has at least a 200th of the points
 MANY = 30  # clusters, of which a picture shows the logarithms of the sizes
 GREY = (0.55, 0.55, 0.55, 1)
 BARS = 2000  # of a reachability plot
@@ -204,7 +204,7 @@ def plot_condensed_tree(
 
 
 def _least_size(sizes: np.ndarray, most: int) -> int:
-    """Return a size that about `most` sizes reach, and at most twice as many."""
+    """Return a size that about `most` sizes reach, at most `2 * most`."""
     if len(sizes) <= most:
         return 1
     least = int(np.partition(sizes, -most)[-most])
@@ -245,9 +245,9 @@ def plot_dendrogram(
 ) -> "Axes":
     """Draw a dendrogram.
 
-    Of many points large branches are drawn alone: merges whose parts both have one of
-    `SHARE` points, or more if these are too many. The axis tells the number, and each
-    branch its points.
+    Of many points only large branches are drawn: merges whose parts both have one point
+    of `SHARE`, or more if the branches are too many. The axis tells their number, and
+    each branch its points.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def plot_dendrogram(
     axes.set_xlabel(
         "points" if len(ticks) == count
         else f"points of {len(ticks)} branches"
-        + f", those of fewer than {least:,} points left out" * (least > 1)
+        + f"; smaller ones than {least:,} points left out" * (least > 1)
     )  # fmt: skip
     axes.set_ylabel("distance")
     return axes

@@ -14,7 +14,7 @@ PAGE = ROOT / "mndmst/docs/from-hdbscan-and-scikit-learn.md"
 def test_the_page_from_hdbscan_and_scikit_learn_runs() -> None:
     pytest.importorskip("pandas", reason="the page needs pandas")
     found = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.S | re.M)
-    assert len(found) == 4
+    assert len(found) == 6
     script = "\n".join(found)
     run = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=250

@@ -120,7 +120,7 @@ def test_a_large_dendrogram_shows_its_large_branches() -> None:
     shown = [text.get_text() for text in axes.get_xticklabels()]
     assert 3 <= len(shown) < 60
     assert all(int(text.replace(",", "")) >= 75 for text in shown)
-    assert "fewer than 75 points left out" in axes.get_xlabel()
+    assert "smaller ones than 75 points left out" in axes.get_xlabel()
 
 
 def test_a_small_dendrogram_shows_every_point() -> None:
