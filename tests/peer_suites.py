@@ -15,22 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 INTERNALS = "tests a private function or attribute"
-ALGORITHM = "`algorithm` changes nothing, so it refuses no metric"
 SEVERAL = "missing distances leave several trees, which are clustered"
-CONVENTION = (
-    "a `min_samples` larger than the data takes all other points, as in hdbscan"
-)
-
-
-# Metrics that scikit-learn refuses with a tree, and that are offered here.
-UNKNOWN_TO_TREES = {
-    "kd_tree": (
-        "braycurtis", "canberra", "correlation", "cosine", "dice", "hamming", "jaccard",
-        "mahalanobis", "rogerstanimoto", "russellrao", "seuclidean", "sokalsneath",
-        "sqeuclidean", "yule",
-    ),
-    "ball_tree": ("correlation", "cosine", "sqeuclidean", "yule"),
-}  # fmt: skip
 
 
 class Suite(NamedTuple):
@@ -54,18 +39,9 @@ SUITES = {
     "sklearn": Suite(
         "sklearn.cluster.tests.test_hdbscan",
         {
-            **{
-                f"test_hdbscan_algorithms[[]{metric}-{tree}]": ALGORITHM
-                for tree, metrics in UNKNOWN_TO_TREES.items()
-                for metric in metrics
-            },
             "test_hdbscan_algorithms[[]haversine-ball_tree]": "latitudes beyond 90 "
             "degrees are refused",
-            "test_hdbscan_tree_invalid_metric": ALGORITHM,
-            "test_hdbscan_cosine_metric_invalid_algorithm*": ALGORITHM,
-            "test_hdbscan_sparse[[]*": ALGORITHM,
             "test_hdbscan_sparse_distances_*": SEVERAL,
-            "test_hdbscan_too_many_min_samples": CONVENTION,
             "test_labelling_distinct*": INTERNALS,
             "test_hdbscan_default_copy_warning": "`copy` changes nothing, and its "
             "default does not either",

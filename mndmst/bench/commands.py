@@ -348,9 +348,10 @@ def add_points(devices: Any) -> None:
     """Add the command to the parser."""
     points = devices.add_parser(
         "points",
-        help="HDBSCAN* of points beside other packages",
-        description="Time HDBSCAN* of points in memory, exact and approximate, beside "
-        "fast_hdbscan, hdbscan and scikit-learn, if installed, in turn.",
+        help="forests and HDBSCAN* of points beside other packages",
+        description="Time the forest of points in memory, and HDBSCAN* from points to "
+        "labels, exact and approximate, beside quitefastmst, fast_hdbscan, hdbscan and "
+        "scikit-learn, if installed, in turn. A forest of another weight is an error.",
     )
     points.add_argument(
         "--sizes",
@@ -361,7 +362,12 @@ def add_points(devices: Any) -> None:
     points.add_argument(
         "--kinds", default="uniform,blobs", type=names, help="of uniform, blobs"
     )
-    points.add_argument("--peers", default=None, type=names, help="all by default")
+    points.add_argument(
+        "--tasks", default="forest,labels", type=names, help="of forest, labels"
+    )
+    points.add_argument(
+        "--peers", default=None, type=names, help="all installed ones by default"
+    )
     points.add_argument(
         "--repeat", default=3, type=positive, help="turns of each contender"
     )
@@ -390,11 +396,27 @@ def _points(arguments: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from .machine import machine
-    from .points import KINDS, PointsCase, PointsRow, draw, installed, run, text
+    from .points import (
+        CONTENDERS,
+        KINDS,
+        TASKS,
+        PointsCase,
+        PointsRow,
+        draw,
+        missing,
+        run,
+        text,
+    )
 
     kinds = chosen("kind", arguments.kinds, KINDS, KINDS)
-    peers = chosen("peer", arguments.peers, installed(), installed())
-    facts = machine(tuple(name for name in peers if "_" in name or name == "hdbscan"))
+    tasks = chosen("task", arguments.tasks, TASKS, TASKS)
+    peers = chosen("peer", arguments.peers, tuple(CONTENDERS), tuple(CONTENDERS))
+    left_out = {name: found for name, found in missing().items() if name in peers}
+    for name, package in left_out.items():
+        print(f"{name} is left out: the package {package} is not installed")
+    peers = tuple(name for name in peers if name not in left_out)
+    packages = {CONTENDERS[name].distribution for name in peers}
+    facts = machine(tuple(sorted(packages - {"numpy"})))
     print(f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}")
     print("  least and median of the turns, times the first one's least")
     cases = [
@@ -403,12 +425,12 @@ def _points(arguments: argparse.Namespace) -> int:
         for kind in kinds
     ]
     rows: list[PointsRow] = []
-    for found in run(cases, peers, arguments.repeat, arguments.most):
+    for found in run(cases, peers, tasks, arguments.repeat, arguments.most):
         print(text(found), flush=True)
         rows += found
     records = [asdict(row) for row in rows]
     write(arguments, partial(draw, rows), machine=facts, rows=records)
-    return 0
+    return 1 if any(row.differs for row in rows) else 0
 
 
 def add_scaling(devices: Any) -> None:

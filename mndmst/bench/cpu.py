@@ -47,7 +47,9 @@ class Measurement:
     extra_bytes : int or None
         Peak memory beyond the rows, where it was measured.
     floor : float or None
-        The floor (`floor.Floor.ms`) of the same number of threads, as a share of `ms`.
+        The floor (`Floor.ms`) of the same number of threads, as a share of `ms`.
+    interpreter : float or None
+        Share of the time outside kernels: the interpreter's and NumPy's.
     relative : dict
         `ms` as a multiple of other times: of one thread, of the same graph with its
         given weights, of the first type of weights.
@@ -59,6 +61,7 @@ class Measurement:
     agrees: bool
     extra_bytes: int | None = None
     floor: float | None = None
+    interpreter: float | None = None
     relative: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -154,7 +157,8 @@ def take_turns(contenders: Sequence[Contender], repeat: int) -> list[Measurement
 
 _HEADINGS = (
     f"  {'':<19}{'ms':>10}{'M edges/s':>11}{'x scipy':>9}{'speed-up':>10}"
-    f"{'B/edge':>8}{'B/vertex':>10}{'of floor':>10}  time against"
+    f"{'B/edge':>8}{'B/vertex':>10}{'of floor':>10}{'outside':>9}"
+    "  time against"
 )
 
 
@@ -197,7 +201,8 @@ def _row(case: Case, result: Measurement) -> str:
         f"{_number(case.faster(result), 9, 1)}{_number(case.speedup(result), 10, 2)}"
         f"{_number(extra and extra / edges, 8, 1)}"
         f"{_number(extra and extra / vertices, 10, 1)}"
-        f"{_number(result.floor, 10, 3)}  {', '.join(against)}"
+        f"{_number(result.floor, 10, 3)}{_number(result.interpreter, 9, 3)}"
+        f"  {', '.join(against)}"
     )
     return line.rstrip()
 
@@ -269,7 +274,7 @@ class CpuPlan:
     graphs : tuple of str
         Some of `graphs.NAMES`.
     peers : tuple of str
-        Some of `peers.installed()`.
+        Some of `contenders.installed()`.
     orders : tuple of str
         Hard weights, some of `graphs.HARD`.
     """
@@ -335,6 +340,8 @@ def contest(
     for result, nbytes, lowest in zip(results, extra, floors, strict=False):
         result.extra_bytes = nbytes
         result.floor = lowest.ms / result.ms
+    for result, kernel in zip(results, kernels, strict=False):
+        result.interpreter = median(kernel.shares)
     case = Case(
         graph.name,
         graph.order,

@@ -95,7 +95,8 @@ def header(facts: dict[str, Any]) -> str:
         "M edges/s: undirected edges. Ranks: separate processes, a graph each; the "
         "slowest's time.\nB/edge, B/vertex: peak memory beyond the rows. "
         "Of floor: the time to read the rows and to look up a label for each light "
-        "edge, as a share."
+        "edge, as a share.\nOutside: the share of the time outside kernels, in the "
+        "interpreter and NumPy."
     )
 
 

@@ -73,7 +73,7 @@ def add_cluster(commands: Any) -> None:
     add_numbers(cluster)
     add_point_columns(cluster)
     add_quiet(cluster)
-    cluster.set_defaults(process=_cluster)
+    cluster.set_defaults(process=_cluster, one_process=True)
 
 
 def _cluster(arguments: argparse.Namespace) -> int:

@@ -60,7 +60,7 @@ def add_convert(commands: Any) -> None:
         help="write the single-linkage dendrogram of the forest as .nwk, not its trees",
     )
     add_overwrite(convert, "replace an existing file")
-    convert.set_defaults(process=_convert)
+    convert.set_defaults(process=_convert, one_process=True)
 
 
 def _convert(arguments: argparse.Namespace) -> int:

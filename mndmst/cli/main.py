@@ -73,6 +73,10 @@ def main(argv: list[str] | None = None) -> int:
     holds = getattr(arguments, "holds_signals", False)
     if getattr(arguments, "checkpoint", None) is None and not holds:
         stop_signals.release()
+    if getattr(arguments, "one_process", False) and launched_processes() > 1:
+        from .ranks import on_rank_0
+
+        return on_rank_0(partial(arguments.process, arguments))
     return int(arguments.process(arguments) or 0)
 
 

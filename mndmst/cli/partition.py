@@ -385,7 +385,7 @@ def add_column(commands: Any) -> None:
         "other", type=Path, help="graph with the same vertices and edges"
     )
     add_overwrite(column, "replace a file that is not a column")
-    column.set_defaults(process=_column)
+    column.set_defaults(process=_column, one_process=True)
 
 
 def _column(arguments: argparse.Namespace) -> int:

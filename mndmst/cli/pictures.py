@@ -73,7 +73,7 @@ def add_draw(commands: Any) -> None:
     add_overwrite(draw)
     add_point_columns(draw)
     add_quiet(draw)
-    draw.set_defaults(process=_draw)
+    draw.set_defaults(process=_draw, one_process=True)
 
 
 def _draw(arguments: argparse.Namespace) -> int:
@@ -242,7 +242,7 @@ def add_report(commands: Any) -> None:
         help="JSON file to write for chrome://tracing or ui.perfetto.dev",
     )
     add_overwrite(report)
-    report.set_defaults(process=_report)
+    report.set_defaults(process=_report, one_process=True)
 
 
 def _report(arguments: argparse.Namespace) -> int:

@@ -84,8 +84,26 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
         "--metric",
         default="euclidean",
         metavar="NAME",
-        help="euclidean, manhattan, chebyshev, cosine, correlation, or haversine of "
-        "latitude and longitude in radians",
+        help="euclidean, manhattan, chebyshev, cosine, correlation, haversine of "
+        "latitude and longitude in radians, or hamming or jaccard of categorical rows",
+    )
+    parser.add_argument(
+        "--boxsize",
+        metavar="L,...",
+        help="sides of a periodic box, for euclidean: one for all dimensions or one "
+        "for each, 0 where not periodic; compares all pairs of points",
+    )
+    parser.add_argument(
+        "--missing",
+        type=float,
+        metavar="X",
+        help="number that marks a missing entry, for hamming and jaccard",
+    )
+    parser.add_argument(
+        "--missing-rule",
+        choices=("ignore", "equal", "differ"),
+        help="hamming: leave columns with a missing entry out (default), or count them "
+        "as equal or as different",
     )
     parser.add_argument(
         "--approximate",
@@ -125,7 +143,7 @@ def add_search(parser: Parser) -> None:
 
 def with_forest(
     arguments: argparse.Namespace,
-    samples: Callable[[], int],
+    samples: Callable[[int | None], int],
     write: Callable[["PointTable", "PointForest"], None],
 ) -> int:
     """Find the forest of points on all ranks; one of them writes.
@@ -133,7 +151,8 @@ def with_forest(
     Parameters
     ----------
     samples : callable
-        Returns `min_samples`, after it has checked the options.
+        Returns `min_samples`, after it has checked the options, and if it takes the
+        number of points, not None, these.
     write : callable
         Takes the points and their forest, and writes the requested files.
 
@@ -147,18 +166,22 @@ def with_forest(
     if launched_processes() > 1:
         return _with_ranks(arguments, samples, write)
 
-    from ..points.point_forest import points_forest
+    from ..points.metrics import METRICS
+    from ..points.pairwise_forest import metric_forest
     from ..points.search_choice import check_search
 
-    min_samples = samples()
-    check_search(arguments.search, arguments.metric)
+    min_samples = samples(None)
+    if arguments.metric in METRICS:
+        check_search(arguments.search, arguments.metric)
     _check_files(arguments)
     table = _load(arguments, min_samples, 1)
+    samples(len(table.points))
     with reported(arguments) as reporter:
-        found = points_forest(
+        found = metric_forest(
             table.points,
             arguments.metric,
             min_samples,
+            parameters=metric_options(arguments),
             approximate=arguments.approximate,
             neighbours=arguments.neighbours,
             threads=arguments.threads,
@@ -167,6 +190,46 @@ def with_forest(
         )
     write(table, found)
     return 0
+
+
+def metric_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of the metric that are given.
+
+    Raises
+    ------
+    ConfigError
+        If no such metric is offered on the command line, or it takes none of them.
+    """
+    from ..host.errors import ConfigError
+    from ..points.metrics import METRICS
+    from ..points.row_metrics import ROW_METRICS, row_metric
+
+    given: dict[str, Any] = {
+        name: getattr(arguments, name)
+        for name in ("missing", "missing_rule")
+        if getattr(arguments, name) is not None
+    }
+    if arguments.boxsize is not None:
+        try:
+            sides = [float(word) for word in arguments.boxsize.split(",")]
+        except ValueError as error:
+            text = f"--boxsize {arguments.boxsize}: give numbers such as 1,1,2"
+            raise ConfigError(text) from error
+        given["boxsize"] = sides if len(sides) > 1 else sides[0]
+    offered = (*METRICS, *(name for name in ROW_METRICS if name != "periodic"))
+    if arguments.metric not in offered:
+        raise ConfigError(
+            f"no metric '{arguments.metric}'; give one of {', '.join(offered)}"
+        )
+    row_metric(arguments.metric, given)
+    return given
+
+
+def _compares_all(arguments: argparse.Namespace) -> bool:
+    """Return whether the metric compares all pairs of points."""
+    from ..points.metrics import METRICS
+
+    return arguments.metric not in METRICS or arguments.boxsize is not None
 
 
 @contextmanager
@@ -194,13 +257,15 @@ def spent() -> str:
 
 def _with_ranks(
     arguments: argparse.Namespace,
-    samples: Callable[[], int],
+    samples: Callable[[int | None], int],
     write: Callable[["PointTable", "PointForest"], None],
 ) -> int:
     from ..comm.placement import locate
     from ..host.errors import ConfigError
     from ..points.distribute import read_part
     from ..points.point_forest import distributed_forest
+    from ..points.search_choice import check_search
+    from ..points.search_reporter import SearchReporter
     from ..run.startup import compile_kernels
     from .ranks import begin
 
@@ -208,19 +273,23 @@ def _with_ranks(
     comm, _, progress = begin(given)
     table = None
     with comm.raise_on_all():
-        min_samples = samples()
+        min_samples = samples(None)
         if comm.rank == 0:
             _check_files(arguments)
     compile_kernels(comm, "points", None, progress.say)
     with comm.raise_on_all():
         if arguments.approximate:
             raise ConfigError("--approximate takes one process; leave out mpirun")
-        if arguments.search == "product":
-            raise ConfigError("--search product takes one process; leave out mpirun")
-    progress.detail("search by tree: several ranks always search trees")
+        if _compares_all(arguments):
+            raise ConfigError(
+                f"the metric {arguments.metric} compares all pairs in one process; "
+                "leave out mpirun"
+            )
+        check_search(arguments.search, arguments.metric)
     with comm.raise_on_all():
         if comm.rank == 0:
             table = _load(arguments, min_samples, comm.size)
+            samples(len(table.points))
     points = None if table is None else table.points
     part, _ = read_part(comm, points, Path(arguments.points))
     found = distributed_forest(
@@ -230,6 +299,8 @@ def _with_ranks(
         min_samples,
         neighbours=arguments.neighbours,
         threads=arguments.threads or locate(comm).share,
+        search=arguments.search,
+        reporter=SearchReporter(progress if comm.rank == 0 else None),
     )
     with comm.raise_on_all():
         if found is not None and table is not None:
@@ -253,12 +324,11 @@ def _check_files(arguments: argparse.Namespace) -> None:
 def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
     """Return the points; with several ranks, mapped."""
     from ..io.memory_limit import check_room
-    from ..points.metrics import check_metric
 
-    check_metric(arguments.metric)
+    metric_options(arguments)
     if arguments.plot is not None:
         optional("matplotlib", "plot")  # missing: say so before any work
-    table = load_points(arguments, ranks > 1, typed=ranks == 1)
+    table = load_points(arguments, ranks > 1, typed=True)
     points = table.points
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
@@ -323,6 +393,7 @@ def write(
                 "metric": arguments.metric,
                 "min_samples": min_samples,
                 "approximate": arguments.approximate,
+                **metric_options(arguments),
             }
             header = ForestHeader(
                 uuid, len(points), forest.total_weight, forest.digest, config
@@ -378,7 +449,7 @@ def add_linkage(commands: Any) -> None:
 
 
 def _linkage(arguments: argparse.Namespace) -> int:
-    return with_forest(arguments, lambda: 0, partial(_write_linkage, arguments))
+    return with_forest(arguments, lambda _: 0, partial(_write_linkage, arguments))
 
 
 def _write_linkage(
@@ -479,10 +550,22 @@ def add_hdbscan(commands: Any) -> None:
 
 
 def _hdbscan(arguments: argparse.Namespace) -> int:
-    def samples() -> int:
-        if arguments.prediction_data:
+    from ..host.errors import ConfigError
+
+    def samples(points: int | None) -> int:
+        rule = _density_rule(arguments)
+        if points is None and arguments.prediction_data:
+            if _compares_all(arguments):
+                raise ConfigError(
+                    "--prediction-data does not go with a metric that compares all "
+                    "pairs; HDBSCAN.predict in Python does"
+                )
             _check_prediction_file(arguments.output)
-        return _density_rule(arguments).samples
+        if points is not None:
+            rule.check_points(points)
+            if rule.too_few(points):
+                raise ConfigError(f"{arguments.points}: {rule.too_few(points)}")
+        return rule.samples
 
     return with_forest(arguments, samples, partial(_write_hdbscan, arguments))
 
@@ -616,7 +699,7 @@ def add_neighbours(commands: Any) -> None:
         help="number of shards",
     )
     add_search(neighbours)
-    neighbours.set_defaults(process=_neighbours)
+    neighbours.set_defaults(process=_neighbours, one_process=True)
 
 
 def _neighbours(arguments: argparse.Namespace) -> int:
@@ -686,7 +769,7 @@ def add_predict(commands: Any) -> None:
     )
     add_overwrite(predict)
     add_quiet(predict)
-    predict.set_defaults(process=_predict)
+    predict.set_defaults(process=_predict, one_process=True)
 
 
 def _predict(arguments: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """The start of a command on all ranks: MPI, common options, the watchdog."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..comm.communicator import Comm, world
@@ -59,3 +59,15 @@ def begin(
     if unwatched:
         progress.say(f"no watchdog: {unwatched}")
     return CommandRun(comm, config, progress)
+
+
+def on_rank_0(process: Callable[[], int | None]) -> int:
+    """Run a command of one process on rank 0 while the others wait. Collective.
+
+    Every rank returns its status, or raises its error.
+    """
+    comm, status = world(polite=True), 0
+    with comm.raise_on_all():
+        if comm.rank == 0:
+            status = int(process() or 0)
+    return int(comm.bcast(status))

@@ -7,9 +7,9 @@ entry once: a range of text, for example, begins at the first line that begins i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -124,25 +124,16 @@ def as_ids(ends: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return ends.view(dtype) if same else ends.astype(dtype)
 
 
-def joined_edges(num_vertices: int, pieces: Iterable[Edges], directed: bool) -> Edges:
-    """Return the edges of several lists as one, on `num_vertices` in all.
+def joined(pieces: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
+    """Return arrays as one, of a type."""
+    found = [np.empty(0, dtype), *(piece.astype(dtype, copy=False) for piece in pieces)]
+    return np.concatenate(found)
 
-    Of weights of several types some are float64; the others become so.
-    """
-    ids = id_dtype(num_vertices)
-    columns: tuple[list[np.ndarray], ...] = ([], [], [])
-    for piece in pieces:
-        columns[0].append(piece.src.astype(ids, copy=False))
-        columns[1].append(piece.dst.astype(ids, copy=False))
-        columns[2].append(piece.weight)
-    types = {weight.dtype for weight in columns[2]} or {np.dtype(np.int32)}
-    weight_dtype = types.pop() if len(types) == 1 else np.dtype(np.float64)
-    src, dst = (np.concatenate([np.empty(0, ids), *column]) for column in columns[:2])
-    weight = np.concatenate([
-        np.empty(0, weight_dtype),
-        *(piece.astype(weight_dtype, copy=False) for piece in columns[2]),
-    ])  # fmt: skip
-    return Edges(num_vertices, src, dst, weight, directed)
+
+def joined_weights(pieces: Sequence[np.ndarray]) -> np.ndarray:
+    """Return weights as one array; of several types some are float64, then all are."""
+    types = {weight.dtype for weight in pieces} or {np.dtype(np.int32)}
+    return joined(pieces, types.pop() if len(types) == 1 else np.dtype(np.float64))
 
 
 def check_exact(source: object, least: int, most: int) -> None:
@@ -306,10 +297,13 @@ class EdgeFile(EntryFile):
         if any(piece.weight.dtype.kind == "f" for piece in pieces):
             for weight in filter(len, whole):
                 check_exact(self.name, int(weight.min()), int(weight.max()))
-        edges = joined_edges(count, pieces, directed=True)
-        if self.weight_dtype is None and edges.weight.dtype == np.int64:
-            edges = replace(edges, weight=narrow_integers(edges.weight))
-        return replace(edges, names=self.names)
+        ids = id_dtype(count)
+        src = joined([piece.src for piece in pieces], ids)
+        dst = joined([piece.dst for piece in pieces], ids)
+        weight = joined_weights([piece.weight for piece in pieces])
+        if self.weight_dtype is None and weight.dtype == np.int64:
+            weight = narrow_integers(weight)
+        return Edges(count, src, dst, weight, True, self.names)
 
 
 def _cost(piece: Edges) -> int:
@@ -318,7 +312,7 @@ def _cost(piece: Edges) -> int:
     return COPIES * sum(column.nbytes for column in columns)
 
 
-class EdgeFileOver(EdgeFile):
+class WrappedEdgeFile(EdgeFile):
     """A wrapper of an edge file; subclasses change its entries or checks."""
 
     def __init__(self, file: EdgeFile) -> None:

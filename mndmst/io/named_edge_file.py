@@ -18,7 +18,7 @@ from .edge_file import (
     UnnumberedEndError,
     changed_meanwhile,
     checked_edges,
-    joined_edges,
+    joined_weights,
     narrow_integers,
 )
 from .names import (
@@ -86,24 +86,14 @@ class NamedEdgeFile(EntryFile):
             "the list of its edges",
         )
         self.check_entries(sum(map(len, pieces)))
-        lists = [side for piece in pieces for side in (piece.src, piece.dst)]
-        if not lists:
-            names, positions = no_names(self.kind), np.empty(0, np.int64)
-        else:
-            names, positions = distinct_names(joined_names(lists))
-        ids = id_dtype(len(names))
-        edges, first = [], 0
-        for piece in pieces:
-            middle, end = first + len(piece), first + 2 * len(piece)
-            src = positions[first:middle].astype(ids)
-            dst = positions[middle:end].astype(ids)
-            edges.append(Edges(len(names), src, dst, piece.weight, directed=True))
-            first = end
-        joined = joined_edges(len(names), edges, directed=True)
-        weight = joined.weight
+        lists = [piece.src for piece in pieces] + [piece.dst for piece in pieces]
+        joined = joined_names(lists) if lists else no_names(self.kind)
+        names, positions = distinct_names(joined)
+        src, dst = np.split(positions.astype(id_dtype(len(names))), 2)
+        weight = joined_weights([piece.weight for piece in pieces])
         if self.weight_dtype is None and weight.dtype == np.int64:
             weight = narrow_integers(weight)
-        return Edges(len(names), joined.src, joined.dst, weight, True, names)
+        return Edges(len(names), src, dst, weight, True, names)
 
     def _cost(self, piece: EdgesByName) -> int:
         """Return the bytes that a piece takes until its ends are numbered."""

@@ -13,11 +13,11 @@ import numpy as np
 
 from ..native.kernel import kernel
 from .borders import NO_BORDER, Bordered, lower_borders, unite_except_borders
-from .edge_columns import concatenate_columns
+from .edge_columns import concatenate
 from .kruskal import HALF, LOW, PairEdgeList, flatten
 from .sorting import DIGIT, key_range, order_runs, sort_alone
 from .team import Team, barrier, member_range
-from .threads import Threads
+from .threads import Threads, each_range
 
 # Edges of a block, numbered by 16 bits; fewer blocks are not worth the passes.
 BLOCK_BITS, LEAST_BLOCKS = 16, 4
@@ -123,10 +123,9 @@ def edges_between(
     edges: PairEdgeList, parent: np.ndarray, threads: Threads
 ) -> tuple[PairEdgeList, np.ndarray]:
     """Return the edges between two present components, and their positions."""
-    calls = [(edges, parent, *bounds) for bounds in threads.ranges(len(edges.key))]
-    key, pairs, position = concatenate_columns(
-        threads.map(edges_between_range, calls), threads
-    )
+    ranges = each_range(threads.bounds(len(edges.key)))
+    found = threads.run(edges_between_range, edges, parent, *ranges)
+    key, pairs, position = concatenate(found, threads)
     return PairEdgeList(key, pairs), position
 
 
@@ -212,3 +211,11 @@ def edges_between_range(edges, parent, begin, end):
         key[count], pairs[count], position[count] = of_key[i], (a << HALF) | b, i
         count += np.uint64(a != b)
     return key[:count], pairs[:count], position[:count]
+
+
+@kernel
+def mark_positions(position, marked, kept, begin, end):
+    """Mark the positions of the edges in [begin, end) that are marked."""
+    for i in range(np.uint64(begin), np.uint64(end)):
+        if marked[i]:
+            kept[position[i]] = True

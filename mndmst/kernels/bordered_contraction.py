@@ -14,7 +14,7 @@ from .hooks import make_own_parents
 from .kruskal import PairEdgeList, flatten
 from .sorting import sort_positions
 from .team import Team
-from .threads import Threads
+from .threads import Threads, each_range
 
 
 class BorderedForest(NamedTuple):
@@ -46,9 +46,7 @@ def contract_except_borders(
         Number of all components.
     """
     parent = np.empty(count, np.uint32)
-    threads.map(
-        make_own_parents, [(parent, *bounds) for bounds in threads.ranges(count)]
-    )
+    threads.run(make_own_parents, parent, *each_range(threads.bounds(count)))
     blocks = find_blocks(edges.pairs, parent, own) if threads.count > 1 else None
     if blocks is None:
         return BorderedForest(_grow_everywhere(edges, own, parent, threads), parent)
@@ -66,6 +64,5 @@ def _grow_everywhere(
     contract_in_order(
         sort_positions(edges.key, threads), edges.pairs, own, parent, fate
     )
-    ranges = threads.ranges(len(parent))
-    threads.map(flatten, [(parent, *bounds) for bounds in ranges])
+    threads.run(flatten, parent, *each_range(threads.bounds(len(parent))))
     return fate

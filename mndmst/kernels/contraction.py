@@ -6,14 +6,14 @@
    number to its present component.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from ..graph.model import EdgeColumns
-from .edge_columns import concatenate_columns, copy_parts
+from ..native.call_columns import ArrayPieces
+from ..native.kernel import kernel
+from .edge_columns import EdgePieces, concatenate, copy_pieces, ends_of
 from .hooks import (
     compress,
     count_roots,
@@ -26,10 +26,18 @@ from .hooks import (
     replace_by_parents,
 )
 from .spanning_forest import spanning_forest
-from .team import Team
+from .team import (
+    Team,
+    barrier,
+    member_range,
+    post_count,
+    posted_count,
+    prefix_and_total,
+)
+from .threads import each_range
 
 Range = tuple[int, int]
-_NO_PAIRS = np.empty(0, np.uint64)
+SHIFT = 32
 
 
 class CrossComponentEdges(NamedTuple):
@@ -48,12 +56,13 @@ class CrossComponentEdges(NamedTuple):
     pairs: np.ndarray
 
 
-class _Whole(NamedTuple):
-    """The edges of all processes, and the range of each of this process's parts."""
+class CrossPieces(NamedTuple):
+    """`CrossComponentEdges` in pieces, one for each call of a kernel."""
 
-    key: np.ndarray
-    pairs: np.ndarray
-    places: list[Range]
+    u: ArrayPieces
+    v: ArrayPieces
+    key: ArrayPieces
+    pairs: ArrayPieces
 
 
 class Contraction:
@@ -110,110 +119,60 @@ class Contraction:
         """
         team, component = self.team, self.component
         team.sync()
-        shares = team.ranges(len(component))
-        roots = self._number(shares)
-        found = 0
-        if best is not None and out is not None:
-            found = self._edges_of_hooks(
-                best, out, dict(zip(shares, roots, strict=True))
-            )
-        if self._named:
-            self._name(shares)
-        team.sync()
-        self.threads.map(compress, [(component, *share) for share in shares])
-        team.sync()
-        return found
-
-    def _number(self, shares: list[Range]) -> list[int]:
-        """Find and number the roots; return the number in each range."""
-        team, component = self.team, self.component
-        kinds = [np.empty(end - begin, np.uint8) for begin, end in shares]
-        looks = zip(shares, kinds, strict=True)
-        roots = self.threads.map(find_roots, [(component, *s, k) for s, k in looks])
-        mine = np.array(roots, np.int64).reshape(-1, 2)
-        every = team.counts(*mine.sum(axis=0).tolist())  # all have read the hooks
-        self.alive, alone = every.sum(axis=0).tolist()
-        starts = every[: team.rank].sum(axis=0) + np.cumsum(mine, axis=0) - mine
-        starts[:, 1] += self.alive
-        numbered = zip(shares, kinds, starts.tolist(), strict=True)
-        self.threads.map(number_roots, [
-            (component, *share, kind, *first) for share, kind, first in numbered
-        ])  # fmt: skip
-        (self.parent,) = team.arrays((self.alive + alone, np.uint32))
-        ranges = team.ranges(len(self.parent))
-        self.threads.map(make_own_parents, [(self.parent, *r) for r in ranges])
-        return [trees + single for trees, single in roots]
-
-    def _name(self, shares: list[Range]) -> None:
-        """Note which vertices are roots."""
-        (names,) = self.team.arrays((len(self.parent), np.uint32))
-        self.threads.map(
-            note_root_vertices, [(self.component, *s, names) for s in shares]
+        first, last = team.share(len(component))
+        kind = np.empty(last - first, np.uint8)
+        trees, single = team.run(
+            number_components, len(component), component, first, kind
         )
-        self.names = names
+        self.alive = int(trees[0])
+        (self.parent,) = team.arrays((self.alive + int(single[0]), np.uint32))
+        if self._named:
+            (self.names,) = team.arrays((len(self.parent), np.uint32))
+        team.sync()
+        if best is None or out is None:
+            best = np.empty(0, np.uint32)
+            out = EdgeColumns(best, best, best)
+        here = Home(*self.home, len(trees), len(best) > 0)
+        found = team.run(
+            contract_hooks, len(component),
+            component, self.parent, self.names, best, here, out,
+        )  # fmt: skip
+        team.sync()
+        return int(found[0])
 
-    def _edges_of_hooks(
-        self, best: np.ndarray, out: EdgeColumns, roots: dict[Range, int]
-    ) -> int:
-        """Write the edges along which the vertices of this process hook.
-
-        `roots` has the roots of ranges where they have been counted.
-        """
-        first, last = self.home
-        ranges = [(first + b, first + e) for b, e in self.threads.ranges(last - first)]
-        unknown = [bounds for bounds in ranges if bounds not in roots]
-        counted = self.threads.map(count_roots, [(self.component, *r) for r in unknown])
-        roots |= zip(unknown, counted, strict=True)
-        counts = [roots[bounds] for bounds in ranges]
-        hooked = [e - b - count for (b, e), count in zip(ranges, counts, strict=True)]
-        ends = np.cumsum([0, *hooked]).tolist()
-        parts = [out.part(*bounds) for bounds in pairwise(ends)]
-        self.threads.map(hooked_edges, [
-            (self.component, best, first, *bounds, part)
-            for bounds, part in zip(ranges, parts, strict=True)
-        ])  # fmt: skip
-        return ends[-1]
-
-    def joining(
-        self, lists: Sequence[Sequence[np.ndarray]]
-    ) -> list[CrossComponentEdges]:
+    def joining(self, lists: EdgePieces) -> CrossPieces:
         """Keep the edges of lists in (u, v) order between different components.
 
         Overwrites the lists. Not collective.
 
         Parameters
         ----------
-        lists : sequence of (u, v, key)
+        lists : EdgePieces
         """
-        room = [
-            CrossComponentEdges(u, v, key, np.empty(len(key) + 1, np.uint64))
-            for u, v, key in lists
-        ]
-        counts = self.threads.map(keep_cross_edges, [
-            (edges, self.component) for edges in room
-        ])  # fmt: skip
-        return [
-            CrossComponentEdges(*(column[:count] for column in edges))
-            for edges, count in zip(room, counts, strict=True)
-        ]
+        room = ends_of(lists.key.lengths + 1)
+        pairs = ArrayPieces.of(np.empty(room[-1], np.uint64), room)
+        edges = CrossPieces(*lists, pairs)
+        counts = self.threads.run(keep_cross_edges, edges, self.component)
+        return CrossPieces(*(column.first(counts) for column in edges))
 
-    def join(self, parts: list[CrossComponentEdges]) -> list[np.ndarray]:
+    def join(self, parts: CrossPieces) -> ArrayPieces:
         """Join components along the forest of edges.
 
         Parameters
         ----------
-        parts : list of CrossComponentEdges
+        parts : CrossPieces
             The parts of this process, in (u, v) order; the edges of the next process
             follow them. The call drops their pairs, to free the memory early.
 
         Returns
         -------
-        list of ndarray of bool
+        ArrayPieces of bool
             Marks the edges of the forest in each part.
         """
-        whole = self._together(parts)
-        parts[:] = [part._replace(pairs=_NO_PAIRS) for part in parts]
-        return self._forest(whole, self.parent[: self.alive])
+        key, pairs, bounds = self._together(parts)
+        parts.pairs.release()
+        kept = spanning_forest(self.team, key, pairs, self.parent[: self.alive])
+        return ArrayPieces.of(kept, bounds)
 
     def join_all(self, key: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         """Join components along the forest of edges that all processes know.
@@ -230,51 +189,109 @@ class Contraction:
         """
         return spanning_forest(self.team, key, pairs, self.parent[: self.alive])
 
-    def cycle_filter(self, parts: Sequence[CrossComponentEdges]) -> list[np.ndarray]:
+    def cycle_filter(self, parts: CrossPieces) -> ArrayPieces:
         """Mark the forest of edges as `join` does, without joining components."""
         (parent,) = self.team.arrays((self.alive, np.uint32))
-        ranges = self.team.ranges(self.alive)
-        copies = [(parent[b:e], self.parent[b:e]) for b, e in ranges]
-        copy_parts(copies, self.threads)
+        begin, end = self.team.share(self.alive)
+        parent[begin:end] = self.parent[begin:end]
         self.team.sync()
-        return self._forest(self._together(parts), parent)
+        key, pairs, bounds = self._together(parts)
+        return ArrayPieces.of(spanning_forest(self.team, key, pairs, parent), bounds)
 
-    def _together(self, parts: Sequence[CrossComponentEdges]) -> _Whole:
-        """Return the edges of all processes, and the ranges of this one's parts."""
-        team, counts = self.team, [len(part.key) for part in parts]
-        first = 0
+    def _together(
+        self, parts: CrossPieces
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the edges of all processes, and the bounds of this one's parts."""
+        team, columns = self.team, (parts.key, parts.pairs)
+        bounds = ends_of(parts.key.lengths)
         if team.processes == 1:
-            key, pairs = concatenate_columns([part[2:] for part in parts], self.threads)
-        else:
-            every = team.counts(sum(counts)).ravel()
-            first, total = int(every[: team.rank].sum()), int(every.sum())
-            dtype = parts[0].key.dtype
-            key, pairs = team.arrays((total, dtype), (total, np.uint64))
-            copy_parts(_copies(parts, first, key, pairs), self.threads)
-            team.sync()
-        ends = first + np.cumsum([0, *counts])
-        return _Whole(key, pairs, list(pairwise(ends.tolist())))
-
-    def _forest(self, whole: _Whole, parent: np.ndarray) -> list[np.ndarray]:
-        """Return masks of the edges of the forest; update `parent`."""
-        kept = spanning_forest(self.team, whole.key, whole.pairs, parent)
-        return [kept[begin:end] for begin, end in whole.places]
+            return *concatenate(columns, self.threads), bounds
+        every = team.counts(int(bounds[-1])).ravel()
+        bounds += every[: team.rank].sum()
+        key, pairs = team.arrays(
+            (int(every.sum()), parts.key.dtype), (int(every.sum()), np.uint64)
+        )
+        copy_pieces(columns, [key[bounds[0] :], pairs[bounds[0] :]], self.threads)
+        team.sync()
+        return key, pairs, bounds
 
     def settle(self) -> None:
         """Replace the numbers of all vertices by their present components."""
-        ranges = self.team.ranges(len(self.component))
-        both = self.component, self.parent
-        self.threads.map(replace_by_parents, [(*both, *bounds) for bounds in ranges])
+        bounds = self.team.bounds(len(self.component))
+        self.threads.run(
+            replace_by_parents, self.component, self.parent, *each_range(bounds)
+        )
         self.team.sync()
 
 
-def _copies(
-    parts: Sequence[CrossComponentEdges], first: int, key: np.ndarray, pairs: np.ndarray
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return pairs (target, source) that place parts one behind the other."""
-    copies, begin = [], first
-    for part in parts:
-        end = begin + len(part.key)
-        copies += [(key[begin:end], part.key), (pairs[begin:end], part.pairs)]
-        begin = end
-    return copies
+class Home(NamedTuple):
+    """The vertices of this process.
+
+    Attributes
+    ----------
+    first, last : int
+    members : int
+        The members of the team in this process.
+    with_edges : bool
+        Whether to write the edges of their hooks.
+    """
+
+    first: int
+    last: int
+    members: int
+    with_edges: bool
+
+
+@kernel
+def number_components(member, component, first, kind):
+    """Number the roots of all hooks; return the numbers of trees and single vertices.
+
+    `kind` is of this process, whose vertices begin at `first`.
+    """
+    begin, end = member_range(member, len(component))
+    mine = kind[begin - first : end - first]
+    trees, alone = find_roots(component, begin, end, mine)
+    # Two counts below 2^31 in one word, whose halves add up independently.
+    post_count(member, (trees << SHIFT) | alone)
+    barrier(member)  # after it all members have read the hooks
+    before, total = prefix_and_total(member)
+    trees, alone = total >> SHIFT, total & (1 << SHIFT) - 1
+    number, single = before >> SHIFT, before & (1 << SHIFT) - 1
+    number_roots(component, begin, end, mine, number, trees + single)
+    return trees, alone
+
+
+@kernel
+def contract_hooks(member, component, parent, names, best, home, out):
+    """Point every vertex at its component; return the number of edges in `out`.
+
+    Roots have been numbered. `parent` becomes the identity. `names`, unless empty, gets
+    the vertices of the roots.
+    """
+    first, last, members, with_edges = home
+    begin, end = member_range(member, len(parent))
+    make_own_parents(parent, begin, end)
+    begin, end = member_range(member, len(component))
+    if len(names):
+        note_root_vertices(component, begin, end, names)
+    # The members of a process share its own vertices, which are other ones than each
+    # member's share of all if processes have different numbers of vertices.
+    place = member.number % members
+    low = first + (last - first) * place // members
+    high = first + (last - first) * (place + 1) // members
+    post_count(member, high - low - count_roots(component, low, high))
+    barrier(member)
+    before = total = 0
+    for other in range(members):
+        count = posted_count(member, member.number - place + other)
+        before += count if other < place else 0
+        total += count
+    if with_edges:
+        after = before + posted_count(member, member.number)
+        part = EdgeColumns(
+            out.u[before:after], out.v[before:after], out.key[before:after]
+        )
+        hooked_edges(component, best, first, low, high, part)
+    barrier(member)  # before it no path is shortened
+    compress(component, begin, end)
+    return total if with_edges else 0

@@ -1,11 +1,12 @@
 """Columns of edges: allocation, concatenation, and copies by threads."""
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from ..graph.model import EdgeColumns, Rows, positions
+from ..native.call_columns import ArrayPieces, address_of
 from ..native.kernel import kernel
 from .binary_search import first_above
 from .intrinsics import copy_memory, prefetch
@@ -16,6 +17,19 @@ from .threads import Threads
 PAGE, STAGGER = 4096, 1088
 
 Shape = tuple[int, type | np.dtype]
+
+
+class EdgePieces(NamedTuple):
+    """Edges in pieces, one for each call of a kernel: both ends, and the key."""
+
+    u: ArrayPieces
+    v: ArrayPieces
+    key: ArrayPieces
+
+    @classmethod
+    def of(cls, columns: EdgeColumns, bounds: np.ndarray) -> "EdgePieces":
+        """Cut columns; see `ArrayPieces.of`."""
+        return cls(*(ArrayPieces.of(column, bounds) for column in columns))
 
 
 def allocate_edges(rows: Rows, length: int) -> EdgeColumns:
@@ -47,24 +61,39 @@ def concatenate_columns(
     """Concatenate the columns of all parts."""
     if len(parts) == 1:
         return list(parts[0])
-    ends = np.cumsum([len(part[0]) for part in parts])
-    results = []
-    copies: list[tuple[np.ndarray, np.ndarray]] = []
-    for column in zip(*parts, strict=True):
-        result = np.empty(ends[-1], column[0].dtype)
-        copies += zip(np.split(result, ends[:-1]), column, strict=True)
-        results.append(result)
-    copy_parts(copies, threads)
+    columns = [ArrayPieces.of_arrays(column) for column in zip(*parts, strict=True)]
+    return concatenate(columns, threads)
+
+
+def concatenate(columns: Sequence[ArrayPieces], threads: Threads) -> list[np.ndarray]:
+    """Concatenate the pieces of each column."""
+    if len(columns[0]) == 1:
+        return [column[0] for column in columns]
+    results = [np.empty(column.lengths.sum(), column.dtype) for column in columns]
+    copy_pieces(columns, results, threads)
     return results
 
 
-def copy_parts(
-    copies: Sequence[tuple[np.ndarray, np.ndarray]], threads: Threads
+def copy_pieces(
+    columns: Sequence[ArrayPieces], into: Sequence[np.ndarray], threads: Threads
 ) -> None:
-    """Copy arrays into others of their length and type, both contiguous."""
-    threads.map(copy_bytes, [
-        (into.view(np.uint8), of.view(np.uint8)) for into, of in copies if len(of)
-    ])  # fmt: skip
+    """Copy the pieces of each column into an array, one behind the other."""
+    sizes = [column.lengths * column.dtype.itemsize for column in columns]
+    targets = [
+        address_of(i) + ends_of(s)[:-1] for i, s in zip(into, sizes, strict=True)
+    ]
+    sources = [column.address for column in columns]
+    nbytes, byte = np.concatenate(sizes), np.dtype(np.uint8)
+    threads.run(
+        copy_bytes,
+        ArrayPieces.flat(byte, np.concatenate(targets), nbytes, into),
+        ArrayPieces.flat(byte, np.concatenate(sources), nbytes, columns),
+    )
+
+
+def ends_of(lengths: np.ndarray, first: int = 0) -> np.ndarray:
+    """Return where each of some ranges begins behind `first`, and the last end."""
+    return np.cumsum(np.concatenate([[first], lengths]))
 
 
 def take_columns(
@@ -120,16 +149,18 @@ def read_pages(memory, begin, end):
 
 
 def add_marked(
-    parts: Sequence[Sequence[np.ndarray]],
-    masks: Sequence[np.ndarray],
+    parts: EdgePieces,
+    masks: ArrayPieces,
     edges: EdgeColumns,
     count: int,
     threads: Threads,
 ) -> int:
-    """Add the edges that masks mark in parts, which begin with u, v and key.
+    """Add the edges that masks mark in parts.
 
     Parameters
     ----------
+    parts : EdgePieces
+    masks : ArrayPieces of bool
     edges : EdgeColumns
         The first `count` are filled; edges are added behind them.
 
@@ -138,13 +169,9 @@ def add_marked(
     int
         The new count.
     """
-    found = threads.map(count_kept, [(mask,) for mask in masks])
-    places = pairwise(np.cumsum([count, *found]).tolist())
-    threads.map(copy_kept, [
-        (EdgeColumns(*part[:3]), mask, edges.part(*bounds))
-        for part, mask, bounds in zip(parts, masks, places, strict=True)
-    ])  # fmt: skip
-    return count + sum(found)
+    bounds = ends_of(threads.run(count_kept, masks), count)
+    threads.run(copy_kept, parts, masks, EdgePieces.of(edges, bounds))
+    return int(bounds[-1])
 
 
 AHEAD = 16  # rows to prefetch ahead: short rows are far apart

@@ -8,11 +8,12 @@ kept.
 import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList
+from ..native.call_columns import ArrayPieces, address_of
 from ..native.kernel import kernel
-from .edge_columns import concatenate_columns
+from .edge_columns import EdgePieces, concatenate
 from .intrinsics import prefetch
 from .sorting import SHORT_RUN, merge_ascents, sort_positions
-from .threads import ALONE, Threads
+from .threads import ALONE, Threads, each_range
 
 # Edges between the one in use and the one prefetched.
 AHEAD = 24
@@ -30,12 +31,15 @@ def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
     if count == 0 or in_row_order(edges.u, edges.v):
         return edges
     columns = _sorted_by_u(edges, threads)
-    ranges = threads.ranges(count)
-    kept = threads.map(_order_runs, [(*columns, *bounds) for bounds in ranges])
-    if sum(end - begin for begin, end in kept) == count:
+    ranges = each_range(threads.bounds(count))
+    begins, ends = threads.run(_order_runs, *columns, *ranges)
+    if (ends - begins).sum() == count:
         return EdgeList(*columns)
-    parts = [columns.part(begin, end) for begin, end in kept]
-    return EdgeList(*concatenate_columns(parts, threads))
+    kept = [
+        ArrayPieces.flat(c.dtype, address_of(c) + begins * c.itemsize, ends - begins, c)
+        for c in columns
+    ]
+    return EdgeList(*concatenate(kept, threads))
 
 
 def _sorted_by_u(edges: EdgeList, threads: Threads) -> EdgeColumns:
@@ -43,10 +47,9 @@ def _sorted_by_u(edges: EdgeList, threads: Threads) -> EdgeColumns:
     result = EdgeColumns(*(np.empty_like(column) for column in columns))
     u = edges.u if edges.u.itemsize == 4 else edges.u.view(np.uint64)
     order = sort_positions(u, threads)
-    threads.map(_gather, [
-        (order[begin:end], columns, result.part(begin, end))
-        for begin, end in threads.ranges(len(edges))
-    ])  # fmt: skip
+    bounds = threads.bounds(len(edges))
+    out = EdgePieces.of(result, bounds)
+    threads.run(_gather, ArrayPieces.of(order, bounds), columns, out)
     return result
 
 

@@ -250,3 +250,10 @@ def vertices_outside(giant, component, indptr, begin, end):
         occupied = indptr[vertex] != indptr[vertex + np.uint64(1)]
         count += np.uint64((component[vertex] != giant) & occupied)
     return found[:count]
+
+
+@kernel
+def settle_and_list(giant, component, parent, indptr, begin, end):
+    """Do `replace_by_parents`, and return `vertices_outside`, for [begin, end)."""
+    replace_by_parents(component, parent, begin, end)
+    return vertices_outside(giant, component, indptr, begin, end)

@@ -11,7 +11,7 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from ..native.compiled_kernel import HEAD_WORDS, MOST_WORDS
+from ..native.compiled_kernel import DONE, DONE_WITH_NONE, HEAD_WORDS, MOST_WORDS
 
 
 def address_of(context, builder, signature, args):
@@ -168,6 +168,338 @@ def copy_memory(typingctx, into, of, count):
     return types.void(into, of, types.int64), codegen
 
 
+# Values that a vector operation of leaves takes at once, and the codes of norms; see
+# `points.kernels.kd_tree`, whose leaves have a column of LANES values per dimension.
+LANES = 32
+_MANHATTAN, _EUCLIDEAN, _CHEBYSHEV = 1, 2, 3
+_WORD, _DOUBLE = ir.IntType(64), ir.DoubleType()
+_LANES = ir.VectorType(_DOUBLE, LANES)
+
+
+def _data(context, builder, kind, array):
+    return context.make_array(kind)(context, builder, array).data
+
+
+def _vector_at(builder, data, index, vector=_LANES):
+    """Return the pointer to the vector that begins at data[index]."""
+    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+
+
+def _splat(builder, value, lanes):
+    """Return a vector of equal values."""
+    one = ir.Constant(ir.VectorType(value.type, 1), ir.Undefined)
+    one = builder.insert_element(one, value, ir.Constant(ir.IntType(32), 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(one, one, zeros)
+
+
+def _larger(builder, one, other):
+    return builder.select(builder.fcmp_ordered(">", one, other), one, other)
+
+
+def _sum_of_gaps(builder, norm, dimensions, gap_of):
+    """Return the reduced distances whose gaps in each dimension `gap_of` returns.
+
+    Gaps are 0 or more. Sums stay in registers: a loop over dimensions for each norm.
+    """
+    zeros = ir.Constant(_LANES, [0.0] * LANES)
+    function = builder.function
+    after = function.append_basic_block("after")
+    default = function.append_basic_block("chebyshev")
+    switch = builder.switch(norm, default)
+    results = []
+    for code in (_MANHATTAN, _EUCLIDEAN, _CHEBYSHEV):
+        block = default
+        if code != _CHEBYSHEV:
+            block = function.append_basic_block("norm")
+            switch.add_case(ir.Constant(_WORD, code), block)
+        builder.position_at_end(block)
+        loop = function.append_basic_block("dimensions")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        dimension, total = builder.phi(_WORD), builder.phi(_LANES)
+        dimension.add_incoming(ir.Constant(_WORD, 0), block)
+        total.add_incoming(zeros, block)
+        gap = gap_of(dimension)
+        if code == _EUCLIDEAN:
+            added = builder.fadd(total, builder.fmul(gap, gap))
+        elif code == _MANHATTAN:
+            added = builder.fadd(total, gap)
+        else:
+            added = _larger(builder, total, gap)
+        following = builder.add(dimension, ir.Constant(_WORD, 1))
+        dimension.add_incoming(following, loop)
+        total.add_incoming(added, loop)
+        more = builder.icmp_unsigned("<", following, dimensions)
+        builder.cbranch(more, loop, after)
+        results.append((added, loop))
+    builder.position_at_end(after)
+    total = builder.phi(_LANES)
+    for result in results:
+        total.add_incoming(*result)
+    return total
+
+
+def _mask_below(builder, values, limits):
+    """Return a word with a bit for each lane that is below its limit."""
+    below = builder.fcmp_ordered("<", values, limits)
+    return builder.zext(builder.bitcast(below, ir.IntType(LANES)), _WORD)
+
+
+@intrinsic
+def distances_below(typingctx, norm, blocks, at, dimensions, group, lane, out, limit):
+    """Compute the reduced distances of one point to all points of a leaf.
+
+    Parameters
+    ----------
+    norm : int64
+    blocks : ndarray of float64
+        Coordinates; those of the leaf begin at `at`, a column of LANES per dimension.
+    group, lane : ndarray of float64, int64
+        The point is the column `lane` of a block of its own.
+    out : ndarray of float64, shape (LANES,)
+        Becomes the distances.
+    limit : float64
+
+    Returns
+    -------
+    uint64
+        A bit for each point that is nearer than the limit.
+    """
+
+    def codegen(context, builder, signature, args):
+        norm, blocks, at, dimensions, group, lane, out, limit = args
+        kinds = signature.args
+        blocks = _data(context, builder, kinds[1], blocks)
+        group = _data(context, builder, kinds[4], group)
+        out = _data(context, builder, kinds[6], out)
+        absolute = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_LANES, [_LANES]), f"llvm.fabs.v{LANES}f64"
+        )
+
+        def gap_of(dimension):
+            first = builder.mul(dimension, ir.Constant(_WORD, LANES))
+            place = _vector_at(builder, blocks, builder.add(at, first))
+            x = builder.load(builder.gep(group, [builder.add(lane, first)]))
+            column = builder.load(place, align=8)
+            gap = builder.fsub(column, _splat(builder, x, LANES))
+            return builder.call(absolute, [gap])
+
+        total = _sum_of_gaps(builder, norm, dimensions, gap_of)
+        zero = ir.Constant(_WORD, 0)
+        builder.store(total, _vector_at(builder, out, zero), align=8)
+        return _mask_below(builder, total, _splat(builder, limit, LANES))
+
+    word, number = types.int64, types.float64
+    return (
+        types.uint64(word, blocks, word, word, group, word, out, number),
+        codegen,
+    )
+
+
+@intrinsic
+def gaps_below(typingctx, norm, group, dimensions, low, high, node, limits):
+    """Return which points of a group are nearer to a box than their limits.
+
+    Parameters
+    ----------
+    norm : int64
+    group : ndarray of float64
+        Coordinates: a column of LANES per dimension.
+    low, high : ndarray of float64, shape (nodes, dimensions)
+    node : int64
+        The row of the box.
+    limits : ndarray of float64, shape (LANES,)
+        Reduced distances.
+
+    Returns
+    -------
+    uint64
+        A bit for each point.
+    """
+
+    def codegen(context, builder, signature, args):
+        norm, group, dimensions, low, high, node, limits = args
+        kinds = signature.args
+        group, low, high, limits = (
+            _data(context, builder, kinds[i], args[i]) for i in (1, 3, 4, 6)
+        )
+        row = builder.mul(node, dimensions)
+        zeros = ir.Constant(_LANES, [0.0] * LANES)
+
+        def gap_of(dimension):
+            first = builder.mul(dimension, ir.Constant(_WORD, LANES))
+            column = builder.load(_vector_at(builder, group, first), align=8)
+            place = [builder.add(row, dimension)]
+            least = _splat(builder, builder.load(builder.gep(low, place)), LANES)
+            most = _splat(builder, builder.load(builder.gep(high, place)), LANES)
+            below = builder.fsub(least, column)
+            above = builder.fsub(column, most)
+            return _larger(builder, _larger(builder, below, above), zeros)
+
+        total = _sum_of_gaps(builder, norm, dimensions, gap_of)
+        zero = ir.Constant(_WORD, 0)
+        limits = builder.load(_vector_at(builder, limits, zero), align=8)
+        return _mask_below(builder, total, limits)
+
+    word = types.int64
+    return types.uint64(word, group, word, low, high, word, limits), codegen
+
+
+_FOUR, _FOUR_WORDS = ir.VectorType(_DOUBLE, 4), ir.VectorType(_WORD, 4)
+# Lists of at most this many vectors of four stay in registers.
+_IN_REGISTERS = 4
+
+
+@intrinsic
+def insert_near(typingctx, near, out, first, values, numbers, begin, size):
+    """Insert values into a sorted list, which keeps its length and the smallest ones.
+
+    The place of a value is not searched: every entry becomes itself, the one before it
+    or the new one, four at a time, without a branch that is mispredicted.
+
+    Parameters
+    ----------
+    near : uint64
+        A bit for each value to insert.
+    out : ndarray of float64, shape (LANES,)
+    first : int64
+        The number of the first value; the others follow.
+    values : ndarray of float64
+        The list is values[begin : begin + size]; `size` is a multiple of 4.
+    numbers : ndarray of int64
+        A number for each value, which moves with it.
+    """
+
+    def codegen(context, builder, signature, args):
+        near, out, first, values, numbers, begin, size = args
+        out, values, numbers = (
+            _data(context, builder, signature.args[i], args[i]) for i in (1, 3, 4)
+        )
+        function = builder.function
+        after = function.append_basic_block("inserted")
+        zero, one = ir.Constant(_WORD, 0), ir.Constant(_WORD, 1)
+
+        def places(vector):
+            at = builder.add(begin, ir.Constant(_WORD, 4 * vector))
+            return (
+                _vector_at(builder, values, at, _FOUR),
+                _vector_at(builder, numbers, at, _FOUR_WORDS),
+            )
+
+        def each(rest, done):
+            """Begin the body of a loop over bits; return the value, number and rest."""
+            body = function.append_basic_block("next_value")
+            builder.cbranch(builder.icmp_unsigned("!=", rest, zero), body, done)
+            builder.position_at_end(body)
+            lane = builder.cttz(rest, ir.Constant(ir.IntType(1), 1))
+            value = builder.load(builder.gep(out, [lane]))
+            following = builder.and_(rest, builder.sub(rest, one))
+            return value, builder.add(first, lane), following
+
+        # Longer lists are moved in memory.
+        longer = function.append_basic_block("longer")
+        switch = builder.switch(size, longer)
+        for count in range(1, _IN_REGISTERS + 1):
+            start = function.append_basic_block(f"list_of_{4 * count}")
+            switch.add_case(ir.Constant(_WORD, 4 * count), start)
+            builder.position_at_end(start)
+            pairs = [places(vector) for vector in range(count)]
+            loaded = [builder.load(p, align=8) for pair in pairs for p in pair]
+            loop = function.append_basic_block("values")
+            done = function.append_basic_block("store")
+            builder.branch(loop)
+            builder.position_at_end(loop)
+            rest = builder.phi(_WORD)
+            state = [builder.phi(value.type) for value in loaded]
+            value, number, following = each(rest, done)
+            new = _splat(builder, value, 4), _splat(builder, number, 4)
+            before, moved = _BEFORE_ALL, []
+            for here in zip(state[::2], state[1::2], strict=True):
+                moved += _inserted(builder, new, here, before)
+                before = here
+            end = builder.block
+            builder.branch(loop)
+            for phi, old, later in zip(
+                [rest, *state], [near, *loaded], [following, *moved], strict=True
+            ):
+                phi.add_incoming(old, start)
+                phi.add_incoming(later, end)
+            builder.position_at_end(done)
+            for phi, place in zip(
+                state, (p for pair in pairs for p in pair), strict=True
+            ):
+                builder.store(phi, place, align=8)
+            builder.branch(after)
+        builder.position_at_end(longer)
+        loop = function.append_basic_block("values")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        rest = builder.phi(_WORD)
+        rest.add_incoming(near, longer)
+        value, number, following = each(rest, after)
+        new = _splat(builder, value, 4), _splat(builder, number, 4)
+        body = builder.block
+        vectors = function.append_basic_block("vectors")
+        builder.branch(vectors)
+        builder.position_at_end(vectors)
+        at = builder.phi(_WORD)
+        before = builder.phi(_FOUR), builder.phi(_FOUR_WORDS)
+        place = builder.add(begin, at)
+        targets = (
+            _vector_at(builder, values, place, _FOUR),
+            _vector_at(builder, numbers, place, _FOUR_WORDS),
+        )
+        here = tuple(builder.load(target, align=8) for target in targets)
+        for moved, target in zip(
+            _inserted(builder, new, here, before), targets, strict=True
+        ):
+            builder.store(moved, target, align=8)
+        beyond = builder.add(at, ir.Constant(_WORD, 4))
+        for phi, old, later in zip(
+            (at, *before), (zero, *_BEFORE_ALL), (beyond, *here), strict=True
+        ):
+            phi.add_incoming(old, body)
+            phi.add_incoming(later, vectors)
+        again = function.append_basic_block("next")
+        builder.cbranch(builder.icmp_unsigned("<", beyond, size), vectors, again)
+        builder.position_at_end(again)
+        rest.add_incoming(following, again)
+        builder.branch(loop)
+        builder.position_at_end(after)
+        return context.get_dummy_value()
+
+    word = types.int64
+    kinds = types.void(types.uint64, out, word, values, numbers, word, word)
+    return kinds, codegen
+
+
+# Before the first entry of a list is one that is smaller than every value.
+_BEFORE_ALL = (
+    ir.Constant(_FOUR, [float("-inf")] * 4),
+    ir.Constant(_FOUR_WORDS, [0] * 4),
+)
+_SHIFT = ir.Constant(ir.VectorType(ir.IntType(32), 4), [3, 4, 5, 6])
+
+
+def _inserted(builder, new, here, before):
+    """Return four entries of a list after an insertion, and their numbers.
+
+    Each argument has values and numbers; `before` the four entries before these.
+    """
+    moved, moved_number = (
+        builder.shuffle_vector(*pair, _SHIFT) for pair in zip(before, here, strict=True)
+    )
+    smaller = builder.fcmp_ordered("<", new[0], here[0])
+    later = builder.fcmp_ordered("<", new[0], moved)
+    kept = builder.select(smaller, new[0], here[0])
+    kept_number = builder.select(smaller, new[1], here[1])
+    return (
+        _larger(builder, moved, kept),
+        builder.select(later, moved_number, kept_number),
+    )
+
+
 @intrinsic
 def add_atomic(typingctx, array, index, value):
     """Atomically add to an int64; return the old value.
@@ -226,7 +558,7 @@ _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 @intrinsic
 def make_call(typingctx, address):
-    """Make a `native.compiled_kernel.Call`, and note its status.
+    """Make the call of a row of `native.compiled_kernel.CallTable`; note its status.
 
     All words of a queued call are passed; the code reads the words it takes.
     """
@@ -241,6 +573,10 @@ def make_call(typingctx, address):
         status = builder.call(
             code, [builder.load(place) for place in places[HEAD_WORDS:]]
         )
+        none = builder.icmp_signed(
+            "==", status, ir.Constant(status.type, DONE_WITH_NONE)
+        )
+        status = builder.select(none, ir.Constant(status.type, DONE), status)
         builder.store(builder.sext(status, word), places[0])
         return context.get_dummy_value()
 

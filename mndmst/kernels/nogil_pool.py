@@ -5,22 +5,17 @@ takes a millisecond or more, longer than many kernels. Here one thread queues th
 and wakes the workers, and all threads take call after call.
 """
 
-import ctypes
 import functools
 import os
-from collections.abc import Hashable, Sequence
 from threading import Lock, Thread
-from typing import Any
 
 import numpy as np
 
-from ..native.arguments import pack
-from ..native.compiled_kernel import CompiledKernel, QueuedCall
-from ..native.kernel import Kernel, kernel
+from ..native.compiled_kernel import CallTable
+from ..native.kernel import kernel
 from .intrinsics import (
     add_atomic,
     load_atomic,
-    load_word,
     make_call,
     sleep_while,
     store_atomic,
@@ -34,10 +29,11 @@ LINE = 8
 SPIN_COUNT = 1000
 EVERYONE = (1 << 31) - 1
 
-# Words that the threads share, each on a line of its own: the number of calls, in the
-# upper half, and of calls taken; the number of calls done; the address of the calls'
-# addresses; the number of queues so far.
-_TAKEN, _DONE, _PLACE, _ROUND = (LINE * line for line in range(4))
+# Words that the threads share: the number of calls, in the upper half, and of calls
+# taken; the number of calls done; the number of tables so far; and on one line the
+# address of the table, and the bytes of its rows.
+_TAKEN, _DONE, _ROUND, _TABLE = (LINE * line for line in range(4))
+_STRIDE = _TABLE + 1
 _NO_MORE = -1
 _HALF = 32
 _TAKEN_MASK = (1 << _HALF) - 1
@@ -67,17 +63,14 @@ class NogilPool:
             _end(self._words)  # the threads that have started
             raise
 
-    def submit(self, calls: Sequence[QueuedCall]) -> list[Any]:
-        """Make calls, and return their results in order.
+    def make_calls(self, table: CallTable) -> None:
+        """Make the calls of a table, one after the other on each thread.
 
         As many calls run at once as there are threads: if there are no more calls than
-        threads, calls may wait for each other. The exception of the first failed call
-        is raised after all calls have been made.
+        threads, calls may wait for each other.
         """
-        places = (ctypes.c_int64 * len(calls))(*[call.address for call in calls])
         with self._one_by_one:
-            _share(self._words, ctypes.addressof(places), len(calls))
-        return [call.result() for call in calls]
+            _share(self._words, table.address, table.rows.strides[0], len(table.rows))
 
 
 @functools.cache
@@ -95,6 +88,17 @@ def _start(name: str, words: np.ndarray) -> None:
     Thread(target=_serve, args=(words,), name=name, daemon=True).start()
 
 
+def make_calls(table: CallTable) -> None:
+    """Make the calls of a table, one after the other, on this thread."""
+    _make_rows(table.address, table.rows.strides[0], len(table.rows))
+
+
+@kernel
+def _make_rows(table, stride, count):
+    for number in range(count):
+        make_call(table + stride * number)
+
+
 @kernel
 def _end(words):
     """End all threads that wait for calls."""
@@ -103,14 +107,15 @@ def _end(words):
 
 
 @kernel
-def _share(words, place, count):
-    """Run queued calls on all threads; return when all are done.
+def _share(words, table, stride, count):
+    """Run the calls of a table on all threads; return when all are done.
 
-    `place` has the addresses of `count` calls. A thread that comes late from the calls
-    before may take one of these: they are written before they are offered.
+    A thread that comes late from the calls before may take one of these: the table is
+    written before the calls are offered.
     """
     store_atomic(words, _DONE, 0)
-    store_atomic(words, _PLACE, place)
+    store_atomic(words, _TABLE, table)
+    store_atomic(words, _STRIDE, stride)
     store_atomic(words, _TAKEN, count << _HALF)
     add_atomic(words, _ROUND, 1)
     wake(words, _ROUND, count - 1)
@@ -150,42 +155,7 @@ def _take(words):
         number, count = taken & _TAKEN_MASK, taken >> _HALF
         if number >= count:
             return
-        make_call(load_word(load_atomic(words, _PLACE) + 8 * number))
+        row = load_atomic(words, _TABLE) + load_atomic(words, _STRIDE) * number
+        make_call(row)
         if add_atomic(words, _DONE, 1) == count - 1:
             wake(words, _DONE, EVERYONE)
-
-
-def queue_calls(kernel: Kernel, calls: Sequence[tuple]) -> list[QueuedCall] | None:
-    """Return a queued call for each tuple of arguments.
-
-    An argument identical to the previous call's is packed once. So calls that differ
-    only in their range cost little more than packing the range.
-
-    Returns
-    -------
-    list of QueuedCall or None
-        None if the calls cannot be queued: their types differ, or an argument is a
-        floating-point number.
-    """
-    first = calls[0]
-    words: list[list[Any]] = [[] for _ in first]
-    keys = [_key(*pair) for pair in zip(first, words, strict=True)]
-    entry = kernel.code(tuple(keys), first)
-    if not isinstance(entry, CompiledKernel) or not entry.can_be_queued:
-        return None
-    put, before = [], first
-    for arguments in calls:
-        for place, argument in enumerate(arguments):
-            if argument is not before[place]:
-                words[place] = []
-                if _key(argument, words[place]) != keys[place]:
-                    return None
-        put.append(entry.queue([word for part in words for word in part], arguments))
-        before = arguments
-    return put
-
-
-def _key(argument: Any, words: list[Any]) -> Hashable:
-    """Append the words of an argument; return the key of its type."""
-    (key,) = pack((argument,), words)
-    return key

@@ -14,9 +14,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..native.call_columns import ArrayPieces
 from ..native.kernel import kernel
 from .intrinsics import copy_memory
-from .threads import ALONE, Threads
+from .threads import ALONE, Threads, each_range
 
 SHORT_RUN = 24
 # The most bits of a digit: the ends of all buckets and a line of each stay in cache.
@@ -41,26 +42,27 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     """
     if len(keys) == 0:
         return np.empty(0, np.uint64)
-    ranges = threads.ranges(len(keys))
+    ranges = each_range(threads.bounds(len(keys)))
     least, most = key_range(keys, threads)
     position_bits = max(1, int(len(keys) - 1).bit_length())
     key_bits = (most - least).bit_length()
     drop = max(0, key_bits - (64 - position_bits))
     words = np.empty(len(keys), np.uint64)
-    form = keys.dtype.type(least), drop, position_bits
-    threads.map(_pack, [(keys, *form, *bounds, words) for bounds in ranges])
+    threads.run(
+        _pack, keys, keys.dtype.type(least), drop, position_bits, *ranges, words
+    )
     words = sort_words(words, position_bits, key_bits - drop, threads)
     if drop:
-        threads.map(order_runs, [(words, keys, position_bits, *r) for r in ranges])
-    threads.map(_unpack, [(words, position_bits, *bounds) for bounds in ranges])
+        threads.run(order_runs, words, keys, position_bits, *ranges)
+    threads.run(_unpack, words, position_bits, *ranges)
     return words
 
 
 def key_range(keys: np.ndarray, threads: Threads) -> tuple[int, int]:
     """Return the smallest and the largest of some keys."""
-    calls = [(keys, *bounds) for bounds in threads.ranges(len(keys))]
-    lows, highs = zip(*threads.map(_bounds, calls), strict=True)
-    return int(min(lows)), int(max(highs))
+    ranges = each_range(threads.bounds(len(keys)))
+    lows, highs = threads.run(_bounds, keys, *ranges)
+    return int(lows.min()), int(highs.max())
 
 
 def sort_words(
@@ -128,15 +130,16 @@ def _sort_by_digit(
 
     Returns where the bucket of each digit ends.
     """
-    ranges = threads.ranges(len(words))
-    counts = np.zeros((len(ranges), 1 << digit), np.uint64)
-    shares = list(zip(ranges, counts, strict=True))
-    threads.map(_count, [(words, shift, digit, *r, count) for r, count in shares])
+    bounds, buckets = threads.bounds(len(words)), 1 << digit
+    ranges, rows = each_range(bounds), buckets * np.arange(len(bounds))
+    counts = np.zeros((len(bounds) - 1, buckets), np.uint64)
+    each = ArrayPieces.of(counts.ravel(), rows)
+    threads.run(_count, words, shift, digit, *ranges, each)
     # Of each digit the words of the first thread come first.
     ends = np.cumsum(counts.T).reshape(counts.T.shape).T
     places = np.ascontiguousarray(ends) - counts
-    shares = list(zip(ranges, places, strict=True))
-    threads.map(_scatter, [(words, shift, digit, *r, at, out) for r, at in shares])
+    each = ArrayPieces.of(places.ravel(), rows)
+    threads.run(_scatter, words, shift, digit, *ranges, each, out)
     return ends[-1]
 
 

@@ -2,7 +2,12 @@
 
 import numpy as np
 
-from .block_contraction import contract_blocks, edges_between, find_blocks
+from .block_contraction import (
+    contract_blocks,
+    edges_between,
+    find_blocks,
+    mark_positions,
+)
 from .boruvka_rounds import MOST_PLACES, band_limits, forest_by_rounds
 from .kruskal import (
     PairEdgeList,
@@ -14,7 +19,7 @@ from .kruskal import (
 )
 from .sorting import sort_positions
 from .team import Team
-from .threads import Threads
+from .threads import Threads, each_range
 
 
 def spanning_edges(
@@ -56,7 +61,9 @@ def spanning_forest(
         return _forest(team, key, pairs, parent)
     kept = contract_blocks(team, PairEdgeList(key, pairs), parent, blocks)
     rest, position = edges_between(PairEdgeList(key, pairs), parent, team.threads)
-    kept[position[_forest(team, *rest, parent)]] = True
+    marked = _forest(team, *rest, parent)
+    ranges = each_range(team.threads.bounds(len(position)))
+    team.threads.run(mark_positions, position, marked, kept, *ranges)
     return kept
 
 
@@ -90,7 +97,7 @@ def _kruskal(
 
     def join(order: np.ndarray) -> None:
         kruskal(order, pairs, parent, kept)
-        threads.map(flatten, [(parent, *r) for r in threads.ranges(len(parent))])
+        threads.run(flatten, parent, *each_range(threads.bounds(len(parent))))
 
     light, *heavy = band_limits(key, len(parent))
     if not heavy or len(key) < threads.tuning.many_edges * len(parent):
@@ -105,6 +112,5 @@ def _kruskal(
 def pack_ends(a: np.ndarray, b: np.ndarray, threads: Threads) -> np.ndarray:
     """Return both ends of each edge in one word of uint64."""
     pairs = np.empty(len(a), np.uint64)
-    ranges = threads.ranges(len(a))
-    threads.map(pack_pairs, [(a, b, *bounds, pairs) for bounds in ranges])
+    threads.run(pack_pairs, a, b, *each_range(threads.bounds(len(a))), pairs)
     return pairs

@@ -5,12 +5,12 @@ Short consecutive steps are one kernel with barriers between them: waking thread
 Python would take longer than such a step.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..native.kernel import kernel
+from ..native.call_columns import PerCall
+from ..native.kernel import Kernel, kernel
 from .edge_columns import Shape, allocate_staggered
 from .intrinsics import add_atomic, load_atomic, sleep_while, wake
 from .nogil_pool import EVERYONE, LINE, SPIN_COUNT
@@ -32,7 +32,7 @@ class Member(NamedTuple):
         Shared state of the barrier.
     """
 
-    number: int
+    number: int | PerCall
     size: int
     words: np.ndarray
 
@@ -86,35 +86,38 @@ class Team:
         rank, processes = self.rank, self.processes
         return length * rank // processes, length * (rank + 1) // processes
 
-    def ranges(self, length: int) -> list[tuple[int, int]]:
-        """Return the ranges of [0, length) of the threads of this process."""
+    def bounds(self, length: int) -> np.ndarray:
+        """Return the bounds of the ranges of [0, length) of this process's threads."""
         begin, end = self.share(length)
-        return [(begin + b, begin + e) for b, e in self.threads.ranges(end - begin)]
+        return begin + self.threads.bounds(end - begin)
 
     def size_for(self, work: int) -> int:
         """Return the number of members worth waking for some work in all."""
         each = work // (self.threads.tuning.grain * self.processes)
         return self.processes * max(1, min(self.most, each))
 
-    def run(
-        self, function: Callable[..., Any], work: int, *arguments: Any
-    ) -> list[Any]:
-        """Run a kernel on each member at once; return the results of this process.
+    def run(self, function: Kernel, work: int, *arguments: Any) -> Any:
+        """Run a kernel on each member at once; return this process's results.
 
         Collective. The kernel may call `barrier`.
 
         Parameters
         ----------
-        function : callable
+        function : Kernel
             Takes the member, and then the arguments.
         work : int
             Approximate number of elements in all: few elements wake few threads.
+
+        Returns
+        -------
+        ndarray, ArrayPieces or tuple of these
+            See `Threads.run`.
         """
         size = self.size_for(work)
         here = size // self.processes
-        first = here * self.rank
-        members = [Member(first + i, size, self._words) for i in range(here)]
-        return self.threads.at_once(function, [(m, *arguments) for m in members])
+        number = here * self.rank + np.arange(here)
+        member = Member(PerCall(number), size, self._words)
+        return self.threads.run(function, member, *arguments)
 
 
 @kernel
@@ -151,6 +154,12 @@ def post_count(member, count):
     """Post a count for the other members to read after the next barrier."""
     number, _, words = member
     words[POSTED + LINE * number] = count
+
+
+@kernel
+def posted_count(member, other):
+    """Return the count that another member has posted."""
+    return member.words[POSTED + LINE * other]
 
 
 @kernel

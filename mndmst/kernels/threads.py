@@ -2,13 +2,26 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property
+from itertools import pairwise
 from threading import Event, Lock
 from typing import Any
 
+import numpy as np
+
 from ..graph.tuning import Tuning
+from ..native.arguments import pack
+from ..native.call_columns import (
+    PerCall,
+    TypesDifferError,
+    calls_of,
+    columns_of,
+    result_columns,
+)
+from ..native.compiled_kernel import CallTable, CompiledKernel
 from ..native.kernel import Kernel
-from .nogil_pool import nogil_pool, queue_calls
+from .nogil_pool import make_calls, nogil_pool
 
 # With this many threads, a shared algorithm may do more work in all than the algorithm
 # for one thread.
@@ -50,60 +63,75 @@ class Threads:
             started.set()
         return pool
 
-    def map(self, function: Callable[..., Any], ranges: Sequence[tuple]) -> list[Any]:
-        """Return the results of function(*bounds) for all ranges, in order.
+    def map(self, function: Callable[..., Any], calls: Sequence[tuple]) -> list[Any]:
+        """Return the results of function(*call) for all calls, in order.
 
-        Kernels are queued for worker threads that do not need the GIL.
+        Worker threads that do not need the GIL call kernels. A list of calls costs
+        Python microseconds for each; `run` costs the same for any number.
 
         Raises
         ------
         MemoryError
             If there is no memory for the stack of a thread.
         """
-        if self.count == 1 or len(ranges) < 2:
-            return [function(*bounds) for bounds in ranges]
-        try:
-            made = self._run_queued(function, ranges)
-            if made is not None:
-                return made
-            results = self.pool.map(lambda bounds: function(*bounds), ranges)
-        except RuntimeError as error:  # which I/O errors of HDF5 are, too
-            raise MemoryError(str(error)) from error
-        return list(results)
+        if self.count == 1 or len(calls) < 2:
+            return [function(*call) for call in calls]
+        if isinstance(function, Kernel):
+            with suppress(TypesDifferError):
+                words: list[Any] = []
+                arguments = columns_of(calls)
+                code = function.code(pack(arguments, words), arguments)
+                if isinstance(code, CompiledKernel) and code.can_be_queued:
+                    table = self._make_calls(code, words, len(calls))
+                    return code.values(table, calls)
+        return list(self.pool.map(lambda call: function(*call), calls))
 
-    def at_once(self, function: Callable[..., Any], calls: Sequence[tuple]) -> list:
-        """Return the results of function(*call) for no more calls than threads.
+    def run(self, kernel: Kernel, *arguments: Any) -> Any:
+        """Run a kernel once for each item of its `PerCall` and `ArrayPieces` arguments.
 
-        All calls run at once, so they may wait for each other.
+        If there are no more calls than threads, all calls run at once, so they may
+        wait for each other.
+
+        Returns
+        -------
+        ndarray, ArrayPieces or tuple of these
+            The results as columns: arrays become `ArrayPieces`.
 
         Raises
         ------
         MemoryError
             If there is no memory for the stack of a thread; no call has begun then.
         """
-        if len(calls) < 2:
-            return [function(*call) for call in calls]
+        words: list[Any] = []
+        types = pack(arguments, words)
+        count = next(len(word) for word in words if isinstance(word, np.ndarray))
+        # With MNDMST_JIT a kernel is a dispatcher of Numba's.
+        code = kernel.code(types, arguments) if isinstance(kernel, Kernel) else None
+        if not isinstance(code, CompiledKernel) or not code.can_be_queued:
+            calls = calls_of(arguments, count)
+            with self._one_by_one:
+                return result_columns(list(self.pool.map(lambda c: kernel(*c), calls)))
+        if count == 1:  # without a table, which takes longer than a call
+            alone = [w.item() if isinstance(w, np.ndarray) else w for w in words]
+            return result_columns([code(alone, arguments)])
+        return code.columns(self._make_calls(code, words, count), arguments)
+
+    def _make_calls(self, code: CompiledKernel, words: list, count: int) -> CallTable:
+        """Make the calls of packed arguments on all threads."""
+        table = code.table(words, count)
+        if self.count == 1:
+            make_calls(table)
+            return table
         try:
-            made = self._run_queued(function, calls)
+            pool = nogil_pool(self.count)
         except RuntimeError as error:
             raise MemoryError(str(error)) from error
-        if made is not None:
-            return made
-        with self._one_by_one:
-            others = [self.pool.submit(function, *call) for call in calls[1:]]
-            first = function(*calls[0])
-            return [first, *(other.result() for other in others)]
+        pool.make_calls(table)
+        return table
 
-    def _run_queued(
-        self, function: Callable[..., Any], calls: Sequence[tuple]
-    ) -> list[Any] | None:
-        """Return the results of queued kernel calls; None if they cannot be queued."""
-        queued = queue_calls(function, calls) if isinstance(function, Kernel) else None
-        return None if queued is None else nogil_pool(self.count).submit(queued)
-
-    def ranges(
+    def bounds(
         self, length: int, grain: int | None = None, align: int = 1, each: int = 1
-    ) -> list[tuple[int, int]]:
+    ) -> np.ndarray:
         """Divide [0, length) into ranges, a few per thread, at multiples of `align`.
 
         Parameters
@@ -112,11 +140,28 @@ class Threads:
             The least length of a range; `Tuning.grain` by default.
         each : int
             Ranges per thread if there are several: a thread takes range after range.
+
+        Returns
+        -------
+        ndarray of int64, shape (ranges + 1,)
+            Where each range begins, and the end of the last.
         """
         most = self.count * each if self.count > 1 else 1
         parts = max(1, min(most, length // (grain or self.tuning.grain)))
-        bounds = [length * i // parts // align * align for i in range(parts)]
-        return list(zip(bounds, [*bounds[1:], length], strict=True))
+        bounds = length * np.arange(parts + 1) // parts
+        bounds[:-1] -= bounds[:-1] % align
+        return bounds
+
+    def ranges(
+        self, length: int, grain: int | None = None, align: int = 1, each: int = 1
+    ) -> list[tuple[int, int]]:
+        """Return the ranges of `bounds` as pairs."""
+        return list(pairwise(self.bounds(length, grain, align, each).tolist()))
+
+
+def each_range(bounds: np.ndarray) -> tuple[PerCall, PerCall]:
+    """Return the begin and the end of each range as arguments of `Threads.run`."""
+    return PerCall(bounds[:-1]), PerCall(bounds[1:])
 
 
 ALONE = Threads(1)

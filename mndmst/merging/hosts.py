@@ -19,11 +19,13 @@ from ..backends.base import Band
 from ..comm.hosts import Hosts
 from ..graph.model import EdgeColumns, EdgeList, ReducedGraph
 from ..host.errors import ConfigError
-from ..kernels.contraction import Contraction, CrossComponentEdges
-from ..kernels.edge_columns import add_marked, concatenate_columns
+from ..kernels.contraction import Contraction, CrossComponentEdges, CrossPieces
+from ..kernels.edge_columns import EdgePieces, add_marked, concatenate_columns
 from ..kernels.heavier_arcs import GiantComponent, heavier_edges
 from ..kernels.hooks import HALF, NUMBER, vertices_outside, write_names
 from ..kernels.kruskal import LOW
+from ..kernels.threads import each_range
+from ..native.call_columns import ArrayPieces, calls_of
 from ..run.run import Run
 from ..steps.bands import bands, giant_component
 from ..steps.heavier import CrossEdges
@@ -103,12 +105,15 @@ class HostComponents:
         for worker in run.workers:
             rows = worker.rows.as_whole()
             first, length = worker.rows.first, len(worker.rows)
-            ranges = [(first + b, first + e) for b, e in run.threads.ranges(length)]
-            given = giant, component, rows.indptr
-            outside = run.threads.map(vertices_outside, [(*given, *r) for r in ranges])
-            behind = rows.csr, components, rows.keys.dtype.type(above), rows.last
-            walks = [(*behind, vertices) for vertices in outside]
-            columns += run.threads.map(heavier_edges, walks)
+            ranges = each_range(first + run.threads.bounds(length))
+            outside = run.threads.run(
+                vertices_outside, giant, component, rows.indptr, *ranges
+            )
+            key = rows.keys.dtype.type(above)
+            found = run.threads.run(
+                heavier_edges, rows.csr, components, key, rows.last, outside
+            )
+            columns += calls_of(found, len(outside))
         lists = [EdgeList(*part) for part in columns]
         first, last = self._owned
         for edges in lists:
@@ -136,9 +141,9 @@ class HostComponents:
             edges of the forest of its host. The directory knows the components then.
         """
         run, contraction = self.run, self._contraction
-        ranges = run.threads.ranges(len(edges))
-        parts = contraction.joining([edges.columns.part(*bounds) for bounds in ranges])
-        count = sum(len(part.key) for part in parts)
+        bounds = run.threads.bounds(len(edges))
+        parts = contraction.joining(EdgePieces.of(edges.columns, bounds))
+        count = int(parts.key.lengths.sum())
         run.report.level(after, run.comm.sum(count))
         self._count_shared(count)
         if self.hosts.count == 1:
@@ -149,25 +154,26 @@ class HostComponents:
             if left.sum() * run.config.tuning.merged_edge_bytes > room:
                 self.publish()
                 return self._graph(part)
-            self._keep([part], [self._merged(part, left)])
+            marked = self._merged(part, left)
+            whole = np.array([0, len(marked)])
+            pieces = CrossPieces(*(ArrayPieces.of(column, whole) for column in part))
+            self._keep(pieces, ArrayPieces.of(marked, whole))
         contraction.settle()
         return None
 
-    def _keep(self, parts: list[CrossComponentEdges], masks: list[np.ndarray]) -> None:
+    def _keep(self, parts: CrossPieces, masks: ArrayPieces) -> None:
         """Add marked edges to the forest."""
-        dtypes = [column.dtype for column in parts[0][:3]]
-        room = sum(len(mask) for mask in masks)  # unused pages stay untouched
-        edges = EdgeColumns(*(np.empty(room, dtype) for dtype in dtypes))
-        count = add_marked(parts, masks, edges, 0, self.run.threads)
+        room = int(masks.lengths.sum())  # unused pages stay untouched
+        columns = (np.empty(room, column.dtype) for column in parts[:3])
+        edges, given = EdgeColumns(*columns), EdgePieces(*parts[:3])
+        count = add_marked(given, masks, edges, 0, self.run.threads)
         self.run.state.forest_edges.append(EdgeList(*edges.part(0, count)))
 
-    def _filtered(self, parts: list[CrossComponentEdges]) -> CrossComponentEdges:
+    def _filtered(self, parts: CrossPieces) -> CrossComponentEdges:
         """Return this rank's edges of the forest of its host's."""
         masks = self._contraction.cycle_filter(parts)
-        kept = [
-            [column[mask] for column in part]
-            for part, mask in zip(parts, masks, strict=True)
-        ]
+        count, each = len(masks), calls_of(parts, len(masks))
+        kept = [[column[masks[i]] for column in each[i]] for i in range(count)]
         return CrossComponentEdges(*concatenate_columns(kept, self.run.threads))
 
     def _merged(self, part: CrossComponentEdges, counts: np.ndarray) -> np.ndarray:
@@ -201,9 +207,9 @@ class HostComponents:
     def publish(self) -> None:
         """Write the components to the directory, each called after a vertex of it."""
         threads, parent = self.run.threads, self.run.directory.parent
-        given = self.owned, self._contraction.parent, self._contraction.names
-        ranges = threads.ranges(len(parent))
-        threads.map(write_names, [(*given, *bounds, parent) for bounds in ranges])
+        roots, names = self._contraction.parent, self._contraction.names
+        ranges = each_range(threads.bounds(len(parent)))
+        threads.run(write_names, self.owned, roots, names, *ranges, parent)
 
 
 # Bytes for each vertex of the graph that a rank may come to touch.

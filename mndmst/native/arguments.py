@@ -15,11 +15,20 @@ Numba's typing distinguishes:
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from ctypes import addressof, c_char
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .call_columns import (
+    ALIGNED,
+    LAYOUT,
+    WRITEABLE,
+    ArrayPieces,
+    C,
+    PerCall,
+    address_of,
+)
 
 
 class Scalar(NamedTuple):
@@ -105,15 +114,18 @@ def named(name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-# Flags that distinguish types of arrays: C order, alignment, writability.
-_C, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
-_LAYOUT = _C | _ALIGNED | _WRITEABLE
+def layout_flags(kind: Array) -> int:
+    """Return NumPy's flags of arrays of a type."""
+    return kind.in_c_order * C | ALIGNED | kind.writable * WRITEABLE
+
 
 Pack = Callable[[Any, list], Any]
 
 
 def pack(arguments: tuple, words: list) -> tuple[Hashable, ...]:
     """Append the words of the arguments; return a key that identifies their types.
+
+    A word is a number, or an array of numbers if it differs from call to call.
 
     Raises
     ------
@@ -124,12 +136,9 @@ def pack(arguments: tuple, words: list) -> tuple[Hashable, ...]:
 
 
 def _pack_array(array: Any, words: list) -> tuple:
-    try:  # three times as fast as the general way
-        address = addressof(c_char.from_buffer(array))
-    except (TypeError, ValueError):  # read-only, strided or empty
-        address = array.__array_interface__["data"][0]
+    address = address_of(array)
     words += (0, 0, array.size, array.itemsize, address, *array.shape, *array.strides)
-    return array.dtype, array.ndim, array.flags.num & _LAYOUT
+    return array.dtype, array.ndim, array.flags.num & LAYOUT
 
 
 def _pack_number(number: Any, words: list) -> type:
@@ -147,6 +156,18 @@ def _pack_none(nothing: None, words: list) -> type:
     return type(nothing)
 
 
+def _pack_per_call(number: PerCall, words: list) -> type:
+    words.append(number.values)
+    return number.kind
+
+
+def _pack_pieces(arrays: ArrayPieces, words: list) -> tuple:
+    size = arrays.shape.prod(axis=1)
+    words += (0, 0, size, arrays.dtype.itemsize, arrays.address)
+    words += (*arrays.shape.T, *arrays.strides.T)
+    return arrays.dtype, arrays.ndim, arrays.flags
+
+
 def _pack_other(value: Any, words: list) -> tuple:
     if isinstance(value, tuple):
         return type(value), pack(value, words)
@@ -161,6 +182,7 @@ _SCALARS = (
 )  # fmt: skip
 _PACK: dict[type, Pack] = {
     np.ndarray: _pack_array, type(None): _pack_none,
+    PerCall: _pack_per_call, ArrayPieces: _pack_pieces,
     **dict.fromkeys((int, float, bool), _pack_number),
     **dict.fromkeys(_SCALARS, _pack_scalar),
 }  # fmt: skip
@@ -176,15 +198,19 @@ def _type_of(value: Any) -> Type:
         return NONE
     if isinstance(value, tuple):
         return Tuple.of(type(value), map(_type_of, value))
-    dtype = np.asarray(value).dtype
+    if isinstance(value, PerCall):
+        return Scalar(np.dtype(value.kind).str[1:])
+    arrays = isinstance(value, (np.ndarray, ArrayPieces))
+    dtype = value.dtype if arrays else np.asarray(value).dtype
     if dtype.str[0] not in "<|" or dtype.kind not in "biuf":
         raise TypeError(f"a kernel cannot take {dtype}")
-    if not isinstance(value, np.ndarray):
+    if not arrays:
         return Scalar(dtype.str[1:])
-    flags = value.flags
-    if not (flags.aligned and value.ndim):
+    ndim = value.ndim
+    flags = value.flags if isinstance(value, ArrayPieces) else value.flags.num
+    if not (flags & ALIGNED and ndim):
         raise TypeError("a kernel cannot take an array without alignment or dimension")
-    return Array(dtype.str[1:], value.ndim, flags.c_contiguous, flags.writeable)
+    return Array(dtype.str[1:], ndim, bool(flags & C), bool(flags & WRITEABLE))
 
 
 def words_of(types: Iterable[Type]) -> list[str]:

@@ -7,140 +7,102 @@ pointer for an exception, and then its arguments as words (see `arguments`).
 import ctypes
 import functools
 import pickle
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .arguments import Array, Tuple, Type, named, parse, words_of
+from .arguments import NONE, Array, Tuple, Type, layout_flags, named, parse, words_of
+from .call_columns import ArrayPieces, address_of, array_at
 from .code_store import Code
 from .linker import Linker, links_here
 
-_NUMBERS = {
-    "b1": ctypes.c_uint8, "i1": ctypes.c_int8, "u1": ctypes.c_uint8,
-    "i2": ctypes.c_int16, "u2": ctypes.c_uint16, "i4": ctypes.c_int32,
-    "u4": ctypes.c_uint32, "i8": ctypes.c_int64, "u8": ctypes.c_uint64,
-    "f4": ctypes.c_float, "f8": ctypes.c_double, "none": ctypes.c_void_p,
-}  # fmt: skip
-
-
-_AS: dict[str, Callable[[Any], Any]] = {
-    "b1": bool,
-    "f4": float,
-    "f8": float,
-    "none": lambda _: None,
-}
-
-
 Release = Callable[[int], None]
 
+_ARRAY = "owner", "parent", "items", "itemsize", "data"
 
-Reader = Callable[[Any, tuple, Release], Any]
 
-
-class Owner:
-    """Owner of the memory of an array that a kernel has returned.
+class _Memory:
+    """Arrays that kernels have returned: their memory is released with this object.
 
     Parameters
     ----------
-    interface : dict
-        NumPy's array interface.
-    owner : int
-        Address of the reference count; 0 if an argument owns the memory.
+    owners : list of int
+        Addresses of reference counts; 0 if an argument owns the memory.
     release : callable
-        Decrements the reference count.
+        Decrements a reference count.
     arguments : tuple
-        Kept alive as long as the array, which may be a view of one of them.
+        Kept alive, since an array may be a view of one of them.
     """
 
-    def __init__(
-        self, interface: dict, owner: int, release: Release, arguments: tuple
-    ) -> None:
-        self.__array_interface__ = interface
-        self._owner, self._release = owner, release
-        self._arguments = () if owner else arguments
+    def __init__(self, owners: list[int], release: Release, arguments: tuple) -> None:
+        self._owners, self._release, self._arguments = owners, release, arguments
 
     def __del__(self) -> None:
-        if self._owner:
-            self._release(self._owner)
+        for owner in self._owners:
+            if owner:
+                self._release(owner)
 
 
-class Result:
-    """Memory layout of a kernel's result, and its conversion to a Python object.
-
-    Parameters
-    ----------
-    kind : str
-        The type of the result, as text.
-    """
-
-    def __init__(self, kind: str) -> None:
-        (parsed,) = parse(kind)
-        self.layout, self._read = _reader(parsed)
-
-    def read(self, memory: Any, arguments: tuple, release: Release) -> Any:
-        """Convert the result in `memory` to a Python object."""
-        field = memory if issubclass(self.layout, ctypes.Structure) else memory.value
-        return self._read(field, arguments, release)
-
-
-def _reader(kind: Type) -> tuple[Any, Reader]:
+def _layout(kind: Type) -> np.dtype:
+    """Return the memory layout of a result, which is that of C."""
     if isinstance(kind, Array):
-        return _array_reader(kind)
+        shape = [f"{of}{i}" for of in ("shape", "stride") for i in range(kind.ndim)]
+        fields = [(name, np.int64) for name in (*_ARRAY, *shape)]
+        return np.dtype(fields, align=True)
     if isinstance(kind, Tuple):
-        return _tuple_reader(kind)
-    # As in Numba, all integers become Python's int.
-    convert = _AS.get(kind.name, int)
-    return _NUMBERS[kind.name], lambda value, _, __: convert(value)
+        members = [(f"f{i}", _layout(m)) for i, m in enumerate(kind.members)]
+        return np.dtype(members, align=True)
+    return np.dtype(np.uint64 if kind == NONE else kind.name)
 
 
-def _array_reader(kind: Array) -> tuple[Any, Reader]:
-    typestr = np.dtype(kind.item).str
-
-    class Fields(ctypes.Structure):
-        _fields_ = [
-            ("owner", ctypes.c_size_t), ("parent", ctypes.c_size_t),
-            ("items", ctypes.c_int64), ("itemsize", ctypes.c_int64),
-            ("data", ctypes.c_size_t),
-            ("shape", ctypes.c_int64 * kind.ndim),
-            ("strides", ctypes.c_int64 * kind.ndim),
-        ]  # fmt: skip
-
-    def read(array: Any, arguments: tuple, release: Release) -> np.ndarray:
-        interface = {
-            "version": 3, "typestr": typestr, "data": (array.data, not kind.writable),
-            "shape": tuple(array.shape), "strides": tuple(array.strides),
-        }  # fmt: skip
-        return np.asarray(Owner(interface, array.owner, release, arguments))
-
-    return Fields, read
+def _columns(kind: Type, results: np.ndarray, release: Release, kept: tuple) -> Any:
+    """Return the results of all calls as columns; see `CompiledKernel.columns`."""
+    if isinstance(kind, Tuple):
+        members = [
+            _columns(member, results[f"f{i}"], release, kept)
+            for i, member in enumerate(kind.members)
+        ]
+        return named(kind.name)(*members) if kind.name else tuple(members)
+    if not isinstance(kind, Array):
+        return None if kind == NONE else results
+    memory = _Memory(results["owner"].tolist(), release, kept)
+    shape, strides = (
+        np.stack([results[f"{of}{i}"] for i in range(kind.ndim)], axis=1)
+        for of in ("shape", "stride")
+    )
+    flags = layout_flags(kind)
+    dtype = np.dtype(kind.item)
+    return ArrayPieces(dtype, results["data"].copy(), shape, strides, flags, memory)
 
 
-def _tuple_reader(kind: Tuple) -> tuple[Any, Reader]:
-    layouts, readers = zip(*map(_reader, kind.members), strict=True)
-    fields = [(f"f{i}", layout) for i, layout in enumerate(layouts)]
-    struct = type("Fields", (ctypes.Structure,), {"_fields_": fields})
-    make = named(kind.name) if kind.name else lambda *values: values
+def _value(kind: Type, item: Any, release: Release, kept: tuple) -> Any:
+    """Return the result of one call, given its memory as Python numbers.
 
-    def read(memory: Any, arguments: tuple, release: Release) -> Any:
-        values = (getattr(memory, field) for field, _ in fields)
-        return make(
-            *[
-                read(value, arguments, release)
-                for read, value in zip(readers, values, strict=True)
-            ]
-        )
-
-    return struct, read
+    As in Numba, all integers become Python's int.
+    """
+    if isinstance(kind, Tuple):
+        members = [
+            _value(member, value, release, kept)
+            for member, value in zip(kind.members, item, strict=True)
+        ]
+        return named(kind.name)(*members) if kind.name else tuple(members)
+    if not isinstance(kind, Array):
+        return None if kind == NONE else item
+    owner, data, numbers = item[0], item[4], item[len(_ARRAY) :]
+    shape, strides = numbers[: kind.ndim], numbers[kind.ndim :]
+    memory = _Memory([owner], release, kept if owner == 0 else ())
+    return array_at(data, np.dtype(kind.item), shape, strides, kind.writable, memory)
 
 
 _WORDS = {"i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double}
 # Statuses of success: a result, and the result None.
-_DONE = (0, -2)
+DONE, DONE_WITH_NONE = 0, -2
 # Words of arguments in a queued call, the two pointers included; the words before them
-# are the status and the address of the code.
+# are the status, 0 for success, the address of the code, and that of an exception.
 MOST_WORDS = 192
-HEAD_WORDS = 2
+HEAD_WORDS, FAULT = 3, 2
 
 
 class CompiledKernel:
@@ -158,7 +120,11 @@ class CompiledKernel:
     can_be_queued : bool
         Whether a worker thread can make the call. Floating-point arguments travel in
         other registers than `intrinsics.make_call` fills.
+    seconds : float
+        Seconds that threads of Python have spent in kernels, for benchmarks.
     """
+
+    seconds: ClassVar[float] = 0.0
 
     def __init__(self, name: str, code: Code, signature: str, runtime: Code) -> None:
         self._name, self._release = name, _release(runtime)
@@ -166,55 +132,78 @@ class CompiledKernel:
         pointers: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *kinds)
         self._address = _linker().add(code.code, code.symbol)
-        self._native, self._result = prototype(self._address), Result(code.result)
+        (self._kind,) = parse(code.result)
+        self._native, self._layout = prototype(self._address), _layout(self._kind)
         plain = all(kind is ctypes.c_int64 for kind in kinds)
         self.can_be_queued = plain and len(kinds) + len(pointers) <= MOST_WORDS
 
     def __call__(self, words: list, arguments: tuple) -> Any:
         """Call the code with the words of the packed arguments; return the result."""
-        memory, fault = self._result.layout(), ctypes.c_void_p()
-        status = self._native(ctypes.byref(memory), ctypes.byref(fault), *words)
-        return self._read(status, memory, fault, arguments)
-
-    def queue(self, words: list, arguments: tuple) -> "QueuedCall":
-        """Return a queued call, for `intrinsics.make_call` to make."""
-        return QueuedCall(self, words, arguments)
-
-    def _read(self, status: int, memory: Any, fault: Any, arguments: tuple) -> Any:
-        if status not in _DONE:
+        memory, fault = np.empty(1, self._layout), ctypes.c_void_p()
+        begin = perf_counter()
+        status = self._native(address_of(memory), ctypes.byref(fault), *words)
+        CompiledKernel.seconds += perf_counter() - begin
+        if status not in (DONE, DONE_WITH_NONE):
             raise _error(fault.value, self._name)
-        return self._result.read(memory, arguments, self._release)
+        return _value(self._kind, memory.item(), self._release, arguments)
+
+    def table(self, words: list, count: int) -> "CallTable":
+        """Return a row for each of some calls; see `call_columns.PerCall`."""
+        return CallTable(self._address, self._layout, words, count)
+
+    def columns(self, table: "CallTable", arguments: tuple) -> Any:
+        """Return the results of all calls as columns, or raise the first exception.
+
+        A column is an array of numbers, or `ArrayPieces`; tuples have one per member.
+        """
+        self._raise_first(table)
+        return _columns(self._kind, table.memory, self._release, arguments)
+
+    def values(self, table: "CallTable", arguments: Sequence[tuple]) -> list[Any]:
+        """Return the result of each call, or raise the first exception."""
+        self._raise_first(table)
+        return [
+            _value(self._kind, item, self._release, kept)
+            for item, kept in zip(table.memory.tolist(), arguments, strict=True)
+        ]
+
+    def _raise_first(self, table: "CallTable") -> None:
+        for failed in np.flatnonzero(table.rows[:, 0]):
+            raise _error(int(table.rows[failed, FAULT]), self._name)
 
 
-class QueuedCall:
-    """A queued kernel call.
+class CallTable:
+    """Queued calls of a kernel, for `intrinsics.make_call`: one row of words per call.
+
+    NumPy fills in a column at a time, so the number of calls hardly matters.
 
     Attributes
     ----------
+    rows : ndarray of int64, shape (calls, words)
+        The status, the code's address, the address of the exception; then what the code
+        takes: pointers to the result and to the exception, and the arguments.
+    memory : ndarray, shape (calls,)
+        The results.
     address : int
-        Address of a block of words: the status, the code's address, the arguments.
+        The address of the first row.
     """
 
-    def __init__(self, entry: CompiledKernel, words: list, arguments: tuple) -> None:
-        self._entry, self._arguments = entry, arguments
-        self._memory, self._fault = entry._result.layout(), ctypes.c_void_p()
-        self._block = _Block(
-            0,
-            entry._address,
-            ctypes.addressof(self._memory),
-            ctypes.addressof(self._fault),
-            *words,
-        )
-        self.address = ctypes.addressof(self._block)
-
-    def result(self) -> Any:
-        """Return the kernel's result, or raise its exception."""
-        return self._entry._read(
-            self._block[0], self._memory, self._fault, self._arguments
-        )
-
-
-_Block = ctypes.c_int64 * (HEAD_WORDS + MOST_WORDS)
+    def __init__(self, address: int, layout: np.dtype, words: list, count: int) -> None:
+        width = HEAD_WORDS + 2 + len(words)
+        self.memory = np.zeros(count, layout)
+        # `make_call` loads more words than the last row has.
+        self._words = np.zeros(count * width + MOST_WORDS, np.int64)
+        self.address = address_of(self._words)
+        self.rows = rows = self._words[: count * width].reshape(count, width)
+        columns = [0 if isinstance(word, np.ndarray) else word for word in words]
+        head = [0, address, 0, address_of(self.memory), self.address + 8 * FAULT]
+        rows[:] = (ctypes.c_int64 * width)(*head, *columns)
+        call = np.arange(count)
+        rows[:, 3] += layout.itemsize * call
+        rows[:, 4] += rows.strides[0] * call
+        for place, word in enumerate(words, len(head)):
+            if isinstance(word, np.ndarray):
+                rows[:, place] = word
 
 
 class _LlvmLinker:
@@ -265,7 +254,7 @@ class _Fault(ctypes.Structure):
 
 def _error(fault: int | None, name: str) -> Exception:
     """Return the exception that a kernel has raised."""
-    if fault is None:
+    if not fault:
         return RuntimeError(f"{name} failed")
     record = _Fault.from_address(fault)
     kind, values, *_ = pickle.loads(ctypes.string_at(record.data, record.length))

@@ -17,29 +17,36 @@ from collections.abc import Callable
 import numpy as np
 
 from ..backends.point_products import ComponentArrays
+from ..kernels.threads import Threads
 from .kernels.boruvka_steps import (
+    LAST_KEY,
     NO_EDGE,
     PointEdges,
-    count_uncertain,
+    edges_of,
     find_first,
     join,
     keep_leaving,
     list_uncertain,
     name_components,
+    raise_reach,
+    relabel,
 )
-from .kernels.certified_edges import first_listed, join_listed, list_leaving
+from .kernels.certified_edges import UNKNOWN, JoinState, join_block, list_leaving
 from .neighbours import Neighbours
 from .point_search import PointSearch
-from .remote_points import key_of
 
+BLOCK = 1 << 14  # points whose lists stay in a processor's cache
 # Searches from one point in CHEAP_SHARE are cheap.
-CHEAP_SHARE = 64
-LAST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
+CHEAP_SHARE = 4
 
 
 def join_certified(
-    found: Neighbours, rows: np.ndarray, within: np.ndarray, parent: np.ndarray
-) -> tuple[PointEdges, PointEdges]:
+    found: Neighbours,
+    rows: np.ndarray,
+    within: np.ndarray,
+    equal: PointEdges,
+    threads: Threads,
+) -> tuple[PointEdges, PointEdges, np.ndarray]:
     """Join points along certified edges, in Borůvka rounds.
 
     A component waits while a point of it may have an edge that is not listed and
@@ -53,8 +60,8 @@ def join_certified(
         The users' numbers of the points.
     within : ndarray of float64, shape (points,)
         Lower bound of the weights of each point's edges that are not listed.
-    parent : ndarray of uint32, shape (points,)
-        Union-find links of the components.
+    equal : PointEdges
+        Edges of the forest along which components join first.
 
     Returns
     -------
@@ -62,37 +69,45 @@ def join_certified(
         The edges that join.
     rest : PointEdges
         The forest of all listed edges between the components that remain.
+    parent : ndarray of uint32, shape (points,)
+        The smallest position of each point's component.
     """
-    of_position = np.empty(len(parent), np.uint32)
-    active = np.arange(len(parent), dtype=np.uint32)
-    certified, joining = [no_edges()], True
-    while joining:
-        first = np.empty(name_components(parent, of_position), np.int64)
-        active = active[: first_listed(found, rows, of_position, active, first)]
-        joined = join_listed(found, within, of_position, first, parent)
-        certified.append(_with_keys(joined, rows))
-        joining = len(certified[-1].a) > 0
-    leaving = _with_keys(list_leaving(found, of_position, active), rows)
-    return PointEdges.concatenate(certified), _forest(leaving, parent.copy())
+    n = len(within)
+    parent = np.arange(n, dtype=np.uint32)
+    # A component that equal points would join to one of another block waits.
+    across = equal.a // BLOCK != equal.b // BLOCK
+    _join_all(equal.take(~across), parent)
+    inside = within.copy()
+    for ends in (equal.a[across], equal.b[across]):
+        inside[ends] = -np.inf
+    state = JoinState(
+        parent=parent,
+        within=inside,
+        best=np.full(n, UNKNOWN),
+        least=np.empty(n),
+        bound=np.empty(n),
+        first=np.empty(n, np.uint32),
+    )
+    blocks = [(begin, min(begin + BLOCK, n)) for begin in range(0, n, BLOCK)]
+    joined = threads.map(join_block, [(found, rows, state, *block) for block in blocks])
+    _join_all(equal.take(across), parent)
+    if len(blocks) > 1:
+        state = state._replace(within=within)
+        joined.append(join_block(found, rows, state, 0, n))
+    certified = PointEdges.concatenate([PointEdges(*edges) for edges in joined])
+    listed = threads.map(list_leaving, [(found, rows, state, *r) for r in blocks])
+    leaving = PointEdges.concatenate([PointEdges(*edges) for edges in listed])
+    return certified, _forest(leaving, parent.copy()), parent
 
 
-def no_edges() -> PointEdges:
-    """Return no edges."""
-    ends = np.empty(0, np.uint32)
-    return PointEdges(ends, ends, np.empty(0), np.empty(0, np.uint64))
-
-
-def _with_keys(
-    edges: tuple[np.ndarray, np.ndarray, np.ndarray], rows: np.ndarray
-) -> PointEdges:
-    a, b, weight = edges
-    return PointEdges(a, b, weight, key_of(rows[a], rows[b]))
+def _join_all(edges: PointEdges, parent: np.ndarray) -> None:
+    join(edges.a, edges.b, np.ones(len(edges.a), np.bool_), parent)
 
 
 def _forest(edges: PointEdges, parent: np.ndarray) -> PointEdges:
     """Return the forest of edges between components."""
     of_position = np.empty(len(parent), np.uint32)
-    forest, joining = [no_edges()], True
+    forest, joining = [PointEdges.empty(0)], True
     while joining:
         first = np.empty(name_components(parent, of_position), np.int64)
         edges = edges.take(slice(keep_leaving(edges, of_position)))
@@ -136,6 +151,7 @@ class BoruvkaRounds:
         self.ranks, self.vertex, self.report = search.remote.ranks, vertex, report
         self.parent = np.arange(count, dtype=np.uint32)
         self.present = np.empty(count, np.uint32)  # component of each vertex
+        self.of_place = np.empty(len(vertex), np.uint32)  # and of each point
 
     def finish(self, known: PointEdges) -> PointEdges:
         """Join all components; return the edges that do. Collective.
@@ -151,18 +167,18 @@ class BoruvkaRounds:
         PointEdges
             On rank 0; no edges on the others.
         """
-        forest = [no_edges()]
+        forest = [PointEdges.empty(0)]
         while (count := name_components(self.parent, self.present)) > 1:
             self.report(count)
             known = known.take(slice(keep_leaving(known, self.present)))
             bound = self._first_edges(known, count).weight.copy()
-            of_position = self.present[self.vertex]
-            components = ComponentArrays(of_position, self.cores, self.reach, bound)
+            components = ComponentArrays(self.of_place, self.cores, self.reach, bound)
             counts = np.empty(count, np.int64)
-            count_uncertain(components, self.reach, counts)
+            relabel(self.vertex, self.present, self.reach, components, counts)
             taking_part = choose(self.ranks.sum(counts), self.search.remote.total)
-            queries = np.empty(counts[taking_part].sum(), np.uint32)
+            queries = np.empty(counts[taking_part].sum() + 1, np.uint32)
             list_uncertain(components, self.reach, taking_part, queries)
+            queries = queries[:-1]
             if self.ranks.max(len(queries)):
                 found = self._search(components, queries)
                 known = PointEdges.concatenate([known, found])
@@ -203,18 +219,13 @@ class BoruvkaRounds:
         """
         rows, vertex = self.search.rows, self.vertex
         ends, low = self.search.lightest(components, queries)
-        has = ends != queries
-        found = PointEdges(
-            vertex[queries],
-            vertex[ends],
-            np.where(has, low, np.inf),
-            np.where(has, key_of(rows[queries], rows[ends]), LAST_KEY),
-        )
+        found = PointEdges.empty(len(queries))
+        edges_of(queries, ends, low, rows, vertex, found)
         # No edge of a query that is not found weighs less than its `low`.
         self.search.remote.improve_edges(components, vertex, queries, low, found)
-        exact = found.weight <= low
-        self.reach[queries] = np.where(exact, low, np.nextafter(low, np.inf))
-        return found.take(found.weight < np.inf)
+        bits, reach = low.view(np.uint64), self.reach.view(np.uint64)
+        kept = raise_reach(components, queries, bits, reach, found)
+        return found.take(slice(kept))
 
 
 def choose(counts: np.ndarray, points: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """HDBSCAN* and single linkage of points."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..cluster.density import (
 from ..cluster.linkage import single_linkage as linkage_of
 from ..cluster.selection import ClusterSelection, select_clusters
 from ..host.errors import ConfigError
+from ..host.formatting import counted
 from .point_files import checked_points
 from .point_forest import PointForest, points_forest
 from .search_reporter import SearchReporter
@@ -47,8 +48,25 @@ class DensityRule:
         given = self.min_samples
         return self.min_cluster_size if given is None else given
 
+    def check_points(self, count: int) -> None:
+        """Raise ConfigError if `min_samples` is given and exceeds the points."""
+        if self.min_samples is not None and self.min_samples > count - 1:
+            raise ConfigError(
+                f"min_samples ({self.min_samples}) must be at most the number of other "
+                f"points, {count - 1} (n_samples={count}); give a smaller one"
+            )
+
+    def too_few(self, count: int) -> str:
+        """Return a sentence if no cluster can have enough points; "" otherwise."""
+        if self.min_cluster_size <= count:
+            return ""
+        return (
+            f"min_cluster_size ({self.min_cluster_size}) is larger than the data "
+            f"({counted(count, 'point')}), so all points are noise"
+        )
+
     def checked(self) -> "DensityRule":
-        """Return the rule with its defaults filled in.
+        """Return the rule itself.
 
         Raises
         ------
@@ -67,7 +85,7 @@ class DensityRule:
                 f"cluster_selection_persistence {self.persistence}: give 0 or more"
             )
         self.selection.check()
-        return replace(self, min_samples=self.samples)
+        return self
 
 
 @dataclass(frozen=True)

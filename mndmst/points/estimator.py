@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..api.inputs import check_nothing_masked
+from ..api.inputs import check_nothing_masked, check_table_integers
+from ..backends import holder_of
 from ..cluster.cluster_pictures import ClusterPictures
 from ..cluster.condensed import scale_of
 from ..cluster.density import clusters_by_label
@@ -19,6 +20,7 @@ from ..cluster.tree_views import CondensedTreeView, SingleLinkageTree, SpanningT
 from ..host.errors import ConfigError, InputError
 from ..host.formatting import counted
 from ..host.progress import Progress
+from ..io.formats.point_tables import check_integers
 from .cluster_measures import (
     centroid_of,
     exemplars_of,
@@ -27,7 +29,7 @@ from .cluster_measures import (
 )
 from .density_clusters import DensityClusters, DensityRule, clusters_of
 from .pairwise_forest import Metric, matrix_forest, metric_forest
-from .point_files import LARGEST, check_integers
+from .point_files import LARGEST
 from .prediction import (
     Connections,
     SearchOnDemand,
@@ -58,8 +60,20 @@ WITHOUT_EFFECT = {
     "prediction_data": (False,),
     "copy": (None,),
 }
-# Algorithms of hdbscan and scikit-learn that take precomputed distances.
+# Algorithms of hdbscan and scikit-learn, and the metrics that those with trees refuse:
+# code that names both has never run there, and one of the two may be a mistake.
 ANY_DISTANCES = ("best", "generic", "auto", "brute")
+NOT_IN_TREES = ("correlation", "cosine", "sqeuclidean", "yule", "precomputed")
+NOT_IN_KD_TREES = (
+    *NOT_IN_TREES, "braycurtis", "canberra", "dice", "hamming", "haversine", "jaccard",
+    "mahalanobis", "pyfunc", "rogerstanimoto", "russellrao", "seuclidean",
+    "sokalmichener", "sokalsneath", "kulsinski", "matching", "wminkowski",
+)  # fmt: skip
+UNKNOWN_METRICS = {
+    **dict.fromkeys(ANY_DISTANCES, ()),
+    **dict.fromkeys(("kd_tree", "prims_kdtree", "boruvka_kdtree"), NOT_IN_KD_TREES),
+    **dict.fromkeys(("ball_tree", "prims_balltree", "boruvka_balltree"), NOT_IN_TREES),
+}
 CENTERS = (None, "centroid", "medoid", "both")
 FLOATS = (np.float64, np.float32, np.float16)
 NON_FINITE = ("noise", "codes", "error")
@@ -88,8 +102,8 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
     min_samples : int, optional
         The core distance of a point is that to its neighbour of this number, the point
         itself not counted. This is hdbscan's convention; scikit-learn counts the point,
-        so its `min_samples` is larger by 1. `min_cluster_size` by default; at most all
-        other points count.
+        so its `min_samples` is larger by 1. `min_cluster_size` by default. More than
+        all other points is an error.
     cluster_selection_epsilon : float
         Replace clusters born at a smaller distance by their first ancestor born at a
         larger one.
@@ -120,7 +134,9 @@ core_dist_n_jobs, prediction_data, copy
     cluster_selection_epsilon_max : float
         Do not select clusters born at a larger distance, with "eom".
     metric_params : dict, optional
-        Further arguments of the metric.
+        Further arguments of the metric. "euclidean" takes `boxsize`, the sides of a
+        periodic box; "hamming" and "jaccard" take `missing`, the number that marks a
+        missing entry, and "hamming" `missing_rule`: "ignore", "equal" or "differ".
     store_centers : {"centroid", "medoid", "both"}, optional
         Compute `centroids_`, `medoids_` or both.
     n_jobs : int, optional
@@ -250,11 +266,13 @@ core_dist_n_jobs, prediction_data, copy
         """
         with _value_errors():
             rule = self._rule()
+            self._check_algorithm(hasattr(X, "tocoo"))
             self._warn_of_parameters_without_effect()
             if self.metric == "precomputed":
                 self._points, found = None, self._forest_of_matrix(X, rule)
             else:
                 self._points = self._checked(X)
+                _check_points(rule, len(self._points))
                 found = self._forest_of_points(self._points, rule)
         clusters = clusters_of(found, rule)
         self._clusters = clusters
@@ -478,11 +496,6 @@ core_dist_n_jobs, prediction_data, copy
             raise ConfigError(
                 "Cannot store centers when using a precomputed distance matrix."
             )
-        if self.metric == "precomputed" and self.algorithm not in ANY_DISTANCES:
-            raise ConfigError(
-                f"precomputed is not a valid metric for algorithm {self.algorithm}, "
-                "which searches points; leave algorithm out"
-            )
         if self.metric == "precomputed" and self.search != "auto":
             raise ConfigError(
                 f"search {self.search!r} searches points, and precomputed has none; "
@@ -502,6 +515,30 @@ core_dist_n_jobs, prediction_data, copy
         persistence = float(self.cluster_selection_persistence)
         size, samples = self.min_cluster_size, self.min_samples
         return DensityRule(size, samples, selection, persistence).checked()
+
+    def _check_algorithm(self, sparse: bool) -> None:
+        """Refuse an algorithm of a name or for a metric that the other packages refuse.
+
+        The algorithm changes nothing here.
+        """
+        if self.algorithm not in UNKNOWN_METRICS:
+            raise ConfigError(
+                f"no algorithm {self.algorithm!r}; leave it out: it changes nothing"
+            )
+        refused = UNKNOWN_METRICS[self.algorithm]
+        of_trees = self.algorithm in ("kd_tree", "ball_tree")
+        if (of_trees and callable(self.metric)) or self.metric in refused:
+            tree = "KDTree" if "kd" in self.algorithm else "BallTree"
+            raise ConfigError(
+                f"{self.metric} is not a valid metric for a {tree}-based algorithm. "
+                "Please select a different metric. Or leave algorithm out: it changes "
+                "nothing."
+            )
+        if of_trees and sparse:
+            raise ConfigError(
+                "Sparse data matrices only support algorithm `brute`. Leave algorithm "
+                "out: it changes nothing."
+            )
 
     def _warn_of_parameters_without_effect(self) -> None:
         given = [
@@ -532,7 +569,11 @@ core_dist_n_jobs, prediction_data, copy
         Float16 and float32 stay as they are: no search needs a float64 copy of all.
         """
         check_nothing_masked(X, "X")
+        kind = holder_of(X)
+        if kind is not None:
+            X = kind.to_host(*kind.as_arrays(X))  # noqa: N806
         if not hasattr(X, "toarray"):
+            check_table_integers(X, "X: ")
             given = np.asarray(X)
             if given.dtype.kind in "mM":  # scikit-learn would take them for numbers
                 raise InputError(f"X: has {given.dtype}. Give numbers.")
@@ -593,6 +634,7 @@ core_dist_n_jobs, prediction_data, copy
             X = np.asarray(X)  # noqa: N806
         if X.ndim == 2:
             self.n_features_in_ = X.shape[1]
+            _check_points(rule, X.shape[0])
         return matrix_forest(X, rule.samples, float(self.alpha))
 
     def _coded(self, values: np.ndarray, codes: tuple[float, float]) -> np.ndarray:
@@ -687,6 +729,13 @@ core_dist_n_jobs, prediction_data, copy
             self.centroids_ = centres(self.weighted_cluster_centroid)
         if self.store_centers in ("medoid", "both"):
             self.medoids_ = centres(self.weighted_cluster_medoid)
+
+
+def _check_points(rule: DensityRule, count: int) -> None:
+    """Refuse more neighbours than points, and warn if there can be no cluster."""
+    rule.check_points(count)
+    if rule.too_few(count):
+        warnings.warn(rule.too_few(count), UserWarning, stacklevel=4)
 
 
 def _is(value: Any, kind: type) -> bool:

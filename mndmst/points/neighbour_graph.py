@@ -48,8 +48,6 @@ def neighbour_graph(
     ------
     ConfigError
         If there are too few points.
-    MissingExtraError
-        If SciPy is not installed.
     """
     if not 0 <= min_samples <= neighbours < len(points) or neighbours < 1:
         raise ConfigError(

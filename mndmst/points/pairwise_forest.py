@@ -16,9 +16,10 @@ from ..api.arrays import minimum_spanning_forest
 from ..api.forest import Forest
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import counted
-from .boruvka_rounds import key_of
 from .metrics import METRICS, Norm, prepared, shown
 from .point_forest import PointForest, forest_of_keys, points_forest
+from .remote_points import key_of
+from .row_metrics import ROW_METRICS, row_metric, rows_by_metric
 from .search_reporter import SearchReporter
 
 Metric = str | Callable[[np.ndarray, np.ndarray], float]
@@ -32,6 +33,8 @@ PAIRWISE = (
     "sqeuclidean", "yule",
 )  # fmt: skip
 BINARY = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
+# Points whose neighbours a search may list all.
+MOST_LISTED = 2000
 # Rows of a matrix that are checked at a time.
 BLOCK = 256
 
@@ -43,6 +46,13 @@ class DistanceRows(Protocol):
 
     def row(self, point: int) -> np.ndarray:
         """Return the distances of a point, float64, shape (points,); its own is 0."""
+
+
+class SearchableRows(DistanceRows, Protocol):
+    """Distances from each point, and from new points, to all points."""
+
+    def from_point(self, point: np.ndarray) -> np.ndarray:
+        """Return the distances from a point, shape (dimensions,), to all points."""
 
 
 class MatrixRows:
@@ -301,6 +311,7 @@ def metric_forest(
     alpha: float = 1.0,
     parameters: Mapping[str, Any] | None = None,
     approximate: bool = False,
+    neighbours: int = 0,
     threads: int = 0,
     search: str = "auto",
     reporter: SearchReporter | None = None,
@@ -319,7 +330,7 @@ def metric_forest(
         Distances, but not core distances, are divided by it.
     parameters : mapping, optional
         Further arguments of the metric.
-    approximate, threads, search, reporter
+    approximate, neighbours, threads, search, reporter
         See `points_forest`.
 
     Raises
@@ -336,12 +347,13 @@ def metric_forest(
     if len(kept) == 0:
         none = np.empty(0, np.int64)
         found = PointForest(Forest(none, none, np.empty(0), none), 0, True)
-    elif name in METRICS and alpha == 1:
+    elif name in METRICS and alpha == 1 and not _lists_all(min_samples, len(kept)):
         found = points_forest(
             kept,
             str(name),
             min_samples,
             approximate=approximate,
+            neighbours=neighbours,
             threads=threads,
             search=search,
             reporter=reporter,
@@ -361,6 +373,11 @@ def metric_forest(
     return found if finite.all() else _among_all(found, finite)
 
 
+def _lists_all(min_samples: int, points: int) -> bool:
+    """Return whether a search would list all neighbours of very many points."""
+    return min_samples >= points - 1 >= MOST_LISTED
+
+
 def rows_of(
     points: np.ndarray, metric: Metric, parameters: Mapping[str, Any]
 ) -> DistanceRows:
@@ -374,6 +391,15 @@ def rows_of(
     name, further = simplified(metric, dict(parameters))
     if name in METRICS:
         return PreparedRows(points, str(name))
+    return searchable_rows(points, name, further)
+
+
+def searchable_rows(
+    points: np.ndarray, name: Metric, further: dict[str, Any]
+) -> SearchableRows:
+    """Return the distances by a `simplified` metric outside `METRICS`."""
+    if isinstance(name, str) and name in ROW_METRICS and row_metric(name, further):
+        return rows_by_metric(points, name, further)
     check_pairwise(name)
     return MetricRows(points, name, further)
 
@@ -412,7 +438,8 @@ def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
             raise ConfigError(f"minkowski p {p}: give 1 or more")
         if "w" not in further and p in (1, 2, np.inf):
             return {1: "manhattan", 2: "euclidean", np.inf: "chebyshev"}[p], {}
-    return ALIASES.get(metric, metric), further
+    name = ALIASES.get(metric, metric)
+    return row_metric(name, further) or name, further
 
 
 def _among_all(found: PointForest, finite: np.ndarray) -> PointForest:

@@ -8,8 +8,8 @@ from ..backends.point_products import ComponentArrays
 from ..kernels.threads import Threads
 from .build_tree import build_tree, chunks
 from .kernels.kd_tree import PointTree
-from .kernels.lightest_edges import TreeComponents, approach, lightest, sum_up
-from .kernels.nearest_points import nearest, weigh
+from .kernels.lightest_edges import TreeComponents, approach, lightest, screen, sum_up
+from .kernels.nearest_points import nearest, restore_distances, weigh
 from .metrics import Norm
 from .neighbours import Neighbours
 from .remote_points import NoRemotePoints, RemotePoints
@@ -47,7 +47,7 @@ class PointSearch(Protocol):
         """
 
     def lightest(
-        self, components: ComponentArrays, queries: np.ndarray
+        self, components: ComponentArrays, queries: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the queries' lightest edges to this rank's points.
 
@@ -57,6 +57,8 @@ class PointSearch(Protocol):
             Bounds are lowered by the edges found.
         queries : ndarray of uint32
             The positions to search from, ascending.
+        bounded : bool
+            Whether edges above the bounds must be left out; a search may do so anyway.
 
         Returns
         -------
@@ -95,7 +97,7 @@ class TreeSearch:
         tree, threads, remote = self.tree, self.threads, self.remote
         n, leaves = len(tree.rows), len(tree.leaves)
         distance = np.empty((n, k))
-        positions = np.zeros((n, k), np.uint32)  # a rank may have fewer points than k
+        positions = np.empty((n, k), np.uint32)
         in_steps(
             threads,
             nearest,
@@ -107,14 +109,12 @@ class TreeSearch:
         remote.improve_neighbours(distance, positions)
         doubled = np.flatnonzero(distance[:, 0] == 0)
         ranges = threads.ranges(n)
-        if tree.norm == Norm.EUCLIDEAN:
-            threads.map(lambda b, e: np.sqrt(distance[b:e], out=distance[b:e]), ranges)
-        reach = distance[:, -1].copy()
+        cores, reach = np.empty(n), np.empty(n)
+        given = tree.norm, distance, min_samples, cores, reach
+        threads.map(restore_distances, [(*given, *r) for r in ranges])
         if k == remote.total - 1:
             reach[:] = np.inf
-        cores = np.zeros(n)
         if min_samples:
-            cores = distance[:, min_samples - 1].copy()
             threads.map(weigh, [(distance, positions, cores, *r) for r in ranges])
             if n < remote.total:
                 row, j = np.nonzero(positions >= n)
@@ -124,7 +124,7 @@ class TreeSearch:
         return Neighbours(distance, positions, cores, reach, doubled)
 
     def lightest(
-        self, components: ComponentArrays, queries: np.ndarray
+        self, components: ComponentArrays, queries: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the queries' lightest edges; see `PointSearch.lightest`."""
         tree, threads = self.tree, self.threads
@@ -141,8 +141,11 @@ class TreeSearch:
         positions = guides(queries, component, len(components.bound))
         work = chunks(len(positions), threads, GUIDES)
         threads.map(approach, [(tree, summed, positions, *chunk) for chunk in work])
+        distant = np.empty(len(tree.leaves), np.bool_)
+        work = chunks(len(distant), threads, LEAST_SEARCHES)
+        threads.map(screen, [(tree, summed, distant, *chunk) for chunk in work])
         ends, weight = np.empty_like(queries), np.empty(len(queries))
-        given = tree, summed, queries, ends, weight
+        given = tree, summed, distant, queries, ends, weight
         in_steps(threads, lightest, given, len(queries), LEAST_SEARCHES, self.report)
         return ends, weight
 

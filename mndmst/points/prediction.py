@@ -20,7 +20,7 @@ from ..cluster.condensed import CondensedTree, scale_of
 from ..cluster.kernels.dendrogram import merge_scales, owners
 from ..host.errors import optional
 from .metrics import METRICS, prepared, shown
-from .pairwise_forest import Metric, MetricRows, simplified
+from .pairwise_forest import Metric, SearchableRows, searchable_rows, simplified
 
 # New points that are handled at a time, and training points that are looked at first.
 BLOCK, FIRST = 4096, 16
@@ -72,7 +72,8 @@ class TrainingPoints:
         self.metric, further = simplified(metric, dict(parameters))
         self.alpha, self.left = alpha, left[self.number]
         kept = points[self.number].astype(np.float64, copy=False)
-        self.tree, self.rows = None, None
+        self.tree: Any = None
+        self.rows: SearchableRows | None = None
         self.count = min(min_samples, len(kept) - 1)
         if len(kept) == 0:
             return
@@ -81,7 +82,7 @@ class TrainingPoints:
             self.tree = spatial.cKDTree(prepared(kept, str(self.metric)))
             self.cores = self._query(self.tree.data, self.count + 1)[0][:, -1]
         else:
-            self.rows = MetricRows(kept, self.metric, further)
+            self.rows = searchable_rows(kept, self.metric, further)
             rows = (self.rows.row(i) for i in range(len(kept)))
             cores = [np.partition(row, self.count)[self.count] for row in rows]
             self.cores = np.array(cores, np.float64)

@@ -43,6 +43,11 @@ from ..points.scale import extremes, scale_for
 from ..points.search_choice import visits_most
 from .candidate import LIMIT, Examination, examine, unlike
 from .certificate import Verdict
+from .pairwise_certificate import (
+    PAIRWISE_METRICS,
+    PairDistances,
+    pairwise_problems,
+)
 
 BLOCK = 1 << 22  # squared distances that are held at a time
 ROUNDING = 2.0**-52
@@ -165,6 +170,7 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
         seconds = time.perf_counter() - begin
         return Verdict.of_headers(point_set, forest, strange, seconds)
     metric, min_samples = _settings(forest)
+    parameters = _pairwise_parameters(forest)
     seen: Examination = examine(point_set, forest)
     problems = [*seen.faults, *seen.differences]
     if forest.num_edges != n - 1:
@@ -173,8 +179,14 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
             f"forest has {forest.num_edges:,}"
         )
     elif not seen.faults:
-        claims = Claims(prepared(points, metric), metric, min_samples)
-        problems += claims.problems(*forest.read(0, forest.num_edges))
+        u, v, weight = forest.read(0, forest.num_edges)
+        if parameters is None:
+            claims = Claims(prepared(points, metric), metric, min_samples)
+            problems += claims.problems(u, v, weight)
+        else:
+            name = "periodic" if metric == "euclidean" else metric
+            distances = PairDistances(points, name, parameters)
+            problems += pairwise_problems(distances, min_samples, u, v, weight)
     return Verdict(
         ok=not problems,
         n=n,
@@ -190,13 +202,24 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
 
 def _settings(forest: ForestFile) -> tuple[str, int]:
     config = forest.header.config
-    metric, min_samples = config.get("metric"), config.get("min_samples")
-    if metric not in METRICS or not isinstance(min_samples, int) or min_samples < 0:
+    metric, min_samples = str(config.get("metric")), config.get("min_samples")
+    known = metric in METRICS or metric in PAIRWISE_METRICS
+    if not known or not isinstance(min_samples, int) or min_samples < 0:
         raise InputError(
             f"{forest.path}: does not say which distances of points it is of. Give "
             "what linkage or hdbscan has written with --forest."
         )
     return metric, min(min_samples, forest.header.num_vertices - 1)
+
+
+def _pairwise_parameters(forest: ForestFile) -> dict[str, Any] | None:
+    """Return the parameters of a metric that compares all pairs; None for others."""
+    config = forest.header.config
+    metric = config["metric"]
+    if metric not in PAIRWISE_METRICS and "boxsize" not in config:
+        return None
+    names = PAIRWISE_METRICS["periodic" if metric == "euclidean" else metric]
+    return {name: config[name] for name in names if name in config}
 
 
 class Claims:

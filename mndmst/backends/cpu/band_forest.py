@@ -4,7 +4,7 @@ import numpy as np
 
 from ...graph.model import EdgeList, Rows, component_of
 from ...kernels.contraction import Contraction
-from ...kernels.edge_columns import concatenate_columns, keep_in_place
+from ...kernels.edge_columns import concatenate, keep_in_place
 from ...kernels.edge_order import drop_parallel_edges
 from ...kernels.hooks import Hooks, drop_hooks, hooks_and_components
 from ...kernels.numbering import compact
@@ -67,7 +67,7 @@ def row_hooks(
     chunks = band_chunks(whole, parts, Sample.of(rows), threads, hooks, True)
     columns = keep_in_place(
         lambda u, v, key: drop_hooks(u, v, key, hooks.hook),
-        concatenate_columns([chunk[:3] for chunk in chunks], threads),
+        concatenate(chunks.upper, threads),
         threads,
     )
     here = slice(rows.first, rows.last)

@@ -4,9 +4,8 @@ A band ends at a cut: a pair (key, vertex), not a key alone. With few different 
 or one, any key would take far too many edges or none.
 """
 
-from bisect import bisect_left
+from functools import cache
 from itertools import pairwise
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +13,19 @@ import numpy as np
 from ...graph.light_edges import first_share
 from ...graph.model import EdgeList, Rows
 from ...graph.tuning import Tuning
-from ...kernels.edge_columns import allocate_edges, concatenate_columns
+from ...kernels.edge_columns import (
+    EdgePieces,
+    allocate_edges,
+    concatenate,
+    concatenate_columns,
+    ends_of,
+)
 from ...kernels.edge_order import drop_parallel_edges
 from ...kernels.hooks import Hooks
 from ...kernels.sorting import sort_positions
-from ...kernels.threads import Threads
+from ...kernels.threads import Threads, each_range
+from ...native.call_columns import PerCall
+from ...native.kernel import kernel
 from ..base import Band
 from .select import CHUNK, all_edges, lower_edges, select
 
@@ -62,11 +69,17 @@ class Sample(NamedTuple):
     @classmethod
     def of(cls, rows: Rows) -> "Sample":
         """Take a sample, empty if there are no arcs."""
-        generator = np.random.default_rng(len(rows))
         size = SAMPLE if rows.num_arcs else 0
-        arcs = np.sort(generator.integers(0, max(1, rows.num_arcs), size))
+        # One arc from each of SAMPLE equal ranges: they ascend without a sort.
+        arcs = (_random_points()[:size] * (rows.num_arcs / SAMPLE)).astype(np.int64)
         tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
         return cls(tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs])
+
+
+@cache
+def _random_points() -> np.ndarray:
+    """Return a random point in each of [0, 1), [1, 2) and so on."""
+    return np.arange(SAMPLE) + np.random.default_rng(SAMPLE).random(SAMPLE)
 
 
 def first_cut(rows: Rows, sample: Sample, tuning: Tuning) -> Cut | None:
@@ -128,6 +141,13 @@ ARCS_PER_ROW = 8
 RANGES_EACH = 4
 
 
+class BandEdges(NamedTuple):
+    """Edges of a band in ranges of rows: to larger vertices, and to lower ghosts."""
+
+    upper: EdgePieces
+    lower: EdgePieces
+
+
 def band_chunks(
     rows: Rows,
     parts: list[Segment],
@@ -135,72 +155,81 @@ def band_chunks(
     threads: Threads,
     hooks: Hooks,
     heavier: bool,
-) -> list[tuple[np.ndarray, ...]]:
-    """Return the chunks that `select` finds in ranges of rows, and hook the rows."""
+) -> BandEdges:
+    """Return the edges that `select` finds in ranges of rows, and hook the rows."""
+    bounds = [row_bounds(rows, part.begin, part.end, threads) for part in parts]
+    every = list(zip(parts, bounds, strict=True))
+    rooms = [edges_expected(rows, sample, part, cuts) + CHUNK for part, cuts in every]
+    ranges = [len(cuts) - 1 for cuts in bounds]
+    lows, highs = (
+        PerCall(np.repeat(np.array(keys), ranges), rows.keys.dtype.type)
+        for keys in ([part.low for part in parts], [part.high for part in parts])
+    )
+    begins, ends = (
+        PerCall(np.concatenate([cuts[inner] for cuts in bounds]))
+        for inner in (slice(-1), slice(1, None))
+    )
+    shares = begins, ends, lows, highs
+    room = ends_of(np.concatenate(rooms))
+    out = EdgePieces.of(allocate_edges(rows, int(room[-1])), room)
+    found = threads.run(select, rows.csr, shares, hooks, heavier, out)
+    return BandEdges(EdgePieces(*found[:3]), EdgePieces(*found[3:]))
 
-    csr = rows.csr
-    shares = [
-        part._replace(begin=begin, end=end)
-        for part in parts
-        for begin, end in row_ranges(rows, part.begin, part.end, threads)
-    ]
-    rooms = [edges_expected(rows, sample, share) + CHUNK for share in shares]
-    return threads.map(select, [
-        (csr, share, hooks, heavier, allocate_edges(rows, room))
-        for share, room in zip(shares, rooms, strict=True)
-    ])  # fmt: skip
 
-
-def all_chunks(
-    rows: Rows, threads: Threads, hooks: Hooks
-) -> list[tuple[np.ndarray, ...]]:
-    """Return all edges of ranges of rows as `select` does, and hook the rows.
+def all_chunks(rows: Rows, threads: Threads, hooks: Hooks) -> BandEdges:
+    """Return all edges of ranges of rows as `band_chunks` does, and hook the rows.
 
     There must be an arc.
     """
-
-    csr, ranges = rows.csr, row_ranges(rows, 0, len(rows), threads)
-    arcs = [int(rows.indptr[end] - rows.indptr[begin]) for begin, end in ranges]
+    bounds = row_bounds(rows, 0, len(rows), threads)
+    begin, end = each_range(bounds)
     # Twice the size needed if edges are seen from both ends; unused pages cost nothing
-    upper = threads.map(all_edges, [
-        (csr, *bounds, hooks, allocate_edges(rows, count + 1))
-        for bounds, count in zip(ranges, arcs, strict=True)
-    ])  # fmt: skip
-    seen = [(csr, begin, end if rows.first else begin) for begin, end in ranges]
-    lower = threads.map(lower_edges, seen)
-    return [(*one, *other) for one, other in zip(upper, lower, strict=True)]
+    room = ends_of(np.diff(rows.indptr[bounds]) + 1)
+    out = EdgePieces.of(allocate_edges(rows, int(room[-1])), room)
+    upper = threads.run(all_edges, rows.csr, begin, end, hooks, out)
+    if not rows.first:
+        begin, end = each_range(np.zeros(2, np.int64))
+    lower = threads.run(lower_edges, rows.csr, begin, end)
+    return BandEdges(EdgePieces(*upper), EdgePieces(*lower))
 
 
-def edges_expected(rows: Rows, sample: Sample, part: Segment) -> int:
-    """Return how many edges lead from a part's rows to larger vertices, at the most.
+def edges_expected(
+    rows: Rows, sample: Sample, part: Segment, bounds: np.ndarray
+) -> np.ndarray:
+    """Return how many edges lead from ranges of rows to larger vertices, at the most.
 
     Four standard deviations above the estimate of a sample: unused room is never
     touched, and costs nothing.
     """
-    inside = (sample.tails >= part.begin) & (sample.tails < part.end)
     chosen = (sample.keys >= part.low) & (sample.keys <= part.high)
     upward = sample.heads > sample.tails + rows.first
-    count = np.count_nonzero(inside & chosen & upward)
-    arcs = int(rows.indptr[part.end] - rows.indptr[part.begin])
-    return min(arcs, int(rows.num_arcs / SAMPLE * (count + 4 * sqrt(count + 1))))
+    # The arcs of the sample ascend, and so do their rows.
+    counts = np.diff(np.searchsorted(sample.tails[chosen & upward], bounds))
+    most = rows.num_arcs / SAMPLE * (counts + 4 * np.sqrt(counts + 1))
+    return np.minimum(np.diff(rows.indptr[bounds]), most.astype(np.int64))
 
 
-def row_ranges(
-    rows: Rows, begin: int, end: int, threads: Threads
-) -> list[tuple[int, int]]:
+def row_bounds(rows: Rows, begin: int, end: int, threads: Threads) -> np.ndarray:
     """Cut rows [begin, end) into ranges for threads, of about as much work each."""
+    first, last = (int(rows.indptr[row]) + ARCS_PER_ROW * row for row in (begin, end))
+    bounds = first + threads.bounds(last - first, each=RANGES_EACH)
+    bounds[0], bounds[-1] = begin, end
+    _find_rows(rows.indptr, begin, end, bounds[1:-1])
+    return bounds
 
-    def work_before(row):
-        return int(rows.indptr[row]) + ARCS_PER_ROW * row
 
-    first, last = work_before(begin), work_before(end)
-    ranges = threads.ranges(last - first, each=RANGES_EACH)
-    starts = [first + low for low, _ in ranges]
-    inner = [
-        bisect_left(range(end), start, lo=begin, key=work_before)
-        for start in starts[1:]
-    ]
-    return list(pairwise([begin, *inner, end]))
+@kernel
+def _find_rows(indptr, begin, end, work):
+    """Replace amounts of work by the first rows in [begin, end) with as much before."""
+    for i in range(len(work)):
+        low, high = begin, end
+        while low < high:
+            middle = (low + high) // 2
+            if indptr[middle] + ARCS_PER_ROW * middle < work[i]:
+                low = middle + 1
+            else:
+                high = middle
+        work[i] = low
 
 
 def band_edges(
@@ -208,17 +237,11 @@ def band_edges(
 ) -> EdgeList:
     """Return all edges of a band, ghosts at either end, in (u, v) order."""
     chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, False)
-    columns = concatenate_columns(chunks_of(chunks, 0), threads)
-    upper = drop_parallel_edges(*columns)
-    lower = concatenate_columns(chunks_of(chunks, 3), threads)
+    upper = drop_parallel_edges(*concatenate(chunks.upper, threads))
+    lower = concatenate(chunks.lower, threads)
     if len(lower[0]) == 0:
         return upper
     order = sort_positions(lower[0].astype(np.uint64), threads)
     first = drop_parallel_edges(*(column[order] for column in lower))
     halves = [(edges.u, edges.v, edges.key) for edges in (first, upper)]
     return EdgeList(*concatenate_columns(halves, threads))
-
-
-def chunks_of(chunks: list[tuple[np.ndarray, ...]], column: int) -> list[tuple]:
-    """Return the three columns from one on of each chunk of `select`."""
-    return [chunk[column : column + 3] for chunk in chunks]

@@ -17,6 +17,8 @@ from ...graph.model import EdgeColumns, EdgeList
 from ...graph.tuning import Tuning
 from ...kernels.edge_order import in_order
 from ...kernels.intrinsics import copy_memory, trailing_zeros
+from ...kernels.kruskal import HALF, LOW, unite
+from ...kernels.sorting import merge_ascents
 from ...kernels.spanning_forest import spanning_edges
 from ...kernels.threads import Threads
 from ...native.kernel import kernel
@@ -24,6 +26,8 @@ from ..base import LabelledForest
 from .select import BLOCK, CHUNK, masks
 
 SAMPLE = 4096
+# Up to so few edges one kernel takes less time than the calls of several.
+FEW_EDGES = 4096
 
 
 def forest_of_edges(
@@ -49,6 +53,9 @@ def forest_of_edges(
         The edges in (u, v) order; the label of a tree is its smallest vertex.
     """
     every = EdgeColumns(src, dst, key)
+    if len(key) <= FEW_EDGES:
+        u, v, chosen, parent = small_forest(num_vertices, every)
+        return LabelledForest(EdgeList(u, v, chosen), parent)
     parent = np.arange(num_vertices, dtype=np.uint32)
     outside = np.full(num_vertices // 8 + 1, 255, np.uint8)
     found = [EdgeList.empty(src.dtype, key.dtype)]
@@ -105,6 +112,34 @@ def _band(
     ])  # fmt: skip
     u, v, chosen = (np.concatenate(column) for column in zip(*chunks, strict=True))
     return in_order(EdgeList(u, v, chosen), threads)
+
+
+@kernel
+def small_forest(num_vertices, edges):
+    """Return u, v and key of the forest in (u, v) order, and each vertex's label."""
+    src, dst, key = edges
+    pairs, keys = np.empty(len(key), np.uint64), key.copy()
+    for i in range(len(key)):
+        low, high = min(src[i], dst[i]), max(src[i], dst[i])
+        pairs[i] = (np.uint64(low) << HALF) | np.uint64(high)
+    # A pair says which edge it is, so edges are sorted in place of their positions.
+    merge_ascents(keys, pairs)
+    parent = np.empty(num_vertices, np.uint32)
+    for vertex in range(num_vertices):
+        parent[vertex] = vertex
+    used = 0
+    for i in range(len(keys)):
+        pair = pairs[i]
+        pairs[used], keys[used] = pair, keys[i]
+        used += unite(parent, pair >> HALF, pair & LOW)
+    pairs, keys = pairs[:used], keys[:used]
+    merge_ascents(pairs, keys)
+    u, v = np.empty(used, src.dtype), np.empty(used, dst.dtype)
+    for i in range(used):
+        u[i], v[i] = pairs[i] >> HALF, pairs[i] & LOW
+    for vertex in range(num_vertices):  # links lead to smaller vertices
+        parent[vertex] = parent[parent[vertex]]
+    return u, v, keys.copy(), parent
 
 
 @kernel

@@ -26,14 +26,21 @@ import numpy as np
 
 from ...graph.light_edges import largest_component
 from ...graph.model import EdgeColumns, EdgeList, Rows
-from ...kernels.contraction import Contraction, CrossComponentEdges
-from ...kernels.edge_columns import add_marked, allocate_edges, concatenate_columns
+from ...kernels.contraction import Contraction, CrossPieces
+from ...kernels.edge_columns import (
+    EdgePieces,
+    add_marked,
+    allocate_edges,
+    concatenate,
+    concatenate_columns,
+)
 from ...kernels.edge_order import in_order
 from ...kernels.heavier_arcs import GiantComponent, heavier_edges
-from ...kernels.hooks import NUMBER, Hooks, vertices_outside
+from ...kernels.hooks import NUMBER, Hooks, settle_and_list
 from ...kernels.intrinsics import prefetch
 from ...kernels.team import Team
-from ...kernels.threads import Threads
+from ...kernels.threads import Threads, each_range
+from ...native.call_columns import ArrayPieces
 from ...native.kernel import kernel
 from ..base import LabelledForest
 from .bands import Cut, Sample, all_chunks, band_chunks, first_cut, segments
@@ -213,7 +220,7 @@ class _Solver:
         label, _ = tree_names(components.component, components.parent, self.threads)
         return LabelledForest(edges, label)
 
-    def first_band(self, high: Cut | None) -> list[CrossComponentEdges]:
+    def first_band(self, high: Cut | None) -> CrossPieces:
         """Hook all vertices; return other edges of the first band that may join."""
         rows, threads = self.rows, self.threads
         hooks = Hooks(self.components.component, np.empty(len(rows), rows.keys.dtype))
@@ -223,60 +230,61 @@ class _Solver:
             parts = segments(rows, high)
             chunks = band_chunks(rows, parts, self.sample, threads, hooks, True)
         self.count = self.components.link(hooks.best, self.forest)
-        return self.components.joining([chunk[:3] for chunk in chunks])
+        return self.components.joining(chunks.upper)
 
-    def join(self, parts: list[CrossComponentEdges]) -> None:
+    def join(self, parts: CrossPieces) -> None:
         """Add the forest of edges between components to the forest."""
-        masks = self.components.join(parts)
-        self.count = add_marked(parts, masks, self.forest, self.count, self.threads)
+        masks, edges = self.components.join(parts), EdgePieces(*parts[:3])
+        self.count = add_marked(edges, masks, self.forest, self.count, self.threads)
 
     def join_heavier(self, above: Cut) -> None:
         """Add the edges behind a cut: they lead out of the giant component."""
         rows, components = self.rows, self.components
         tails = components.component[self.sample.tails] & NUMBER
         giant = np.uint32(largest_component(components.parent[tails]))
-        components.settle()
-        label = components.component
-        known, ranges = (giant, label, rows.indptr), self.threads.ranges(len(rows))
-        found = self.threads.map(
-            vertices_outside, [(*known, *bounds) for bounds in ranges]
+        label, parent = components.component, components.parent
+        ranges = each_range(self.threads.bounds(len(rows)))
+        found = self.threads.run(
+            settle_and_list, giant, label, parent, rows.indptr, *ranges
         )
-        outside = np.concatenate(found)
+        (outside,) = concatenate([found], self.threads)
         tree = GiantComponent.of_rows(label, giant)
-        walk = rows.csr, tree, rows.keys.dtype.type(above.key), above.vertex
+        csr, key = rows.csr, rows.keys.dtype.type(above.key)
         trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
         walk_outside = len(outside) <= self.threads.tuning.outside_share * len(rows)
         if walk_outside:
-            key = rows.keys.dtype.type(above.key)
-            found = heavier_edges(rows.csr, tree, key, above.vertex, trial)
+            found = heavier_edges(csr, tree, key, above.vertex, trial)
             walk_outside = len(found[0]) <= EDGES_PER_WALK * len(trial)
         if walk_outside:
-            ranges = self.threads.ranges(len(outside), grain=WALKS)
-            walks = [(*walk, outside[begin:end]) for begin, end in ranges]
-            self.join(self.joining(self.threads.map(heavier_edges, walks)))
+            bounds = self.threads.bounds(len(outside), grain=WALKS)
+            starts = ArrayPieces.of(outside, bounds)
+            parts = self.threads.run(
+                heavier_edges, csr, tree, key, above.vertex, starts
+            )
+            self.join(self.joining(concatenate(parts, self.threads)))
         else:
             self.join_pairs(Labels(label, giant), outside)
 
     def join_pairs(self, labels: Labels, left: np.ndarray) -> None:
         """Add the lightest edges from some rows to other components."""
-        forest: list[Sequence[np.ndarray]] = []
+        forest: list[EdgeColumns] = []
         while True:
             parts, left = lightest_pairs(self.rows, labels, left, self.threads)
-            edges = self.joining([*forest, *parts])
+            columns = concatenate_columns([*forest, *parts], self.threads)
+            edges = self.joining(columns)
             if not len(left):
                 return self.join(edges)
-            # What is in no forest of a part of the edges is in none of all
-            (mask,) = self.components.cycle_filter(edges)
-            forest = [[column[mask] for column in edges[0][:3]]]
+            # An edge outside the forest of a part of the edges is in no forest of all.
+            mask = self.components.cycle_filter(edges)
+            room = allocate_edges(self.rows, int(mask.lengths.sum()))
+            used = add_marked(EdgePieces(*edges[:3]), mask, room, 0, self.threads)
+            forest = [room.part(0, used)]
 
-    def joining(
-        self, parts: Sequence[Sequence[np.ndarray]]
-    ) -> list[CrossComponentEdges]:
-        """Return the edges of lists in any order, each once."""
-        edges = in_order(
-            EdgeList(*concatenate_columns(parts, self.threads)), self.threads
-        )
-        return self.components.joining([edges.columns])
+    def joining(self, columns: Sequence[np.ndarray]) -> CrossPieces:
+        """Return edges in any order, each once."""
+        edges = in_order(EdgeList(*columns), self.threads)
+        bounds = self.threads.bounds(len(edges))
+        return self.components.joining(EdgePieces.of(edges.columns, bounds))
 
 
 def msf(rows: Rows, threads: Threads) -> LabelledForest:

@@ -18,8 +18,10 @@ from ...kernels.bordered_contraction import contract_except_borders
 from ...kernels.borders import ACCEPTED, PENDING
 from ...kernels.contraction import Contraction
 from ...kernels.edge_columns import (
+    EdgePieces,
     add_marked,
     allocate_edges,
+    concatenate,
     concatenate_columns,
     take_columns,
 )
@@ -28,10 +30,11 @@ from ...kernels.hooks import HALF, NUMBER, ROOT, Hooks
 from ...kernels.kruskal import LOW, PairEdgeList
 from ...kernels.numbering import distinct
 from ...kernels.team import Team
-from ...kernels.threads import Threads
+from ...kernels.threads import Threads, each_range
+from ...native.call_columns import ArrayPieces, calls_of
 from ...native.kernel import kernel
 from ..base import Band, RowGrowth
-from .bands import Sample, all_chunks, band_chunks, band_segments, chunks_of
+from .bands import BandEdges, Sample, all_chunks, band_chunks, band_segments
 from .select import chosen, lightest_elsewhere
 from .tree_names import tree_names
 
@@ -144,10 +147,9 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     else:
         parts = band_segments(rows, band)
         chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, True)
-        given = rows.csr, parts[-1].high, hooks
-        ranges = threads.ranges(len(rows))
-        found = threads.map(heavier_to_ghosts, [(*given, *r) for r in ranges])
-        heavier = EdgeColumns(*concatenate_columns(found, threads))
+        ranges = each_range(threads.bounds(len(rows)))
+        found = threads.run(heavier_to_ghosts, rows.csr, parts[-1].high, hooks, *ranges)
+        heavier = EdgeColumns(*concatenate(found, threads))
     forest = allocate_edges(rows, len(rows) + 1)
     count = components.link(hooks.best, forest)
     for end in forest[:2]:
@@ -157,10 +159,9 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     fate, parent = contract_except_borders(
         PairEdgeList(columns[2], pairs), own, own + len(ghosts), threads
     )
-    ranges = threads.ranges(len(fate))
-    parts = [[column[b:e] for column in columns] for b, e in ranges]
-    masks = [fate[b:e] == ACCEPTED for b, e in ranges]
-    count = add_marked(parts, masks, forest, count, threads)
+    bounds, accepted = threads.bounds(len(fate)), fate == ACCEPTED
+    parts = EdgePieces.of(EdgeColumns(*columns), bounds)
+    count = add_marked(parts, ArrayPieces.of(accepted, bounds), forest, count, threads)
     label, smallest = tree_names(component, parent[:own], threads)
     names = np.concatenate([rows.first + smallest.astype(np.int64), ghosts])
     waits = np.flatnonzero(fate == PENDING)
@@ -174,7 +175,7 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
 
 
 def _leaving(
-    chunks: list[tuple[np.ndarray, ...]],
+    chunks: BandEdges,
     heavier: Sequence[np.ndarray],
     rows: Rows,
     component: np.ndarray,
@@ -195,9 +196,10 @@ def _leaving(
         count, away = leaving(*edges.columns, rows.first, component, pairs, ghosts)
         return *edges.columns.part(0, count), pairs[:count], ghosts[:away]
 
-    lower = concatenate_columns(chunks_of(chunks, 3), threads)
+    lower = concatenate(chunks.lower, threads)
     lower, heavier = (_in_order(columns, threads) for columns in (lower, heavier))
-    found = threads.map(work, [lower, *(chunk[:3] for chunk in chunks), heavier])
+    upper = calls_of(chunks.upper, len(chunks.upper.key))
+    found = threads.map(work, [lower, *upper, heavier])
     ids, place = distinct(np.concatenate([part[4] for part in found]), threads)
     bounds = np.cumsum([0, *(len(part[4]) for part in found)]).tolist()
     threads.map(number_ghosts, [

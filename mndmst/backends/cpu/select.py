@@ -296,7 +296,9 @@ def select(csr, segment, hooks, heavier, room):
     """
     indptr, keys = csr.indptr, csr.keys
     begin, end, low, high = segment
-    upper, hook, best = room, hooks.hook, hooks.best
+    hook, best = hooks
+    u, v, key = room
+    upper = EdgeColumns(u, v, key)
     lower = EdgeColumns(
         np.empty(0, room.u.dtype), np.empty(0, room.v.dtype), np.empty(0, keys.dtype)
     )

@@ -4,6 +4,13 @@ import numpy as np
 
 from ...kernels.hooks import NUMBER
 from ...kernels.intrinsics import choose
+from ...kernels.team import (
+    Team,
+    barrier,
+    member_range,
+    post_count,
+    prefix_and_total,
+)
 from ...kernels.threads import MANY, Threads
 from ...native.kernel import kernel
 
@@ -29,34 +36,39 @@ def tree_names(
         Of the vertices that name trees.
     """
     label = np.empty(len(component), np.uint32)
+    team = Team(threads)
     # Several threads go over all vertices twice, which two of them could as well leave.
-    several = threads.count >= MANY
-    ranges = threads.ranges(len(component)) if several else [(0, len(component))]
-    # Each thread has a line of its own, behind the trees, for unused names.
-    spares = [len(parent) + LINE * (1 + i) for i in range(len(ranges))]
-    smallest = np.empty(spares[-1] + LINE, np.uint32)
-    none = len(component)
-    filled = threads.ranges(len(smallest))
-    threads.map(fill, [(smallest, *bounds, none) for bounds in filled])
-
-    def share(spare: int, begin: int, end: int) -> tuple:
-        return component, parent, smallest, spare, begin, end, label
-
-    shares = [share(spare, *r) for spare, r in zip(spares, ranges, strict=True)]
-    name_range(*share(len(parent), 0, min(threads.tuning.named_first, len(component))))
-    threads.map(name_range, shares)
-    # By now all vertices have been seen, but not in order; and of two threads that saw
-    # a tree at once the later one may have left its name.
-    if len(shares) > 1 and any(threads.map(name_range, shares)):
-        name_range(*share(len(parent), 0, len(component)))
+    work = len(component) if threads.count >= MANY else 0
+    # Each member has a line of its own, behind the trees, for unused names.
+    smallest = np.empty(len(parent) + LINE * (team.most + 1), np.uint32)
+    first = min(threads.tuning.named_first, len(component))
+    team.run(name_trees, work, component, parent, smallest, label, first)
     return label, smallest[: len(parent)]
 
 
 @kernel
-def fill(names, begin, end, name):
-    """Set the names in [begin, end) to one."""
+def name_trees(member, component, parent, smallest, label, first):
+    """Label all vertices; one member alone labels the first ones before."""
+    spare = len(parent) + LINE * (1 + member.number)
+    begin, end = member_range(member, len(smallest))
     for i in range(np.uint64(begin), np.uint64(end)):
-        names[i] = name
+        smallest[i] = len(component)
+    barrier(member)
+    if member.number == 0:
+        name_range(component, parent, smallest, spare, 0, first, label)
+    barrier(member)
+    begin, end = member_range(member, len(component))
+    name_range(component, parent, smallest, spare, begin, end, label)
+    if member.size == 1:
+        return
+    barrier(member)
+    # By now all vertices have been seen, but not in order; and of two members that saw
+    # a tree at once the later one may have left its name.
+    lowered = name_range(component, parent, smallest, spare, begin, end, label)
+    post_count(member, np.int64(lowered))
+    barrier(member)
+    if member.number == 0 and prefix_and_total(member)[1]:
+        name_range(component, parent, smallest, spare, 0, len(component), label)
 
 
 @kernel

@@ -8,7 +8,6 @@ import mmap
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from ctypes import memset
 from threading import Lock
 from weakref import finalize
 
@@ -20,7 +19,7 @@ from ...host.cores import core_count
 
 PIECE_BYTES = 8 << 20
 PIECES = 32
-HUGE_PAGE = 2 << 20
+HUGE_PAGE, PAGE = 2 << 20, 4 << 10
 PORTABLE = 1  # pinned for all devices (cudaHostRegisterPortable)
 FILLING = 0.75  # of the cores: the thread that begins the copies must not wait
 
@@ -174,7 +173,7 @@ def _pinned(nbytes: int) -> np.ndarray:
         memory = np.frombuffer(pages, np.uint8)
         begin = -memory.ctypes.data % HUGE_PAGE
         memory = memory[begin : begin + nbytes]
-        memset(memory.ctypes.data, 0, nbytes)  # without the interpreter lock
+        memory[::PAGE] = 0
         runtime.hostRegister(memory.ctypes.data, nbytes, PORTABLE)
     except (AttributeError, OSError, runtime.CUDARuntimeError):
         # cupyx.empty_pinned does the same, but cupyx takes long to import.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...host.errors import ConfigError, InputError
-from ..edge_file import EdgeFile, EdgeFileOver, Rows
+from ..edge_file import EdgeFile, Rows, WrappedEdgeFile
 from ..file_access import read_toml
 from ..formats import NAMES
 from ..formats.packed_files import unpacked_pieces
@@ -97,7 +97,7 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
         except ConfigError as error:
             raise ConfigError(f"{recipe.path}: {error}") from error
         made.name = f"{recipe.path}: {made.name}"
-        return _Counted(recipe, made)
+        return _CountedFile(recipe, made)
     source = recipe.source
     if file is None:
         raise ConfigError(
@@ -115,7 +115,7 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
             f"{file}: names its vertices, and the recipe {recipe.path} is for vertices "
             "that are numbers. Make the graph with partition, without a recipe."
         )
-    return _Counted(recipe, opened)
+    return _CountedFile(recipe, opened)
 
 
 def check_shards(recipe: Recipe, graph: ShardedGraph, compact: bool = False) -> None:
@@ -140,7 +140,7 @@ def check_shards(recipe: Recipe, graph: ShardedGraph, compact: bool = False) -> 
         )
 
 
-class _Counted(EdgeFileOver):
+class _CountedFile(WrappedEdgeFile):
     """An edge file whose counts must equal its recipe's."""
 
     def __init__(self, recipe: Recipe, file: EdgeFile) -> None:

@@ -73,10 +73,10 @@ from .partition_run import (
     save_plan,
 )
 from .vertex_numbering import (
-    Bounded,
-    Compact,
-    Numbered,
-    Renumbered,
+    BoundedFile,
+    CompactFile,
+    NumberedFile,
+    ReorderedFile,
     has_saved_vertices,
     load_ids,
     load_vertices,
@@ -155,7 +155,7 @@ def partition(
 
 
 @dataclass(frozen=True)
-class _NumberedFile:
+class _NumberedVertices:
     """An edge file whose vertices have their numbers in the graph."""
 
     given: EdgeFile  # with the numbers of the file or of names, which messages use
@@ -201,7 +201,7 @@ class _Passes:
 
     def _survey_any(
         self, file: EdgeFile | NamedEdgeFile, spool: Spool
-    ) -> tuple[_NumberedFile, Survey]:
+    ) -> tuple[_NumberedVertices, Survey]:
         """Number the vertices and survey all edges; ends in tables may be names."""
         if isinstance(file, NamedEdgeFile):
             return self._survey(self._number_names(file), spool)
@@ -228,7 +228,7 @@ class _Passes:
             kinds = kinds.with_other(other)
         return kinds
 
-    def _survey(self, file: EdgeFile, spool: Spool) -> tuple[_NumberedFile, Survey]:
+    def _survey(self, file: EdgeFile, spool: Spool) -> tuple[_NumberedVertices, Survey]:
         """Number the vertices and survey all edges, which go to the spool."""
         compact = self.options.compact_ids
         may_be_sparse = not (
@@ -247,7 +247,7 @@ class _Passes:
             )  # fmt: skip
             sparse = is_sparse(found.num_vertices, found.num_entries)
             if compact or not (may_be_sparse and sparse):
-                return _NumberedFile(file, numbered, compact), found
+                return _NumberedVertices(file, numbered, compact), found
             self._say_compact(file)
             spool.remove()
             compact = True
@@ -297,7 +297,7 @@ class _Passes:
         self.progress.stage("looking for names")
         save_names(builders, file, work, self._room())
         with builders.raise_on_all():
-            numbered = Numbered(file, work)
+            numbered = NumberedFile(file, work)
             ends = numbered.names.take(np.unique([0, len(numbered.names) - 1]))
             examples = map(shown, ends.texts() if len(numbered.names) else ())
         self.progress.say(
@@ -326,24 +326,24 @@ class _Passes:
     ) -> EdgeFile:
         """Return the file with the vertices of the graph, whose numbers are saved."""
         if self.options.num_vertices is not None:
-            file = Bounded(file, self.options.num_vertices)
+            file = BoundedFile(file, self.options.num_vertices)
         if compact:
-            file = Compact(file, self.options.work)
+            file = CompactFile(file, self.options.work)
         if order and self.options.reorder != "none":
-            file = Renumbered(file, self.options.work)
+            file = ReorderedFile(file, self.options.work)
         return file
 
-    def _saved_numbers(self, file: EdgeFile | NamedEdgeFile) -> _NumberedFile:
+    def _saved_numbers(self, file: EdgeFile | NamedEdgeFile) -> _NumberedVertices:
         """Return the file with the numbers that a killed run has saved."""
         work = self.options.work
         if isinstance(file, NameableFile) and (work / NAMES_KIND).exists():
             file = file.named(saved_kind(work))
         if isinstance(file, NamedEdgeFile):
-            file = Numbered(file, work)
+            file = NumberedFile(file, work)
         compact = has_saved_vertices(work)
-        return _NumberedFile(file, self._with_numbers(file, compact), compact)
+        return _NumberedVertices(file, self._with_numbers(file, compact), compact)
 
-    def _vertex_ids(self, vertices: _NumberedFile) -> VertexIds | None:
+    def _vertex_ids(self, vertices: _NumberedVertices) -> VertexIds | None:
         """Return the names or ids that the vertices of the graph have in the file."""
         options, file = self.options, vertices.given
         order = None if options.reorder == "none" else load_ids(options.work / ORDER)
@@ -361,7 +361,7 @@ class _Passes:
             bound = 1 + int(ids[-1]) if len(ids) else 0
         return OriginalIds(ids if order is None else ids[order], bound)
 
-    def _route(self, vertices: _NumberedFile, spool: Spool, found: Survey) -> Plan:
+    def _route(self, vertices: _NumberedVertices, spool: Spool, found: Survey) -> Plan:
         """Plan, and write the arcs to run files by their buckets."""
         builders, options, file = self.builders, self.options, vertices.numbered
         total = max(1, found.num_entries // builders.size)

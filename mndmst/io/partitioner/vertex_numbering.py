@@ -1,15 +1,15 @@
 """Numbers of vertices: bounded by the user, positions of their names, or a new order.
 
-*Names* (`Numbered`) and *ids without gaps* (`Compact`): vertices are numbered in
-ascending order of the names, or the ids, that occur in edges. They are found in bounded
-memory: every process sorts the names of its share, some at a time, and writes each
-batch as a run; one process merges all runs into one list in the working directory. The
-list is memory-mapped while edges are read again.
+*Names* (`NumberedFile`) and *ids without gaps* (`CompactFile`): the ascending order of
+the names, or the ids, that occur in edges numbers the vertices. They are found in
+bounded memory: every process sorts the names of its share, some at a time, and writes
+each batch as a run; one process merges all runs into one list in the working directory.
+The list is memory-mapped while edges are read again.
 
-*A new order* (`Renumbered`) puts neighbours near each other in memory. Kolganov (2016)
-numbers well-connected vertices next to each other, for a GPU's cache. `bfs` numbers
-them as a breadth-first search meets them, `rcm` by the reverse of Cuthill and McKee's
-order (1969; George, 1971), the same search with vertices of least degree first.
+*A new order* (`ReorderedFile`) puts neighbours near each other in memory. Kolganov
+(2016) numbers well-connected vertices next to each other, for a GPU's cache. `bfs`
+numbers them as a breadth-first search meets them, `rcm` by the reverse of Cuthill and
+McKee's order (1969; George, 1971), the same search with vertices of least degree first.
 `degree` puts vertices with many neighbours first: their data is used most, and is then
 close together. It takes 8 bytes a vertex and process while it counts; for the others
 one process reads the whole graph into memory. Both maps between numbers are
@@ -28,8 +28,8 @@ from ...host.errors import ConfigError, InputError
 from ...host.memory import free_bytes
 from ..edge_file import (
     EdgeFile,
-    EdgeFileOver,
     Edges,
+    WrappedEdgeFile,
     as_ids,
     changed_meanwhile,
     checked_edges,
@@ -60,7 +60,7 @@ DEGREE_BYTES = 8
 ORDERS = ("none", "degree", "bfs", "rcm")
 
 
-class Bounded(EdgeFileOver):
+class BoundedFile(WrappedEdgeFile):
     """An edge file with the user's number of vertices."""
 
     def __init__(self, file: EdgeFile, num_vertices: int) -> None:
@@ -85,7 +85,7 @@ class Bounded(EdgeFileOver):
             yield Edges(bound, src, dst, piece.weight, piece.directed)
 
 
-class Compact(EdgeFileOver):
+class CompactFile(WrappedEdgeFile):
     """An edge file whose ids get numbers without gaps, by `save_vertices`."""
 
     def __init__(self, file: EdgeFile, work: Path) -> None:
@@ -98,7 +98,7 @@ class Compact(EdgeFileOver):
         return _numbered(self.name, _by_id(self.file.pieces(begin, end)), self.ids)
 
 
-class Numbered(EdgeFile):
+class NumberedFile(EdgeFile):
     """An edge file that numbers its vertices by their names, from `save_names`."""
 
     def __init__(self, file: NamedEdgeFile, work: Path) -> None:
@@ -293,7 +293,7 @@ def _mapped(path: Path, name: str, dtype: np.dtype) -> np.ndarray:
     return np.memmap(file, dtype, "r", shape=(length,))
 
 
-class Renumbered(EdgeFileOver):
+class ReorderedFile(WrappedEdgeFile):
     """An edge file whose vertices have the order that `save_order` has saved."""
 
     def __init__(self, file: EdgeFile, work: Path) -> None:

@@ -29,7 +29,7 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
-from ..edge_file import EdgeFile, EdgeFileOver, Edges, narrow_integers
+from ..edge_file import EdgeFile, Edges, WrappedEdgeFile, narrow_integers
 from ..formats import is_table, open_edges
 from ..formats.dimacs import read_coordinates
 from ..formats.table_columns import ColumnNames
@@ -42,7 +42,7 @@ _HASH_BITS = 24
 _LIMIT = 1 << 63
 
 
-class WeighedFile(EdgeFileOver):
+class WeighedFile(WrappedEdgeFile):
     """An edge file with the weights that a rule computes from the ends."""
 
     def __init__(self, file: EdgeFile, rule: Rule) -> None:
@@ -61,7 +61,7 @@ class WeighedFile(EdgeFileOver):
             yield replace(piece, weight=self.rule(piece.src, piece.dst))
 
 
-class EvenlyWeighed(NamedEdgeFile):
+class EvenlyWeighedFile(NamedEdgeFile):
     """A file of named vertices with one weight for all edges."""
 
     def __init__(self, file: NamedEdgeFile, rule: "Constant") -> None:
@@ -113,7 +113,7 @@ def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile
     if kind == "constant" and len(words) == 1:
         constant = Constant(_number(rule, words[0]))
         if isinstance(file, NamedEdgeFile):
-            return EvenlyWeighed(file, constant)
+            return EvenlyWeighedFile(file, constant)
         return WeighedFile(file, constant)
     if isinstance(file, NamedEdgeFile):
         raise ConfigError(

@@ -9,6 +9,8 @@ from ...kernels.kruskal import unite
 from ...native.kernel import kernel
 
 NO_EDGE = -1
+LAST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
+INFINITE = np.float64(np.inf).view(np.uint64)
 
 
 class PointEdges(NamedTuple):
@@ -31,6 +33,12 @@ class PointEdges(NamedTuple):
     def take(self, chosen: np.ndarray | slice) -> "PointEdges":
         """Return the chosen edges."""
         return PointEdges(*(column[chosen] for column in self))
+
+    @classmethod
+    def empty(cls, count: int) -> "PointEdges":
+        """Return memory for edges."""
+        a, b = np.empty((2, count), np.uint32)
+        return cls(a, b, np.empty(count), np.empty(count, np.uint64))
 
     @classmethod
     def concatenate(cls, parts: Sequence["PointEdges"]) -> "PointEdges":
@@ -92,33 +100,112 @@ def find_first(edges, of_vertex, first):
 
 
 @kernel
-def count_uncertain(components, reach, counts):
-    """Count the points of each component that may have an edge within its bound."""
-    counts[:] = 0
-    for position in range(len(reach)):
-        component = components.of_place[position]
-        counts[component] += _is_uncertain(components, reach, position)
+def relabel(vertex, present, reach, components, counts):
+    """Find the points' components, and count the uncertain points of each.
 
+    A point is uncertain if it may have an unknown edge within its component's bound;
+    never with an infinite reach, even if no edge of the component is known.
 
-@kernel
-def _is_uncertain(components, reach, position):
-    """Return whether a point may have an edge within its component's bound.
-
-    Never with an infinite reach, even if no edge of the component is known.
+    Parameters
+    ----------
+    vertex : ndarray of uint32, shape (points,)
+    present : ndarray of uint32
+        The component of each vertex.
+    components : ComponentArrays
+        `of_place` is written.
+    counts : ndarray of int64, shape (components,)
+        Becomes the numbers of uncertain points.
     """
-    bound = components.bound[components.of_place[position]]
-    return (reach[position] <= bound) & (reach[position] < np.inf)
+    counts[:] = 0
+    # Neighbours in position are most often in one component, whose count is written
+    # when it ends.
+    last, count, bound = np.uint32(0), 0, components.bound[0]
+    for position in range(len(vertex)):
+        component = present[vertex[position]]
+        components.of_place[position] = component
+        if component != last:
+            counts[last] += count
+            last, count, bound = component, 0, components.bound[component]
+        count += np.int64((reach[position] <= bound) & (reach[position] < np.inf))
+    counts[last] += count
 
 
 @kernel
 def list_uncertain(components, reach, taking_part, queries):
-    """List the positions of the uncertain points of the components that take part."""
-    count = 0
+    """List the positions of the uncertain points of the components that take part.
+
+    Parameters
+    ----------
+    queries : ndarray of uint32
+        One longer than the list: positions are stored unconditionally, and counted if
+        they are in it.
+    """
+    count = np.uint64(0)
     for position in range(len(reach)):
         component = components.of_place[position]
-        if taking_part[component] & _is_uncertain(components, reach, position):
-            queries[count] = position
+        bound = components.bound[component]
+        uncertain = (reach[position] <= bound) & (reach[position] < np.inf)
+        queries[count] = position
+        count += np.uint64(taking_part[component] & uncertain)
+
+
+@kernel
+def edges_of(queries, ends, low, rows, vertex, found):
+    """Write the edges from queries to their ends, as edges between vertices.
+
+    Parameters
+    ----------
+    ends : ndarray of uint32
+        The position itself without an edge, whose weight becomes infinite.
+    low : ndarray of float64
+        The weights.
+    found : PointEdges
+    """
+    for i in range(len(queries)):
+        here, there = queries[i], ends[i]
+        one, other = np.uint64(rows[here]), np.uint64(rows[there])
+        found.a[i], found.b[i] = vertex[here], vertex[there]
+        has = here != there
+        found.weight[i] = low[i] if has else np.inf
+        key = min(one, other) << np.uint64(32) | max(one, other)
+        found.key[i] = key if has else LAST_KEY
+
+
+@kernel
+def raise_reach(components, queries, low, reach, found):
+    """Raise the reach of queries; move the edges within the bounds to the front.
+
+    A query's edge that exceeds its component's bound may be forgotten: the reach of the
+    query stays at its weight.
+
+    Parameters
+    ----------
+    low : ndarray of uint64
+        The bits of float64 weights: no edge of a query weighs less. The next bits are
+        those of the next number.
+    reach : ndarray of uint64
+        The bits of the points' reach.
+    found : PointEdges
+        The first edges of the queries. If one weighs more than `low`, no edge weighs
+        as little.
+
+    Returns
+    -------
+    int
+        Number of edges in front.
+    """
+    count = 0
+    weights = found.weight.view(np.uint64)
+    for i in range(len(queries)):
+        here = queries[i]
+        step = (weights[i] > low[i]) & (low[i] < INFINITE)
+        reach[here] = low[i] + np.uint64(step)
+        weight = found.weight[i]
+        if weight < np.inf and weight <= components.bound[components.of_place[here]]:
+            found.a[count], found.b[count] = found.a[i], found.b[i]
+            found.weight[count], found.key[count] = weight, found.key[i]
             count += 1
+    return count
 
 
 @kernel

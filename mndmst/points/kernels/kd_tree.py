@@ -1,8 +1,12 @@
-"""A k-d tree of points as arrays, and the distances that every search takes from it.
+"""A k-d tree of points as arrays.
 
-The coordinates of a leaf lie together, dimension by dimension, so that the distances
-of a point to a whole leaf take one vector instruction for several points. A box is
-never further away than a point in it, rounded or not: every rounding is monotone.
+A leaf holds up to `LEAF` points, whose coordinates lie together, a column of `LEAF`
+values per dimension: vector instructions compute the distances of a point to a whole
+leaf, in registers (`kernels.intrinsics.distances_below`). Unused places of a column are
+infinite, so the points there are never near.
+
+A box is never further away than a point in it, rounded or not: every rounding is
+monotone.
 """
 
 from typing import NamedTuple
@@ -10,9 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...native.kernel import kernel
-from .norms import add_gap, add_gaps
+from .norms import add_gap
 
-CHUNK = 64  # points of a leaf whose distances are computed together
+LEAF = 32  # most points of a leaf: the lanes of `distances_below`
+# The limit of a place in a group that has no point: no box is as near.
+NOT_THERE = -1.0
+# Sampled points from which the cells at the top of the tree are divided, for each cell.
+SAMPLED = 64
 
 
 class PointTree(NamedTuple):
@@ -20,16 +28,16 @@ class PointTree(NamedTuple):
 
     Attributes
     ----------
-    blocks : ndarray of float64, shape (points * dimensions,)
+    blocks : ndarray of float64, shape (leaves * dimensions * LEAF,)
         The coordinates of each leaf, dimension by dimension.
     rows : ndarray of uint32, shape (points,)
         The user's number of the point at each position.
     begin, end : ndarray of int64, shape (nodes,)
         The positions of a node's points.
     left : ndarray of int64, shape (nodes,)
-        A node's left child, the right one follows; -1 for leaves.
+        A node's left child, the right one follows; -1 - its number for a leaf.
     leaves : ndarray of int64
-        The leaves, by position.
+        The nodes that are leaves, by number: in the order of positions.
     low, high : ndarray of float64, shape (nodes, dimensions)
         The box of a node's points.
     depth : int
@@ -50,41 +58,317 @@ class PointTree(NamedTuple):
     norm: int
 
 
+class CellTree(NamedTuple):
+    """The top of a tree: nodes, of which the lowest are cells of points.
+
+    Attributes
+    ----------
+    left : ndarray of int64, shape (nodes,)
+        A node's left child, the right one follows; -1 - its number for a cell.
+    dimension : ndarray of int64, shape (nodes,)
+        The coordinate that divides a node's points.
+    value : ndarray of float64, shape (nodes,)
+        The least such coordinate of the points of the right child.
+    depth : int
+        Levels.
+    """
+
+    left: np.ndarray
+    dimension: np.ndarray
+    value: np.ndarray
+    depth: int
+
+
+class Cells(NamedTuple):
+    """Where the points, nodes and leaves of each cell begin, and their ends.
+
+    Attributes
+    ----------
+    point, node, leaf : ndarray of int64, shape (cells + 1,)
+        `node` is that of a cell's second node: its root is a node of the `CellTree`.
+    root : ndarray of int64, shape (cells,)
+    """
+
+    point: np.ndarray
+    node: np.ndarray
+    leaf: np.ndarray
+    root: np.ndarray
+
+
+class SplitBuffers(NamedTuple):
+    """Memory to divide points: keys, and keys and numbers of the right side."""
+
+    keys: np.ndarray
+    right_keys: np.ndarray
+    right_order: np.ndarray
+
+
 @kernel
-def fill_blocks(points, tree, first, last):
-    """Copy the coordinates of the leaves [first, last) to their blocks."""
+def divide_sample(sample, cells):
+    """Divide space by a sample of the points; return a `CellTree`.
+
+    Every cell contains a point of the sample, so no cell is empty.
+
+    Parameters
+    ----------
+    sample : ndarray of float64, shape (points, dimensions)
+    cells : int
+        Most cells. Equal points are in one.
+    """
+    count, dimensions = sample.shape
+    left = np.empty(2 * cells, np.int64)
+    dimension, value = np.zeros(2 * cells, np.int64), np.zeros(2 * cells)
+    begin, end = np.empty(2 * cells, np.int64), np.empty(2 * cells, np.int64)
+    level = np.empty(2 * cells, np.int64)
+    order = np.arange(count)
+    buffers = SplitBuffers(np.empty(count), np.empty(count), np.empty(count, np.int64))
+    low, high = np.empty(dimensions), np.empty(dimensions)
+    begin[0], end[0], level[0] = 0, count, 1
+    nodes, node, depth = 1, 0, 1
+    least = max(count // cells, 1)
+    while node < nodes:
+        first, last = begin[node], end[node]
+        left[node] = -1
+        widest = measure(sample, order, first, last, low, high)
+        # A level more would make cells smaller than the average.
+        small = last - first < 2 * least or low[widest] == high[widest]
+        if small or nodes + 2 > len(left):  # many equal coordinates make small cells
+            node += 1
+            continue
+        middle = (first + last) // 2
+        split(sample, order, first, last, middle, widest, buffers)
+        # The least coordinate of the right half, but above the smallest of all.
+        limit = high[widest]
+        for i in range(middle, last):
+            x = sample[order[i], widest]
+            if x > low[widest]:
+                limit = min(limit, x)
+        middle = _put_smaller_first(sample, order, first, last, widest, limit)
+        begin[nodes], end[nodes] = first, middle
+        begin[nodes + 1], end[nodes + 1] = middle, last
+        left[node], dimension[node], value[node] = nodes, widest, limit
+        level[nodes] = level[nodes + 1] = level[node] + 1
+        depth = max(depth, level[node] + 1)
+        nodes += 2
+        node += 1
+    # Cells are numbered in the order of positions, which is that of the sample.
+    number = np.zeros(count, np.int64)
+    for node in range(nodes):
+        if left[node] < 0:
+            number[begin[node]] = 1
+    total = 0
+    for i in range(count):
+        total += number[i]
+        number[i] = total - 1
+    for node in range(nodes):
+        if left[node] < 0:
+            left[node] = -1 - number[begin[node]]
+    return CellTree(left[:nodes], dimension[:nodes], value[:nodes], depth)
+
+
+@kernel
+def _put_smaller_first(points, order, begin, end, dimension, limit):
+    """Put the points with a coordinate below a limit first; return their end."""
+    at = begin
+    for i in range(begin, end):
+        one = order[i]
+        if points[one, dimension] < limit:
+            order[i], order[at] = order[at], one
+            at += 1
+    return at
+
+
+@kernel
+def measure(points, order, begin, end, low, high):
+    """Compute the box of some points; return its widest dimension."""
     dimensions = points.shape[1]
-    for number in range(first, last):
-        leaf = tree.leaves[number]
-        begin, end = tree.begin[leaf], tree.end[leaf]
-        size, block = end - begin, begin * dimensions
+    for d in range(dimensions):
+        low[d] = high[d] = points[order[begin], d]
+    for i in range(begin + 1, end):
+        row = order[i]
         for d in range(dimensions):
-            low = high = points[tree.rows[begin], d]
-            for j in range(size):
-                x = points[tree.rows[begin + j], d]
-                tree.blocks[block + d * size + j] = x
-                low, high = min(low, x), max(high, x)
-            tree.low[leaf, d], tree.high[leaf, d] = low, high
+            x = points[row, d]
+            low[d], high[d] = min(low[d], x), max(high[d], x)
+    widest = 0
+    for d in range(1, dimensions):
+        if high[d] - low[d] > high[widest] - low[widest]:
+            widest = d
+    return widest
 
 
 @kernel
-def fill_boxes(tree):
-    """Compute the boxes of inner nodes from the boxes of the leaves."""
-    for node in range(len(tree.left) - 1, -1, -1):  # children come after their parent
-        left = tree.left[node]
+def split(points, order, begin, end, middle, dimension, buffers):
+    """Order points so that none before `middle` has a larger coordinate than one after.
+
+    Quickselect. Each element is written to both sides and counted on one, so that no
+    branch depends on a comparison of coordinates.
+    """
+    keys, right_keys, right_order = buffers
+    for i in range(begin, end):
+        keys[i] = points[order[i], dimension]
+    while end - begin > 1:
+        a, b, c = keys[begin], keys[(begin + end) // 2], keys[end - 1]
+        pivot = max(min(a, b), min(max(a, b), c))
+        kept, right = begin, 0
+        for i in range(begin, end):
+            key, one = keys[i], order[i]
+            keys[kept], order[kept] = key, one
+            right_keys[right], right_order[right] = key, one
+            smaller = np.int64(key < pivot)
+            kept += smaller
+            right += 1 - smaller
+        if kept > middle:
+            # The right side stays where it was counted; the left is divided further.
+            for i in range(right):
+                keys[kept + i], order[kept + i] = right_keys[i], right_order[i]
+            end = kept
+            continue
+        begin, equal, larger = kept, kept, 0
+        for i in range(right):
+            key, one = right_keys[i], right_order[i]
+            keys[equal], order[equal] = key, one
+            right_keys[larger], right_order[larger] = key, one
+            same = np.int64(key == pivot)
+            equal += same
+            larger += 1 - same
+        for i in range(larger):
+            keys[equal + i], order[equal + i] = right_keys[i], right_order[i]
+        if middle <= equal:
+            return
+        begin = equal
+
+
+@kernel
+def count_cells(points, cells, of_point, counts, begin, end):
+    """Find the cells of the points [begin, end), and count them.
+
+    Parameters
+    ----------
+    cells : CellTree
+    of_point : ndarray of uint32, shape (points,)
+        Becomes the cell of each point.
+    counts : ndarray of int64, shape (cells,)
+        Becomes the number of these points in each cell.
+    """
+    counts[:] = 0
+    for i in range(begin, end):
+        node = 0
+        while cells.left[node] >= 0:
+            larger = points[i, cells.dimension[node]] >= cells.value[node]
+            node = cells.left[node] + np.int64(larger)
+        cell = -1 - cells.left[node]
+        of_point[i] = cell
+        counts[cell] += 1
+
+
+@kernel
+def sort_by_cell(of_point, place, rows, begin, end):
+    """Write the rows [begin, end) to the places of their cells.
+
+    Parameters
+    ----------
+    place : ndarray of int64, shape (cells,)
+        Where the first of these rows in each cell goes. Raised.
+    """
+    for i in range(begin, end):
+        cell = of_point[i]
+        rows[place[cell]] = i
+        place[cell] += 1
+
+
+@kernel
+def build_cells(points, tree, cells, first, last):
+    """Build the trees of the cells [first, last), and their leaves and boxes.
+
+    Points are divided at multiples of LEAF, so only the last leaf of a cell has fewer.
+
+    Parameters
+    ----------
+    tree : PointTree
+        Its rows are sorted by cell.
+    cells : Cells
+    """
+    dimensions = points.shape[1]
+    most = 0
+    for cell in range(first, last):
+        most = max(most, cells.point[cell + 1] - cells.point[cell])
+    own = np.empty((most, dimensions))
+    order, rows = np.empty(most, np.int64), np.empty(most, np.uint32)
+    buffers = SplitBuffers(np.empty(most), np.empty(most), np.empty(most, np.int64))
+    stack = np.empty(tree.depth + 1, np.int64)
+    low, high = np.empty(dimensions), np.empty(dimensions)
+    for cell in range(first, last):
+        base, nodes, leaf = cells.point[cell], cells.node[cell], cells.leaf[cell]
+        size = cells.point[cell + 1] - base
+        for i in range(size):
+            row = tree.rows[base + i]
+            order[i], rows[i] = i, row
+            for d in range(dimensions):
+                own[i, d] = points[row, d]
+        root = cells.root[cell]
+        tree.begin[root], tree.end[root] = base, base + size
+        stack[0], top = root, 1
+        while top:
+            top -= 1
+            node = stack[top]
+            begin, end = tree.begin[node] - base, tree.end[node] - base
+            if end - begin <= LEAF:
+                _fill_leaf(own, order, tree, node, leaf, begin, end)
+                for i in range(begin, end):
+                    tree.rows[base + i] = rows[order[i]]
+                leaf += 1
+                continue
+            widest = measure(own, order, begin, end, low, high)
+            filled = (end - begin + LEAF - 1) // LEAF
+            middle = begin + (filled + 1) // 2 * LEAF
+            split(own, order, begin, end, middle, widest, buffers)
+            tree.left[node] = nodes
+            tree.begin[nodes], tree.end[nodes] = base + begin, base + middle
+            tree.begin[nodes + 1], tree.end[nodes + 1] = base + middle, base + end
+            stack[top], stack[top + 1] = nodes + 1, nodes
+            top += 2
+            nodes += 2
+        for node in range(nodes - 1, cells.node[cell] - 1, -1):
+            _fill_box(tree, node)
+        _fill_box(tree, root)
+
+
+@kernel
+def _fill_leaf(points, order, tree, node, number, begin, end):
+    """Copy the coordinates of a leaf to its block, and compute its box."""
+    tree.left[node], tree.leaves[number] = -1 - number, node
+    dimensions = points.shape[1]
+    block = number * dimensions * LEAF
+    for d in range(dimensions):
+        low = high = points[order[begin], d]
+        for i in range(begin, end):
+            x = points[order[i], d]
+            tree.blocks[block + d * LEAF + i - begin] = x
+            low, high = min(low, x), max(high, x)
+        for i in range(end - begin, LEAF):
+            tree.blocks[block + d * LEAF + i] = np.inf
+        tree.low[node, d], tree.high[node, d] = low, high
+
+
+@kernel
+def _fill_box(tree, node):
+    """Compute the box of a node from those of its children, if it has any."""
+    left = tree.left[node]
+    if left >= 0:
+        for d in range(tree.low.shape[1]):
+            tree.low[node, d] = min(tree.low[left, d], tree.low[left + 1, d])
+            tree.high[node, d] = max(tree.high[left, d], tree.high[left + 1, d])
+
+
+@kernel
+def fill_top(tree, cells):
+    """Compute the ranges and boxes of the nodes above the cells."""
+    for node in range(len(cells.left) - 1, -1, -1):  # children come after their parent
+        left = cells.left[node]
         if left >= 0:
-            for d in range(tree.low.shape[1]):
-                tree.low[node, d] = min(tree.low[left, d], tree.low[left + 1, d])
-                tree.high[node, d] = max(tree.high[left, d], tree.high[left + 1, d])
-
-
-@kernel
-def load_point(tree, leaf, position, point):
-    """Copy the coordinates of the point at a position of a leaf."""
-    begin, size = tree.begin[leaf], tree.end[leaf] - tree.begin[leaf]
-    at = begin * len(point) + position - begin
-    for d in range(len(point)):
-        point[d] = tree.blocks[at + d * size]
+            tree.left[node] = left
+            tree.begin[node], tree.end[node] = tree.begin[left], tree.end[left + 1]
+            _fill_box(tree, node)
 
 
 @kernel
@@ -98,37 +382,43 @@ def gap_to_point(tree, node, point):
 
 
 @kernel
-def gap_between(tree, one, other):
-    """Return the reduced distance between the boxes of two nodes."""
+def gap_to_box(tree, node, box):
+    """Return the reduced distance between the box of a node and another box.
+
+    Parameters
+    ----------
+    box : ndarray of float64, shape (2, dimensions)
+        The least and the largest coordinates.
+    """
     total = 0.0
-    for d in range(tree.low.shape[1]):
-        below = tree.low[one, d] - tree.high[other, d]
-        above = tree.low[other, d] - tree.high[one, d]
+    for d in range(box.shape[1]):
+        below, above = tree.low[node, d] - box[1, d], box[0, d] - tree.high[node, d]
         total = add_gap(tree.norm, total, max(below, above, 0.0))
     return total
 
 
 @kernel
-def distances_to_chunk(tree, leaf, begin, point, out):
-    """Compute the reduced distances of a point to at most CHUNK points of a leaf.
-
-    The points are those from position `begin` on; returns their number.
-    """
-    first, size = tree.begin[leaf], np.uint64(tree.end[leaf] - tree.begin[leaf])
-    count = np.uint64(min(tree.end[leaf] - begin, CHUNK))
-    at = np.uint64(first * len(point) + begin - first)
-    for j in range(count):
-        out[j] = 0.0
-    for d in range(len(point)):
-        add_gaps(tree.norm, out, tree.blocks, at, count, point[d])
-        at += size
-    return np.int64(count)
+def load_group(points, begin, count, block, box):
+    """Copy up to LEAF points, from row `begin`, to a block; compute their box."""
+    for d in range(points.shape[1]):
+        low = high = points[begin, d]
+        for i in range(count):
+            x = points[begin + i, d]
+            block[d * LEAF + i] = x
+            low, high = min(low, x), max(high, x)
+        for i in range(count, LEAF):
+            block[d * LEAF + i] = np.inf
+        box[0, d], box[1, d] = low, high
 
 
 @kernel
-def any_below(out, count, limit):
-    """Return whether any of the first distances is below a limit."""
-    found = 0
-    for j in range(np.uint64(count)):
-        found += out[j] < limit
-    return found > 0
+def leaf_of(tree, position):
+    """Return the number of the leaf that contains a position."""
+    low, high = 0, len(tree.leaves)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if tree.begin[tree.leaves[middle]] <= position:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,23 +1,21 @@
-"""The lightest edges that leave components, searched from points of any rank."""
+"""The lightest edges that leave components, searched from points of any rank.
+
+Up to `LEAF` points search together, as in `nearest_points`. A group whose points are in
+one component skips the subtrees of this component. An edge that one point finds lowers
+the bound of all points of its component.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from ...backends.point_products import NO_POSITION
+from ...kernels.intrinsics import distances_below, gaps_below, trailing_zeros
 from ...native.kernel import kernel
-from .kd_tree import (
-    CHUNK,
-    any_below,
-    distances_to_chunk,
-    gap_between,
-    gap_to_point,
-    load_point,
-)
+from .kd_tree import LEAF, NOT_THERE, gap_to_box, leaf_of, load_group
 from .norms import distance_of, limit_of
 
 MIXED = np.uint32(0xFFFFFFFF)  # the component of a node with points of several
-NO_POSITION = np.uint32(0xFFFFFFFF)
-STARTS = 32  # most nodes at which a search begins
 
 
 class TreeComponents(NamedTuple):
@@ -45,58 +43,37 @@ class TreeComponents(NamedTuple):
     bound: np.ndarray
 
 
-class Query(NamedTuple):
-    """A point that searches the lightest edge to another component.
+class Seekers(NamedTuple):
+    """Points that search together for edges that leave their components.
 
     Attributes
     ----------
-    core : float
-        The point's core distance.
-    row : int
-        The user's number of the point.
-    component : int
-        The point's component, which is skipped.
-    target : int
-        The only component to search; MIXED for all others.
-    bound : float
-        No heavier edge is wanted.
+    block, box : ndarray of float64
+        Coordinates; see `nearest_points.SearchGroup`.
+    component, row : ndarray of uint32, shape (LEAF,)
+        The component, which is skipped, and the user's number of each point.
+    core : ndarray of float64, shape (LEAF,)
+    weight : ndarray of float64, shape (LEAF,)
+        The weight of the lightest edge found; or a bound, which all edges exceed.
+    limits : ndarray of float64, shape (LEAF,)
+        The reduced distance of `weight`; NOT_THERE without a point.
+    found : ndarray of uint32, shape (LEAF,)
+        The far ends, or NO_POSITION.
+    out, nodes, gaps : ndarray
+        See `nearest_points.SearchGroup`.
     """
 
-    core: float
-    row: int
-    component: int
-    target: int
-    bound: float
-
-
-class RemoteQueries(NamedTuple):
-    """Points of another rank that search the lightest edge to another component.
-
-    Attributes
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-    component : ndarray of uint32
-    core : ndarray of float64
-    row : ndarray of uint32
-        The users' numbers of the points.
-    bound : ndarray of float64
-        No heavier edge is wanted.
-    """
-
-    points: np.ndarray
+    block: np.ndarray
+    box: np.ndarray
     component: np.ndarray
-    core: np.ndarray
     row: np.ndarray
-    bound: np.ndarray
-
-
-class Workspace(NamedTuple):
-    """Memory of one search: a stack, a chunk of distances, the nodes to begin at."""
-
+    core: np.ndarray
+    weight: np.ndarray
+    limits: np.ndarray
+    found: np.ndarray
+    out: np.ndarray
     nodes: np.ndarray
     gaps: np.ndarray
-    out: np.ndarray
-    starts: np.ndarray
 
 
 @kernel
@@ -104,99 +81,209 @@ def sum_up(tree, components):
     """Compute the component and the least reach of each node from its points."""
     of_node, of_position = components.of_node, components.of_position
     reach, least_reach = components.reach, components.least_reach
-    for node in range(len(tree.left) - 1, -1, -1):
+    for node in range(len(tree.left) - 1, -1, -1):  # children come after their parent
         left = tree.left[node]
         if left >= 0:
             same = of_node[left] == of_node[left + 1]
             of_node[node] = of_node[left] if same else MIXED
             least_reach[node] = min(least_reach[left], least_reach[left + 1])
         else:
-            of_node[node], least = of_position[tree.begin[node]], np.inf
-            for position in range(tree.begin[node], tree.end[node]):
-                if of_position[position] != of_node[node]:
-                    of_node[node] = MIXED
+            begin, end = np.uint64(tree.begin[node]), np.uint64(tree.end[node])
+            first, others = of_position[begin], np.uint32(0)
+            least = reach[begin]
+            for position in range(begin, end):
+                others |= of_position[position] ^ first
                 least = min(least, reach[position])
+            of_node[node] = MIXED if others else first
             least_reach[node] = least
 
 
 @kernel
-def allocate(tree):
-    """Return a workspace whose search begins at the root."""
-    most = tree.depth + 1 + STARTS
-    starts = np.zeros(STARTS, np.int64)
-    return Workspace(np.empty(most, np.int64), np.empty(most), np.empty(CHUNK), starts)
+def screen(tree, components, distant, first, last):
+    """Find leaves whose points have no edge within the bound of their component.
 
-
-@kernel
-def search(tree, components, query, point, workspace, count):
-    """Return the lightest edge of a query: its far end and its weight.
-
-    The end is NO_POSITION if no edge is within the bound; the weight is the bound then.
+    A whole subtree of one component is distant if no point of another is as near to its
+    box. If it is near, its children may still be distant.
 
     Parameters
     ----------
-    query : Query
-    point : ndarray of float64, shape (dimensions,)
-    workspace : Workspace
-    count : int
-        Number of nodes in `workspace.starts`.
+    distant : ndarray of bool, shape (leaves,)
+        Becomes true for leaves of one component without a point of others near.
+    first, last : int
+        The leaves to screen.
     """
-    nodes, gaps, out, starts = workspace
+    of_node, left, box = components.of_node, tree.left, np.empty((2, tree.low.shape[1]))
+    stack, top = np.empty(tree.depth + 2, np.int64), 1
+    nodes = np.empty(tree.depth + 2, np.int64)
+    stack[0] = 0
+    distant[first:last] = False
+    begin, end = tree.begin[tree.leaves[first]], tree.end[tree.leaves[last - 1]]
+    while top:
+        top -= 1
+        node = stack[top]
+        if tree.end[node] <= begin or tree.begin[node] >= end:
+            continue
+        if of_node[node] != MIXED:
+            bound = components.bound[of_node[node]]
+            for d in range(box.shape[1]):
+                box[0, d], box[1, d] = tree.low[node, d], tree.high[node, d]
+            if not _is_near(tree, components, box, of_node[node], bound, nodes):
+                one, other = node, node
+                while left[one] >= 0:
+                    one = left[one]
+                while left[other] >= 0:
+                    other = left[other] + 1
+                distant[max(first, -1 - left[one]) : min(last, -left[other])] = True
+                continue
+        if left[node] >= 0:
+            stack[top], stack[top + 1] = left[node] + 1, left[node]
+            top += 2
+
+
+@kernel
+def _is_near(tree, components, box, own, bound, nodes):
+    """Return whether a leaf that has points of others lies within a bound of a box."""
+    limit = limit_of(tree.norm, bound)
+    nodes[0], top = 0, 1
+    while top:
+        top -= 1
+        node = nodes[top]
+        if components.of_node[node] == own or components.least_reach[node] > bound:
+            continue
+        if gap_to_box(tree, node, box) >= limit:
+            continue
+        left = tree.left[node]
+        if left < 0:
+            return True
+        nodes[top], nodes[top + 1] = left, left + 1
+        top += 2
+    return False
+
+
+@kernel
+def _seekers(tree):
+    """Return memory for a group."""
+    dimensions = tree.low.shape[1]
+    return Seekers(
+        np.empty(dimensions * LEAF),
+        np.empty((2, dimensions)),
+        np.empty(LEAF, np.uint32),
+        np.empty(LEAF, np.uint32),
+        np.empty(LEAF),
+        np.empty(LEAF),
+        np.empty(LEAF),
+        np.empty(LEAF, np.uint32),
+        np.empty(LEAF),
+        np.empty(tree.depth + 2, np.int64),
+        np.empty(tree.depth + 2),
+    )
+
+
+@kernel
+def search(tree, components, group, wanted):
+    """Find the lightest edges of a group, within their bounds.
+
+    Bounds of components are lowered by the edges found. Threads may overwrite each
+    other's bounds, all of which are true.
+
+    Parameters
+    ----------
+    group : Seekers
+    wanted : int
+        The only component to search; MIXED for all others.
+    """
     of_position, of_node = components.of_position, components.of_node
-    cores = components.cores
-    reach, least_reach = components.reach, components.least_reach
-    own, wanted, weight = query.component, query.target, query.bound
-    core, row = query.core, query.row
-    found, limit = NO_POSITION, limit_of(tree.norm, weight)
-    top = 0
-    for i in range(count):
-        gap = gap_to_point(tree, starts[i], point)
-        if gap < limit:
-            nodes[top], gaps[top] = starts[i], gap
-            top += 1
+    cores, reach = components.cores, components.reach
+    least_reach, bounds = components.least_reach, components.bound
+    block, box, own, row, core, weight, limits, found, out, nodes, gaps = group
+    norm, dimensions, rows = tree.norm, tree.low.shape[1], tree.rows
+    common, bound, heaviest = MIXED, 0.0, 0.0
+    begun = False
+    for i in range(LEAF):
+        if limits[i] >= 0:
+            common = MIXED if begun and own[i] != common else own[i]
+            begun = True
+            bound, heaviest = max(bound, limits[i]), max(heaviest, weight[i])
+    nodes[0], gaps[0], top = 0, 0.0, 1
     while top:
         top -= 1
         node, gap = nodes[top], gaps[top]
-        while gap < limit and tree.left[node] >= 0:
+        while gap < bound and tree.left[node] >= 0:
             node = tree.left[node]
             far = node + 1
             gap = beyond = np.inf
-            if of_node[node] != own and least_reach[node] <= weight:
-                gap = gap_to_point(tree, node, point)
-            if of_node[far] != own and least_reach[far] <= weight:
-                beyond = gap_to_point(tree, far, point)
+            # A component named MIXED does not exist, so no node of several is skipped.
+            if (of_node[node] == MIXED or of_node[node] != common) and (
+                least_reach[node] <= heaviest
+            ):
+                gap = gap_to_box(tree, node, box)
+            if (of_node[far] == MIXED or of_node[far] != common) and (
+                least_reach[far] <= heaviest
+            ):
+                beyond = gap_to_box(tree, far, box)
             if beyond < gap:
                 node, far, gap, beyond = far, node, beyond, gap
-            if beyond < limit:
+            if beyond < bound:
                 nodes[top], gaps[top] = far, beyond
                 top += 1
-        if gap >= limit or of_node[node] == own:
+        if gap >= bound:
             continue
-        if wanted != MIXED and of_node[node] != MIXED and of_node[node] != wanted:
+        here = of_node[node]
+        if here != MIXED and (here == common or (wanted != MIXED and here != wanted)):
             continue
-        for begin in range(tree.begin[node], tree.end[node], CHUNK):
-            count = distances_to_chunk(tree, node, begin, point, out)
-            if not any_below(out, count, limit):
+        leaf, begin = -1 - tree.left[node], tree.begin[node]
+        asking = gaps_below(norm, block, dimensions, tree.low, tree.high, node, limits)
+        lowered = False
+        while asking:
+            i = np.int64(trailing_zeros(asking))
+            asking &= asking - np.uint64(1)
+            if here == own[i]:
                 continue
-            for j in range(count):
-                position = begin + j
-                if out[j] >= limit or of_position[position] == own:
+            near = distances_below(
+                norm,
+                tree.blocks,
+                leaf * dimensions * LEAF,
+                dimensions,
+                block,
+                i,
+                out,
+                limits[i],
+            )
+            improved = False
+            while near:
+                j = np.int64(trailing_zeros(near))
+                near &= near - np.uint64(1)
+                other = begin + j
+                if of_position[other] == own[i] or reach[other] > weight[i]:
                     continue
-                if reach[position] > weight:
+                if wanted != MIXED and of_position[other] != wanted:
                     continue
-                if wanted != MIXED and of_position[position] != wanted:
-                    continue
-                distance = max(distance_of(tree.norm, out[j]), core, cores[position])
-                if distance < weight or (
-                    distance == weight
+                distance = max(distance_of(norm, out[j]), core[i], cores[other])
+                if distance < weight[i] or (
+                    distance == weight[i]
                     and (
-                        found == NO_POSITION
-                        or _precedes(tree.rows, row, position, found)
+                        found[i] == NO_POSITION
+                        or _precedes(rows, row[i], other, found[i])
                     )
                 ):
-                    weight, found = distance, np.uint32(position)
-                    limit = limit_of(tree.norm, weight)
-    return found, weight
+                    weight[i], found[i] = distance, np.uint32(other)
+                    improved = True
+            if improved:
+                limit = limit_of(norm, weight[i])
+                limits[i] = limit
+                if weight[i] < bounds[own[i]]:
+                    bounds[own[i]] = weight[i]
+                # All others of the component want no heavier edge any more.
+                for other_lane in range(LEAF):
+                    if own[other_lane] == own[i] and weight[other_lane] > weight[i]:
+                        weight[other_lane], found[other_lane] = weight[i], NO_POSITION
+                        limits[other_lane] = min(limits[other_lane], limit)
+                lowered = True
+        if lowered:
+            bound = heaviest = 0.0
+            for i in range(LEAF):
+                if limits[i] >= 0:
+                    bound, heaviest = max(bound, limits[i]), max(heaviest, weight[i])
 
 
 @kernel
@@ -208,21 +295,33 @@ def _precedes(rows, row, one, other):
 
 
 @kernel
-def lower(components, component, weight):
-    """Lower the bound of a component to a weight."""
-    if weight < components.bound[component]:
-        components.bound[component] = weight
+def _load_leaf(tree, leaf, group):
+    """Copy the coordinates of a leaf to a group without points."""
+    dimensions = tree.low.shape[1]
+    for i in range(dimensions * LEAF):
+        group.block[i] = tree.blocks[leaf * dimensions * LEAF + i]
+    node = tree.leaves[leaf]
+    for d in range(dimensions):
+        group.box[0, d], group.box[1, d] = tree.low[node, d], tree.high[node, d]
+    group.limits[:] = NOT_THERE
 
 
 @kernel
-def lightest(tree, components, queries, ends, weight, first, last):
-    """Find the lightest edges that leave components, of the queries [first, last).
+def _add(tree, group, i, component, row, core, weight):
+    """Add a point, whose coordinates are there, to a group."""
+    group.component[i], group.row[i], group.core[i] = component, row, core
+    group.weight[i], group.found[i] = weight, NO_POSITION
+    group.limits[i] = limit_of(tree.norm, weight)
 
-    Bounds are lowered by the edges found. Threads may overwrite each other's bounds,
-    all of which are true.
+
+@kernel
+def lightest(tree, components, distant, queries, ends, weight, first, last):
+    """Find the lightest edges that leave components, of the queries [first, last).
 
     Parameters
     ----------
+    distant : ndarray of bool, shape (leaves,)
+        See `screen`.
     queries : ndarray of uint32
         The positions to search from, ascending.
     ends : ndarray of uint32
@@ -231,31 +330,31 @@ def lightest(tree, components, queries, ends, weight, first, last):
         Becomes the weight of each lightest edge; or the bound, which all of them
         exceed.
     """
-    point, workspace = np.empty(tree.low.shape[1]), allocate(tree)
-    leaf, end, count, within = np.int64(0), np.int64(0), 0, np.inf
-    for i in range(first, last):
-        position = queries[i]
-        if position >= end:
-            leaf = _leaf_of(tree, position)
-            end = tree.end[leaf]
-            count, within = _list_near(tree, components, leaf, workspace.starts)
-        component = components.of_position[position]
-        # Another thread may have raised the bound since the nodes were listed.
-        ends[i], weight[i] = position, min(components.bound[component], within)
-        if count:
-            load_point(tree, leaf, position, point)
-            query = Query(
-                components.cores[position],
-                tree.rows[position],
-                component,
-                MIXED,
-                weight[i],
-            )
-            found = search(tree, components, query, point, workspace, count)
-            weight[i] = found[1]
-            if found[0] != NO_POSITION:
-                ends[i] = found[0]
-                lower(components, component, weight[i])
+    group = _seekers(tree)
+    i = first
+    while i < last:
+        leaf = leaf_of(tree, queries[i])
+        node, begun = tree.leaves[leaf], i
+        if distant[leaf]:
+            bound = components.bound[components.of_node[node]]
+            while i < last and queries[i] < tree.end[node]:
+                ends[i], weight[i] = queries[i], bound
+                i += 1
+            continue
+        _load_leaf(tree, leaf, group)
+        begin, end = tree.begin[node], tree.end[node]
+        while i < last and queries[i] < end:
+            position = queries[i]
+            own = components.of_position[position]
+            bound, core = components.bound[own], components.cores[position]
+            _add(tree, group, position - begin, own, tree.rows[position], core, bound)
+            i += 1
+        search(tree, components, group, MIXED)
+        for j in range(begun, i):
+            lane = queries[j] - begin
+            found = group.found[lane]
+            ends[j] = queries[j] if found == NO_POSITION else found
+            weight[j] = group.weight[lane]
 
 
 @kernel
@@ -272,110 +371,49 @@ def lightest_of_queries(tree, components, queries, ends, first, last):
     ends : ndarray of uint32
         Become the positions of the far ends, or NO_POSITION.
     """
-    point, workspace = np.empty(tree.low.shape[1]), allocate(tree)
-    for number in range(first, last):
-        for d in range(len(point)):
-            point[d] = queries.points[number, d]
-        component = queries.component[number]
-        bound = min(queries.bound[number], components.bound[component])
-        query = Query(
-            queries.core[number], queries.row[number], component, MIXED, bound
-        )
-        found, weight = search(tree, components, query, point, workspace, 1)
-        ends[number], queries.bound[number] = found, weight
-        if found != NO_POSITION:
-            lower(components, component, weight)
-
-
-@kernel
-def _list_near(tree, components, leaf, starts):
-    """List nodes that hold all points of others within the bound of a leaf's component.
-
-    The root, within any bound, for a leaf of several components.
-
-    Returns
-    -------
-    int
-        Number of nodes listed.
-    float
-        The bound.
-    """
-    own = components.of_node[leaf]
-    starts[0] = 0
-    if own == MIXED:
-        return 1, np.inf
-    bound = components.bound[own]
-    count, i = 1, 0
-    while i < count:
-        left = tree.left[starts[i]]
-        if left < 0 or count == len(starts):
-            i += 1
-            continue
-        one = _is_near(tree, components, leaf, left, bound)
-        other = _is_near(tree, components, leaf, left + 1, bound)
-        if one and other:
-            starts[i], starts[count] = left, left + 1
-            count += 1
-        elif one or other:
-            starts[i] = left if one else left + 1
-        else:
-            count -= 1
-            starts[i] = starts[count]
-    return count, bound
-
-
-@kernel
-def _is_near(tree, components, leaf, node, bound):
-    """Return whether a node may have a point of others within the bound of a leaf."""
-    if components.of_node[node] == components.of_node[leaf]:
-        return False
-    if components.least_reach[node] > bound:
-        return False
-    return gap_between(tree, leaf, node) < limit_of(tree.norm, bound)
+    group = _seekers(tree)
+    for begin in range(first, last, LEAF):
+        count = min(last - begin, LEAF)
+        load_group(queries.points, begin, count, group.block, group.box)
+        group.limits[:] = NOT_THERE
+        for i in range(count):
+            own = queries.component[begin + i]
+            bound = min(queries.bound[begin + i], components.bound[own])
+            row, core = queries.row[begin + i], queries.core[begin + i]
+            _add(tree, group, i, own, row, core, bound)
+        search(tree, components, group, MIXED)
+        for i in range(count):
+            ends[begin + i] = group.found[i]
+            queries.bound[begin + i] = group.weight[i]
 
 
 @kernel
 def approach(tree, components, positions, first, last):
-    """Lower the bounds of components by walks from the positions [first, last)."""
-    point, workspace = np.empty(tree.low.shape[1]), allocate(tree)
-    for i in range(first, last):
-        _walk(tree, components, positions[i], point, workspace)
+    """Lower the bounds of components by walks from the positions [first, last).
 
-
-@kernel
-def _walk(tree, components, start, point, workspace):
-    """Lower the bound of a point's component by a walk back and forth across the gap.
-
-    The walk goes to the nearest point of another component, from there to the nearest
-    point of the own one, and so on, until two points are nearest to each other.
+    A walk goes back and forth across the gap: from the points of its component in a
+    leaf to the nearest point of another, from the leaf of this one to the nearest point
+    of its own component, and so on, until no edge is lighter.
     """
-    own, wanted, here = components.of_position[start], MIXED, start
-    side = own
-    while True:
-        load_point(tree, _leaf_of(tree, here), here, point)
-        query = Query(
-            components.cores[here],
-            tree.rows[here],
-            side,
-            wanted,
-            components.bound[own],
-        )
-        other, weight = search(tree, components, query, point, workspace, 1)
-        if other == NO_POSITION or not weight < components.bound[own]:
-            break
-        lower(components, own, weight)
-        here, side = other, components.of_position[other]
-        wanted = MIXED if side == own else own
-
-
-@kernel
-def _leaf_of(tree, position):
-    """Return the leaf that contains a position."""
-    low, high = 0, len(tree.leaves)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if tree.begin[tree.leaves[middle]] <= position:
-            low = middle
-        else:
-            high = middle
-    return tree.leaves[low]
+    group = _seekers(tree)
+    for number in range(first, last):
+        here = np.uint32(positions[number])
+        own, side, wanted = components.of_position[here], MIXED, MIXED
+        while here != NO_POSITION:
+            leaf = leaf_of(tree, here)
+            node, side = tree.leaves[leaf], components.of_position[here]
+            _load_leaf(tree, leaf, group)
+            wanted = MIXED if side == own else own
+            bound = components.bound[own]
+            for position in range(tree.begin[node], tree.end[node]):
+                if components.of_position[position] == side:
+                    lane, core = position - tree.begin[node], components.cores[position]
+                    _add(tree, group, lane, side, tree.rows[position], core, bound)
+            search(tree, components, group, wanted)
+            here = NO_POSITION
+            for lane in range(LEAF):
+                there, weight = group.found[lane], group.weight[lane]
+                if group.limits[lane] >= 0 and there != NO_POSITION and weight < bound:
+                    bound, here = weight, there
+            if here != NO_POSITION and bound < components.bound[own]:
+                components.bound[own] = bound

@@ -1,16 +1,56 @@
-"""The nearest neighbours of points, of one rank or of another, and their edges."""
+"""The nearest neighbours of points, of one rank or of another, and their edges.
+
+Up to `LEAF` points search together: those of a leaf, or consecutive ones of another
+rank. One walk of the tree serves the group: it visits the leaves that are nearer to the
+group's box than the furthest neighbour of any of its points, and each leaf only from
+the points that it is near to.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from ...native.kernel import kernel
-from .kd_tree import (
-    CHUNK,
-    any_below,
-    distances_to_chunk,
-    gap_to_point,
-    load_point,
+from ...kernels.intrinsics import (
+    distances_below,
+    gaps_below,
+    insert_near,
+    trailing_zeros,
 )
-from .norms import LARGEST
+from ...native.kernel import kernel
+from .kd_tree import LEAF, NOT_THERE, gap_to_box, load_group
+from .norms import EUCLIDEAN, LARGEST
+
+LISTED = 4  # the length of lists is a multiple of it: `insert_near` moves 4 at a time
+
+
+class SearchGroup(NamedTuple):
+    """Points that search together, and their lists of neighbours.
+
+    Attributes
+    ----------
+    block : ndarray of float64, shape (dimensions * LEAF,)
+        Coordinates, dimension by dimension.
+    box : ndarray of float64, shape (2, dimensions)
+        The least and the largest coordinates.
+    limits : ndarray of float64, shape (LEAF,)
+        The reduced distance below which a point is wanted: that of the last listed.
+    distances : ndarray of float64, shape (LEAF * size,)
+        Lists of `size` places, of which the first k count.
+    positions : ndarray of int64, shape (LEAF * size,)
+    out : ndarray of float64, shape (LEAF,)
+        Distances to a leaf.
+    nodes, gaps : ndarray
+        The stack of a walk.
+    """
+
+    block: np.ndarray
+    box: np.ndarray
+    limits: np.ndarray
+    distances: np.ndarray
+    positions: np.ndarray
+    out: np.ndarray
+    nodes: np.ndarray
+    gaps: np.ndarray
 
 
 @kernel
@@ -25,17 +65,25 @@ def nearest(tree, distances, positions, first, last):
     positions : ndarray of uint32, shape (points, k)
         Filled with the neighbours' positions.
     """
-    point, out = np.empty(tree.low.shape[1]), np.empty(CHUNK)
-    nodes, gaps = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1)
+    k, dimensions = distances.shape[1], tree.low.shape[1]
+    size = (k + LISTED - 1) // LISTED * LISTED
+    group = _group(tree, size)
     for number in range(first, last):
-        own = tree.leaves[number]
-        for position in range(tree.begin[own], tree.end[own]):
-            load_point(tree, own, position, point)
-            for i in range(distances.shape[1]):
-                distances[position, i] = LARGEST
-            list_nearest(
-                tree, point, position, distances, positions, position, nodes, gaps, out
-            )
+        node = tree.leaves[number]
+        begin, count = tree.begin[node], tree.end[node] - tree.begin[node]
+        for i in range(dimensions * LEAF):
+            group.block[i] = tree.blocks[number * dimensions * LEAF + i]
+        for d in range(dimensions):
+            group.box[0, d], group.box[1, d] = tree.low[node, d], tree.high[node, d]
+        for i in range(LEAF):
+            group.limits[i] = LARGEST if i < count else NOT_THERE
+        group.distances[:] = LARGEST
+        group.positions[:] = 0
+        search_group(tree, group, size, k, number)
+        for i in range(count):
+            for j in range(k):
+                distances[begin + i, j] = group.distances[i * size + j]
+                positions[begin + i, j] = group.positions[i * size + j]
 
 
 @kernel
@@ -45,80 +93,126 @@ def nearest_to_queries(tree, points, distances, positions, first, last):
     Parameters
     ----------
     points : ndarray of float64, shape (queries, dimensions)
+        Consecutive ones lie near to each other.
     distances : ndarray of float64, shape (queries, k)
         Reduced distances: bounds, all of a row equal; become the distances found,
         ascending.
     positions : ndarray of uint32, shape (queries, k)
         NO_POSITION; become the positions of the points found.
     """
-    point, out = np.empty(tree.low.shape[1]), np.empty(CHUNK)
-    nodes, gaps = np.empty(tree.depth + 1, np.int64), np.empty(tree.depth + 1)
-    for number in range(first, last):
-        for d in range(len(point)):
-            point[d] = points[number, d]
-        list_nearest(tree, point, -1, distances, positions, number, nodes, gaps, out)
+    k = distances.shape[1]
+    size = (k + LISTED - 1) // LISTED * LISTED
+    group = _group(tree, size)
+    for begin in range(first, last, LEAF):
+        count = min(last - begin, LEAF)
+        load_group(points, begin, count, group.block, group.box)
+        group.limits[:] = NOT_THERE
+        for i in range(count):
+            group.limits[i] = distances[begin + i, k - 1]
+            for j in range(size):
+                group.distances[i * size + j] = group.limits[i]
+                group.positions[i * size + j] = positions[begin + i, 0]
+        search_group(tree, group, size, k, -1)
+        for i in range(count):
+            for j in range(k):
+                distances[begin + i, j] = group.distances[i * size + j]
+                positions[begin + i, j] = group.positions[i * size + j]
 
 
 @kernel
-def list_nearest(tree, point, own, distances, positions, row, nodes, gaps, out):
-    """Find the nearest points to one that are nearer than the last in its list.
+def _group(tree, size):
+    """Return memory for a group with lists of `size` places."""
+    dimensions = tree.low.shape[1]
+    return SearchGroup(
+        np.empty(dimensions * LEAF),
+        np.empty((2, dimensions)),
+        np.empty(LEAF),
+        np.empty(LEAF * size),
+        np.empty(LEAF * size, np.int64),
+        np.empty(LEAF),
+        np.empty(tree.depth + 2, np.int64),
+        np.empty(tree.depth + 2),
+    )
 
-    One long function: split into steps, each of which counts references to the arrays
-    of the tree, it takes twice the time.
+
+@kernel
+def search_group(tree, group, size, k, own):
+    """Find the nearest points to those of a group that are nearer than their limits.
 
     Parameters
     ----------
     own : int
-        The point's position in the tree, to be skipped; -1 if it is not in the tree.
-    distances, positions : ndarray, shape (lists, k)
-        The neighbours of all points; see `insert`.
-    row : int
-        The point's list.
-    nodes, gaps, out : ndarray
-        Workspace: a stack one longer than the tree is deep, and a chunk.
+        The leaf of the group's points, none of which is its own neighbour; -1 for
+        points that are not in the tree.
     """
-    k = distances.shape[1]
-    worst = distances[row, k - 1]
+    block, box, limits, distances, positions, out, nodes, gaps = group
+    norm, dimensions = tree.norm, tree.low.shape[1]
+    bound = 0.0
+    for i in range(LEAF):
+        bound = max(bound, limits[i])
     nodes[0], gaps[0], top = 0, 0.0, 1
+    if own >= 0:  # first the own leaf, whose points set low limits
+        nodes[1], gaps[1], top = tree.leaves[own], 0.0, 2
+    begun = own < 0
     while top:
         top -= 1
         node, gap = nodes[top], gaps[top]
-        while gap < worst and tree.left[node] >= 0:
+        while gap < bound and tree.left[node] >= 0:
             node = tree.left[node]
             far = node + 1
-            gap, beyond = (
-                gap_to_point(tree, node, point),
-                gap_to_point(tree, far, point),
-            )
+            gap, beyond = gap_to_box(tree, node, box), gap_to_box(tree, far, box)
             if beyond < gap:
                 node, far, gap, beyond = far, node, beyond, gap
-            if beyond < worst:
+            if beyond < bound:
                 nodes[top], gaps[top] = far, beyond
                 top += 1
-        if gap >= worst:
+        if gap >= bound:
             continue
-        for begin in range(tree.begin[node], tree.end[node], CHUNK):
-            count = distances_to_chunk(tree, node, begin, point, out)
-            if not any_below(out, count, worst):
-                if worst == 0:
-                    break  # many points equal this one
-                continue
-            for j in range(count):
-                if out[j] < worst and begin + j != own:
-                    insert(distances, positions, row, out[j], begin + j)
-                    worst = distances[row, k - 1]
+        leaf, begin = -1 - tree.left[node], tree.begin[node]
+        if leaf == own and begun:
+            continue
+        begun = True
+        asking = gaps_below(norm, block, dimensions, tree.low, tree.high, node, limits)
+        while asking:
+            i = np.int64(trailing_zeros(asking))
+            asking &= asking - np.uint64(1)
+            near = distances_below(
+                norm,
+                tree.blocks,
+                leaf * dimensions * LEAF,
+                dimensions,
+                block,
+                i,
+                out,
+                limits[i],
+            )
+            if leaf == own:
+                near &= ~(np.uint64(1) << np.uint64(i))
+            insert_near(near, out, begin, distances, positions, i * size, size)
+            limits[i] = distances[i * size + k - 1]
+        bound = 0.0
+        for i in range(LEAF):
+            bound = max(bound, limits[i])
 
 
 @kernel
-def insert(distances, positions, row, distance, position):
-    """Insert a neighbour into a sorted list in place of the furthest one."""
-    i = distances.shape[1] - 1
-    while i > 0 and distances[row, i - 1] > distance:
-        distances[row, i] = distances[row, i - 1]
-        positions[row, i] = positions[row, i - 1]
-        i -= 1
-    distances[row, i] = distance
-    positions[row, i] = position
+def restore_distances(norm, distances, min_samples, cores, reach, begin, end):
+    """Turn reduced distances into distances, for the rows [begin, end).
+
+    Parameters
+    ----------
+    cores : ndarray of float64, shape (points,)
+        Become the distances to the `min_samples`-th neighbour; 0 without one.
+    reach : ndarray of float64, shape (points,)
+        Become the largest distances.
+    """
+    k = distances.shape[1]
+    for position in range(begin, end):
+        if norm == EUCLIDEAN:
+            for j in range(k):
+                distances[position, j] = np.sqrt(distances[position, j])
+        cores[position] = distances[position, min_samples - 1] if min_samples else 0.0
+        reach[position] = distances[position, k - 1]
 
 
 @kernel

@@ -11,7 +11,7 @@ from test_cpu_backend import backend, expected, rows_of, triples
 
 from mndmst import minimum_spanning_forest
 from mndmst.backends.base import Band
-from mndmst.backends.cpu.bands import Sample, Segment, edges_expected, row_ranges
+from mndmst.backends.cpu.bands import Sample, Segment, edges_expected, row_bounds
 from mndmst.kernels.heavier_arcs import lightest_from
 from mndmst.kernels.threads import Threads
 
@@ -86,7 +86,7 @@ def test_threads_share_every_step(distinct: int) -> None:
     graph = graphs.random(20_000, 160_000, 8)._replace(weight=values)
     rows = rows_of(graph, np.uint32)
     alone, many = (backend(threads).msf(rows) for threads in (1, 4))
-    assert len(row_ranges(rows, 0, len(rows), Threads(4))) > 4
+    assert len(row_bounds(rows, 0, len(rows), Threads(4))) > 5
     assert sorted(triples(alone.edges)) == sorted(triples(many.edges))
     assert (alone.label == many.label).all()
 
@@ -126,7 +126,8 @@ def test_room_for_a_band_suffices_without_waste(end: int, share: float) -> None:
     tails = np.repeat(np.arange(4000), np.diff(rows.indptr))
     upward = (rows.indices > tails) & (rows.keys <= high) & (tails < end)
     needed = np.count_nonzero(upward)
-    room = edges_expected(rows, Sample.of(rows), Segment.of(rows, 0, end, 0, high))
+    part, bounds = Segment.of(rows, 0, end, 0, high), np.array([0, end])
+    (room,) = edges_expected(rows, Sample.of(rows), part, bounds)
     assert needed <= room <= 2 * needed + 1000
 
 

@@ -154,6 +154,7 @@ def test_a_run_has_every_case() -> None:
         assert (one.contender, two.contender) == ("1 thread", "2 threads")
         assert two.relative["1 thread"] == pytest.approx(two.ms / one.ms)
         assert one.floor == pytest.approx(case.floors[0].ms / one.ms)
+        assert 0 < one.interpreter < 1
     given, *others = (case.results[0] for case in cases)
     for other, what in zip(others, ["given"] * 3 + ["int32"], strict=True):
         assert other.relative == {what: pytest.approx(other.ms / given.ms)}

@@ -3,9 +3,11 @@
 import h5py
 import numpy as np
 import pytest
+from mpi4py import MPI
 from test_partition import digest
 
 from mndmst import minimum_spanning_forest
+from mndmst.comm.communicator import Comm
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, read_edges
@@ -14,9 +16,10 @@ from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import Alone, run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
+from mndmst.io.partitioner.rows_writer import graph_uuid
 from mndmst.io.partitioner.vertex_numbering import ORDERS
-from mndmst.io.results.graph_names import graph_of_forest
-from mndmst.io.shards.row_reading import read_rows
+from mndmst.io.results.graph_names import graph_of_forest, vertex_ids
+from mndmst.io.shards.row_reading import ReadInProgress, read_rows
 from mndmst.io.shards.sharded_graph import ShardedGraph
 
 REORDERS = ORDERS[1:]
@@ -59,6 +62,16 @@ def test_original_ids_give_the_graph_back(tmp_path, order):
     assert listed(read_edges(tmp_path / order)) == listed(
         read_edges(tmp_path / "plain")
     )
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_rows_in_memory_have_the_uuid_of_their_graph(tmp_path, order):
+    graph = made(tmp_path / "graph", random_edges(), order)
+    reading = ReadInProgress(graph, 0, graph.num_vertices)
+    reading.read()
+    comm = Comm(MPI.COMM_SELF)
+    uuid = graph_uuid(comm, reading.rows, graph.weight_dtype, vertex_ids(graph))
+    assert uuid == graph.uuid
 
 
 @pytest.mark.parametrize("order", REORDERS)

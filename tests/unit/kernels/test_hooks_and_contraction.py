@@ -10,6 +10,7 @@ import pytest
 
 from mndmst.graph.model import EdgeColumns
 from mndmst.kernels.contraction import Contraction, CrossComponentEdges
+from mndmst.kernels.edge_columns import EdgePieces
 from mndmst.kernels.hooks import (
     HALF,
     MEMBER,
@@ -28,6 +29,7 @@ from mndmst.kernels.hooks import (
 )
 from mndmst.kernels.team import Team
 from mndmst.kernels.threads import Threads
+from mndmst.native.call_columns import calls_of
 
 HOOK = np.array([1, 0, 3, 2, 4], np.uint32)
 BEST = np.array([1, 1, 2, 2, 0], np.uint32)
@@ -36,6 +38,10 @@ EDGES = [(0, 1, 1), (1, 2, 5), (2, 3, 2)]
 
 def columns(edges: list[tuple[int, int, int]]) -> list[np.ndarray]:
     return [np.array(column, np.uint32) for column in zip(*edges, strict=True)]
+
+
+def pieces(edges: list[tuple[int, int, int]]) -> EdgePieces:
+    return EdgePieces.of(EdgeColumns(*columns(edges)), np.array([0, len(edges)]))
 
 
 def numbered() -> np.ndarray:
@@ -84,14 +90,13 @@ def test_contraction_unites_trees_along_the_lightest_edge(threads: int) -> None:
     assert components.link(BEST, out) == 2
     assert components.alive == 2
     assert (components.component & NUMBER).tolist() == [0, 0, 1, 1, 2]
-    (left,) = components.joining([columns(EDGES)])
+    crossing = components.joining(pieces(EDGES))
+    (left,) = calls_of(crossing, 1)
     assert (left.u.tolist(), left.v.tolist(), left.key.tolist()) == ([1], [2], [5])
     assert left.pairs.tolist() == [1]  # components 0 and 1, in one word
-    (kept,) = components.cycle_filter([left])
-    assert kept.tolist() == [True]
+    assert components.cycle_filter(crossing)[0].tolist() == [True]
     assert components.parent.tolist() == [0, 1, 2]  # the filter unites nothing
-    (kept,) = components.join([left])
-    assert kept.tolist() == [True]
+    assert components.join(crossing)[0].tolist() == [True]
     components.settle()
     assert components.component.tolist() == [0, 0, 0, 0, 2]
 
@@ -100,9 +105,12 @@ def test_parallel_edges_between_two_components_leave_the_lightest() -> None:
     components = Contraction(Team(Threads(1)), 4, (0, 4))
     components.component[:] = HOOK[:4]
     components.link()
-    (left,) = components.joining([columns([(0, 2, 9), (0, 3, 6), (1, 2, 6)])])
-    (kept,) = components.join([left])
-    assert kept.tolist() == [False, True, False]  # of equal keys the first
+    left = components.joining(pieces([(0, 2, 9), (0, 3, 6), (1, 2, 6)]))
+    assert components.join(left)[0].tolist() == [
+        False,
+        True,
+        False,
+    ]  # of equal keys the first
 
 
 def test_cross_edges_move_to_the_front() -> None:

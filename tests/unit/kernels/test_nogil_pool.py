@@ -6,10 +6,12 @@ from threading import Thread
 import numpy as np
 import pytest
 
+from mndmst.kernels.edge_columns import concatenate
 from mndmst.kernels.intrinsics import add_atomic, load_atomic
 from mndmst.kernels.nogil_pool import nogil_pool
 from mndmst.kernels.threads import Threads
 from mndmst.native.arguments import parse, words_of
+from mndmst.native.call_columns import ArrayPieces, PerCall
 from mndmst.native.compiled_kernel import MOST_WORDS
 from mndmst.native.kernel import kernel
 from mndmst.native.precompile import listed_kernels
@@ -31,7 +33,7 @@ def squares(number, words, end):
 
 
 @kernel
-def wait_for(words, count):
+def wait_for(_, words, count):
     """Wait until so many calls have come; return how many were there before."""
     before = add_atomic(words, 0, 1)
     while load_atomic(words, 0) < count:
@@ -66,7 +68,7 @@ def test_what_a_call_raises_is_raised_when_all_are_made() -> None:
 
 def test_calls_run_at_once() -> None:
     words = np.zeros(1, np.int64)
-    found = Threads(5).at_once(wait_for, [(words, 5)] * 5)
+    found = Threads(5).run(wait_for, PerCall(np.arange(5)), words, 5)
     assert sorted(found) == [*range(5)]
 
 
@@ -88,11 +90,11 @@ def test_several_callers_take_turns() -> None:
 
 def test_a_child_has_threads_of_its_own() -> None:
     words = np.zeros(1, np.int64)
-    assert sum(Threads(2).at_once(wait_for, [(words, 2)] * 2)) == 1
+    assert sum(Threads(2).run(wait_for, PerCall(np.arange(2)), words, 2)) == 1
     child = os.fork()
     if child == 0:
         words = np.zeros(1, np.int64)
-        os._exit(sum(Threads(2).at_once(wait_for, [(words, 2)] * 2)))
+        os._exit(sum(Threads(2).run(wait_for, PerCall(np.arange(2)), words, 2)))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 
@@ -125,3 +127,44 @@ def test_arguments_of_other_types_need_the_interpreter() -> None:
 def test_there_is_room_for_the_arguments_of_every_kernel() -> None:
     longest = max(len(words_of(parse(signature))) for _, signature in listed_kernels())
     assert longest + POINTERS <= MOST_WORDS
+
+
+@kernel
+def first_of(numbers, offset):
+    """Return the positive numbers before the first negative, shifted, and how many."""
+    count = 0
+    while count < len(numbers) and numbers[count] >= 0:
+        numbers[count] += offset
+        count += 1
+    return numbers[:count], count
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_columns_describe_the_arguments_and_results_of_all_calls(count: int) -> None:
+    numbers = np.array([1, -1, 2, 3, -1, 4, 5, 6])
+    pieces = ArrayPieces.of(numbers, np.array([0, 2, 2, 5, 8]))
+    threads = Threads(count)
+    kept, counts = threads.run(first_of, pieces, PerCall(np.array([10, 20, 30, 40])))
+    assert counts.tolist() == [1, 0, 2, 3]
+    assert [kept[call].tolist() for call in range(4)] == [
+        [11], [], [32, 33], [44, 45, 46]
+    ]  # fmt: skip
+    again, _ = threads.run(first_of, kept, PerCall(np.full(4, 100)))  # in place
+    assert concatenate([again], threads)[0].tolist() == [111, 132, 133, 144, 145, 146]
+    assert numbers.tolist() == [111, -1, 132, 133, -1, 144, 145, 146]
+
+
+def test_memory_of_results_lives_as_long_as_their_columns() -> None:
+    arrays, sums = Threads(2).run(
+        squares, PerCall(np.arange(5)), np.zeros(1, np.int64), 2
+    )
+    one = arrays[3]
+    del arrays
+    assert one.tolist() == [3, 3, 3]
+    assert sums.tolist() == [0, 2, 4, 6, 8]
+
+
+def test_released_pieces_are_empty() -> None:
+    pieces = ArrayPieces.of(np.arange(6), np.array([0, 3, 6]))
+    pieces.release()
+    assert [len(pieces[call]) for call in range(2)] == [0, 0]

@@ -296,7 +296,7 @@ def test_rows_that_are_not_finite() -> None:
     assert coded.dbscan_clustering(0.4)[~rows].tolist() == [-3, -2, -3]
     with pytest.raises(ValueError, match="point 0 has a coordinate that is not finite"):
         mndmst.HDBSCAN(non_finite="error").fit(given)
-    nothing = mndmst.HDBSCAN().fit(np.full((4, 2), np.nan))
+    nothing = mndmst.HDBSCAN(2).fit(np.full((4, 2), np.nan))
     assert nothing.labels_.tolist() == [-1] * 4
 
 
@@ -352,9 +352,12 @@ def test_fitted_models_are_pickled_and_cloned() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("samples", [1, 50])
-def test_fewer_points_than_are_asked_for_are_noise(count: int, samples: int) -> None:
-    model = mndmst.HDBSCAN(50, samples).fit(np.arange(count)[:, None])
+def test_fewer_points_than_a_cluster_has_are_noise(count: int) -> None:
+    points = np.arange(count)[:, None]
+    with pytest.warns(UserWarning, match=r"\(50\) is larger than the data"):
+        model = mndmst.HDBSCAN(50).fit(points)
+    with pytest.raises(ValueError, match=r"min_samples \(50\) must be at most"):
+        mndmst.HDBSCAN(2, 50).fit(points)
     assert model.labels_.tolist() == [-1] * count
     assert model.relative_validity_ == 0 and model.exemplars_ == []
     assert len(model.cluster_persistence_) == 0
@@ -383,9 +386,24 @@ def test_options_of_the_command_are_those_of_python(mndmst, tmp_path: Path) -> N
         assert "max_cluster_size 300 allow_single_cluster" in file.attrs["rule"]
     np.save(points, np.zeros((1, 2)))
     run = mndmst("hdbscan", points, "-o", clusters)
-    assert run.returncode == 0 and "clusters=0 noise=1" in run.stdout, run.stderr
+    assert run.returncode != 0 and "larger than the data (1 point)" in run.stderr
+    run = mndmst("hdbscan", points, "--min-samples", 3, "-o", clusters)
+    assert run.returncode != 0 and "(3) must be at most" in run.stderr
     run = mndmst("hdbscan", points, "--cluster-selection-epsilon-max", -1)
     assert run.returncode == 2 and "'-1' is not a number from 0 on" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"algorithm": "quick"}, "no algorithm 'quick'"),
+        ({"algorithm": "kd_tree", "metric": "hamming"}, "valid metric for a KDTree"),
+        ({"algorithm": "ball_tree", "metric": "cosine"}, "valid metric for a BallTree"),
+    ],
+)
+def test_algorithms_refuse_what_the_other_packages_refuse(options, text) -> None:
+    with pytest.raises(ValueError, match=text):
+        mndmst.HDBSCAN(**options).fit(example_points("blobs", 60))
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "precomputed"])

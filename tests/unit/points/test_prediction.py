@@ -118,7 +118,8 @@ def test_without_clusters_all_new_points_are_noise() -> None:
     assert set(model.predict(new).tolist()) == {-1}
     assert model.membership_vector(new).shape == (250, 0)
     assert model.all_points_membership_vectors().shape == (400, 0)
-    alone = mndmst.HDBSCAN().fit([[1.0, 2.0]])
+    with pytest.warns(UserWarning, match="larger than the data"):
+        alone = mndmst.HDBSCAN().fit([[1.0, 2.0]])
     assert alone.predict(new[:3]).tolist() == [-1] * 3
 
 

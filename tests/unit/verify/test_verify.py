@@ -15,6 +15,7 @@ from oracle import kruskal
 from processes import Run
 
 from mndmst.host.errors import InputError
+from mndmst.io.results import forest_file
 from mndmst.io.results.forest_file import read_forest
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 from mndmst.verify import candidate, rows, verify
@@ -364,3 +365,21 @@ def test_room_is_made_for_all_arrays_of_a_forest(
     judge(tmp_path, graphs.random(3000, 9000, seed=1), answer)
     held = sum(array.nbytes for array in load(read_forest(tmp_path / "forest.h5")))
     assert held <= asked[0] <= 2 * held
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3])
+def test_the_order_of_edges_is_checked_from_piece_to_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    monkeypatch.setattr(forest_file, "PIECE", piece)
+    assert judge(tmp_path, GRAPH, FOREST).ok
+    graph = open_graph(tmp_path / "graph")
+    for place in range(len(FOREST) - 1):
+        edges = list(FOREST.items())
+        edges[place], edges[place + 1] = edges[place + 1], edges[place]
+        ends = np.array([end for end, _ in edges]).T
+        weight = np.array([weight for _, weight in edges])
+        path = write(tmp_path / f"{place}.h5", GRAPH.n, *ends, weight)
+        (u, v), _ = edges[place + 1]
+        wanted = f"edge ({u}, {v}) is not sorted by (src, dst)"
+        assert wanted in verify(COMM, graph, path).problems

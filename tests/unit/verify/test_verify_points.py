@@ -255,9 +255,9 @@ def test_one_of_all_spanning_trees_is_proved(
 def test_an_edge_longer_than_to_the_nearest_points_is_proved_and_refuted(
     by_products: bool, min_samples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The nearest points of each are in its own of two groups, 0.1 apart in 0.3."""
+    """Many nearest points of each are in its own of two groups, 0.1 apart in 4.1."""
     monkeypatch.setattr(point_certificate, "visits_most", lambda *facts: by_products)
-    place = np.concatenate([np.arange(20), np.arange(22, 42)]) * 0.1
+    place = np.concatenate([np.arange(20), np.arange(60, 80)]) * 0.1
     points = place[:, None] + [0.0, 0.0]
     claims = Claims(points, "euclidean", min_samples)
     right = points_forest(points, "euclidean", min_samples).forest
@@ -269,3 +269,16 @@ def test_an_edge_longer_than_to_the_nearest_points_is_proved_and_refuted(
         weight[bridge] = claims.weight(np.array([u]), np.array([v]))[0]
         (problem,) = claims.problems(src, dst, weight)[:1]
         assert f"comes before ({u}, {v})" in problem
+
+
+def test_products_serve_euclidean_distances_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(point_certificate, "visits_most", lambda *facts: True)
+    points = points_of("uniform", 50)
+    assert Claims(points, "euclidean", 2).distinct.products is not None
+    for metric in ("manhattan", "chebyshev"):
+        claims = Claims(points, metric, 2)
+        assert claims.distinct.products is None
+        right = points_forest(points, metric, 2).forest
+        assert claims.problems(right.src, right.dst, right.weight) == []

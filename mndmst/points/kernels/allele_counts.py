@@ -1,0 +1,44 @@
+"""Counts of differing and missing entries between categorical rows."""
+
+import numpy as np
+
+from ...native.kernel import kernel
+
+MISSING, ABSENT = 0, 1
+# Counts of so many columns fit uint8, so that vector instructions add 32 at a time.
+BLOCK = 128
+
+
+@kernel
+def count_alleles(codes, row, first, last, differing, compared, absent):
+    """Count columns that differ between a row and others.
+
+    Parameters
+    ----------
+    codes : ndarray of an unsigned type, shape (rows, columns)
+        0 is a missing entry.
+    row : ndarray of the same type, shape (columns,)
+    first, last : int
+        Which rows to compare.
+    differing, compared, absent : ndarray of uint32, shape (rows,)
+        Filled in: columns in which both have entries and these differ; columns in which
+        both have entries; and those in which both are 1.
+    """
+    width = np.uint64(len(row))
+    for i in range(np.uint64(first), np.uint64(last)):
+        unlike, both, ones = np.uint32(0), np.uint32(0), np.uint32(0)
+        begin = np.uint64(0)
+        while begin < width:
+            end = min(begin + np.uint64(BLOCK), width)
+            u, b, o = np.uint8(0), np.uint8(0), np.uint8(0)
+            for j in range(begin, end):
+                one, other = row[j], codes[i, j]
+                there = (one != 0) & (other != 0)
+                u = np.uint8(u + np.uint8(there & (one != other)))
+                b = np.uint8(b + np.uint8(there))
+                o = np.uint8(o + np.uint8((one == 1) & (other == 1)))
+            unlike += np.uint32(u)
+            both += np.uint32(b)
+            ones += np.uint32(o)
+            begin = end
+        differing[i], compared[i], absent[i] = unlike, both, ones

@@ -1,0 +1,191 @@
+"""Metrics that compare all pairs: profiles with missing alleles, and a periodic box."""
+
+from typing import Any
+
+import numpy as np
+
+from ..host.cores import core_count
+from ..host.errors import ConfigError, InputError
+from ..kernels.threads import Threads
+from .kernels.allele_counts import ABSENT, count_alleles
+
+# What a missing entry does to the Hamming distance.
+MISSING_RULES = ("ignore", "equal", "differ")
+# Metrics of this file, with their parameters; `verify` proves them.
+ROW_METRICS = {
+    "hamming": ("missing", "missing_rule"),
+    "jaccard": ("missing",),
+    "periodic": ("boxsize",),
+}
+UNSEEN = 1  # of the codes of a column: a value that no training profile has
+
+
+class ProfileRows:
+    """Hamming or Jaccard distances of categorical rows, such as cgMLST profiles.
+
+    Hamming is the share of columns that differ. Jaccard compares presence, an entry
+    other than 0: of the columns in which either row is present, the share in which
+    one is not. `missing` marks a missing entry. By the rule "ignore" columns with one
+    in either row are left out, and rows without any column in common are at distance
+    1; by "equal" they do not differ, by "differ" they do.
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        metric: str,
+        missing: float | None = None,
+        missing_rule: str = "ignore",
+    ) -> None:
+        if missing is not None and not np.isfinite(missing):
+            raise ConfigError(
+                f"missing {missing}: fill missing entries with a number that no other "
+                "has, such as -1, and give that number"
+            )
+        if missing_rule not in MISSING_RULES:
+            raise ConfigError(
+                f"missing_rule {missing_rule!r}: give {', '.join(MISSING_RULES)}"
+            )
+        self.metric, self.missing, self.rule = metric, missing, missing_rule
+        self.points, self.threads = points, Threads(core_count())
+        self._values = [np.unique(column) for column in points.T]
+        if metric == "jaccard":
+            self._values = []
+        most = max(map(len, self._values), default=1) + 2
+        kinds = (np.uint8, np.uint16, np.uint32)
+        self._type = next(kind for kind in kinds if most <= np.iinfo(kind).max)
+        self.codes = self._coded(points)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def row(self, point: int) -> np.ndarray:
+        """Return the distances of a point, which is at distance 0 of itself."""
+        row = self._distances(self.codes[point])
+        row[point] = 0
+        return row
+
+    def from_point(self, point: np.ndarray) -> np.ndarray:
+        """Return the distances from a point, shape (dimensions,), to all points."""
+        return self._distances(self._coded(point[None, :])[0])
+
+    def _coded(self, points: np.ndarray) -> np.ndarray:
+        """Return 0 for missing entries, and equal numbers for equal entries."""
+        if self.metric == "jaccard":
+            codes = np.where(points != 0, ABSENT + 1, ABSENT).astype(self._type)
+        else:
+            codes = np.empty(points.shape, self._type)
+            for j, values in enumerate(self._values):
+                place = np.searchsorted(values, points[:, j])
+                known = values[np.minimum(place, len(values) - 1)] == points[:, j]
+                codes[:, j] = np.where(known, place + UNSEEN + 1, UNSEEN)
+        if self.missing is not None:
+            codes[points == self.missing] = 0
+        return codes
+
+    def _distances(self, row: np.ndarray) -> np.ndarray:
+        count, width = self.codes.shape
+        unlike, both, ones = np.zeros((3, count), np.uint32)
+        self.threads.map(
+            count_alleles,
+            [(self.codes, row, *part, unlike, both, ones)
+             for part in self.threads.ranges(count)],
+        )  # fmt: skip
+        differing = unlike.astype(np.float64)
+        if self.metric == "jaccard":
+            divisor = both.astype(np.float64) - ones
+        elif self.rule == "ignore":
+            divisor = both.astype(np.float64)
+        else:
+            divisor = np.full(count, float(width))
+            if self.rule == "differ":
+                differing += width - both.astype(np.float64)
+        distance = np.zeros(count)
+        if self.rule == "ignore":
+            distance[both == 0] = 1  # no column in common
+        return np.divide(differing, divisor, out=distance, where=divisor > 0)
+
+
+class PeriodicRows:
+    """Euclidean distances in a box whose opposite sides are the same place.
+
+    `boxsize` is the length of each side, one number for all or one for each
+    dimension; 0 for a dimension that is not periodic.
+    """
+
+    def __init__(self, points: np.ndarray, boxsize: Any) -> None:
+        try:
+            sides = np.asarray(boxsize, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"boxsize {boxsize!r}: give numbers") from error
+        dimensions = points.shape[1]
+        if sides.ndim > 1 or (sides.ndim == 1 and len(sides) != dimensions):
+            raise ConfigError(
+                f"boxsize has {sides.size} numbers for {dimensions} dimensions; give "
+                "one for all, or one for each"
+            )
+        if not (np.isfinite(sides) & (sides >= 0)).all():
+            raise ConfigError(f"boxsize {boxsize!r}: give numbers of at least 0")
+        self.sides = np.broadcast_to(sides, dimensions)
+        self.points = self._inside(points)
+        self.columns = np.ascontiguousarray(self.points.T)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def row(self, point: int) -> np.ndarray:
+        """Return the distances of a point."""
+        return self._distances(self.points[point])
+
+    def from_point(self, point: np.ndarray) -> np.ndarray:
+        """Return the distances from a point, shape (dimensions,), to all points."""
+        return self._distances(self._inside(point[None, :])[0])
+
+    def _inside(self, points: np.ndarray) -> np.ndarray:
+        periodic = self.sides > 0
+        outside = ((points < 0) | (points > self.sides)) & periodic
+        if outside.any():
+            row = int(np.flatnonzero(outside.any(axis=1))[0])
+            raise InputError(
+                f"point {row} is outside the periodic box, which is from 0 to "
+                f"{self.sides.tolist()}. Wrap coordinates with x % boxsize."
+            )
+        return points
+
+    def _distances(self, point: np.ndarray) -> np.ndarray:
+        total = np.zeros(len(self.points))
+        for column, x, side in zip(self.columns, point, self.sides, strict=True):
+            gap = np.abs(column - x)
+            if side > 0:
+                gap = np.minimum(gap, side - gap)
+            total += gap * gap
+        return np.sqrt(total)
+
+
+def row_metric(metric: str, further: dict[str, Any]) -> str:
+    """Return the name in `ROW_METRICS` of a metric with its parameters; "" if none.
+
+    Raises
+    ------
+    ConfigError
+        If a parameter goes with another metric.
+    """
+    name = "periodic" if metric == "euclidean" and "boxsize" in further else metric
+    for own in {"missing", "missing_rule", "boxsize"} & further.keys():
+        if own not in ROW_METRICS.get(name, ()):
+            takers = [m for m, names in ROW_METRICS.items() if own in names]
+            plain = ", ".join("euclidean" if m == "periodic" else m for m in takers)
+            raise ConfigError(f"{own} goes with the metric {plain}, not with {metric}")
+    if name == "periodic" and "boxsize" not in further:
+        raise ConfigError("a periodic box needs its boxsize, with the metric euclidean")
+    known = set(ROW_METRICS.get(name, ()))
+    return name if name in ROW_METRICS and further.keys() <= known else ""
+
+
+def rows_by_metric(
+    points: np.ndarray, name: str, further: dict[str, Any]
+) -> ProfileRows | PeriodicRows:
+    """Return the distances of finite points by a metric of `ROW_METRICS`."""
+    if name == "periodic":
+        return PeriodicRows(points, **further)
+    return ProfileRows(points, name, **further)

@@ -1,0 +1,139 @@
+"""The certificate of a forest of points by a metric that compares all pairs.
+
+The edges are taken in ascending order, and each merges two components. Every pair of
+points from both may then not precede the edge (the cycle property), so each pair of
+points is compared exactly once. Distances are computed here, not by the solver's code.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..host.errors import InputError
+from .candidate import LIMIT
+
+# Metrics, and the parameters that a forest file may record for each.
+PAIRWISE_METRICS = {
+    "hamming": {"missing", "missing_rule"},
+    "jaccard": {"missing"},
+    "periodic": {"boxsize"},
+}
+
+
+class PairDistances:
+    """Distances between points, from their definition."""
+
+    def __init__(
+        self, points: np.ndarray, metric: str, parameters: dict[str, Any]
+    ) -> None:
+        self.points, self.metric = points, metric
+        self.rule = parameters.get("missing_rule", "ignore")
+        missing = parameters.get("missing")
+        self.there = np.ones(points.shape, np.bool_)
+        if missing is not None:
+            self.there = points != missing
+        if metric == "periodic":
+            side = np.asarray(parameters["boxsize"], np.float64)
+            if side.shape not in ((), points.shape[1:]) or not (side >= 0).all():
+                raise InputError(f"boxsize {side.tolist()} does not suit the points")
+            self.side = np.broadcast_to(side, points.shape[1])
+
+    def between(self, point: int, others: np.ndarray) -> np.ndarray:
+        """Return the distances of a point to some others (float64)."""
+        one, other = self.points[point], self.points[others]
+        if self.metric == "periodic":
+            return self._periodic(one, other)
+        both = self.there[point] & self.there[others]
+        if self.metric == "jaccard":
+            either = ((one != 0) | (other != 0)) & both
+            unlike = ((one != 0) != (other != 0)) & both
+            apart, compared = unlike.sum(axis=1), either.sum(axis=1)
+            empty = (both.sum(axis=1) == 0) & (not self.there.all())
+        else:
+            unlike = (one != other) & both
+            if self.rule == "differ":
+                unlike |= ~both
+            apart = unlike.sum(axis=1)
+            every = np.full(len(others), self.points.shape[1])
+            compared = both.sum(axis=1) if self.rule == "ignore" else every
+            empty = compared == 0
+        quotient = apart / np.maximum(compared, 1)
+        return np.where(compared == 0, empty.astype(np.float64), quotient)
+
+    def _periodic(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        squares = np.zeros(len(other))
+        for k, side in enumerate(self.side.tolist()):
+            direct = np.abs(other[:, k] - one[k])
+            around = side - direct if side > 0 else direct
+            nearer = np.where(around < direct, around, direct)
+            squares = squares + nearer * nearer
+        return np.sqrt(squares)
+
+
+def pairwise_problems(
+    distances: PairDistances,
+    min_samples: int,
+    u: np.ndarray,
+    v: np.ndarray,
+    given: np.ndarray,
+) -> list[str]:
+    """Return why edges are not the minimum spanning tree; [] if they are."""
+    n = len(distances.points)
+    cores = np.zeros(n)
+    if min_samples:
+        every = np.arange(n)
+        for point in range(n):
+            row = distances.between(point, np.delete(every, point))
+            cores[point] = np.partition(row, min_samples - 1)[min_samples - 1]
+
+    def weights(point: int, others: np.ndarray) -> np.ndarray:
+        far = np.maximum(cores[others], cores[point])
+        return np.maximum(distances.between(point, others), far)
+
+    right = np.array([weights(a, np.array([b]))[0] for a, b in zip(u, v, strict=True)])
+    wrong = np.flatnonzero(right != given)[:LIMIT].tolist()
+    if wrong:
+        return [
+            f"edge ({u[i]}, {v[i]}) has weight {given[i]}, its points {right[i]}"
+            for i in wrong
+        ]
+    component = np.arange(n)
+    members = {point: np.array([point]) for point in range(n)}
+    for edge in np.lexsort((v, u, given)).tolist():
+        a, b = component[u[edge]], component[v[edge]]
+        if a == b:
+            return ["the edges close a cycle, and do not join all points"]
+        if len(members[a]) > len(members[b]):
+            a, b = b, a
+        others = members[b]
+        for point in members[a].tolist():
+            found = _preceding(point, others, weights(point, others), u, v, given, edge)
+            if found:
+                return found
+        component[members[a]] = b
+        members[b] = np.concatenate([others, members.pop(a)])
+    return []
+
+
+def _preceding(
+    point: int,
+    others: np.ndarray,
+    weight: np.ndarray,
+    u: np.ndarray,
+    v: np.ndarray,
+    given: np.ndarray,
+    edge: int,
+) -> list[str]:
+    """Return the pairs of a point and others that come before an edge in the order."""
+    low, high = np.minimum(others, point), np.maximum(others, point)
+    same = weight == given[edge]
+    before = (
+        (weight < given[edge])
+        | (same & (low < u[edge]))
+        | (same & (low == u[edge]) & (high < v[edge]))
+    )
+    return [
+        f"edge ({low[i]}, {high[i]}) weight {weight[i]} comes before ({u[edge]}, "
+        f"{v[edge]}), and is not there"
+        for i in np.flatnonzero(before)[:LIMIT].tolist()
+    ]
