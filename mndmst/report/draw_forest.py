@@ -52,7 +52,7 @@ def draw(
     Raises
     ------
     InputError
-        If the forest has no vertices, or the points are not those of its vertices.
+        If the forest has no vertices, or the points do not fit its vertices.
     MissingExtraError
         If a picture needs Matplotlib (the extra `plot`).
     OutputError

@@ -18,7 +18,7 @@ UNLIMITED_ACTIONS = {"cancel", "release", "shutdown"}
 
 
 class ClientLimitError(ConfigError):
-    """A client has as many requests, or as many bytes, as it may have at once."""
+    """A client exceeds its limit of requests or of uploaded bytes."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ClientLimits:
     Attributes
     ----------
     requests : int
-        Requests at once, those that wait included.
+        Requests at once, including waiting ones.
     upload_bytes : int
         Bytes of uploads that no request has used yet.
     """
