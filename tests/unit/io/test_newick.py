@@ -94,7 +94,8 @@ def test_the_commands_write_it(mndmst, tmp_path) -> None:
     pytest.importorskip("scipy")
     table = tmp_path / "strains.csv"
     table.write_text("id,x\nA 1,0\nB,1\nC,5\n")
-    for command, options in (("linkage", ()), ("hdbscan", ("--min-samples", 1))):
+    pairs = ("--min-samples", 1, "--min-cluster-size", 2)
+    for command, options in (("linkage", ()), ("hdbscan", pairs)):
         tree = tmp_path / f"{command}.nwk"
         run = mndmst(command, table, *options, "-o", tree, "-q")
         assert run.returncode == 0, run.stderr
