@@ -255,9 +255,9 @@ def test_one_of_all_spanning_trees_is_proved(
 def test_an_edge_longer_than_to_the_nearest_points_is_proved_and_refuted(
     by_products: bool, min_samples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Many nearest points of each are in its own of two groups, 0.1 apart in 4.1."""
+    """Many nearest points of each are in its own of two groups, 0.1 apart in 1.2."""
     monkeypatch.setattr(point_certificate, "visits_most", lambda *facts: by_products)
-    place = np.concatenate([np.arange(20), np.arange(60, 80)]) * 0.1
+    place = np.concatenate([np.arange(20), np.arange(31, 51)]) * 0.1
     points = place[:, None] + [0.0, 0.0]
     claims = Claims(points, "euclidean", min_samples)
     right = points_forest(points, "euclidean", min_samples).forest
