@@ -1,6 +1,6 @@
 #!/bin/sh
 # Remove from an environment what only an installation needs: Numba and LLVM, once the
-# kernels are compiled; pip and setuptools; tests, headers and symbols of other packages.
+# kernels are compiled; pip and setuptools; tests and headers of packages.
 #   slim.sh ENVIRONMENT
 set -eu
 python=$1/bin/python
@@ -8,4 +8,3 @@ python=$1/bin/python
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 find "$packages" -type d \( -name tests -o -name include \) -prune -exec rm -rf {} +
 rm -rf "$packages"/pip "$packages"/pip-*
-find "$1" -name '*.so*' -type f -exec strip --strip-unneeded {} + 2>/dev/null || true

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from .points.estimator import HDBSCAN
     from .programs import components, partition, solve, update, verify
+    from .report.draw_forest import draw
     from .run.config import Config
     from .service.client import connect
     from .service.connection import OtherVersionError, ServiceError
@@ -71,6 +72,7 @@ __all__ = [
     "components",
     "condensed_tree",
     "connect",
+    "draw",
     "example_points",
     "flat_clusters",
     "minimum_spanning_forest",
@@ -98,6 +100,7 @@ _MODULES = {
     "components": "programs",
     "condensed_tree": "clustering",
     "connect": "service.client",
+    "draw": "report.draw_forest",
     "example_points": "clustering",
     "flat_clusters": "clustering",
     "minimum_spanning_forest": "api.arrays",

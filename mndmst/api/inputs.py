@@ -182,6 +182,9 @@ def as_points(values: Any, name: str, typed: bool = False) -> np.ndarray:
     if hasattr(values, "tocoo"):
         raise InputTypeError(f"{name} is a sparse matrix; give {name}.toarray()")
     check_nothing_masked(values, name)
+    from ..io.formats.point_tables import check_integers  # loads all formats
+
+    check_table_integers(values, f"{name}: ")
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     try:
@@ -194,9 +197,24 @@ def as_points(values: Any, name: str, typed: bool = False) -> np.ndarray:
         raise InputError(
             f"{name} has shape {array.shape}; give two dimensions, a point a row"
         )
+    check_integers(array, f"{name}: ")
     if typed and array.dtype in (np.float16, np.float32):
         return array
     return array.astype(np.float64, copy=False)
+
+
+def check_table_integers(values: Any, source: str) -> None:
+    """Refuse a table of columns with integers that float64 would round.
+
+    As one array, columns of integers and of fractions would be floats already.
+    """
+    from ..io.formats.point_tables import check_integers
+
+    if hasattr(values, "dtypes") and hasattr(values, "columns"):
+        for name in values.columns:
+            column = np.asarray(values[name])
+            if column.ndim == 1:
+                check_integers(column, source)
 
 
 def check_nothing_masked(values: Any, name: str) -> None:

@@ -6,7 +6,7 @@ rooms make devices with the functions here and import no module of a device. A d
 imported when it is made.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -28,12 +28,15 @@ class Accelerator(Protocol):
     Attributes
     ----------
     ARRAY_ATTRIBUTE : str
-        Arrays on devices of this kind have it.
+        Most arrays on devices of this kind have it.
+    DLPACK_DEVICES : tuple of int
+        DLPack's numbers of such devices; other libraries' arrays name theirs.
     DISTRIBUTIONS : tuple of str
         Optional packages that reports name the versions of.
     """
 
     ARRAY_ATTRIBUTE: str
+    DLPACK_DEVICES: tuple[int, ...]
     DISTRIBUTIONS: tuple[str, ...]
 
     def unavailable(self) -> str | None:
@@ -95,9 +98,14 @@ class Accelerator(Protocol):
         """
 
     def make_point_products(
-        self, points: "PointArrays", device: int = 0
+        self, points: "PointArrays", devices: Sequence[int] | None = None
     ) -> "PointProducts":
-        """Return points on a visible device for searches by matrix products.
+        """Return points on visible devices for searches by matrix products.
+
+        Parameters
+        ----------
+        devices : sequence of int, optional
+            All by default; each has all points.
 
         Raises
         ------
@@ -148,8 +156,11 @@ def find_accelerator(backend: str) -> tuple[Accelerator | None, str | None]:
 
 def holder_of(values: Any) -> Accelerator | None:
     """Return the kind of accelerator on which an array lies; None for the host."""
+    device = getattr(values, "__dlpack_device__", None)
     for kind in accelerators():
         if hasattr(values, kind.ARRAY_ATTRIBUTE):
+            return kind
+        if callable(device) and device()[0] in kind.DLPACK_DEVICES:
             return kind
     return None
 

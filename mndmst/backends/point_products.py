@@ -9,25 +9,39 @@ import numpy as np
 Report = Callable[[int, int], object]
 # The longest list of neighbours that a device keeps for a point.
 MOST_NEIGHBOURS = 256
+NO_POSITION = np.uint32(0xFFFFFFFF)
 
 
 class PointArrays(NamedTuple):
-    """Points as float64 distances take them.
+    """Points as float64 distances take them, in an order of places.
 
     Attributes
     ----------
-    values : ndarray of float32 or float64, shape (points, dimensions)
-    largest, length : ndarray of float64, shape (points,)
+    values : ndarray of float32 or float64, shape (values, dimensions)
+        On the host or on a device.
+    largest, length : ndarray of float64, shape (values,)
         Each coordinate is divided by the one, then by the other; empty arrays for
         coordinates that are taken as they are.
-    number : ndarray of uint32, shape (points,)
+    source : ndarray of uint32, shape (points,)
         The row of `values` of each place.
+    row : ndarray of uint32, shape (points,)
+        The user's number of each place.
     """
 
     values: np.ndarray
     largest: np.ndarray
     length: np.ndarray
-    number: np.ndarray
+    source: np.ndarray
+    row: np.ndarray
+
+    def plain(self, places: slice | np.ndarray) -> np.ndarray:
+        """Return the float64 coordinates of some places, as distances take them."""
+        rows = self.source[places]
+        plain = self.values[rows].astype(np.float64)
+        if len(self.length):
+            plain /= self.largest[rows, None]
+            plain /= self.length[rows, None]
+        return plain
 
 
 class ComponentArrays(NamedTuple):
@@ -50,6 +64,33 @@ class ComponentArrays(NamedTuple):
     bound: np.ndarray
 
 
+class RemoteQueries(NamedTuple):
+    """Points of another rank that search the lightest edge to another component.
+
+    Attributes
+    ----------
+    points : ndarray of float64, shape (points, dimensions)
+    component : ndarray of uint32
+    core : ndarray of float64
+    row : ndarray of uint32
+        The users' numbers of the points.
+    bound : ndarray of float64
+        No heavier edge is wanted.
+    """
+
+    points: np.ndarray
+    component: np.ndarray
+    core: np.ndarray
+    row: np.ndarray
+    bound: np.ndarray
+
+
+def query_arrays(points: np.ndarray, row: np.ndarray) -> PointArrays:
+    """Return float64 points of other ranks, and their users' numbers, as points."""
+    none = np.empty(0)
+    return PointArrays(points, none, none, np.arange(len(row), dtype=np.uint32), row)
+
+
 class PointProducts(Protocol):
     """Points that are searched by tiles of matrix products, exactly."""
 
@@ -64,14 +105,57 @@ class PointProducts(Protocol):
         """
 
     def lightest(
-        self, components: ComponentArrays, asked: np.ndarray, report: Report
+        self,
+        components: ComponentArrays,
+        asked: np.ndarray,
+        bounded: bool,
+        report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the lightest edges of places that leave their components.
+
+        Parameters
+        ----------
+        bounded : bool
+            Whether edges above the bounds of components must be left out; products may
+            do so anyway.
 
         Returns
         -------
         others : ndarray of uint32
-            The far ends; the place itself where there is none within the bound.
+            The far ends; NO_POSITION where there is none within the bound.
         weight : ndarray of float64
             Those of the edges; or the bound, which all edges exceed.
+        """
+
+
+class QueriedProducts(PointProducts, Protocol):
+    """Products that points of other ranks search, too."""
+
+    def nearest_to(
+        self, points: np.ndarray, limits: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k points nearest to others, within a squared distance of each.
+
+        Parameters
+        ----------
+        points : ndarray of float64, shape (queries, dimensions)
+        limits : ndarray of float64, shape (queries,)
+
+        Returns
+        -------
+        distance, places : ndarray, shape (queries, k)
+            As from `nearest`; infinity and NO_POSITION where fewer are within a limit.
+        """
+
+    def lightest_to(
+        self, components: ComponentArrays, queries: RemoteQueries
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lightest edges from other points to another component of these.
+
+        Edges above the bounds of the queries are left out.
+
+        Returns
+        -------
+        others, weight : ndarray
+            As from `lightest`.
         """

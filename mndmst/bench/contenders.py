@@ -127,7 +127,7 @@ class Process:
     Parameters
     ----------
     folder : Path
-        As written by `Graph.save`.
+        As written by `BenchGraph.save`.
     core : int, optional
         The only core it may use.
     """

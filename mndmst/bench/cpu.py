@@ -47,7 +47,7 @@ class Measurement:
     extra_bytes : int or None
         Peak memory beyond the rows, where it was measured.
     floor : float or None
-        The floor (`floor.Floor.ms`) of the same number of threads, as a share of `ms`.
+        The floor (`Floor.ms`) of the same number of threads, as a share of `ms`.
     interpreter : float or None
         Share of the time outside kernels: the interpreter's and NumPy's.
     relative : dict
@@ -274,7 +274,7 @@ class CpuPlan:
     graphs : tuple of str
         Some of `graphs.NAMES`.
     peers : tuple of str
-        Some of `peers.installed()`.
+        Some of `contenders.installed()`.
     orders : tuple of str
         Hard weights, some of `graphs.HARD`.
     """

@@ -18,7 +18,7 @@ from .batch import Batch, NetChanges, impossible, net_changes
 from .current_forest import CurrentForest, paths_between
 from .edges import PairEdges, among, spanning
 from .kernels.arcs import PlacedArcs
-from .replacements import Joining, Pieces, cut_off, joined, joining_edges
+from .replacements import Joining, TreePieces, cut_off, joined, joining_edges
 from .rows import ChangingRows
 
 
@@ -206,7 +206,7 @@ class ChangingForest:
         lighter : PairEdges
             Edges that may enter it by these.
         """
-        forest, pieces = None, Pieces.unpacked(np.empty(0, np.uint32))
+        forest, pieces = None, TreePieces.unpacked(np.empty(0, np.uint32))
         lighter = PairEdges(net.pair, net.key)
         if self.forest is not None:
             below, entered, key = self.forest.find(lighter)
@@ -220,7 +220,7 @@ class ChangingForest:
                 forest, pieces = cut_off(forest, below[out & (below > 0)], gone)
         # All know whether there is an edge that may have got worse
         if net.before.any():
-            pieces = Pieces.unpacked(self.comm.allgatherv(pieces.packed()))
+            pieces = TreePieces.unpacked(self.comm.allgatherv(pieces.packed()))
         if len(pieces.largest) == 0:
             return forest, lighter
         found = joining_edges(self.rows, pieces)

@@ -19,7 +19,7 @@ from .kernels.scan import SLOT_BITS, Leaving, Marked, mark, marked_rows, scan_ro
 from .rows import ChangingRows
 
 
-class Pieces(NamedTuple):
+class TreePieces(NamedTuple):
     """The pieces that trees are cut into, but for the largest of each tree.
 
     Attributes
@@ -50,7 +50,7 @@ class Pieces(NamedTuple):
         )
 
     @classmethod
-    def unpacked(cls, words: np.ndarray) -> "Pieces":
+    def unpacked(cls, words: np.ndarray) -> "TreePieces":
         """Undo `packed`; of no words none."""
         if len(words) == 0:
             return cls(words, words, words)
@@ -61,7 +61,7 @@ class Pieces(NamedTuple):
 
 def cut_off(
     forest: CurrentForest, below: np.ndarray, entered: np.ndarray
-) -> tuple[CurrentForest, Pieces]:
+) -> tuple[CurrentForest, TreePieces]:
     """Take edges out of a forest.
 
     Parameters
@@ -75,7 +75,7 @@ def cut_off(
     -------
     forest : CurrentForest
         Without the edges.
-    pieces : Pieces
+    pieces : TreePieces
     """
     rooted = forest.index.rooted
     none = np.zeros_like(entered)
@@ -89,7 +89,7 @@ def cut_off(
 
 def _but_largest(
     forest: CurrentForest, tops: np.ndarray, number: np.ndarray, joining: int
-) -> Pieces:
+) -> TreePieces:
     """Return the pieces but the largest of each tree.
 
     Parameters
@@ -127,14 +127,14 @@ def _listed(
     chosen: np.ndarray,
     numbers: np.ndarray,
     largest: np.ndarray,
-) -> Pieces:
+) -> TreePieces:
     """Return pieces with all vertices of some fragments."""
     vertices, piece = np.empty((2, int(sizes[chosen].sum())), np.uint32)
     names = numbers[chosen].astype(np.uint32)
     write_vertices(
         forest.cuts, forest.index.rooted, tops[chosen], names, vertices, piece
     )
-    return Pieces(vertices, piece, largest.astype(np.uint32))
+    return TreePieces(vertices, piece, largest.astype(np.uint32))
 
 
 class Joining(NamedTuple):
@@ -177,7 +177,7 @@ def joined(forest: CurrentForest, count: int, joining: Joining) -> CurrentForest
 ROOM = 1 << 16
 
 
-def joining_edges(rows: ChangingRows, pieces: Pieces) -> Joining:
+def joining_edges(rows: ChangingRows, pieces: TreePieces) -> Joining:
     """Return the forest of the edges between pieces that some rows have."""
     base = rows.rows
     marked = _marked(pieces, base.num_vertices)
@@ -201,7 +201,7 @@ def joining_edges(rows: ChangingRows, pieces: Pieces) -> Joining:
     return moved
 
 
-def _marked(pieces: Pieces, num_vertices: int) -> Marked:
+def _marked(pieces: TreePieces, num_vertices: int) -> Marked:
     words = num_vertices // 64 + 1
     marked = Marked(
         np.zeros(words, np.uint64),

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ..report.forest_picture import PlacedForest
 
 
-MOST_LABELS = 200  # names that a picture has room for
+# As `report.draw_forest` has them, which loads kernels
+MOST_LABELS = 200
 LAYOUTS = ("radial", "tree", "spring")
 
 
@@ -76,11 +77,9 @@ def add_draw(commands: Any) -> None:
 
 
 def _draw(arguments: argparse.Namespace) -> int:
-    from ..io.atomic_output import AtomicOutput
     from ..io.output_checks import check_outputs
     from ..io.output_kinds import FOREST_PICTURE
-    from ..report.forest_geojson import write_forest_geojson
-    from ..report.forest_picture import write_forest_picture
+    from ..report.draw_forest import write_drawing
 
     inputs = arguments.forest, arguments.points, arguments.graph
     outputs = [(arguments.output, FOREST_PICTURE)]
@@ -101,13 +100,13 @@ def _draw(arguments: argparse.Namespace) -> int:
             if names is not None:
                 labels = names.take(slice(None)).texts()
         progress.stage(f"drawing {arguments.output}")
-        with AtomicOutput(overwrite=arguments.overwrite) as files:
-            if is_map:
-                write_forest_geojson(
-                    forest, placed.positions, arguments.output, files, names
-                )
-            else:
-                write_forest_picture(placed, arguments.output, files, labels)
+        write_drawing(
+            placed,
+            arguments.output,
+            labels,
+            lambda v: v.tolist() if names is None else names.take(v).values(),
+            arguments.overwrite,
+        )
     if not arguments.quiet:
         print(
             f"{arguments.output}: {counted(forest.num_vertices, 'vertex')}, "
@@ -146,32 +145,24 @@ def _placed(
 ) -> "PlacedForest":
     """Read the forest, and place its vertices."""
     from ..api.forest import Forest
-    from ..cluster.plane_plots import in_the_plane
     from ..points.point_files import read_point_table
+    from ..report.draw_forest import check_labels, placed_forest
     from ..report.forest_geojson import check_geographic
-    from ..report.forest_layout import layout
-    from ..report.forest_picture import PlacedForest
 
-    forest = Forest.read(arguments.forest)
-    if forest.num_vertices == 0:
-        raise InputError(f"{arguments.forest}: has no vertices to draw.")
-    if arguments.labels and forest.num_vertices > MOST_LABELS:
-        raise ConfigError(
-            f"--labels writes at most {MOST_LABELS} names, and {arguments.forest} has "
-            f"{counted(forest.num_vertices, 'vertex')}. Leave --labels out."
+    forest, points, axis_names = Forest.read(arguments.forest), None, None
+    if arguments.labels:
+        check_labels(forest, arguments.forest)
+    if arguments.points is not None:
+        table = read_point_table(
+            arguments.points, columns=arguments.columns, key=arguments.key
         )
-    if arguments.points is None:
-        name = arguments.layout or "radial"
-        return PlacedForest(forest, layout(forest, name), equal_scale=name != "tree")
-    table = read_point_table(
-        arguments.points, columns=arguments.columns, key=arguments.key
-    )
-    tell_notes(table.notes, arguments.quiet)
-    points = table.points[_rows(arguments, table, forest.num_vertices, names)]
-    if is_map:
-        check_geographic(points, arguments.points)
-    names_of_axes = table.names or None
-    return PlacedForest(forest, *in_the_plane(points, names_of_axes))
+        tell_notes(table.notes, arguments.quiet)
+        points = table.points[_rows(arguments, table, forest.num_vertices, names)]
+        axis_names = table.names or None
+        if is_map:
+            check_geographic(points, arguments.points)
+    layout = arguments.layout or "radial"
+    return placed_forest(forest, points, layout, arguments.forest, axis_names)
 
 
 def _rows(

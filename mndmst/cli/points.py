@@ -264,6 +264,8 @@ def _with_ranks(
     from ..host.errors import ConfigError
     from ..points.distribute import read_part
     from ..points.point_forest import distributed_forest
+    from ..points.search_choice import check_search
+    from ..points.search_reporter import SearchReporter
     from ..run.startup import compile_kernels
     from .ranks import begin
 
@@ -283,9 +285,7 @@ def _with_ranks(
                 f"the metric {arguments.metric} compares all pairs in one process; "
                 "leave out mpirun"
             )
-        if arguments.search == "product":
-            raise ConfigError("--search product takes one process; leave out mpirun")
-    progress.detail("search by tree: several ranks always search trees")
+        check_search(arguments.search, arguments.metric)
     with comm.raise_on_all():
         if comm.rank == 0:
             table = _load(arguments, min_samples, comm.size)
@@ -299,6 +299,8 @@ def _with_ranks(
         min_samples,
         neighbours=arguments.neighbours,
         threads=arguments.threads or locate(comm).share,
+        search=arguments.search,
+        reporter=SearchReporter(progress if comm.rank == 0 else None),
     )
     with comm.raise_on_all():
         if found is not None and table is not None:
@@ -326,7 +328,7 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     metric_options(arguments)
     if arguments.plot is not None:
         optional("matplotlib", "plot")  # missing: say so before any work
-    table = load_points(arguments, ranks > 1, typed=ranks == 1)
+    table = load_points(arguments, ranks > 1, typed=True)
     points = table.points
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]

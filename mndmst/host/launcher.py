@@ -18,7 +18,8 @@ _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
 # a launcher sends to itself alone, and needs no daemon.
 _ONE_HOST = {"OMPI_MCA_pml": "ob1"}
 _ONE_PROCESS = {
-    **_ONE_HOST, "OMPI_MCA_btl": "self", "OMPI_MCA_ess_singleton_isolated": "1"
+    **_ONE_HOST, "OMPI_MCA_btl": "self", "OMPI_MCA_ess_singleton_isolated": "1",
+    "UCX_TLS": "self",  # else UCX reads 200 files of /proc and /sys
 }  # fmt: skip
 # The daemons by which Open MPI starts ranks on other hosts.
 _DAEMONS = ("orted", "prted", "prte")
@@ -65,7 +66,7 @@ def prepare_environment() -> None:
 
 @contextmanager
 def without_networks() -> Iterator[None]:
-    """Let Open MPI start without a look for networks, where all ranks are on this host.
+    """Start MPI without a look for networks, where all ranks are on this host.
 
     One process is ready a third of a second sooner, ranks a sixth. Settings that the
     user has made are kept, and programs that are started later see none of these.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.model import EdgeColumns
-from ..native.arguments import Pieces
+from ..native.call_columns import ArrayPieces
 from ..native.kernel import kernel
 from .edge_columns import EdgePieces, concatenate, copy_pieces, ends_of
 from .hooks import (
@@ -59,10 +59,10 @@ class CrossComponentEdges(NamedTuple):
 class CrossPieces(NamedTuple):
     """`CrossComponentEdges` in pieces, one for each call of a kernel."""
 
-    u: Pieces
-    v: Pieces
-    key: Pieces
-    pairs: Pieces
+    u: ArrayPieces
+    v: ArrayPieces
+    key: ArrayPieces
+    pairs: ArrayPieces
 
 
 class Contraction:
@@ -150,12 +150,12 @@ class Contraction:
         lists : EdgePieces
         """
         room = ends_of(lists.key.lengths + 1)
-        pairs = Pieces.of(np.empty(room[-1], np.uint64), room)
+        pairs = ArrayPieces.of(np.empty(room[-1], np.uint64), room)
         edges = CrossPieces(*lists, pairs)
         counts = self.threads.run(keep_cross_edges, edges, self.component)
         return CrossPieces(*(column.first(counts) for column in edges))
 
-    def join(self, parts: CrossPieces) -> Pieces:
+    def join(self, parts: CrossPieces) -> ArrayPieces:
         """Join components along the forest of edges.
 
         Parameters
@@ -166,13 +166,13 @@ class Contraction:
 
         Returns
         -------
-        Pieces of bool
+        ArrayPieces of bool
             Marks the edges of the forest in each part.
         """
         key, pairs, bounds = self._together(parts)
         parts.pairs.release()
         kept = spanning_forest(self.team, key, pairs, self.parent[: self.alive])
-        return Pieces.of(kept, bounds)
+        return ArrayPieces.of(kept, bounds)
 
     def join_all(self, key: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         """Join components along the forest of edges that all processes know.
@@ -189,14 +189,14 @@ class Contraction:
         """
         return spanning_forest(self.team, key, pairs, self.parent[: self.alive])
 
-    def cycle_filter(self, parts: CrossPieces) -> Pieces:
+    def cycle_filter(self, parts: CrossPieces) -> ArrayPieces:
         """Mark the forest of edges as `join` does, without joining components."""
         (parent,) = self.team.arrays((self.alive, np.uint32))
         begin, end = self.team.share(self.alive)
         parent[begin:end] = self.parent[begin:end]
         self.team.sync()
         key, pairs, bounds = self._together(parts)
-        return Pieces.of(spanning_forest(self.team, key, pairs, parent), bounds)
+        return ArrayPieces.of(spanning_forest(self.team, key, pairs, parent), bounds)
 
     def _together(
         self, parts: CrossPieces

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.model import EdgeColumns, Rows, positions
-from ..native.arguments import Pieces, address_of
+from ..native.call_columns import ArrayPieces, address_of
 from ..native.kernel import kernel
 from .binary_search import first_above
 from .intrinsics import copy_memory, prefetch
@@ -22,14 +22,14 @@ Shape = tuple[int, type | np.dtype]
 class EdgePieces(NamedTuple):
     """Edges in pieces, one for each call of a kernel: both ends, and the key."""
 
-    u: Pieces
-    v: Pieces
-    key: Pieces
+    u: ArrayPieces
+    v: ArrayPieces
+    key: ArrayPieces
 
     @classmethod
     def of(cls, columns: EdgeColumns, bounds: np.ndarray) -> "EdgePieces":
-        """Cut columns; see `Pieces.of`."""
-        return cls(*(Pieces.of(column, bounds) for column in columns))
+        """Cut columns; see `ArrayPieces.of`."""
+        return cls(*(ArrayPieces.of(column, bounds) for column in columns))
 
 
 def allocate_edges(rows: Rows, length: int) -> EdgeColumns:
@@ -61,11 +61,11 @@ def concatenate_columns(
     """Concatenate the columns of all parts."""
     if len(parts) == 1:
         return list(parts[0])
-    columns = [Pieces.of_arrays(column) for column in zip(*parts, strict=True)]
+    columns = [ArrayPieces.of_arrays(column) for column in zip(*parts, strict=True)]
     return concatenate(columns, threads)
 
 
-def concatenate(columns: Sequence[Pieces], threads: Threads) -> list[np.ndarray]:
+def concatenate(columns: Sequence[ArrayPieces], threads: Threads) -> list[np.ndarray]:
     """Concatenate the pieces of each column."""
     if len(columns[0]) == 1:
         return [column[0] for column in columns]
@@ -75,7 +75,7 @@ def concatenate(columns: Sequence[Pieces], threads: Threads) -> list[np.ndarray]
 
 
 def copy_pieces(
-    columns: Sequence[Pieces], into: Sequence[np.ndarray], threads: Threads
+    columns: Sequence[ArrayPieces], into: Sequence[np.ndarray], threads: Threads
 ) -> None:
     """Copy the pieces of each column into an array, one behind the other."""
     sizes = [column.lengths * column.dtype.itemsize for column in columns]
@@ -86,8 +86,8 @@ def copy_pieces(
     nbytes, byte = np.concatenate(sizes), np.dtype(np.uint8)
     threads.run(
         copy_bytes,
-        Pieces.flat(byte, np.concatenate(targets), nbytes, into),
-        Pieces.flat(byte, np.concatenate(sources), nbytes, columns),
+        ArrayPieces.flat(byte, np.concatenate(targets), nbytes, into),
+        ArrayPieces.flat(byte, np.concatenate(sources), nbytes, columns),
     )
 
 
@@ -149,14 +149,18 @@ def read_pages(memory, begin, end):
 
 
 def add_marked(
-    parts: EdgePieces, masks: Pieces, edges: EdgeColumns, count: int, threads: Threads
+    parts: EdgePieces,
+    masks: ArrayPieces,
+    edges: EdgeColumns,
+    count: int,
+    threads: Threads,
 ) -> int:
     """Add the edges that masks mark in parts.
 
     Parameters
     ----------
     parts : EdgePieces
-    masks : Pieces of bool
+    masks : ArrayPieces of bool
     edges : EdgeColumns
         The first `count` are filled; edges are added behind them.
 

@@ -8,7 +8,7 @@ kept.
 import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList
-from ..native.arguments import Pieces, address_of
+from ..native.call_columns import ArrayPieces, address_of
 from ..native.kernel import kernel
 from .edge_columns import EdgePieces, concatenate
 from .intrinsics import prefetch
@@ -36,7 +36,7 @@ def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
     if (ends - begins).sum() == count:
         return EdgeList(*columns)
     kept = [
-        Pieces.flat(c.dtype, address_of(c) + begins * c.itemsize, ends - begins, c)
+        ArrayPieces.flat(c.dtype, address_of(c) + begins * c.itemsize, ends - begins, c)
         for c in columns
     ]
     return EdgeList(*concatenate(kept, threads))
@@ -48,8 +48,8 @@ def _sorted_by_u(edges: EdgeList, threads: Threads) -> EdgeColumns:
     u = edges.u if edges.u.itemsize == 4 else edges.u.view(np.uint64)
     order = sort_positions(u, threads)
     bounds = threads.bounds(len(edges))
-    parts = Pieces.of(order, bounds), columns, EdgePieces.of(result, bounds)
-    threads.run(_gather, *parts)
+    out = EdgePieces.of(result, bounds)
+    threads.run(_gather, ArrayPieces.of(order, bounds), columns, out)
     return result
 
 

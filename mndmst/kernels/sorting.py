@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..native.arguments import Pieces
+from ..native.call_columns import ArrayPieces
 from ..native.kernel import kernel
 from .intrinsics import copy_memory
 from .threads import ALONE, Threads, each_range
@@ -48,8 +48,9 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     key_bits = (most - least).bit_length()
     drop = max(0, key_bits - (64 - position_bits))
     words = np.empty(len(keys), np.uint64)
-    form = keys.dtype.type(least), drop, position_bits
-    threads.run(_pack, keys, *form, *ranges, words)
+    threads.run(
+        _pack, keys, keys.dtype.type(least), drop, position_bits, *ranges, words
+    )
     words = sort_words(words, position_bits, key_bits - drop, threads)
     if drop:
         threads.run(order_runs, words, keys, position_bits, *ranges)
@@ -132,12 +133,13 @@ def _sort_by_digit(
     bounds, buckets = threads.bounds(len(words)), 1 << digit
     ranges, rows = each_range(bounds), buckets * np.arange(len(bounds))
     counts = np.zeros((len(bounds) - 1, buckets), np.uint64)
-    form = words, shift, digit, *ranges
-    threads.run(_count, *form, Pieces.of(counts.ravel(), rows))
+    each = ArrayPieces.of(counts.ravel(), rows)
+    threads.run(_count, words, shift, digit, *ranges, each)
     # Of each digit the words of the first thread come first.
     ends = np.cumsum(counts.T).reshape(counts.T.shape).T
     places = np.ascontiguousarray(ends) - counts
-    threads.run(_scatter, *form, Pieces.of(places.ravel(), rows), out)
+    each = ArrayPieces.of(places.ravel(), rows)
+    threads.run(_scatter, words, shift, digit, *ranges, each, out)
     return ends[-1]
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..native.arguments import PerCall
+from ..native.call_columns import PerCall
 from ..native.kernel import Kernel, kernel
 from .edge_columns import Shape, allocate_staggered
 from .intrinsics import add_atomic, load_atomic, sleep_while, wake
@@ -110,7 +110,7 @@ class Team:
 
         Returns
         -------
-        ndarray, Pieces or tuple of these
+        ndarray, ArrayPieces or tuple of these
             See `Threads.run`.
         """
         size = self.size_for(work)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ..graph.tuning import Tuning
-from ..native.arguments import (
+from ..native.arguments import pack
+from ..native.call_columns import (
     PerCall,
     TypesDifferError,
     calls_of,
     columns_of,
-    pack,
     result_columns,
 )
 from ..native.compiled_kernel import CallTable, CompiledKernel
@@ -87,15 +87,15 @@ class Threads:
         return list(self.pool.map(lambda call: function(*call), calls))
 
     def run(self, kernel: Kernel, *arguments: Any) -> Any:
-        """Run a kernel once for each item of its `PerCall` and `Pieces` arguments.
+        """Run a kernel once for each item of its `PerCall` and `ArrayPieces` arguments.
 
         If there are no more calls than threads, all calls run at once, so they may
         wait for each other.
 
         Returns
         -------
-        ndarray, Pieces or tuple of these
-            The results as columns: arrays become `Pieces`.
+        ndarray, ArrayPieces or tuple of these
+            The results as columns: arrays become `ArrayPieces`.
 
         Raises
         ------

@@ -25,7 +25,7 @@ from ..kernels.heavier_arcs import GiantComponent, heavier_edges
 from ..kernels.hooks import HALF, NUMBER, vertices_outside, write_names
 from ..kernels.kruskal import LOW
 from ..kernels.threads import each_range
-from ..native.arguments import Pieces, calls_of
+from ..native.call_columns import ArrayPieces, calls_of
 from ..run.run import Run
 from ..steps.bands import bands, giant_component
 from ..steps.heavier import CrossEdges
@@ -109,8 +109,10 @@ class HostComponents:
             outside = run.threads.run(
                 vertices_outside, giant, component, rows.indptr, *ranges
             )
-            behind = rows.csr, components, rows.keys.dtype.type(above), rows.last
-            found = run.threads.run(heavier_edges, *behind, outside)
+            key = rows.keys.dtype.type(above)
+            found = run.threads.run(
+                heavier_edges, rows.csr, components, key, rows.last, outside
+            )
             columns += calls_of(found, len(outside))
         lists = [EdgeList(*part) for part in columns]
         first, last = self._owned
@@ -154,12 +156,12 @@ class HostComponents:
                 return self._graph(part)
             marked = self._merged(part, left)
             whole = np.array([0, len(marked)])
-            pieces = CrossPieces(*(Pieces.of(column, whole) for column in part))
-            self._keep(pieces, Pieces.of(marked, whole))
+            pieces = CrossPieces(*(ArrayPieces.of(column, whole) for column in part))
+            self._keep(pieces, ArrayPieces.of(marked, whole))
         contraction.settle()
         return None
 
-    def _keep(self, parts: CrossPieces, masks: Pieces) -> None:
+    def _keep(self, parts: CrossPieces, masks: ArrayPieces) -> None:
         """Add marked edges to the forest."""
         room = int(masks.lengths.sum())  # unused pages stay untouched
         columns = (np.empty(room, column.dtype) for column in parts[:3])
@@ -205,9 +207,9 @@ class HostComponents:
     def publish(self) -> None:
         """Write the components to the directory, each called after a vertex of it."""
         threads, parent = self.run.threads, self.run.directory.parent
-        given = self.owned, self._contraction.parent, self._contraction.names
+        roots, names = self._contraction.parent, self._contraction.names
         ranges = each_range(threads.bounds(len(parent)))
-        threads.run(write_names, *given, *ranges, parent)
+        threads.run(write_names, self.owned, roots, names, *ranges, parent)
 
 
 # Bytes for each vertex of the graph that a rank may come to touch.

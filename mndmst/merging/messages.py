@@ -32,7 +32,7 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
 
     Parameters
     ----------
-    start : Start, optional
+    start : MergeStart, optional
         The portion to begin with; by default the lightest band of the run.
     """
 

@@ -92,7 +92,7 @@ def _decide(
 
     Parameters
     ----------
-    decided : Choice
+    decided : LightestEdges
         Where all edges of the component are here, at its owner.
     """
     counts = run.directory.count_by_owner(proposals.label)

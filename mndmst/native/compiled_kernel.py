@@ -13,19 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .arguments import (
-    NONE,
-    Array,
-    Pieces,
-    Tuple,
-    Type,
-    address_of,
-    array_at,
-    layout_flags,
-    named,
-    parse,
-    words_of,
-)
+from .arguments import NONE, Array, Tuple, Type, layout_flags, named, parse, words_of
+from .call_columns import ArrayPieces, address_of, array_at
 from .code_store import Code
 from .linker import Linker, links_here
 
@@ -69,7 +58,7 @@ def _layout(kind: Type) -> np.dtype:
 
 
 def _columns(kind: Type, results: np.ndarray, release: Release, kept: tuple) -> Any:
-    """Return the results of all calls: an array of numbers, `Pieces`, or a tuple."""
+    """Return the results of all calls as columns; see `CompiledKernel.columns`."""
     if isinstance(kind, Tuple):
         members = [
             _columns(member, results[f"f{i}"], release, kept)
@@ -85,7 +74,7 @@ def _columns(kind: Type, results: np.ndarray, release: Release, kept: tuple) -> 
     )
     flags = layout_flags(kind)
     dtype = np.dtype(kind.item)
-    return Pieces(dtype, results["data"].copy(), shape, strides, flags, memory)
+    return ArrayPieces(dtype, results["data"].copy(), shape, strides, flags, memory)
 
 
 def _value(kind: Type, item: Any, release: Release, kept: tuple) -> Any:
@@ -159,13 +148,13 @@ class CompiledKernel:
         return _value(self._kind, memory.item(), self._release, arguments)
 
     def table(self, words: list, count: int) -> "CallTable":
-        """Return a row for each of some calls; see `arguments.PerCall`."""
+        """Return a row for each of some calls; see `call_columns.PerCall`."""
         return CallTable(self._address, self._layout, words, count)
 
     def columns(self, table: "CallTable", arguments: tuple) -> Any:
         """Return the results of all calls as columns, or raise the first exception.
 
-        A column is an array of numbers, or `Pieces`; a tuple has a column per member.
+        A column is an array of numbers, or `ArrayPieces`; tuples have one per member.
         """
         self._raise_first(table)
         return _columns(self._kind, table.memory, self._release, arguments)
@@ -207,7 +196,7 @@ class CallTable:
         self.address = address_of(self._words)
         self.rows = rows = self._words[: count * width].reshape(count, width)
         columns = [0 if isinstance(word, np.ndarray) else word for word in words]
-        head = 0, address, 0, address_of(self.memory), self.address + 8 * FAULT
+        head = [0, address, 0, address_of(self.memory), self.address + 8 * FAULT]
         rows[:] = (ctypes.c_int64 * width)(*head, *columns)
         call = np.arange(count)
         rows[:, 3] += layout.itemsize * call

@@ -76,10 +76,13 @@ def point_coordinates(points: np.ndarray, metric: str) -> PointCoordinates:
     return PointCoordinates(values, none, none, scale)
 
 
+def float_type(dtype: np.dtype) -> type[np.float32] | type[np.float64]:
+    """Return float32 if that holds all numbers of a type; else float64."""
+    return np.float32 if dtype.str[1:] in SMALL else np.float64
+
+
 def _typed(points: np.ndarray) -> np.ndarray:
-    """Return points as float32 if that holds all numbers of their type; or float64."""
-    small = points.dtype.str[1:] in SMALL
-    return np.ascontiguousarray(points, np.float32 if small else np.float64)
+    return points.astype(float_type(points.dtype), order="C", copy=False)
 
 
 def _directions(values: np.ndarray) -> PointCoordinates:

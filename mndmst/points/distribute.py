@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..comm.communicator import Comm
+from .coordinates import float_type
 from .point_files import checked_points, read_points
 
 
@@ -18,7 +19,7 @@ class OwnedPoints(NamedTuple):
 
     Attributes
     ----------
-    points : ndarray of float64, shape (points, dimensions)
+    points : ndarray of float32 or float64, shape (points, dimensions)
     rows : ndarray of uint32
         The users' numbers, ascending.
     """
@@ -34,8 +35,8 @@ def distribute(
 
     Parameters
     ----------
-    points : ndarray of float64, shape (points, dimensions)
-        The points that this rank has read.
+    points : ndarray of float32 or float64, shape (points, dimensions)
+        The points that this rank has read; of one type on all ranks.
     first : int
         The number of the first of them.
     sample_size : int
@@ -93,7 +94,8 @@ def read_part(
     InputError
         On every rank, if a coordinate cannot be computed with.
     """
-    shape = comm.bcast(None if points is None else points.shape)
+    facts = None if points is None else (points.shape, float_type(points.dtype))
+    shape, dtype = comm.bcast(facts)
     bounds = [shape[0] * rank // comm.size for rank in range(comm.size + 1)]
     first, last = bounds[comm.rank], bounds[comm.rank + 1]
     if path.suffix == ".npy":
@@ -101,12 +103,13 @@ def read_part(
             part = np.array(read_points(path, mapped=True)[first:last])
     elif points is not None:
         for rank in range(1, comm.size):
-            comm.send([points[bounds[rank] : bounds[rank + 1]].ravel()], rank)
+            share = points[bounds[rank] : bounds[rank + 1]]
+            comm.send([share.astype(dtype, copy=False).ravel()], rank)
         part = points[:last]
     else:
         part = comm.recv(0)[0].reshape(-1, shape[1])
     with comm.raise_on_all():
         if len(part):
-            part = checked_points(part, f"{path}: ", first)
+            part = checked_points(part, f"{path}: ", first, typed=True)
     # Ranks exchange points, so ranks without points have the type of all others.
-    return np.ascontiguousarray(part, np.float64), first
+    return np.ascontiguousarray(part, dtype), first

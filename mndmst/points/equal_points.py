@@ -118,7 +118,7 @@ def _nearest_of_smallest_row(
     queries = np.unique(smallest)
     cores = found.cores
     bounds = ComponentArrays(of_position, cores, cores, cores.copy())
-    other, _ = search.lightest(bounds, queries)
+    other, _ = search.lightest(bounds, queries, bounded=True)
     nearer = search.rows[other] < search.rows[queries]
     best = np.where(nearer, other, queries)
     return best[np.searchsorted(queries, smallest)]

@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..api.inputs import check_nothing_masked
+from ..api.inputs import check_nothing_masked, check_table_integers
+from ..backends import holder_of
 from ..cluster.cluster_pictures import ClusterPictures
 from ..cluster.condensed import scale_of
 from ..cluster.density import clusters_by_label
@@ -19,6 +20,7 @@ from ..cluster.tree_views import CondensedTreeView, SingleLinkageTree, SpanningT
 from ..host.errors import ConfigError, InputError
 from ..host.formatting import counted
 from ..host.progress import Progress
+from ..io.formats.point_tables import check_integers
 from .cluster_measures import (
     centroid_of,
     exemplars_of,
@@ -27,7 +29,7 @@ from .cluster_measures import (
 )
 from .density_clusters import DensityClusters, DensityRule, clusters_of
 from .pairwise_forest import Metric, matrix_forest, metric_forest
-from .point_files import LARGEST, check_integers
+from .point_files import LARGEST
 from .prediction import (
     Connections,
     SearchOnDemand,
@@ -567,7 +569,11 @@ core_dist_n_jobs, prediction_data, copy
         Float16 and float32 stay as they are: no search needs a float64 copy of all.
         """
         check_nothing_masked(X, "X")
+        kind = holder_of(X)
+        if kind is not None:
+            X = kind.to_host(*kind.as_arrays(X))  # noqa: N806
         if not hasattr(X, "toarray"):
+            check_table_integers(X, "X: ")
             given = np.asarray(X)
             if given.dtype.kind in "mM":  # scikit-learn would take them for numbers
                 raise InputError(f"X: has {given.dtype}. Give numbers.")

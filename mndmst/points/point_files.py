@@ -16,7 +16,12 @@ from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.formatting import counted
 from ..io.file_access import opened
 from ..io.formats.packed_files import COMPRESSIONS, readable
-from ..io.formats.point_tables import names_of, read_point_text, read_typed_points
+from ..io.formats.point_tables import (
+    check_integers,
+    names_of,
+    read_point_text,
+    read_typed_points,
+)
 from ..io.formats.typed_tables import ArrowTable, ParquetTable
 from ..io.memory_limit import check_room
 from ..io.names import Names, names_of_values
@@ -36,9 +41,6 @@ _DAMAGED = (
 BYTES_OF_EXAMPLE = 100
 
 HASHED = 1 << 16  # points at a time
-
-# Float64 holds all integers up to it.
-MOST_EXACT = 1 << 53
 
 # The squares of differences of coordinates up to it can be added up in float64.
 LARGEST = 1e150
@@ -277,35 +279,6 @@ def checked_points(
             "distances float64 cannot hold. Fix or scale it."
         )
     return points
-
-
-def check_integers(points: np.ndarray, source: str, first: int = 0) -> None:
-    """Refuse integers that float64 would round: distances of some would be 0.
-
-    Parameters
-    ----------
-    points : ndarray of any type, first axis points
-    source, first
-        See `checked_points`.
-
-    Raises
-    ------
-    InputError
-        Names the first of them.
-    """
-    if points.dtype.kind not in "iu" or points.dtype.itemsize < 8:
-        return
-    for begin in range(0, len(points), HASHED):
-        part = points[begin : begin + HASHED]
-        # Python compares an integer with a float exactly.
-        large = part[(part > MOST_EXACT) | (part < -MOST_EXACT)].tolist()
-        wrong = next((number for number in large if float(number) != number), None)
-        if wrong is not None:
-            row = first + begin + int(np.flatnonzero((part == wrong).any(axis=-1))[0])
-            raise InputError(
-                f"{source}point {row} has the coordinate {wrong}, which float64 would "
-                "round. Subtract the smallest number of each column first."
-            )
 
 
 def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:

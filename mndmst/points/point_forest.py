@@ -18,11 +18,13 @@ one formula, so the forest does not depend on ranks or threads, nor on the numbe
 neighbours listed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..api.forest import Forest
+from ..backends.point_products import PointArrays
 from ..comm.communicator import Comm
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
@@ -30,16 +32,23 @@ from ..kernels.threads import Threads
 from ..native.precompile import compile_for
 from .boruvka_rounds import BoruvkaRounds, join_certified
 from .build_tree import build_tree
-from .coordinates import point_coordinates
-from .distribute import distribute
+from .coordinates import PointCoordinates, point_coordinates
+from .distribute import OwnedPoints, distribute
 from .equal_points import Coordinates, join_equal
 from .kernels.boruvka_steps import PointEdges, name_components
-from .metrics import METRICS, prepared, shown
+from .metrics import METRICS, Norm, prepared, shown
 from .neighbours import Neighbours
 from .point_search import PointSearch, TreeSearch
-from .remote_points import MpiPoints, OwnedTree, key_of
+from .product_search import HostProducts, ProductSearch, random_order
+from .remote_points import MpiPoints, OwnPoints, OwnProducts, OwnTree, key_of
 from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
-from .search_choice import check_search, choose_search, make_search
+from .search_choice import (
+    SAMPLES,
+    SearchChoice,
+    check_search,
+    choose_search,
+    make_search,
+)
 from .search_reporter import SearchReporter
 
 # Neighbours listed in addition to `min_samples`, and at least. More take longer to
@@ -48,6 +57,8 @@ from .search_reporter import SearchReporter
 BEYOND, LEAST, FULL = 2, 6, 4
 # Neighbours listed on a device, at least: there they cost less than later rounds.
 LEAST_ON_DEVICE = 32
+# Bytes of the points of a message between ranks.
+BATCH_BYTES = 1 << 26
 # Neighbours listed for the approximate forest.
 APPROXIMATE = 16
 
@@ -182,18 +193,22 @@ def distributed_forest(
     *,
     neighbours: int = 0,
     threads: int = 1,
+    search: str = "auto",
+    reporter: SearchReporter | None = None,
     distribution: Distribution | None = None,
 ) -> PointForest | None:
     """Return on rank 0 the exact forest of the points of all ranks. Collective.
 
     Parameters
     ----------
-    part : ndarray of float64, shape (points, dimensions)
-        The points of this rank, numbered after the points of the ranks before it.
-    metric, min_samples, neighbours
+    part : ndarray of float32 or float64, shape (points, dimensions)
+        The points of this rank, numbered after the points of the ranks before it; of
+        one type on all ranks.
+    metric, min_samples, neighbours, search
         See `points_forest`.
     threads : int
         Threads of this rank.
+    reporter : SearchReporter, optional
 
     Raises
     ------
@@ -201,24 +216,36 @@ def distributed_forest(
         On all ranks; see `points_forest`.
     """
     how = distribution or Distribution()
+    reporter = reporter or SearchReporter()
     first, total = comm.exscan(len(part)), comm.sum(len(part))
     with comm.raise_on_all():
         _check_request(total, min_samples, neighbours)
-        computed = prepared(part, metric, first)
+        check_search(search, metric)
+        typed = part if metric == "euclidean" else part.astype(np.float64, copy=False)
+        computed = prepared(typed, metric, first)
     if total < how.least * comm.size:
         dimensions = computed.shape[1]
         points = comm.allgatherv(part.ravel()).reshape(total, -1)
         if comm.rank or dimensions == 0:
             return None
         return points_forest(
-            points, metric, min_samples, neighbours=neighbours, threads=threads
+            points,
+            metric,
+            min_samples,
+            neighbours=neighbours,
+            threads=threads,
+            search=search,
+            reporter=reporter,
         )
     min_samples = min(min_samples, total - 1)
     k = neighbours_to_list(neighbours, min_samples, total)
     norm = METRICS[metric].norm
     smallest, largest = extremes(computed)
     scale = scale_for(norm, comm.min(smallest), comm.max(largest))
-    computed = scale.scaled(computed)
+    if scale.factor != 1:
+        computed = scale.scaled(computed.astype(np.float64, copy=False))
+    choice = _choose_together(comm, computed, metric, search, k, total)
+    reporter.detail(f"search by {choice.name}: {choice.reason}")
     mine = distribute(comm, computed, first, how.sample)
     read = computed if scale.wide else computed[:0]
     del computed
@@ -228,13 +255,11 @@ def distributed_forest(
     if owners is not None:
         team = Threads(threads)
         with owners.raise_on_all():
-            tree = build_tree(mine.points, norm, team)
-        order = tree.rows
-        tree = tree._replace(rows=mine.rows[order])
-        owned = OwnedTree(tree, mine.points, order, norm)
-        search = TreeSearch(tree, MpiPoints(owners, owned, team, how.batch), team)
+            own, make = _own_points(mine, norm, choice, team, reporter)
+        batch = max(1, min(how.batch, BATCH_BYTES // (8 * mine.points.shape[1])))
+        searched = make(MpiPoints(owners, own, batch))
         edges, certified = _join(
-            search, owned.coordinates, k, min_samples, team, SearchReporter()
+            searched, own.coordinates, k, min_samples, team, reporter
         )
         owners.free()
     certified = comm.sum(certified)
@@ -245,7 +270,47 @@ def distributed_forest(
         return None
     weight = shown(scale.original(gathered.weight), metric)
     forest = forest_of_keys(weight, gathered.key, total)
-    return PointForest(forest, certified, True, "tree")
+    return PointForest(forest, certified, True, choice.name)
+
+
+def _choose_together(
+    comm: Comm, part: np.ndarray, metric: str, search: str, k: int, total: int
+) -> SearchChoice:
+    """Return the search that rank 0 chooses by a sample of all ranks' points."""
+    some = part[:: max(1, total // SAMPLES[-1])]
+    sample = comm.allgatherv(some.ravel()).reshape(-1, part.shape[1])
+    choice = None
+    with comm.raise_on_all():
+        if comm.rank == 0:
+            none = np.empty(0)
+            points = PointCoordinates(sample, none, none, Scale())
+            choice = choose_search(points, metric, search, k, total, devices=False)
+    return comm.bcast(choice)
+
+
+def _own_points(
+    mine: OwnedPoints,
+    norm: Norm,
+    choice: SearchChoice,
+    team: Threads,
+    reporter: SearchReporter,
+) -> tuple[OwnPoints, Callable[[MpiPoints], PointSearch]]:
+    """Return this rank's points for queries of other ranks, and their search."""
+    report = reporter.rows
+    if choice.name == "tree":
+        points = np.ascontiguousarray(mine.points, np.float64)
+        tree = build_tree(points, norm, team)
+        order = tree.rows
+        tree = tree._replace(rows=mine.rows[order])
+        own = OwnTree(tree, points, order, norm, team)
+        return own, lambda remote: TreeSearch(tree, remote, team, report)
+    order, none = random_order(len(mine.rows)), np.empty(0)
+    rows = mine.rows[order]
+    arrays = PointArrays(mine.points, none, none, order, rows)
+    products = HostProducts(arrays, team)
+    return OwnProducts(products, arrays), lambda remote: ProductSearch(
+        products, rows, remote, team, report
+    )
 
 
 def _check_request(points: int, min_samples: int, neighbours: int) -> None:

@@ -47,7 +47,7 @@ class PointSearch(Protocol):
         """
 
     def lightest(
-        self, components: ComponentArrays, queries: np.ndarray
+        self, components: ComponentArrays, queries: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the queries' lightest edges to this rank's points.
 
@@ -57,6 +57,8 @@ class PointSearch(Protocol):
             Bounds are lowered by the edges found.
         queries : ndarray of uint32
             The positions to search from, ascending.
+        bounded : bool
+            Whether edges above the bounds must be left out; a search may do so anyway.
 
         Returns
         -------
@@ -122,7 +124,7 @@ class TreeSearch:
         return Neighbours(distance, positions, cores, reach, doubled)
 
     def lightest(
-        self, components: ComponentArrays, queries: np.ndarray
+        self, components: ComponentArrays, queries: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the queries' lightest edges; see `PointSearch.lightest`."""
         tree, threads = self.tree, self.threads

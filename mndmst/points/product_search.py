@@ -49,24 +49,32 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..backends.point_products import ComponentArrays, PointArrays, PointProducts
+from ..backends.point_products import (
+    NO_POSITION,
+    ComponentArrays,
+    PointArrays,
+    PointProducts,
+    RemoteQueries,
+    query_arrays,
+)
 from ..kernels.threads import Threads
-from .kernels.lightest_edges import NO_POSITION
 from .kernels.nearest_points import weigh
 from .kernels.product_filter import (
     UNKNOWN,
-    Asking,
     Bounds,
     Candidates,
+    QueryRows,
+    Searches,
     Tile,
     fill_squares,
     filter_leaving,
     filter_near,
     finish_near,
+    limit_near,
 )
 from .neighbours import Neighbours
-from .remote_points import NoRemotePoints, RemotePoints
-from .search_steps import Report
+from .remote_points import RemotePoints
+from .search_steps import Report, no_report
 
 # Rows and columns of a tile: its products, 8 MB, stay in the processor's cache.
 ROWS, COLUMNS = 1024, 2048
@@ -75,6 +83,7 @@ CAPACITY, LEAST_CAPACITY = 4, 64
 CENTRE = 4096  # points whose mean is subtracted from all
 UNIT_ROUNDING = 2.0**-24
 SEED = 42
+LONGEST = 2.0**40  # of the scaled coordinates of points of other ranks
 GRAIN = 16  # rows of a tile that are worth a thread
 
 
@@ -86,7 +95,8 @@ class ProductSearch:
     products : PointProducts
         Of the host or of a device.
     rows : ndarray of uint32, shape (points,)
-        See `random_order`.
+        The user's number of each place.
+    remote : RemotePoints
     threads : Threads
     report : Report
     """
@@ -95,33 +105,45 @@ class ProductSearch:
         self,
         products: PointProducts,
         rows: np.ndarray,
+        remote: RemotePoints,
         threads: Threads,
-        report: Report,
+        report: Report = no_report,
     ) -> None:
-        self.products, self.rows = products, rows
+        self.products, self.rows, self.remote = products, rows, remote
         self.threads, self.report = threads, report
-        self.remote: RemotePoints = NoRemotePoints(len(rows))
 
     def neighbours(self, k: int, min_samples: int) -> Neighbours:
         """See `PointSearch.neighbours`."""
+        remote, threads = self.remote, self.threads
         distance, places = self.products.nearest(k, self.report)
         count = len(distance)
+        remote.improve_neighbours(distance, places)
         doubled = np.flatnonzero(distance[:, 0] == 0)
-        ranges = self.threads.ranges(count)
-        for begin, end in ranges:
-            np.sqrt(distance[begin:end], out=distance[begin:end])
-        reach = distance[:, -1].copy() if k < count - 1 else np.full(count, np.inf)
+        ranges = threads.ranges(count)
+        threads.map(lambda b, e: np.sqrt(distance[b:e], out=distance[b:e]), ranges)
+        everything = k == remote.total - 1
+        reach = np.full(count, np.inf) if everything else distance[:, -1].copy()
         cores = np.zeros(count)
         if min_samples:
             cores = distance[:, min_samples - 1].copy()
-            self.threads.map(weigh, [(distance, places, cores, *r) for r in ranges])
+            threads.map(weigh, [(distance, places, cores, *r) for r in ranges])
+            if count < remote.total:
+                row, j = np.nonzero(places >= count)
+                far = remote.gather_values(cores, places[row, j])
+                both = np.maximum(cores[row], far)
+                distance[row, j] = np.maximum(distance[row, j], both)
         return Neighbours(distance, places, cores, reach, doubled)
 
     def lightest(
-        self, components: ComponentArrays, asked: np.ndarray
+        self, components: ComponentArrays, asked: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `PointSearch.lightest`."""
-        return self.products.lightest(components, asked, self.report)
+        """See `PointSearch.lightest`.
+
+        A product takes as long without the bounds of components. Each point knows its
+        own lightest edge then, so far fewer search again once components have joined.
+        """
+        others, weight = self.products.lightest(components, asked, bounded, self.report)
+        return np.where(others == NO_POSITION, asked, others), weight
 
 
 def random_order(count: int) -> np.ndarray:
@@ -145,22 +167,78 @@ class HostProducts:
 
     def __init__(self, points: PointArrays, threads: Threads) -> None:
         self.threads, self.exact = threads, points
-        self.points, unit = _rounded(points)
-        self.bounds = self._bounds(unit)
+        self._make_frame(0.0)
 
-    def _bounds(self, unit: float) -> Bounds:
-        count, dimensions = self.points.shape
-        square = np.empty(count)
-        ranges = self.threads.ranges(count, ROWS)
-        self.threads.map(fill_squares, [(self.points, square, *r) for r in ranges])
+    def _make_frame(self, largest: float) -> None:
+        """Round all points, by a frame for coordinates up to a size from the centre."""
+        exact = self.exact
+        self._centre = exact.plain(slice(0, CENTRE)).mean(axis=0)
+        sizes = self.threads.map(
+            lambda part: float(np.abs(exact.plain(part) - self._centre).max(initial=0)),
+            [(part,) for part in _parts(len(exact.source))],
+        )
+        largest = max(largest, *sizes)
+        dimensions = len(self._centre)
+        self._factor = 1.0
+        if largest > 0:
+            exponent = math.frexp(largest)[1] + math.ceil(math.log2(dimensions) / 2)
+            self._factor = math.ldexp(1.0, -exponent)
+        self.points = self._rounded(exact)
+        square = self._squares(self.points)
         terms = (dimensions + 16) * UNIT_ROUNDING
         gamma, absolute = terms / (1 - terms), (dimensions + 16) * 2.0**-120
         half = (square / 2 * (1 - gamma)).astype(np.float32)
-        return Bounds(square, half, gamma, absolute, unit)
+        self.bounds = Bounds(square, half, gamma, absolute, self._factor**2)
+
+    def _rounded(self, exact: PointArrays) -> np.ndarray:
+        """Return points less the centre, scaled, as float32."""
+        points = np.empty((len(exact.source), len(self._centre)), np.float32)
+
+        def fill(part: slice) -> None:
+            points[part] = (exact.plain(part) - self._centre) * self._factor
+
+        self.threads.map(fill, [(part,) for part in _parts(len(points))])
+        return points
+
+    def _squares(self, points: np.ndarray) -> np.ndarray:
+        square = np.empty(len(points))
+        ranges = self.threads.ranges(len(points), ROWS)
+        self.threads.map(fill_squares, [(points, square, *r) for r in ranges])
+        return square
+
+    def _queries(
+        self, points: np.ndarray, row: np.ndarray
+    ) -> tuple[QueryRows, np.ndarray]:
+        """Return points of other ranks for the kernels, and rounded."""
+        size = np.abs(points - self._centre).max(initial=0)
+        if size * self._factor > LONGEST:
+            self._make_frame(float(size))
+        exact = query_arrays(points, row)
+        rounded = self._rounded(exact)
+        return QueryRows(exact, self._squares(rounded), exact.source, False), rounded
 
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.nearest`."""
-        count = len(self.points)
+        every = np.arange(len(self.points), dtype=np.uint32)
+        queries = QueryRows(self.exact, self.bounds.square, every, True)
+        return self._nearest(queries, self.points, k, None, report)
+
+    def nearest_to(
+        self, points: np.ndarray, limits: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `PointProducts.nearest_to`."""
+        queries, rounded = self._queries(points, np.zeros(len(points), np.uint32))
+        return self._nearest(queries, rounded, k, limits, no_report)
+
+    def _nearest(
+        self,
+        queries: QueryRows,
+        rounded: np.ndarray,
+        k: int,
+        limits: np.ndarray | None,
+        report: Report,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        count = len(queries.places)
         distance, places = np.empty((count, k)), np.empty((count, k), np.uint32)
         room = min(ROWS, count), max(LEAST_CAPACITY, CAPACITY * k)
         lists = Candidates(
@@ -170,70 +248,79 @@ class HostProducts:
             np.empty(room[0], np.int64),
             np.empty(room[0], np.float32),
         )
-        every = np.arange(count, dtype=np.uint32)
         for first in range(0, count, ROWS):
             report(first, count)
-            rows = every[first : first + ROWS]
+            rows = queries.places[first : first + ROWS]
             lists.count[:], lists.threshold[:] = 0, -np.inf
             ranges = self.threads.ranges(len(rows), GRAIN, each=4)
-            for tile in self._tiles(rows, first):
-                given = tile, self.exact, self.bounds, lists, k
+            if limits is not None:
+                within = first, queries, self.bounds, lists, limits
+                self.threads.map(limit_near, [(*within, *r) for r in ranges])
+            for tile in self._tiles(rounded[rows], first):
+                given = tile, queries, self.exact, self.bounds, lists, k
                 self.threads.map(filter_near, [(*given, *r) for r in ranges])
-            found = first, self.exact, self.bounds, lists, distance, places
+            found = first, queries, self.exact, self.bounds, lists, distance, places
             self.threads.map(finish_near, [(*found, *r) for r in ranges])
         report(count, count)
         return distance, places
 
     def lightest(
-        self, components: ComponentArrays, asked: np.ndarray, report: Report
+        self,
+        components: ComponentArrays,
+        asked: np.ndarray,
+        bounded: bool,
+        report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest`."""
-        bound = components.bound[components.of_place[asked]]
-        asking = Asking(asked, np.full(len(asked), NO_POSITION), bound)
-        for first in range(0, len(asked), ROWS):
-            report(first, len(asked))
-            rows = asked[first : first + ROWS]
-            ranges = self.threads.ranges(len(rows), GRAIN, each=4)
-            for tile in self._tiles(rows, first):
-                given = tile, asking, components, self.exact, self.bounds
-                self.threads.map(filter_leaving, [(*given, *r) for r in ranges])
-        report(len(asked), len(asked))
-        missing = asking.others == NO_POSITION
-        return np.where(missing, asked, asking.others), asking.weight
+        queries = QueryRows(self.exact, self.bounds.square, asked, True)
+        bound = np.full(len(asked), np.inf)
+        if bounded:
+            bound = components.bound[components.of_place[asked]]
+        others = np.full(len(asked), NO_POSITION)
+        searches = Searches(
+            components.of_place, components.cores, others, bound, bounded
+        )
+        return self._lightest(queries, self.points, searches, components, report)
 
-    def _tiles(self, rows: np.ndarray, first: int) -> Iterator[Tile]:
-        """Multiply some points with all points, tile by tile."""
-        block, count = self.points[rows], len(self.points)
-        room = np.empty(len(rows) * min(COLUMNS, count), np.float32)
+    def lightest_to(
+        self, components: ComponentArrays, queries: RemoteQueries
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `PointProducts.lightest_to`."""
+        given, rounded = self._queries(queries.points, queries.row)
+        others = np.full(len(queries.bound), NO_POSITION)
+        searches = Searches(
+            queries.component, queries.core, others, queries.bound.copy(), False
+        )
+        return self._lightest(given, rounded, searches, components, no_report)
+
+    def _lightest(
+        self,
+        queries: QueryRows,
+        rounded: np.ndarray,
+        searches: Searches,
+        components: ComponentArrays,
+        report: Report,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        count = len(queries.places)
+        for first in range(0, count, ROWS):
+            report(first, count)
+            rows = queries.places[first : first + ROWS]
+            ranges = self.threads.ranges(len(rows), GRAIN, each=4)
+            for tile in self._tiles(rounded[rows], first):
+                given = tile, queries, searches, components, self.exact, self.bounds
+                self.threads.map(filter_leaving, [(*given, *r) for r in ranges])
+        report(count, count)
+        return searches.others, searches.weight
+
+    def _tiles(self, block: np.ndarray, first: int) -> Iterator[Tile]:
+        """Multiply some rounded rows with all points, tile by tile."""
+        count = len(self.points)
+        room = np.empty(len(block) * min(COLUMNS, count), np.float32)
         for column in range(0, count, COLUMNS):
             others = self.points[column : column + COLUMNS]
-            product = room[: len(rows) * len(others)].reshape(len(rows), len(others))
+            product = room[: len(block) * len(others)].reshape(len(block), len(others))
             yield Tile(np.matmul(block, others.T, out=product), first, column)
 
 
-def _rounded(exact: PointArrays) -> tuple[np.ndarray, float]:
-    """Return the float32 points of `Bounds`, and the unit of their scores."""
-    values, number = exact.values, exact.number
-    count, dimensions = values.shape
-    centre = _plain(exact, number[:CENTRE]).mean(axis=0)
-    largest = max(
-        float(np.abs(_plain(exact, number[begin : begin + CENTRE]) - centre).max())
-        for begin in range(0, count, CENTRE)
-    )
-    factor = 1.0
-    if largest > 0:
-        exponent = math.frexp(largest)[1] + math.ceil(math.log2(dimensions) / 2)
-        factor = math.ldexp(1.0, -exponent)
-    points = np.empty((count, dimensions), np.float32)
-    for begin in range(0, count, CENTRE):
-        part = _plain(exact, number[begin : begin + CENTRE]) - centre
-        points[begin : begin + CENTRE] = part * factor
-    return points, factor * factor
-
-
-def _plain(exact: PointArrays, rows: np.ndarray) -> np.ndarray:
-    """Return the float64 coordinates of some rows, as distances take them."""
-    plain = exact.values[rows].astype(np.float64)
-    if len(exact.length):
-        plain = plain / exact.largest[rows, None] / exact.length[rows, None]
-    return plain
+def _parts(count: int) -> list[slice]:
+    return [slice(begin, begin + CENTRE) for begin in range(0, count, CENTRE)]

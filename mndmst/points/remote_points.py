@@ -11,14 +11,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..backends.point_products import ComponentArrays
+from ..backends.point_products import (
+    NO_POSITION,
+    ComponentArrays,
+    PointArrays,
+    QueriedProducts,
+    RemoteQueries,
+)
 from ..comm.communicator import Comm
 from ..kernels.threads import Threads
 from .kernels.boruvka_steps import PointEdges
 from .kernels.kd_tree import PointTree
 from .kernels.lightest_edges import (
-    NO_POSITION,
-    RemoteQueries,
     TreeComponents,
     lightest_of_queries,
     sum_up,
@@ -170,9 +174,49 @@ class NoRemotePoints:
         return none, none
 
 
+# Finds the far ends of queries' first edges into a rank's points, or NO_POSITION; each
+# bound becomes the weight found, or a weight that all such edges exceed.
+FirstEdges = Callable[[RemoteQueries], np.ndarray]
+
+
+class OwnPoints(Protocol):
+    """A rank's points, as the queries of other ranks search them."""
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The users' numbers of the points, uint32, by position."""
+
+    @property
+    def dimensions(self) -> int:
+        """The number of coordinates of a point."""
+
+    @property
+    def norm(self) -> Norm:
+        """The norm of distances."""
+
+    @property
+    def box(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The least and the largest coordinates; None where boxes exclude no point."""
+
+    def coordinates(self, positions: np.ndarray) -> np.ndarray:
+        """Return the points at some positions, float64."""
+
+    def nearest_to(
+        self, queries: np.ndarray, limits: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the reduced distances and positions of each query's k nearest points.
+
+        Points beyond the limits need not be found. A missing point has NO_POSITION and
+        a distance no smaller than the limit.
+        """
+
+    def first_edges(self, components: ComponentArrays) -> FirstEdges:
+        """Return the search of first edges into the components of these points."""
+
+
 @dataclass(frozen=True)
-class OwnedTree:
-    """The tree of a rank's points.
+class OwnTree:
+    """Points in a tree; see `OwnPoints`.
 
     Attributes
     ----------
@@ -183,16 +227,132 @@ class OwnedTree:
     order : ndarray of uint32, shape (points,)
         The index in `points` of the point at each position.
     norm : Norm
+    threads : Threads
     """
 
     tree: PointTree
     points: np.ndarray
     order: np.ndarray
     norm: Norm
+    threads: Threads
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The users' numbers of the points."""
+        return self.tree.rows
+
+    @property
+    def dimensions(self) -> int:
+        """The number of coordinates of a point."""
+        return self.points.shape[1]
+
+    @property
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        """The box of the root."""
+        return self.tree.low[0], self.tree.high[0]
 
     def coordinates(self, positions: np.ndarray) -> np.ndarray:
         """Return the points at some positions."""
         return self.points[self.order[positions]]
+
+    def nearest_to(
+        self, queries: np.ndarray, limits: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return each query's nearest points; a missing one is at the limit."""
+        far = np.repeat(limits, k).reshape(-1, k)
+        near = np.full(far.shape, NO_POSITION)
+        ranges = self.threads.ranges(len(queries), LEAST_QUERIES)
+        self.threads.map(
+            nearest_to_queries, [(self.tree, queries, far, near, *b) for b in ranges]
+        )
+        return far, near
+
+    def first_edges(self, components: ComponentArrays) -> FirstEdges:
+        """Return the search of first edges into the components of these points."""
+        nodes = len(self.tree.left)
+        summed = TreeComponents(
+            of_position=components.of_place,
+            of_node=np.empty(nodes, np.uint32),
+            cores=components.cores,
+            reach=components.reach,
+            least_reach=np.empty(nodes),
+            bound=components.bound,
+        )
+        sum_up(self.tree, summed)
+
+        def search(queries: RemoteQueries) -> np.ndarray:
+            ends = np.empty(len(queries.row), np.uint32)
+            ranges = self.threads.ranges(len(ends), LEAST_QUERIES)
+            self.threads.map(
+                lightest_of_queries,
+                [(self.tree, summed, queries, ends, *r) for r in ranges],
+            )
+            return ends
+
+        return search
+
+
+@dataclass(frozen=True)
+class OwnProducts:
+    """Points in products; see `OwnPoints`.
+
+    Attributes
+    ----------
+    products : QueriedProducts
+    arrays : PointArrays
+    """
+
+    products: QueriedProducts
+    arrays: PointArrays
+    norm: Norm = Norm.EUCLIDEAN
+    box: None = None
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The users' numbers of the points."""
+        return self.arrays.row
+
+    @property
+    def dimensions(self) -> int:
+        """The number of coordinates of a point."""
+        return self.arrays.values.shape[1]
+
+    def coordinates(self, positions: np.ndarray) -> np.ndarray:
+        """Return the points at some positions."""
+        return self.arrays.plain(positions)
+
+    def nearest_to(
+        self, queries: np.ndarray, limits: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return each query's nearest points; a missing one is infinitely far."""
+        return self.products.nearest_to(queries, limits, k)
+
+    def first_edges(self, components: ComponentArrays) -> FirstEdges:
+        """Return the search of first edges into the components of these points."""
+
+        def search(queries: RemoteQueries) -> np.ndarray:
+            ends, weight = self.products.lightest_to(components, queries)
+            queries.bound[:] = weight
+            return ends
+
+        return search
+
+
+def merge_nearest(
+    distance: np.ndarray, positions: np.ndarray, far: np.ndarray, near: np.ndarray
+) -> None:
+    """Replace listed neighbours by nearer ones; of equally near ones, listed ones stay.
+
+    Parameters
+    ----------
+    distance, positions : ndarray, shape (points, k)
+    far, near : ndarray, shape (points, any)
+        Distances and positions of others.
+    """
+    both, every = np.append(distance, far, axis=1), np.append(positions, near, axis=1)
+    chosen = np.argsort(both, axis=1, kind="stable")[:, : distance.shape[1]]
+    distance[:] = np.take_along_axis(both, chosen, axis=1)
+    positions[:] = np.take_along_axis(every, chosen, axis=1)
 
 
 class MpiPoints:
@@ -202,8 +362,7 @@ class MpiPoints:
     ----------
     comm : Comm
         Ranks that own at least one point each.
-    owned : OwnedTree
-    threads : Threads
+    own : OwnPoints
     batch : int
         Points per message.
 
@@ -214,17 +373,14 @@ class MpiPoints:
         This rank's first global position.
     """
 
-    def __init__(
-        self, comm: Comm, owned: OwnedTree, threads: Threads, batch: int
-    ) -> None:
-        self.comm, self.owned, self.threads, self.batch = comm, owned, threads, batch
+    def __init__(self, comm: Comm, own: OwnPoints, batch: int) -> None:
+        self.comm, self.own, self.batch = comm, own, batch
         self.ranks: RankReductions = comm
-        tree = owned.tree
-        self.bounds = np.append(0, np.cumsum(comm.allgather(len(tree.rows))))
+        self.bounds = np.append(0, np.cumsum(comm.allgather(len(own.rows))))
         self.first, self.total = int(self.bounds[comm.rank]), int(self.bounds[-1])
-        self.low, self.high = comm.allgather(tree.low[0]), comm.allgather(tree.high[0])
-        nodes = len(tree.left)
-        self._of_node, self._least_reach = np.empty(nodes, np.uint32), np.empty(nodes)
+        self.low = self.high = None
+        if own.box is not None:
+            self.low, self.high = map(comm.allgather, own.box)
 
     def gather_values(self, column: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """Return the values of a column, on their owners, at positions. Collective."""
@@ -238,34 +394,29 @@ class MpiPoints:
 
     def improve_neighbours(self, distance: np.ndarray, positions: np.ndarray) -> None:
         """Replace the listed neighbours by nearer remote ones. Collective."""
-        tree, first = self.owned.tree, np.uint32(self.first)
-        k, dimensions = distance.shape[1], self.owned.points.shape[1]
-        points = self.owned.coordinates(np.arange(len(tree.rows)))
+        first, k = np.uint32(self.first), distance.shape[1]
 
         def answer(queries: np.ndarray, limits: np.ndarray) -> list[np.ndarray]:
-            queries = queries.reshape(-1, dimensions)
-            far = np.repeat(limits, k).reshape(-1, k)
-            near = np.full(far.shape, NO_POSITION)
-            ranges = self.threads.ranges(len(queries), LEAST_QUERIES)
-            self.threads.map(
-                nearest_to_queries, [(tree, queries, far, near, *b) for b in ranges]
-            )
-            near += first
-            return [far.ravel(), near.ravel()]
+            queries = queries.reshape(-1, self.own.dimensions)
+            far, near = self.own.nearest_to(queries, limits, k)
+            return [far.ravel(), (near + first).ravel()]
 
+        every = np.arange(len(self.own.rows), dtype=np.uint32)
         for step, rank in self._ring():
-            near_box = self._distances_to_box(rank, points) < distance[:, -1]
-            asking = np.flatnonzero(near_box)
-            columns = points[asking], distance[asking, -1]
-            for part, (far, near) in self._query(step, columns, answer):
+            asking = np.flatnonzero(self._gaps(rank, every) < distance[:, -1])
+
+            def columns(part: slice, asking: np.ndarray = asking) -> list[np.ndarray]:
                 here = asking[part]
-                # A missing neighbour has the distance of the last one listed, which
-                # the stable sort prefers.
-                both = np.append(distance[here], far.reshape(-1, k), axis=1)
-                every = np.append(positions[here], near.reshape(-1, k) - first, axis=1)
-                chosen = np.argsort(both, axis=1, kind="stable")[:, :k]
-                distance[here] = np.take_along_axis(both, chosen, axis=1)
-                positions[here] = np.take_along_axis(every, chosen, axis=1)
+                return [self.own.coordinates(here), distance[here, -1]]
+
+            for part, (far, near) in self._query(step, len(asking), columns, answer):
+                here = asking[part]
+                # A missing neighbour is no nearer than the last one listed, which the
+                # merge prefers.
+                far, near = far.reshape(-1, k), near.reshape(-1, k) - first
+                listed, places = distance[here], positions[here]
+                merge_nearest(listed, places, far, near)
+                distance[here], positions[here] = listed, places
 
     def improve_edges(
         self,
@@ -276,9 +427,9 @@ class MpiPoints:
         found: PointEdges,
     ) -> None:
         """Replace the queries' first edges by earlier remote ones. Collective."""
-        tree, bound = self.owned.tree, components.bound
+        rows, bound = self.own.rows, components.bound
         own = components.of_place[queries]
-        summed = self._summed(components)
+        first_edges = self.own.first_edges(components)
 
         def answer(
             points: np.ndarray,
@@ -287,31 +438,32 @@ class MpiPoints:
             row: np.ndarray,
             limit: np.ndarray,
         ) -> list[np.ndarray]:
-            points = points.reshape(-1, tree.low.shape[1])
+            points = points.reshape(-1, self.own.dimensions)
             received = RemoteQueries(points, component, core, row, limit)
-            ends = self._ends(summed, received)
+            ends = first_edges(received)
             has = ends != NO_POSITION
-            far, rows = np.full(len(row), NO_POSITION), np.full(len(row), NO_POSITION)
-            far[has], rows[has] = vertex[ends[has]], tree.rows[ends[has]]
-            return [received.bound, far, rows]
+            far, far_rows = np.full((2, len(row)), NO_POSITION)
+            far[has], far_rows[has] = vertex[ends[has]], rows[ends[has]]
+            return [received.bound, far, far_rows]
 
         for step, rank in self._ring():
             bound[:] = self.comm.min(bound)
-            np.minimum(low, bound[own], out=low)
-            gap = self._distances_to_box(rank, self.owned.coordinates(queries))
-            asking = np.flatnonzero(gap < self._limit_of(low))
-            chosen = queries[asking]
-            columns = (
-                self.owned.coordinates(chosen),
-                own[asking],
-                components.cores[chosen],
-                tree.rows[chosen],
-                low[asking],
-            )
-            for part, (weight, end, row) in self._query(step, columns, answer):
+            if self.low is not None:  # a bound spares queries a part of the tree
+                np.minimum(low, bound[own], out=low)
+            asking = np.flatnonzero(self._gaps(rank, queries) < self._limit_of(low))
+
+            def columns(part: slice, asking: np.ndarray = asking) -> list[np.ndarray]:
+                here = asking[part]
+                chosen = queries[here]
+                cores, chosen_rows = components.cores[chosen], rows[chosen]
+                points = self.own.coordinates(chosen)
+                return [points, own[here], cores, chosen_rows, low[here]]
+
+            found_there = self._query(step, len(asking), columns, answer)
+            for part, (weight, end, row) in found_there:
                 here = asking[part]
                 low[here] = np.minimum(low[here], weight)
-                key = key_of(tree.rows[queries[here]], row)
+                key = key_of(rows[queries[here]], row)
                 earlier = (weight < found.weight[here]) | (
                     (weight == found.weight[here]) & (key < found.key[here])
                 )
@@ -325,32 +477,35 @@ class MpiPoints:
         self, cores: np.ndarray, positions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return each point's first remote edge of its core distance. Collective."""
-        tree, owned = self.owned.tree, self.owned
-        none = np.zeros(len(owned.points), np.uint32)
-        alike = self._summed(ComponentArrays(none, cores, cores, cores))
+        rows_of, count = self.own.rows, len(self.own.rows)
+        none = np.zeros(count, np.uint32)
 
         def answer(points: np.ndarray, core: np.ndarray, row: np.ndarray) -> list:
             # Each query is a component of its own, with a bound of its own.
             component = np.arange(1, len(row) + 1, dtype=np.uint32)
-            points = points.reshape(-1, tree.low.shape[1])
+            points = points.reshape(-1, self.own.dimensions)
             queries = RemoteQueries(points, component, core, row, core.copy())
-            ends = self._ends(alike._replace(bound=np.append(np.inf, core)), queries)
+            bounds = np.append(np.inf, core)
+            alike = ComponentArrays(none, cores, cores, bounds)
+            ends = self.own.first_edges(alike)(queries)
             found = np.flatnonzero(ends != NO_POSITION)
             rows = np.full(len(row), NO_POSITION)
-            rows[found] = tree.rows[ends[found]]
+            rows[found] = rows_of[ends[found]]
             rows[rows > row] = NO_POSITION
             return [ends + np.uint32(self.first), rows]
 
         ends = np.full(len(positions), NO_POSITION)
         rows = np.full(len(positions), NO_POSITION)
-        points = owned.coordinates(positions)
-        reduced = owned.norm.reduced(cores[positions]) * (1 + 1e-15)
+        reduced = self.own.norm.reduced(cores[positions]) * (1 + 1e-15)
         for step, rank in self._ring():
-            near = self._distances_to_box(rank, points) <= reduced
+            near = self._gaps(rank, positions) <= reduced
             asking = np.flatnonzero(near & (cores[positions] < LARGEST))
-            chosen = positions[asking]
-            columns = points[asking], cores[chosen], tree.rows[chosen]
-            for part, (end, row) in self._query(step, columns, answer):
+
+            def columns(part: slice, asking: np.ndarray = asking) -> list[np.ndarray]:
+                chosen = positions[asking[part]]
+                return [self.own.coordinates(chosen), cores[chosen], rows_of[chosen]]
+
+            for part, (end, row) in self._query(step, len(asking), columns, answer):
                 smaller = row < rows[asking[part]]
                 here = asking[part][smaller]
                 ends[here] = end[smaller] - np.uint32(self.first)
@@ -365,68 +520,53 @@ class MpiPoints:
     def _query(
         self,
         step: int,
-        columns: Sequence[np.ndarray],
+        count: int,
+        columns: Callable[[slice], list[np.ndarray]],
         answer: Callable[..., Sequence[np.ndarray]],
     ) -> Iterator[tuple[slice, list[np.ndarray]]]:
-        """Send points to the rank `step` ahead and yield its answers. Collective.
+        """Send queries to the rank `step` ahead and yield its answers. Collective.
 
         Every rank exhausts the iterator: ranks exchange batches until the longest
-        column has been sent.
+        list has been sent.
 
         Parameters
         ----------
-        columns : sequence of ndarray, first axis points
+        count : int
+            Number of queries.
+        columns : callable
+            Returns the arrays that describe some of the queries, the points first.
         answer : callable
             Computes flat answers from the flattened columns of another rank.
 
         Yields
         ------
         batch : slice
-            The points that the answers belong to.
+            The queries that the answers belong to.
         answers : list of ndarray
         """
         comm = self.comm
         ahead, behind = (comm.rank + step) % comm.size, (comm.rank - step) % comm.size
-        for begin in range(0, comm.max(len(columns[0])), self.batch):
+        for begin in range(0, comm.max(count), self.batch):
             part = slice(begin, begin + self.batch)
-            received = comm.sendrecv([c[part].ravel() for c in columns], ahead, behind)
+            sent = [column.ravel() for column in columns(part)]
+            received = comm.sendrecv(sent, ahead, behind)
             yield part, comm.sendrecv(answer(*received), behind, ahead)
 
-    def _distances_to_box(self, rank: int, points: np.ndarray) -> np.ndarray:
+    def _gaps(self, rank: int, positions: np.ndarray) -> np.ndarray:
         """Return the reduced distances of points to the box of a rank's points."""
-        total = np.zeros(len(points))
+        total = np.zeros(len(positions))
+        if self.low is None or self.high is None:
+            return total
+        points = self.own.coordinates(positions)
         for column, low, high in zip(
             points.T, self.low[rank], self.high[rank], strict=True
         ):
             gap = np.maximum(np.maximum(low - column, column - high), 0)
-            total = self.owned.norm.add(total, gap)
+            total = self.own.norm.add(total, gap)
         return total
 
     def _limit_of(self, weight: np.ndarray) -> np.ndarray:
         """Return reduced distances above that of every point within a distance."""
         with np.errstate(over="ignore"):
-            limit = self.owned.norm.reduced(weight)
+            limit = self.own.norm.reduced(weight)
             return np.minimum(limit * (1 + 1e-15) + 1e-322, LARGEST)
-
-    def _summed(self, components: ComponentArrays) -> TreeComponents:
-        """Return components with the components of this rank's nodes."""
-        summed = TreeComponents(
-            of_position=components.of_place,
-            of_node=self._of_node,
-            cores=components.cores,
-            reach=components.reach,
-            least_reach=self._least_reach,
-            bound=components.bound,
-        )
-        sum_up(self.owned.tree, summed)
-        return summed
-
-    def _ends(self, components: TreeComponents, queries: RemoteQueries) -> np.ndarray:
-        """Return the far ends of remote queries' first edges into this rank's tree."""
-        ends = np.empty(len(queries.row), np.uint32)
-        ranges = self.threads.ranges(len(ends), LEAST_QUERIES)
-        self.threads.map(
-            lightest_of_queries,
-            [(self.owned.tree, components, queries, ends, *r) for r in ranges],
-        )
-        return ends

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..backends import Accelerator, find_accelerator
-from ..backends.point_products import MOST_NEIGHBOURS, PointArrays
+from ..backends.point_products import MOST_NEIGHBOURS, PointArrays, PointProducts
 from ..host.errors import ConfigError
 from ..kernels.threads import Threads
 from .build_tree import build_tree
@@ -23,6 +23,7 @@ from .kernels.visits import count_visited
 from .metrics import METRICS, Norm, check_metric
 from .point_search import PointSearch, tree_search
 from .product_search import HostProducts, ProductSearch, random_order
+from .remote_points import NoRemotePoints
 from .scale import Scale
 from .search_reporter import SearchReporter
 
@@ -67,7 +68,12 @@ def check_search(search: str, metric: str) -> None:
 
 
 def choose_search(
-    points: PointCoordinates, metric: str, search: str, neighbours: int
+    points: PointCoordinates,
+    metric: str,
+    search: str,
+    neighbours: int,
+    count: int = 0,
+    devices: bool = True,
 ) -> SearchChoice:
     """Return which search finds the neighbours of points sooner.
 
@@ -76,13 +82,18 @@ def choose_search(
     search : {"auto", "tree", "product"}
     neighbours : int
         How many are listed for each point.
+    count : int
+        Number of points, where those given are a sample of them.
+    devices : bool
+        Whether a device may search.
     """
     check_search(search, metric)
-    count, dimensions = points.values.shape
+    given, dimensions = points.values.shape
+    count = count or given
     if search == "tree":
         return SearchChoice("tree", "asked for")
     if search == "product":
-        device = _device_for(count, neighbours)
+        device = _device_for(count, neighbours) if devices else None
         return SearchChoice("product" if device is None else "device", "asked for")
     if METRICS[metric].norm != Norm.EUCLIDEAN:
         return SearchChoice("tree", f"{metric} distances are not inner products")
@@ -90,9 +101,9 @@ def choose_search(
         return SearchChoice("tree", f"points have at most {FEW_DIMENSIONS} dimensions")
     if count < FEW_POINTS:
         return SearchChoice("tree", f"there are fewer than {FEW_POINTS:,} points")
-    share = visits(points, neighbours) / count
+    share = visits(points, neighbours, count) / count
     product, worth = "product", _worth(dimensions)
-    if _device_for(count, neighbours) is not None:
+    if devices and _device_for(count, neighbours) is not None:
         product, worth = "device", (1 + DEVICE_FIXED / dimensions) / DEVICE_VISIT
     name = product if share > worth else "tree"
     text = f"a query of the tree visits {share:.2%} of the points, and a product is "
@@ -124,15 +135,26 @@ def make_search(
     if choice.name == "tree":
         return tree_search(points.all(), METRICS[metric].norm, threads, report)
     rows = random_order(len(points.values))
-    arrays = PointArrays(points.values, points.largest, points.length, rows)
+    arrays = PointArrays(points.values, points.largest, points.length, rows, rows)
+    products = make_products(arrays, choice, threads, reporter)
+    remote = NoRemotePoints(len(rows))
+    return ProductSearch(products, rows, remote, threads, report)
+
+
+def make_products(
+    arrays: PointArrays,
+    choice: SearchChoice,
+    threads: Threads,
+    reporter: SearchReporter,
+) -> PointProducts:
+    """Return the products of a choice; of the host where a device does not suit."""
     device = find_accelerator("auto")[0] if choice.name == "device" else None
     if device is not None:
         try:
-            products = device.make_point_products(arrays)
-            return ProductSearch(products, rows, threads, report)
+            return device.make_point_products(arrays)
         except ConfigError as error:
             reporter.detail(f"search by product on the CPU: {error}")
-    return ProductSearch(HostProducts(arrays, threads), rows, threads, report)
+    return HostProducts(arrays, threads)
 
 
 def visits_most(points: np.ndarray, neighbours: int) -> bool:
@@ -148,14 +170,20 @@ def visits_most(points: np.ndarray, neighbours: int) -> bool:
         return False
     none = np.empty(0)
     computed = PointCoordinates(points, none, none, Scale())
-    return visits(computed, neighbours) / count > _worth(dimensions)
+    return visits(computed, neighbours, count) / count > _worth(dimensions)
 
 
-def visits(points: PointCoordinates, neighbours: int) -> float:
-    """Return how many points a query of the tree visits, estimated by samples."""
-    count = len(points.values)
-    order = np.random.default_rng(SEED).permutation(count)
-    sizes = [min(size, count) for size in SAMPLES]
+def visits(points: PointCoordinates, neighbours: int, count: int) -> float:
+    """Return how many points a query of the tree visits, estimated by samples.
+
+    Parameters
+    ----------
+    count : int
+        Number of points in the tree; those given may be a sample of them.
+    """
+    given = len(points.values)
+    order = np.random.default_rng(SEED).permutation(given)
+    sizes = [min(size, given) for size in SAMPLES]
     found = [_visits_of(points.of(order[:size]), neighbours) for size in sizes]
     if sizes[0] == sizes[1] or count == sizes[1]:
         return found[1]

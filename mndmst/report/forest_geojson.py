@@ -1,5 +1,6 @@
 """The edges of a forest as GeoJSON (RFC 7946), for maps."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ from ..api.forest import Forest
 from ..host.errors import InputError
 from ..host.formatting import to_json
 from ..io.atomic_output import AtomicOutput
-from ..io.names import NameSource
 from ..io.output_kinds import FOREST_PICTURE, json_mark
 
 EDGES_AT_ONCE = 1 << 16
@@ -44,7 +44,7 @@ def write_forest_geojson(
     positions: np.ndarray,
     path: Path,
     files: AtomicOutput,
-    names: NameSource | None = None,
+    names_of: Callable[[np.ndarray], list[Any]],
 ) -> None:
     """Write a feature for each edge: a line with `src`, `dst` and `weight`.
 
@@ -52,8 +52,8 @@ def write_forest_geojson(
     ----------
     positions : ndarray of float64, shape (vertices, 2)
         Longitude and latitude; see `check_geographic`.
-    names : NameSource, optional
-        The names of vertices; without them `src` and `dst` are numbers.
+    names_of : callable
+        Returns the names of vertices, for `src` and `dst`.
 
     Raises
     ------
@@ -68,19 +68,19 @@ def write_forest_geojson(
         out.write(f'{head[:-1]}, "features": [')
         for low in range(0, len(forest), EDGES_AT_ONCE):
             part = slice(low, low + EDGES_AT_ONCE)
-            features = _features(forest, positions, part, names)
+            features = _features(forest, positions, part, names_of)
             out.write(",\n" * (low > 0) + to_json(features)[1:-1])
         out.write("]}\n")
 
 
 def _features(
-    forest: Forest, positions: np.ndarray, part: slice, names: NameSource | None
+    forest: Forest,
+    positions: np.ndarray,
+    part: slice,
+    names_of: Callable[[np.ndarray], list[Any]],
 ) -> list[dict[str, Any]]:
     src, dst = forest.src[part], forest.dst[part]
-    ends = [
-        vertices.tolist() if names is None else names.take(vertices).values()
-        for vertices in (src, dst)
-    ]
+    ends = [names_of(vertices) for vertices in (src, dst)]
     return [
         {
             "type": "Feature",

@@ -121,7 +121,6 @@ class Report:
         return {
             "schema": SCHEMA,
             "command": sys.argv,
-            "versions": versions(),
             "num_ranks": self.comm.size,
             "seconds": self.seconds,
             "levels": self.levels,
@@ -159,7 +158,8 @@ def write_report(
     temporary = outputs.begin(path, REPORT)
     with outputs.ranks.raise_on_all(), writing(path):
         if record is not None:
-            temporary.write_text(to_json(json_mark(REPORT) | record, indent=1))
+            whole = json_mark(REPORT) | {"versions": versions()} | record
+            temporary.write_text(to_json(whole, indent=1))
 
 
 def text(record: dict[str, Any]) -> str:

@@ -25,7 +25,7 @@ def compile_kernels(
     Parameters
     ----------
     user, weights
-        See `registry.entries`.
+        See `native.precompile.listed_kernels`.
     say : callable
         Writes a message if there is anything to compile.
     """

@@ -144,17 +144,21 @@ def _limited_protocol() -> Any:
                 transport.abort()
                 return
             super().connection_made(transport)
-            self.loop.call_later(REQUEST_SECONDS, self._close_if_idle)
+            self.loop.call_later(REQUEST_SECONDS, self._close_if_idle, None)
 
         def connection_lost(self, reason: Exception | None) -> None:
             if self.transport is not None:
                 super().connection_lost(reason)
 
-        def _close_if_idle(self) -> None:
-            if self.cycle is None or self.cycle.response_complete:
+        def _close_if_idle(self, last_cycle: Any) -> None:
+            """Close the connection if no request has begun since the last look."""
+            if self.transport.is_closing():
+                return
+            is_idle = self.cycle is None or self.cycle.response_complete
+            if is_idle and self.cycle is last_cycle:
                 self.transport.abort()
             else:
-                self.loop.call_later(REQUEST_SECONDS, self._close_if_idle)
+                self.loop.call_later(REQUEST_SECONDS, self._close_if_idle, self.cycle)
 
     return LimitedProtocol
 
@@ -257,10 +261,14 @@ def _application(access: Access, sources: Sources) -> Any:
 
     async def login(request: Any) -> Any:
         body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MOST_BODY_BYTES:
-                return plain("the form is too long\n", 413)
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                async for chunk in request.stream():
+                    body += chunk
+                    if len(body) > MOST_BODY_BYTES:
+                        return plain("the form is too long\n", 413)
+        except TimeoutError:
+            return plain("the form did not arrive in time\n", 408)
         fields = parse_qs(body.decode("latin-1"))
         token = fields.get("token", [""])[0].strip()
         if not access.admits(f"Bearer {token}"):

@@ -74,20 +74,47 @@ def test_random_points(seed):
     check(points, "euclidean", int(r.integers(0, 40)))
 
 
-def test_many_rows_and_columns_take_several_tiles(monkeypatch):
+def test_many_rows_and_columns_take_several_launches(monkeypatch):
     from mndmst.backends.cuda import point_products
 
-    monkeypatch.setattr(point_products, "ROWS", 512)
-    monkeypatch.setattr(point_products, "COLUMNS", 1024)
+    monkeypatch.setattr(point_products, "ROWS", 1024)
+    monkeypatch.setattr(point_products, "COLUMNS", 512)
     r = np.random.default_rng(8)
     check(r.standard_normal((5000, 33)).astype(np.float32), "cosine", 7)
+
+
+@pytest.mark.parametrize("min_samples", [0, 6])
+def test_several_devices_share_the_rows(monkeypatch, min_samples):
+    """One device twice stands for two where there is one."""
+    from mndmst.backends import cuda
+
+    count = cuda.device_count()
+    devices = range(count) if count > 1 else (0, 0)
+    make = cuda.make_point_products
+    monkeypatch.setattr(cuda, "make_point_products", lambda p, _: make(p, devices))
+    r = np.random.default_rng(4)
+    points = np.repeat(5 * r.standard_normal((30, 40)), 200, axis=0)
+    check(points + r.standard_normal(points.shape), "euclidean", min_samples)
+
+
+def test_a_device_that_adds_up_with_few_bits_is_refused(monkeypatch):
+    """A bound that no device keeps stands for a device without these bits."""
+    from mndmst.backends.cuda import point_products
+    from mndmst.backends.point_products import PointArrays
+    from mndmst.host.errors import ConfigError
+
+    monkeypatch.setattr(point_products, "SUM_ROUNDING", 2.0**-40)
+    points, none = np.random.default_rng(2).standard_normal((300, 9)), np.empty(0)
+    row = np.arange(300, dtype=np.uint32)
+    with pytest.raises(ConfigError, match="fewer bits"):
+        point_products.DeviceProducts(PointArrays(points, none, none, row, row))
 
 
 def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch, capsys):
     from mndmst.backends.cuda import point_products
     from mndmst.host.errors import ConfigError
 
-    def refuse(points, device=0):
+    def refuse(points, devices=()):
         raise ConfigError("no room")
 
     monkeypatch.setattr(point_products, "CudaPointProducts", refuse)
@@ -95,3 +122,15 @@ def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch, capsys
     found = points_forest(points, "euclidean", 3, search="product")
     tree = points_forest(points, "euclidean", 3, search="tree")
     assert found.forest.digest == tree.forest.digest
+
+
+def test_arrays_of_a_device_go_to_the_host_where_no_product_serves():
+    import cupy
+
+    from mndmst.points.estimator import HDBSCAN
+
+    points = np.random.default_rng(3).standard_normal((500, 6))
+    points[3, 2] = np.nan
+    for options in ({}, {"metric": "cosine"}, {"metric": "manhattan"}):
+        found = HDBSCAN(**options).fit(cupy.asarray(points)).labels_
+        np.testing.assert_array_equal(found, HDBSCAN(**options).fit(points).labels_)

@@ -57,6 +57,13 @@ def cases():
     yield sphere, "haversine", 3, 0
     yield sphere, "cosine", 0, 2
     yield 1e-200 * generator.random((700, 2)), "euclidean", 2, 0
+    for samples in (0, 5):
+        centres = generator.normal(size=(9, 70))
+        many = centres[generator.integers(0, 9, 800)]
+        many += 0.2 * generator.normal(size=many.shape)
+        many[generator.integers(0, 800, 100)] = many[0]
+        yield many.astype(np.float32), "euclidean", samples, 0
+        yield many, "cosine", samples, 0
     wide = points_of("doubled", 600, 2, 7)
     yield np.c_[wide, 1e-310 * wide[:, :1]], "euclidean", 0, 0
 
@@ -68,6 +75,9 @@ for number, (points, metric, samples, neighbours) in enumerate(cases()):
     if (number + comm.size) % stride:
         continue
     n = len(points)
+    search = "tree" if metric in ("manhattan", "chebyshev") else "product"
+    if number % 4 == 0:
+        search = "auto"
     first, last = n * comm.rank // comm.size, n * (comm.rank + 1) // comm.size
     found = distributed_forest(
         comm,
@@ -76,10 +86,14 @@ for number, (points, metric, samples, neighbours) in enumerate(cases()):
         samples,
         neighbours=neighbours,
         threads=2,
+        search=search,
         distribution=small,
     )
     if found is not None:
-        one, other = found.forest, points_forest(points, metric, samples).forest
+        one, other = (
+            found.forest,
+            points_forest(points, metric, samples, search="tree").forest,
+        )
         same = all(
             np.array_equal(getattr(one, name), getattr(other, name))
             for name in ("src", "dst", "weight")

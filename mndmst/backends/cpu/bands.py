@@ -24,7 +24,7 @@ from ...kernels.edge_order import drop_parallel_edges
 from ...kernels.hooks import Hooks
 from ...kernels.sorting import sort_positions
 from ...kernels.threads import Threads, each_range
-from ...native.arguments import PerCall
+from ...native.call_columns import PerCall
 from ...native.kernel import kernel
 from ..base import Band
 from .select import CHUNK, all_edges, lower_edges, select

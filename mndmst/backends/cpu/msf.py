@@ -40,7 +40,7 @@ from ...kernels.hooks import NUMBER, Hooks, settle_and_list
 from ...kernels.intrinsics import prefetch
 from ...kernels.team import Team
 from ...kernels.threads import Threads, each_range
-from ...native.arguments import Pieces
+from ...native.call_columns import ArrayPieces
 from ...native.kernel import kernel
 from ..base import LabelledForest
 from .bands import Cut, Sample, all_chunks, band_chunks, first_cut, segments
@@ -249,16 +249,18 @@ class _Solver:
         )
         (outside,) = concatenate([found], self.threads)
         tree = GiantComponent.of_rows(label, giant)
-        walk = rows.csr, tree, rows.keys.dtype.type(above.key), above.vertex
+        csr, key = rows.csr, rows.keys.dtype.type(above.key)
         trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
         walk_outside = len(outside) <= self.threads.tuning.outside_share * len(rows)
         if walk_outside:
-            key = rows.keys.dtype.type(above.key)
-            found = heavier_edges(rows.csr, tree, key, above.vertex, trial)
+            found = heavier_edges(csr, tree, key, above.vertex, trial)
             walk_outside = len(found[0]) <= EDGES_PER_WALK * len(trial)
         if walk_outside:
             bounds = self.threads.bounds(len(outside), grain=WALKS)
-            parts = self.threads.run(heavier_edges, *walk, Pieces.of(outside, bounds))
+            starts = ArrayPieces.of(outside, bounds)
+            parts = self.threads.run(
+                heavier_edges, csr, tree, key, above.vertex, starts
+            )
             self.join(self.joining(concatenate(parts, self.threads)))
         else:
             self.join_pairs(Labels(label, giant), outside)

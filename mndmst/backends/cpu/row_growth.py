@@ -31,7 +31,7 @@ from ...kernels.kruskal import LOW, PairEdgeList
 from ...kernels.numbering import distinct
 from ...kernels.team import Team
 from ...kernels.threads import Threads, each_range
-from ...native.arguments import Pieces, calls_of
+from ...native.call_columns import ArrayPieces, calls_of
 from ...native.kernel import kernel
 from ..base import Band, RowGrowth
 from .bands import BandEdges, Sample, all_chunks, band_chunks, band_segments
@@ -147,9 +147,8 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     else:
         parts = band_segments(rows, band)
         chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, True)
-        given = rows.csr, parts[-1].high, hooks
         ranges = each_range(threads.bounds(len(rows)))
-        found = threads.run(heavier_to_ghosts, *given, *ranges)
+        found = threads.run(heavier_to_ghosts, rows.csr, parts[-1].high, hooks, *ranges)
         heavier = EdgeColumns(*concatenate(found, threads))
     forest = allocate_edges(rows, len(rows) + 1)
     count = components.link(hooks.best, forest)
@@ -162,7 +161,7 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     )
     bounds, accepted = threads.bounds(len(fate)), fate == ACCEPTED
     parts = EdgePieces.of(EdgeColumns(*columns), bounds)
-    count = add_marked(parts, Pieces.of(accepted, bounds), forest, count, threads)
+    count = add_marked(parts, ArrayPieces.of(accepted, bounds), forest, count, threads)
     label, smallest = tree_names(component, parent[:own], threads)
     names = np.concatenate([rows.first + smallest.astype(np.int64), ghosts])
     waits = np.flatnonzero(fate == PENDING)

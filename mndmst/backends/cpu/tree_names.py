@@ -42,8 +42,7 @@ def tree_names(
     # Each member has a line of its own, behind the trees, for unused names.
     smallest = np.empty(len(parent) + LINE * (team.most + 1), np.uint32)
     first = min(threads.tuning.named_first, len(component))
-    named = component, parent, smallest, label
-    team.run(name_trees, work, *named, first)
+    team.run(name_trees, work, component, parent, smallest, label, first)
     return label, smallest[: len(parent)]
 
 

@@ -5,6 +5,7 @@ Importing this package is cheap; CuPy is imported by `backend.py`.
 
 import ctypes
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..point_products import PointArrays, PointProducts
 
 ARRAY_ATTRIBUTE = "__cuda_array_interface__"
+DLPACK_DEVICES = 2, 13  # CUDA memory; managed memory
 DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x")
 
 
@@ -80,17 +82,27 @@ def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:
     return compile_all(into, jobs)
 
 
-def make_point_products(points: "PointArrays", device: int = 0) -> "PointProducts":
-    """Return points on a CUDA device; see `Accelerator.make_point_products`."""
+def make_point_products(
+    points: "PointArrays", devices: Sequence[int] | None = None
+) -> "PointProducts":
+    """Return points on CUDA devices; see `Accelerator.make_point_products`."""
     from .point_products import CudaPointProducts
 
-    return CudaPointProducts(points, device)
+    return CudaPointProducts(points, devices or range(device_count()))
 
 
 def as_arrays(*columns: Any) -> list[Any]:
     """Return arrays of CuPy, without copies."""
     cupy = optional("cupy", "cuda")
-    return [cupy.asarray(column) for column in columns]
+
+    def as_array(column: Any) -> Any:
+        device = getattr(column, "__dlpack_device__", None)
+        if hasattr(column, ARRAY_ATTRIBUTE) or device is None:
+            return cupy.asarray(column)
+        on_device = device()[0] in DLPACK_DEVICES
+        return cupy.from_dlpack(column) if on_device else cupy.asarray(column)
+
+    return [as_array(column) for column in columns]
 
 
 def device_of(array: Any) -> int:

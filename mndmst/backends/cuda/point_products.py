@@ -1,57 +1,126 @@
-"""Points on a CUDA device, searched by matrix products of half precision.
+"""Points on CUDA devices, searched by matrix products of half precision.
 
-Tensor cores multiply float16 numbers exactly and add products up in float32. A point is
-rounded to float16 once; the length that rounding takes away is measured, so the bound
-of `points.product_search` holds with it in place of the rounding to float32. Tensor
-cores may cut sums off in place of rounding them, so each of d + 16 steps is taken to
-lose at most 2^-22 of the sum of all magnitudes. Points whose float16 numbers would be
-too coarse are multiplied in float32.
+Tensor cores multiply numbers of 16 bits exactly and add products up in float32. A point
+is rounded to float16; the length that rounding takes away is measured, so the bound
+of `points.product_search` holds with it in place of the rounding to float32. Points
+whose float16 numbers would be too coarse are sums of three bfloat16 numbers each, whose
+six largest products together are as good as one of float32.
+
+The bound of the sums
+---------------------
+No document says in which order tensor cores add, how many numbers at a time, or how
+they round. The bound allows all of this: d products are added up by any tree of
+additions of any number of terms; each term of an addition, and its result, loses less
+than 2^-23 of the largest magnitude among its terms, rounded or cut off. Such a tree has
+at most 2 d - 2 terms and d - 1 results below its root, so a sum is off by less than
+3 d 2^-23 / (1 - 3 d 2^-23) times the sum of all magnitudes, and that is at most
+|A| |B|. Fasi, Higham, Mikaitis and Pranesh (Numerical behavior of NVIDIA tensor cores,
+PeerJ Computer Science 2021) find such trees on the V100, T4 and A100, with no bit less.
+A self-test on each device (`_check_sums`) adds up vectors that lose the most by fewer
+bits, and refuses the device if one is beyond the bound.
 """
 
 import math
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import cupy
 import numpy as np
 from cupy.cuda.memory import OutOfMemoryError
-from cupy_backends.cuda.libs import cublas
 
 from ...host.errors import ConfigError
 from ..base import DeviceMemoryError
-from ..point_products import MOST_NEIGHBOURS, ComponentArrays, PointArrays, Report
+from ..point_products import (
+    MOST_NEIGHBOURS,
+    NO_POSITION,
+    ComponentArrays,
+    PointArrays,
+    Report,
+)
 from .kernels import kernel_source
 from .transfer import Transfer
 
-# Rows and columns of a tile, whose products are in the device's memory.
-ROWS, COLUMNS = 1 << 14, 1 << 15
 PARTS = 1 << 16  # points that are rounded at a time
 CENTRE = 4096  # points whose mean is subtracted from all
 # The largest coordinate is scaled to less than 2^HIGHEST.
 HIGHEST = 12
-ACCUMULATED = 2.0**-22  # of the sum of magnitudes, lost in one step of a sum
+SUM_ROUNDING = 3 * 2.0**-23  # of the sum of magnitudes, lost by each term of a sum
 COARSE = 2.0**-9  # float16 is too coarse if a point loses more of its length
-THREADS, KEPT = 128, 512  # as in point_products.cu
-NONE = np.uint32(0xFFFFFFFF)
-MULTIPLE = 16  # of which the number of columns of factors is one
-POINTS = np.dtype(
-    [(name, np.uint64) for name in ("values", "largest", "length", "number")]
-    + [(name, np.uint64) for name in ("square", "half")]
+# As in point_products.cu.
+CAPACITY, KEPT, THREADS, MULTIPLIERS = 512, 256, 128, 256
+DEPTH, STAGE_BYTES, MOST_STAGES = 64, (128 + 256) * 64 * 2, 4
+OLDEST = 80  # compute capability of tensor cores with the instructions of the kernels
+# Rows whose lists are in memory at once, at most; and multiplications of one block of
+# rows, between which Ctrl-C is heard.
+ROWS, FEWEST_ROWS, WORK = 1 << 16, 1 << 10, 3 << 45
+# Columns of the first launch; then each sees GROWTH times as many as all before it.
+FIRST, GROWTH, COLUMNS = 256, 3.0, 1 << 17
+RESERVE = 1 << 28  # bytes of the libraries of a device
+POLL = 0.1  # seconds between two looks for Ctrl-C
+SET = np.dtype(
+    [(n, np.uint64) for n in ("values", "largest", "length", "source", "row")]
+    + [(n, np.uint64) for n in ("square", "half")]
     + [("dimensions", np.int64)]
-    + [(name, np.float64) for name in ("gamma", "absolute", "unit")]
+    + [(n, np.float64) for n in ("gamma", "absolute", "unit")]
 )
-COMPONENTS = np.dtype(
-    [(name, np.uint64) for name in ("of_place", "cores", "reach", "bound")]
+COMPONENTS = np.dtype([(n, np.uint64) for n in ComponentArrays._fields])
+ROWS_OF_LAUNCH = np.dtype(
+    [(n, np.uint64) for n in ("places", "component", "cores", "weights", "others")]
+    + [(n, np.uint64) for n in ("scores", "candidates", "counts", "thresholds")]
+    + [("overflowed", np.uint64), ("columns_too", np.int32), ("unused", np.int32)]
 )
 
 
-class CudaPointProducts:
-    """Points on one device; see `PointProducts`.
+@dataclass
+class DevicePoints:
+    """Points on a device: as given, and as factors of products.
+
+    Attributes
+    ----------
+    arrays : PointArrays
+        Of CuPy.
+    factors : cupy.ndarray of uint16, shape (points, parts * width)
+        Bits of float16 or bfloat16, padded with zeros.
+    square : cupy.ndarray of float64, shape (points,)
+        Squared lengths of the rounded points.
+    half : cupy.ndarray of float32, shape (points,)
+        Half of each, less its part of the bound; of columns alone.
+    lost : float
+        The largest fraction of its length that a point loses by rounding.
+    """
+
+    arrays: PointArrays
+    factors: Any
+    square: Any
+    half: Any
+    lost: float
+
+
+@dataclass
+class Frame:
+    """The centre and the power of two by which points become factors."""
+
+    centre: Any
+    factor: float
+    parts: int
+
+    @property
+    def pairs(self) -> int:
+        """Products of parts that make one product."""
+        return 1 if self.parts == 1 else 6
+
+
+class DeviceProducts:
+    """Points on one device, and the launches that search them.
 
     Parameters
     ----------
     points : PointArrays
+        Of the host or of any device.
     device : int
 
     Raises
@@ -59,20 +128,35 @@ class CudaPointProducts:
     DeviceMemoryError
         If the device has too little memory for the points.
     ConfigError
-        If no scale of float32 suits all points.
+        If the device is too old, or no scale suits all points.
     """
 
     def __init__(self, points: PointArrays, device: int = 0) -> None:
         self.device = cupy.cuda.Device(device)
-        with self._current():
+        if int(self.device.compute_capability) < OLDEST:
+            raise ConfigError(
+                f"CUDA device {device} has compute capability "
+                f"{self.device.compute_capability}; products need {OLDEST} or more"
+            )
+        self._modules: dict[tuple[str, bool, str, bool, int], Any] = {}
+        most = self.device.attributes["MaxSharedMemoryPerBlockOptin"]
+        self._stages = min(MOST_STAGES, most // STAGE_BYTES)
+        self.count, self.dimensions = len(points.source), points.values.shape[1]
+        self.width = -(-self.dimensions // DEPTH) * DEPTH
+        with self.current():
+            needed = self.bytes_of(points)
+            if needed > free_bytes():
+                raise DeviceMemoryError(
+                    f"CUDA device {device} has {free_bytes():,} free bytes, and "
+                    f"{self.count:,} points take {needed:,}"
+                )
             self._transfer = Transfer()
-            self._given = PointArrays(*map(self._upload, points))
-            self.count, self.dimensions = points.values.shape
-            self._load_kernels()
-            self._round()
+            self._given = self._uploaded(points)
+            self._make_frame()
 
     @contextmanager
-    def _current(self) -> Iterator[None]:
+    def current(self) -> Iterator[None]:
+        """Make the device current; turn its lack of memory into DeviceMemoryError."""
         try:
             with self.device:
                 yield
@@ -83,180 +167,535 @@ class CudaPointProducts:
                 f"points ({error})"
             ) from error
 
-    def _upload(self, column: np.ndarray) -> Any:
+    def bytes_of(self, points: PointArrays) -> int:
+        """Return about how much memory the points and a search take."""
+        rows = min(self.count, ROWS)
+        lists = rows * (8 * CAPACITY + 16 * MOST_NEIGHBOURS)
+        pieces = min(self.count, PARTS) * self.dimensions * 8 * 6
+        values = (
+            0 if isinstance(points.values, cupy.ndarray) else points.values.itemsize
+        )
+        each = values * self.dimensions + 2 * self.width + 128
+        return self.count * each + 4 * rows * self.width + lists + pieces + RESERVE
+
+    def _uploaded(self, points: PointArrays) -> PointArrays:
+        values, largest, length, source = map(self.upload, points[:4])
+        same = points.source is points.row
+        row = source if same else self.upload(points.row)
+        return PointArrays(values, largest, length, source, row)
+
+    def upload(self, column: Any) -> Any:
+        """Return an array on this device; itself if it is there."""
+        if isinstance(column, cupy.ndarray):
+            return cupy.ascontiguousarray(cupy.asarray(column))
         if column.nbytes == 0:
             return cupy.empty(0)
         return self._transfer.to_device(column.reshape(-1)).reshape(column.shape)
 
-    def _download(self, column: Any) -> np.ndarray:
+    def download(self, column: Any) -> np.ndarray:
+        """Return an array of this device on the host."""
         return self._transfer.to_host(column.reshape(-1)).reshape(column.shape)
 
-    def _load_kernels(self) -> None:
-        value = "float" if self._given.values.dtype == np.float32 else "double"
-        divided = int(len(self._given.length) > 0)
-        module = cupy.RawModule(
-            code=kernel_source("point_products"),
-            options=("-std=c++17", f"-DVALUE={value}", f"-DDIVIDED={divided}"),
-        )
-        self._filter_near = module.get_function("filter_near")
-        self._finish_near = module.get_function("finish_near")
-        self._filter_leaving = module.get_function("filter_leaving")
+    # ------------------------------------------------------------ factors
 
-    def _plain(self, begin: int, end: int) -> Any:
-        """Return the float64 coordinates of the places [begin, end)."""
-        rows = self._given.number[begin:end]
-        plain = self._given.values[rows].astype(np.float64)
-        if len(self._given.length):
-            plain /= self._given.largest[rows, None]
-            plain /= self._given.length[rows, None]
-        return plain
-
-    def _round(self) -> None:
-        """Make the factors of the products, and the bounds of their errors."""
-        parts = [
-            (begin, min(begin + PARTS, self.count))
-            for begin in range(0, self.count, PARTS)
-        ]
-        centre = self._plain(0, CENTRE).mean(axis=0)
-        largest = max(float(abs(self._plain(*part) - centre).max()) for part in parts)
+    def _make_frame(self) -> None:
+        """Round all points, by a frame that suits them."""
+        given, largest = self._given, 0.0
+        centre = given.plain(slice(0, CENTRE)).mean(axis=0)
+        for part in _pieces(self.count):
+            largest = max(largest, float(abs(given.plain(part) - centre).max()))
         factor = 1.0
         if largest > 0:
             factor = math.ldexp(1.0, HIGHEST - math.frexp(largest)[1])
-        for dtype in (np.float16, np.float32):
-            lost = self._round_to(np.dtype(dtype), centre, factor, parts)
-            if lost < COARSE:
+        for parts in (1, 3):
+            self.frame = Frame(centre, factor, parts)
+            self.points = self._rounded(given)
+            if self.points.lost < COARSE:
                 break
         else:
             raise ConfigError("coordinates span too many powers of ten for products")
-        terms = (self.dimensions + MULTIPLE + 16) * ACCUMULATED
-        gamma = terms / (1 - terms) + 4 * lost * (1 + lost) + 2.0**-20
-        self._half = (self._square / 2 * (1 - gamma)).astype(np.float32)
-        given = self._given
-        facts = np.zeros(1, POINTS)
-        for name in ("values", "largest", "length", "number"):
-            facts[name] = getattr(given, name).data.ptr
-        facts["square"], facts["half"] = self._square.data.ptr, self._half.data.ptr
-        facts["dimensions"] = self.dimensions
-        facts["gamma"], facts["unit"] = gamma, factor * factor
-        facts["absolute"] = (self.dimensions + 16) * 2.0**-90
-        self._points = cupy.asarray(facts.view(np.uint8))
+        self._check_sums()
+        self._set_bound()
 
-    def _round_to(
-        self,
-        dtype: np.dtype,
-        centre: Any,
-        factor: float,
-        parts: list[tuple[int, int]],
-    ) -> float:
-        """Round all points to a type; return the largest share of a length lost."""
-        width = -(-self.dimensions // MULTIPLE) * MULTIPLE
-        self._factors = cupy.zeros((self.count, width), dtype)
-        self._square = cupy.empty(self.count)
-        lost = 0.0
-        for begin, end in parts:
-            exact = (self._plain(begin, end) - centre) * factor
-            rounded = exact.astype(dtype)
-            self._factors[begin:end, : self.dimensions] = rounded
-            rounded = rounded.astype(np.float64)
-            square = (rounded * rounded).sum(axis=1)
-            self._square[begin:end] = square
-            exact -= rounded
-            away = cupy.sqrt((exact * exact).sum(axis=1))
-            share = cupy.where(away > 0, away / cupy.sqrt(square), 0)
+    def _rounded(self, given: PointArrays) -> DevicePoints:
+        """Return points as factors, by the present frame."""
+        frame, count = self.frame, len(given.source)
+        factors = cupy.zeros((count, frame.parts, self.width), np.uint16)
+        square, lost = cupy.empty(count), 0.0
+        for part in _pieces(count):
+            exact = (given.plain(part) - frame.centre) * frame.factor
+            rest = exact.copy()
+            for i in range(frame.parts):
+                bits, rounded = _half(rest) if frame.parts == 1 else _bfloat(rest)
+                factors[part, i, : self.dimensions] = bits
+                rest -= rounded
+            exact -= rest
+            square[part] = (exact * exact).sum(axis=1)
+            away = cupy.sqrt((rest * rest).sum(axis=1))
+            share = cupy.where(away > 0, away / cupy.sqrt(square[part]), 0)
             lost = max(lost, float(share.max()))
-        return lost * (1 + 1e-9)
+        none = cupy.empty(0, np.float32)
+        flat = factors.reshape(count, -1)
+        return DevicePoints(given, flat, square, none, lost * (1 + 1e-9))
 
-    def _product(self, rows: Any, columns: Any, out: Any) -> None:
-        """Multiply some points with others: out[r, c] is the inner product."""
-        one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
-        kind = 2 if self._factors.dtype == np.float16 else 0  # CUDA_R_16F, CUDA_R_32F
-        width = self._factors.shape[1]
-        cublas.gemmEx(
-            self.device.cublas_handle,
-            cublas.CUBLAS_OP_T,
-            cublas.CUBLAS_OP_N,
-            len(columns),
-            len(rows),
-            width,
-            one.ctypes.data,
-            columns.data.ptr,
-            kind,
-            width,
-            rows.data.ptr,
-            kind,
-            width,
-            zero.ctypes.data,
-            out.data.ptr,
-            0,
-            COLUMNS,
-            cublas.CUBLAS_COMPUTE_32F,
-            cublas.CUBLAS_GEMM_DEFAULT,
+    def _set_bound(self) -> None:
+        """Compute the columns' part of the bound."""
+        points, frame = self.points, self.frame
+        terms = self._sum_bound(self.dimensions)
+        gamma = terms / (1 - terms) + 4 * points.lost * (1 + points.lost) + 2.0**-20
+        points.half = (points.square / 2 * (1 - gamma)).astype(np.float32)
+        self._gamma = gamma
+        self._facts = self._set(points)
+        self._unit = frame.factor**2
+
+    def _sum_bound(self, dimensions: int) -> float:
+        # The parts of a coordinate have a little more magnitude than itself.
+        return 1.02 * self.frame.pairs * (dimensions + DEPTH) * SUM_ROUNDING
+
+    def _set(self, points: DevicePoints) -> Any:
+        facts = np.zeros(1, SET)
+        for name in PointArrays._fields:
+            facts[name] = getattr(points.arrays, name).data.ptr
+        facts["square"], facts["half"] = points.square.data.ptr, points.half.data.ptr
+        facts["dimensions"] = self.dimensions
+        facts["gamma"], facts["unit"] = self._gamma, self.frame.factor**2
+        facts["absolute"] = (self.dimensions + 16) * 2.0**-84
+        return cupy.asarray(facts.view(np.uint8))
+
+    # ------------------------------------------------------------ launches
+
+    def _kernel(self, name: str, queries: PointArrays) -> Any:
+        """Return a kernel for the columns and for queries of some type."""
+        given = self._given
+        types = tuple(
+            ("float" if p.values.dtype == np.float32 else "double", len(p.length) > 0)
+            for p in (given, queries)
+        )
+        key = (*types[0], *types[1], self.frame.parts)
+        if key not in self._modules:
+            options = {
+                "VALUE": key[0],
+                "DIVIDED": int(key[1]),
+                "QUERY": key[2],
+                "QUERY_DIVIDED": int(key[3]),
+                "FACTOR": "f16" if self.frame.parts == 1 else "bf16",
+                "PARTS": self.frame.parts,
+                "STAGES": self._stages,
+            }
+            module = cupy.RawModule(
+                code=kernel_source("point_products"),
+                options=("-std=c++17", *(f"-D{n}={v}" for n, v in options.items())),
+            )
+            for filtering in ("filter_near", "filter_leaving"):
+                module.get_function(filtering).max_dynamic_shared_size_bytes = (
+                    self._stages * STAGE_BYTES
+                )
+            self._modules[key] = module
+        return self._modules[key].get_function(name)
+
+    def rows_at_once(self) -> int:
+        """Return how many rows are searched between two looks for Ctrl-C."""
+        each = max(self.count, 1) * self.width * self.frame.pairs
+        return max(FEWEST_ROWS, min(ROWS, WORK // each // 128 * 128))
+
+    def _launches(self, k: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of columns whose candidates fit beside k that are kept."""
+        growth = min(GROWTH, max((0.7 * CAPACITY - k) / (1.2 * k), 0.25))
+        begin, size = 0, FIRST if 2 * k < FIRST else CAPACITY
+        while begin < self.count:
+            end = min(begin + size, self.count)
+            yield begin, end
+            begin, size = end, min(int(growth * end), COLUMNS)
+
+    def _search(
+        self,
+        search: "BlockSearch",
+        launches: Iterator[tuple[int, int]],
+        more: Sequence[Any] = (),
+    ) -> None:
+        """Multiply the rows of a search with all columns, and narrow their lists."""
+        factors, width = self.points.factors, np.int32(self.width)
+        multiply, narrow = search.kernels
+        processors = self.device.attributes["MultiProcessorCount"]
+        shared = self._stages * STAGE_BYTES
+        rows = search.queries.factors[search.places]
+        for begin, end in launches:
+            columns = factors[begin:end]
+            sizes = np.int32(len(rows)), np.int32(end - begin), width
+            first = np.uint32(begin)
+            given = (rows, columns, *sizes, first, self._facts, search.facts, *more)
+            multiply((processors,), (MULTIPLIERS,), given, shared_mem=shared)
+            narrow(
+                (len(rows),),
+                (THREADS,),
+                (self._facts, search.query_facts, search.facts, *search.arguments),
+            )
+
+    def nearest_of(
+        self,
+        queries: DevicePoints,
+        places: Any,
+        k: int,
+    ) -> tuple[Any, Any]:
+        """Return the k nearest points of a block of queries, on the device.
+
+        Parameters
+        ----------
+        queries : DevicePoints
+            The columns themselves, or points that are not among them.
+        places : cupy.ndarray of uint32, shape (rows,)
+            Among the queries.
+        """
+        distance = cupy.empty((len(places), k))
+        found = cupy.empty((len(places), k), np.uint32)
+        every = cupy.arange(len(places))
+        launches = self._launches(k)
+        while len(every):
+            search = self._block(queries, places[every], "near", np.int32(k))
+            self._search(search, launches)
+            near, positions = cupy.empty((len(every), k)), found[every]
+            self._kernel("finish_near", queries.arrays)(
+                (len(every),),
+                (THREADS,),
+                (
+                    self._facts,
+                    search.query_facts,
+                    search.facts,
+                    np.int32(k),
+                    near,
+                    positions,
+                ),
+            )
+            distance[every], found[every] = near, positions
+            # Rows whose lists have overflowed see few columns at a time.
+            every = every[search.overflowed[: len(every)] != 0]
+            launches = iter(_steps(self.count, CAPACITY - KEPT))
+        return distance, found
+
+    def lightest_of(
+        self,
+        queries: DevicePoints,
+        places: Any,
+        component: Any,
+        cores: Any,
+        known: ComponentArrays,
+        weights: Any,
+    ) -> tuple[Any, Any]:
+        """Return the lightest edges of a block of queries, on the device.
+
+        Parameters
+        ----------
+        component, cores : cupy.ndarray, shape (queries,)
+        known : ComponentArrays
+            Of CuPy, of the columns.
+        weights : cupy.ndarray of float64, shape (rows,)
+            Bounds.
+        """
+        facts = np.zeros(1, COMPONENTS)
+        for name in ComponentArrays._fields:
+            facts[name] = getattr(known, name).data.ptr
+        given = cupy.asarray(facts.view(np.uint8))
+        weights = weights.copy()
+        others = cupy.full(len(places), NO_POSITION)
+        every = cupy.arange(len(places))
+        launches = self._launches(1)
+        while len(every):
+            search = self._block(queries, places[every], "leaving", given)
+            light, ends = weights[every], others[every]
+            search.set(component=component, cores=cores, weights=light, others=ends)
+            narrow = search.kernels[1]
+            begun = self._facts, search.query_facts, search.facts, given
+            narrow((len(every),), (THREADS,), begun)  # with no candidates: thresholds
+            self._search(search, launches, (given,))
+            weights[every], others[every] = light, ends
+            every = every[search.overflowed[: len(every)] != 0]
+            launches = iter(_steps(self.count, CAPACITY - KEPT))
+        return others, weights
+
+    def _block(
+        self, queries: DevicePoints, places: Any, kind: str, *arguments: Any
+    ) -> "BlockSearch":
+        kernels = (
+            self._kernel(f"filter_{kind}", queries.arrays),
+            self._kernel(f"narrow_{kind}", queries.arrays),
+        )
+        facts = self._facts if queries is self.points else self._set(queries)
+        same = queries is self.points
+        return BlockSearch(queries, facts, places, kernels, arguments, same)
+
+    def _check_sums(self) -> None:
+        """Raise ConfigError if sums of products are further off than the bound."""
+        r = np.random.default_rng(1)
+        width = 4 * DEPTH
+        a, b = _hard_sums(r, width)
+        # Rounded to the present factors, whose products are exact in float64.
+        left, right = (
+            _half(cupy.asarray(x))
+            if self.frame.parts == 1
+            else _bfloat(cupy.asarray(x))
+            for x in (a, b)
+        )
+        products = DeviceProducts.__new__(DeviceProducts)
+        products.__dict__.update(self.__dict__)
+        products.count, products.dimensions, products.width = len(b), width, width
+        products._gamma = 0.0
+        none = cupy.empty(0)
+        index = cupy.arange(len(b), dtype=np.uint32)
+
+        def of(bits: Any) -> DevicePoints:
+            factors = cupy.zeros((len(b), self.frame.parts, width), np.uint16)
+            factors[:, 0] = bits
+            values = self._given.values[:0]
+            arrays = PointArrays(values, none, none, index, index)
+            zero = cupy.zeros(len(b))
+            flat = factors.reshape(len(b), -1)
+            return DevicePoints(arrays, flat, zero, zero.astype(np.float32), 0.0)
+
+        products.points = of(right[0])
+        products._facts = products._set(products.points)
+        search = products._block(of(left[0]), index, "near", np.int32(1))
+        multiply = search.kernels[0]
+        sizes = np.int32(len(b)), np.int32(len(b)), np.int32(width), np.uint32(0)
+        multiply(
+            (1,),
+            (MULTIPLIERS,),
+            (
+                search.queries.factors,
+                products.points.factors,
+                *sizes,
+                products._facts,
+                search.facts,
+            ),
+            shared_mem=self._stages * STAGE_BYTES,
+        )
+        found = cupy.full((len(b), len(b)), np.nan)
+        for row in range(len(b)):
+            places = search.candidates[row, : len(b)]
+            found[row, places] = search.scores[row, : len(b)]
+        exact = left[1] @ right[1].T
+        magnitude = abs(left[1]) @ abs(right[1]).T
+        terms = width * SUM_ROUNDING
+        off = abs(found - exact) - terms / (1 - terms) * magnitude
+        if not bool((off <= 0).all()):
+            raise ConfigError(
+                f"CUDA device {self.device.id} adds up products with fewer bits than "
+                "float32 has"
+            )
+
+
+class BlockSearch:
+    """A block of rows in search: their places, lists and kernels.
+
+    Attributes
+    ----------
+    scores, candidates : cupy.ndarray, shape (rows, CAPACITY)
+    overflowed : cupy.ndarray of int32, shape (rows,)
+    """
+
+    def __init__(
+        self,
+        queries: DevicePoints,
+        query_facts: Any,
+        places: Any,
+        kernels: tuple[Any, Any],
+        arguments: tuple[Any, ...],
+        columns_too: bool,
+    ) -> None:
+        self.queries, self.query_facts, self.kernels = queries, query_facts, kernels
+        self.arguments = arguments
+        rows = len(places)
+        self.places = places
+        self.scores = cupy.empty((rows, CAPACITY), np.float32)
+        self.candidates = cupy.empty((rows, CAPACITY), np.uint32)
+        self.counts = cupy.zeros(rows, np.int32)
+        self.thresholds = cupy.full(rows, -np.inf, np.float32)
+        self.overflowed = cupy.zeros(rows, np.int32)
+        self._facts = np.zeros(1, ROWS_OF_LAUNCH)
+        self._facts["columns_too"] = columns_too
+        self.set(
+            places=self.places,
+            scores=self.scores,
+            candidates=self.candidates,
+            counts=self.counts,
+            thresholds=self.thresholds,
+            overflowed=self.overflowed,
         )
 
-    def _tiles(self, rows: Any) -> Iterator[tuple[Any, int, int]]:
-        """Multiply some points with all; yield products, first columns, and widths."""
-        out = cupy.empty((len(rows), COLUMNS), np.float32)
-        for first in range(0, self.count, COLUMNS):
-            columns = self._factors[first : first + COLUMNS]
-            self._product(rows, columns, out)
-            yield out, first, len(columns)
+    def set(self, **columns: Any) -> None:
+        """Set arrays that the kernels see."""
+        for name, column in columns.items():
+            self._facts[name] = column.data.ptr
+        self._columns = {**getattr(self, "_columns", {}), **columns}  # kept alive
+        self.facts = cupy.asarray(self._facts.view(np.uint8))
+
+
+class CudaPointProducts:
+    """Points on some devices, which take blocks of rows in turn; see `PointProducts`.
+
+    Parameters
+    ----------
+    points : PointArrays
+    devices : sequence of int
+        Each has all points.
+
+    Raises
+    ------
+    ConfigError
+        See `DeviceProducts`.
+    """
+
+    def __init__(self, points: PointArrays, devices: Sequence[int] = (0,)) -> None:
+        self.count = len(points.source)
+        self._pool = ThreadPoolExecutor(len(devices), "mndmst-products")
+        made = [self._pool.submit(DeviceProducts, points, i) for i in devices]
+        self._devices = [future.result() for future in made]
 
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.nearest`."""
-        if k > MOST_NEIGHBOURS:
-            raise ConfigError(f"a device lists at most {MOST_NEIGHBOURS} neighbours")
-        with self._current():
-            distance = cupy.empty((self.count, k))
-            places = cupy.empty((self.count, k), np.uint32)
-            room = min(ROWS, self.count)
-            scores = cupy.empty((room, KEPT), np.float32)
-            near = cupy.empty((room, KEPT), np.uint32)
-            counts = cupy.empty(room, np.int32)
-            thresholds = cupy.empty(room, np.float32)
-            lists = scores, near, counts, thresholds
-            neighbours = np.int32(k)
-            for first in range(0, self.count, ROWS):
-                report(first, self.count)
-                rows = self._factors[first : first + ROWS]
-                counts.fill(0)
-                thresholds.fill(-np.inf)
-                begin = np.uint32(first)
-                for product, column, width in self._tiles(rows):
-                    tile = product, np.int32(width), np.int64(COLUMNS), begin
-                    given = np.uint32(column), self._points, neighbours
-                    self._filter_near((len(rows),), (THREADS,), (*tile, *given, *lists))
-                given = begin, self._points, neighbours
-                found = distance, places
-                self._finish_near((len(rows),), (THREADS,), (*given, *lists, *found))
-                cupy.cuda.get_current_stream().synchronize()
-            report(self.count, self.count)
-            return self._download(distance), self._download(places)
+        _check_length(k)
+        distance = np.empty((self.count, k))
+        places = np.empty((self.count, k), np.uint32)
+
+        def search(device: DeviceProducts, begin: int, end: int) -> None:
+            rows = cupy.arange(begin, end, dtype=np.uint32)
+            found = device.nearest_of(device.points, rows, k)
+            distance[begin:end] = device.download(found[0])
+            places[begin:end] = device.download(found[1])
+
+        self._deal(self.count, search, report)
+        return distance, places
 
     def lightest(
-        self, components: ComponentArrays, asked: np.ndarray, report: Report
+        self,
+        components: ComponentArrays,
+        asked: np.ndarray,
+        bounded: bool,
+        report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `PointProducts.lightest`."""
-        with self._current():
-            known = ComponentArrays(*map(self._upload, components))
-            facts = np.zeros(1, COMPONENTS)
-            for name in COMPONENTS.names or ():
-                facts[name] = getattr(known, name).data.ptr
-            given = cupy.asarray(facts.view(np.uint8))
-            places = cupy.asarray(asked)
-            weights = known.bound[known.of_place[places]]
-            others = cupy.full(len(asked), NONE)
-            for first in range(0, len(asked), ROWS):
-                report(first, len(asked))
-                rows = self._factors[places[first : first + ROWS]]
-                for product, column, width in self._tiles(rows):
-                    tile = product, np.int32(width), np.int64(COLUMNS), np.int64(first)
-                    more = places, np.uint32(column), self._points, given
-                    found = weights, others
-                    self._filter_leaving(
-                        (len(rows),), (THREADS,), (*tile, *more, *found)
-                    )
-                cupy.cuda.get_current_stream().synchronize()
-            report(len(asked), len(asked))
-            components.bound[:] = cupy.asnumpy(known.bound)
-            others = cupy.where(others == NONE, places, others)
-            return cupy.asnumpy(others), cupy.asnumpy(weights)
+        """See `PointProducts.lightest`; always within the bounds of components."""
+        others = np.empty(len(asked), np.uint32)
+        weights = np.empty(len(asked))
+        known = self._known(components)
+
+        def search(device: DeviceProducts, begin: int, end: int) -> None:
+            here = known[device]
+            places = cupy.asarray(asked[begin:end])
+            bound = here.bound[here.of_place[places]]
+            found = device.lightest_of(
+                device.points, places, here.of_place, here.cores, here, bound
+            )
+            others[begin:end] = cupy.asnumpy(found[0])
+            weights[begin:end] = cupy.asnumpy(found[1])
+
+        self._deal(len(asked), search, report)
+        self._lower(components, known)
+        return others, weights
+
+    def _known(
+        self, components: ComponentArrays
+    ) -> dict[DeviceProducts, ComponentArrays]:
+        """Return the components on each device."""
+        known = {}
+        for device in self._devices:
+            with device.current():
+                known[device] = ComponentArrays(*map(device.upload, components))
+        return known
+
+    def _lower(
+        self, components: ComponentArrays, known: dict[DeviceProducts, ComponentArrays]
+    ) -> None:
+        """Lower bounds of components by the edges that the devices have found."""
+        for device in self._devices:
+            with device.current():
+                lowered = cupy.asnumpy(known[device].bound)
+            np.minimum(components.bound, lowered, out=components.bound)
+
+    def _deal(
+        self,
+        count: int,
+        search: Callable[[DeviceProducts, int, int], None],
+        report: Report = lambda done, total: None,
+    ) -> None:
+        """Let the devices take blocks of rows in turn, each by a thread of its own."""
+        lock, stop = threading.Lock(), threading.Event()
+        taken = 0
+
+        def run(device: DeviceProducts) -> None:
+            nonlocal taken
+            with device.current():
+                while not stop.is_set():
+                    with lock:
+                        begin = taken
+                        share = -(-(count - begin) // len(self._devices))
+                        end = min(begin + min(device.rows_at_once(), share), count)
+                        taken = end
+                    if begin == end:
+                        return
+                    search(device, begin, end)
+                    cupy.cuda.get_current_stream().synchronize()
+
+        running = [self._pool.submit(run, device) for device in self._devices]
+        try:
+            while wait(running, POLL).not_done:
+                report(taken, count)
+        finally:
+            stop.set()
+            wait(running)
+        for future in running:
+            future.result()
+        report(count, count)
+
+
+def free_bytes() -> int:
+    """Return how much memory of the current device can be taken."""
+    pool = cupy.get_default_memory_pool()
+    return int(cupy.cuda.runtime.memGetInfo()[0]) + pool.free_bytes()
+
+
+def _check_length(k: int) -> None:
+    if k > MOST_NEIGHBOURS:
+        raise ConfigError(f"a device lists at most {MOST_NEIGHBOURS} neighbours")
+
+
+def _pieces(count: int) -> Iterator[slice]:
+    for begin in range(0, count, PARTS):
+        yield slice(begin, min(begin + PARTS, count))
+
+
+def _steps(count: int, size: int) -> Iterator[tuple[int, int]]:
+    for begin in range(0, count, size):
+        yield begin, min(begin + size, count)
+
+
+def _half(values: Any) -> tuple[Any, Any]:
+    """Return numbers rounded to float16: their bits, and themselves."""
+    rounded = values.astype(np.float16)
+    return rounded.view(np.uint16), rounded.astype(np.float64)
+
+
+def _bfloat(values: Any) -> tuple[Any, Any]:
+    """Return numbers rounded to bfloat16: their bits, and themselves."""
+    bits = values.astype(np.float32).view(np.uint32)
+    bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    return bits.astype(np.uint16), (bits << 16).view(np.float32).astype(np.float64)
+
+
+def _hard_sums(r: np.random.Generator, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of vectors whose products are hard to add up with few bits."""
+    count = 64
+    sign = r.choice([-1.0, 1.0], (2, count, width))
+    a, b = (
+        sign
+        * 2.0 ** r.integers(-7, 4, (2, count, width))
+        * r.uniform(1, 2, (2, count, width))
+    )
+    # One large product, beside small ones that few bits would lose.
+    for row in range(count // 2):
+        small = 2.0 ** -(6 + row % 8)
+        a[row], b[row] = small, small
+        a[row, row * 7 % width], b[row, row * 7 % width] = 8, 8
+    # Large ones that cancel, in any place.
+    for row in range(0, count // 2, 3):
+        one, other = r.choice(width, 2, replace=False)
+        a[row, one], a[row, other], b[row, one], b[row, other] = 512, -512, 64, 64
+    return a, b

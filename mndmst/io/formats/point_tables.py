@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from ...host.errors import ConfigError, InputError
+from ..edge_file import MOST_EXACT
 from ..memory_limit import check_room
 from .edge_text import read_head, read_lines
 from .packed_files import read_bytes
@@ -51,6 +52,7 @@ from .table_text import (
 )
 from .typed_tables import ParquetTable, check_complete
 
+CHECKED = 1 << 16  # points at a time
 # Names of ids, groups and results, which are not coordinates, beside edge columns.
 _NOT_COORDINATES = re.compile(
     r"(row|obs|observation|sample|point|node|vertex|case|record|station|city|user|item)?"
@@ -65,6 +67,51 @@ _COMMENTS = b"#"
 _COMMENT = re.compile(r'^((?:[^"#]|"(?:[^"]|"")*")*)#.*$')
 # Arrow's batches, NumPy's columns, and all of them as one array.
 TYPED_COPIES = 4
+
+
+def check_integers(points: np.ndarray, source: str, first: int = 0) -> None:
+    """Refuse integers that float64 would round: distances of some would be 0.
+
+    Parameters
+    ----------
+    points : ndarray of any type, first axis points
+        Objects are looked at if they are integers of Python.
+    source : str
+        Begins the message, which names the first such integer.
+    first : int
+        Number of the first point.
+    """
+    whole = points.dtype.kind in "iu" and points.dtype.itemsize == 8
+    if not whole and points.dtype.kind != "O":
+        return
+    for begin in range(0, len(points), CHECKED):
+        part = points[begin : begin + CHECKED].reshape(-1, *points.shape[1:2])
+        if whole:  # Python compares an integer with a float exactly
+            place = np.argwhere((part > MOST_EXACT) | (part < -MOST_EXACT)).tolist()
+        else:
+            place = np.argwhere(np.ones(part.shape, np.bool_)).tolist()
+        for index in place:
+            number = part[tuple(index)]
+            if whole:
+                number = int(number)
+            if isinstance(number, int) and _rounds(number):
+                raise rounded_integer(source, first + begin + index[0], number)
+
+
+def _rounds(number: int) -> bool:
+    """Return whether no float64 is equal to an integer."""
+    try:
+        return float(number) != number
+    except OverflowError:
+        return True
+
+
+def rounded_integer(source: str, row: int, number: int) -> InputError:
+    """Return the error for an integer that float64 would round."""
+    return InputError(
+        f"{source}point {row} has the coordinate {number}, which float64 would round. "
+        "Subtract the smallest number of each column first."
+    )
 
 
 @dataclass(frozen=True)
@@ -213,6 +260,8 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
     words = (row[i] for row in cells for i in chosen.coordinates)
     decimal_commas = has_decimal_commas(f"{path}:", words, separator)
     points = lines.numbers(chosen, decimal_commas)
+    if (np.abs(points) > MOST_EXACT).any():
+        lines.check_integers(chosen)
     if not headed and not asked:
         _check_counter(path, points)
     ids = None if chosen.ids is None else lines.ids(chosen.ids)
@@ -268,6 +317,14 @@ class _Lines:
                     raise self._wrong(columns)
                 values.append(float(word))
         return np.array(values, np.float64).reshape(-1, len(wanted))
+
+    def check_integers(self, columns: PointColumns) -> None:
+        """Refuse integers that float64 has rounded."""
+        for row, (_, words) in enumerate(self._rows()):
+            for i in columns.coordinates:
+                digits = words[i].strip().lstrip("+-")
+                if WHOLE.fullmatch(digits) and _rounds(int(digits)):
+                    raise rounded_integer(f"{self.path}: ", row, int(words[i]))
 
     def ids(self, position: int) -> np.ndarray:
         """Return a column as integers if all are, else as text."""
@@ -426,7 +483,9 @@ def read_typed_points(table: ParquetTable, asked: Sequence[str] = ()) -> TextPoi
         for k, column in enumerate(batch.columns[:width]):
             name = shown(chosen.names[chosen.coordinates[k]])
             check_complete(f"{path}: column {name}", column, first)
-            points[held, k] = column.to_numpy(zero_copy_only=False)
+            values = column.to_numpy(zero_copy_only=False)
+            check_integers(np.asarray(values), f"{path}: ", first)
+            points[held, k] = values
         ids += [
             np.asarray(column.to_numpy(zero_copy_only=False))
             for column in batch.columns[width:]

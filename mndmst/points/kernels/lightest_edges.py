@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...backends.point_products import NO_POSITION
 from ...kernels.intrinsics import distances_below, gaps_below, trailing_zeros
 from ...native.kernel import kernel
 from .kd_tree import LEAF, NOT_THERE, gap_to_box, leaf_of, load_group
 from .norms import distance_of, limit_of
 
 MIXED = np.uint32(0xFFFFFFFF)  # the component of a node with points of several
-NO_POSITION = np.uint32(0xFFFFFFFF)
 
 
 class TreeComponents(NamedTuple):
@@ -40,27 +40,6 @@ class TreeComponents(NamedTuple):
     cores: np.ndarray
     reach: np.ndarray
     least_reach: np.ndarray
-    bound: np.ndarray
-
-
-class RemoteQueries(NamedTuple):
-    """Points of another rank that search the lightest edge to another component.
-
-    Attributes
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-    component : ndarray of uint32
-    core : ndarray of float64
-    row : ndarray of uint32
-        The users' numbers of the points.
-    bound : ndarray of float64
-        No heavier edge is wanted.
-    """
-
-    points: np.ndarray
-    component: np.ndarray
-    core: np.ndarray
-    row: np.ndarray
     bound: np.ndarray
 
 

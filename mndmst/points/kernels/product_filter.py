@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...backends.point_products import NO_POSITION, PointArrays
 from ...native.kernel import kernel
-from .lightest_edges import NO_POSITION
 from .norms import LARGEST
 
 BLOCK = 64  # columns that one vector test covers
@@ -62,6 +62,26 @@ class Candidates(NamedTuple):
     threshold: np.ndarray
 
 
+class QueryRows(NamedTuple):
+    """The points of rows: columns themselves, or others.
+
+    Attributes
+    ----------
+    exact : PointArrays
+    square : ndarray of float64
+        See `Bounds`, of all points in `exact`.
+    places : ndarray of uint32, shape (rows,)
+        The place in `exact` of each row.
+    are_columns : bool
+        Whether `exact` are the columns: then no row is its own neighbour.
+    """
+
+    exact: PointArrays
+    square: np.ndarray
+    places: np.ndarray
+    are_columns: bool
+
+
 class Tile(NamedTuple):
     """Inner products of some rows with some columns.
 
@@ -90,13 +110,15 @@ def fill_squares(points, square, first, last):
 
 
 @kernel
-def filter_near(tile, exact, bounds, lists, neighbours, first, last):
+def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
     """Add the columns of a tile to the candidates of its rows [first, last).
 
     Parameters
     ----------
     tile : Tile
+    queries : QueryRows
     exact : PointArrays
+        The columns, as `bounds`.
     bounds : Bounds
     lists : Candidates
     neighbours : int
@@ -108,7 +130,7 @@ def filter_near(tile, exact, bounds, lists, neighbours, first, last):
     room = np.empty((TOGETHER + 1, exact.values.shape[1]))
     best = np.empty(neighbours)
     for row in range(first, last):
-        own = tile.first_row + row
+        own = queries.places[tile.first_row + row]
         threshold = lists.threshold[row]
         for begin in range(0, columns, BLOCK):
             end = min(begin + BLOCK, columns)
@@ -119,13 +141,17 @@ def filter_near(tile, exact, bounds, lists, neighbours, first, last):
                 continue
             for c in range(begin, end):
                 score = product[row, c] - half[c]
-                if score < threshold or first_column + c == own:
+                if score < threshold or (
+                    queries.are_columns and first_column + c == own
+                ):
                     continue
                 count = lists.count[row]
                 if count == lists.score.shape[1]:
-                    _raise_threshold(lists, row, own, bounds, best)
+                    _raise_threshold(lists, row, queries.square[own], bounds, best)
                     if 2 * lists.count[row] > count:
-                        _keep_nearest(lists, row, own, exact, bounds, best, room)
+                        _keep_nearest(
+                            lists, row, own, queries, exact, bounds, best, room
+                        )
                     threshold = lists.threshold[row]
                     count = lists.count[row]
                     if score < threshold:
@@ -137,29 +163,42 @@ def filter_near(tile, exact, bounds, lists, neighbours, first, last):
 
 
 @kernel
-def finish_near(first_row, exact, bounds, lists, distances, places, first, last):
+def finish_near(
+    first_row, queries, exact, bounds, lists, distances, places, first, last
+):
     """Write the nearest neighbours of the rows [first, last) of a tile.
 
     Parameters
     ----------
-    distances : ndarray of float64, shape (points, neighbours)
-        Filled with squared distances, ascending.
-    places : ndarray of uint32, shape (points, neighbours)
+    distances : ndarray of float64, shape (queries, neighbours)
+        Filled with squared distances, ascending; infinity where there are too few.
+    places : ndarray of uint32, shape (queries, neighbours)
     """
     k = distances.shape[1]
     room = np.empty((TOGETHER + 1, exact.values.shape[1]))
     best = np.empty(k)
     for row in range(first, last):
-        own = first_row + row
-        _raise_threshold(lists, row, own, bounds, best)
-        _keep_nearest(lists, row, own, exact, bounds, best, room)
+        own = queries.places[first_row + row]
+        _raise_threshold(lists, row, queries.square[own], bounds, best)
+        _keep_nearest(lists, row, own, queries, exact, bounds, best, room)
         for j in range(k):
-            distances[own, j] = lists.distance[row, j]
-            places[own, j] = lists.place[row, j]
+            there = j < lists.count[row]
+            distances[first_row + row, j] = lists.distance[row, j] if there else np.inf
+            places[first_row + row, j] = lists.place[row, j] if there else NO_POSITION
 
 
 @kernel
-def _raise_threshold(lists, row, own, bounds, best):
+def limit_near(first_row, queries, bounds, lists, limits, first, last):
+    """Set the thresholds of rows that look for points within squared distances."""
+    for row in range(first, last):
+        own = queries.places[first_row + row]
+        lists.threshold[row] = threshold_of(
+            bounds, queries.square[own], limits[first_row + row]
+        )
+
+
+@kernel
+def _raise_threshold(lists, row, own_square, bounds, best):
     """Raise the threshold of a row to what its candidates allow; drop those below.
 
     Each of the k candidates with the largest lower bounds is nearer than any point
@@ -180,7 +219,7 @@ def _raise_threshold(lists, row, own, bounds, best):
         found = min(found + 1, k)
     if found < k:
         return
-    limit = best[k - 1] - bounds.gamma * bounds.square[own] - 2 * bounds.absolute
+    limit = best[k - 1] - bounds.gamma * own_square - 2 * bounds.absolute
     threshold = max(lists.threshold[row], below(limit))
     kept = 0
     for i in range(lists.count[row]):
@@ -199,10 +238,10 @@ def below(limit):
 
 
 @kernel
-def _keep_nearest(lists, row, own, exact, bounds, best, room):
+def _keep_nearest(lists, row, own, queries, exact, bounds, best, room):
     """Compute the distances of a row's candidates, and keep the k nearest, in order."""
     k, count = len(best), lists.count[row]
-    _load(exact, own, room[TOGETHER])
+    _load(queries.exact, own, room[TOGETHER])
     waiting = np.empty(TOGETHER, np.int64)
     found = 0
     for i in range(count + 1):
@@ -221,7 +260,7 @@ def _keep_nearest(lists, row, own, exact, bounds, best, room):
             lists.distance[row, j - 1] > distance
             or (
                 lists.distance[row, j - 1] == distance
-                and exact.number[lists.place[row, j - 1]] > exact.number[place]
+                and exact.row[lists.place[row, j - 1]] > exact.row[place]
             )
         ):
             lists.score[row, j] = lists.score[row, j - 1]
@@ -232,21 +271,21 @@ def _keep_nearest(lists, row, own, exact, bounds, best, room):
         lists.distance[row, j] = distance
     if count >= k:
         lists.count[row] = k
-        limit = threshold_of(bounds, own, lists.distance[row, k - 1])
+        limit = threshold_of(bounds, queries.square[own], lists.distance[row, k - 1])
         lists.threshold[row] = max(lists.threshold[row], limit)
 
 
 @kernel
-def threshold_of(bounds, own, square):
-    """Return a score that no point within a squared distance of a place is below."""
-    needed = (bounds.square[own] - square * bounds.unit * (1 + 1e-15)) / 2
-    return below(needed - bounds.gamma / 2 * bounds.square[own] - bounds.absolute)
+def threshold_of(bounds, own_square, square):
+    """Return a score that no point within a squared distance of a row is below."""
+    needed = (own_square - square * bounds.unit * (1 + 1e-15)) / 2
+    return below(needed - bounds.gamma / 2 * own_square - bounds.absolute)
 
 
 @kernel
 def _load(exact, place, out):
     """Copy the coordinates of a place, as distances take them."""
-    row = exact.number[place]
+    row = exact.source[place]
     if len(exact.length):
         largest, length = exact.largest[row], exact.length[row]
         for d in range(len(out)):
@@ -260,7 +299,7 @@ def _load(exact, place, out):
 def _fill_distances(room, waiting, count, out):
     """Compute squared distances of loaded points from the one in the last row.
 
-    Each is added up in the order of the dimensions, as by `distances_to_chunk`.
+    Each is added up in the order of the dimensions, as by `distances_below`.
     Four sums run side by side, since one addition waits for the one before it.
     """
     own = room[TOGETHER]
@@ -277,36 +316,42 @@ def _fill_distances(room, waiting, count, out):
         out[waiting[i]] = found[i]
 
 
-class Asking(NamedTuple):
-    """Places that look for the lightest edge that leaves their component.
+class Searches(NamedTuple):
+    """Rows that look for the lightest edge that leaves their component.
 
     Attributes
     ----------
-    places : ndarray of uint32
-    others : ndarray of uint32
+    component : ndarray of uint32, by place of the queries
+    cores : ndarray of float64, by place of the queries
+    others : ndarray of uint32, shape (rows,)
         The far end of the lightest edge so far, or NO_POSITION.
-    weight : ndarray of float64
+    weight : ndarray of float64, shape (rows,)
         Its weight; or the bound, which all edges seen so far exceed.
+    bounded : bool
+        Whether edges above the bounds of components are left out.
     """
 
-    places: np.ndarray
+    component: np.ndarray
+    cores: np.ndarray
     others: np.ndarray
     weight: np.ndarray
+    bounded: bool
 
 
 @kernel
-def filter_leaving(tile, asking, components, exact, bounds, first, last):
+def filter_leaving(tile, queries, searches, components, exact, bounds, first, last):
     """Lower the lightest edges of the rows [first, last) by the columns of a tile.
 
-    Bounds of components are lowered by what is found; other threads may overwrite them
-    by what they have found, which is as true.
+    Bounds of components are lowered by the edges found; other threads may overwrite
+    them by theirs, which are as true.
 
     Parameters
     ----------
     tile : Tile
-        Its rows are those of the places `asking.places[tile.first_row :]`.
-    asking : Asking
+    queries : QueryRows
+    searches : Searches
     components : ComponentArrays
+        Of the columns.
     exact : PointArrays
     bounds : Bounds
     """
@@ -318,14 +363,15 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
     room[:TOGETHER] = 0.0
     for row in range(first, last):
         i = tile.first_row + row
-        own = asking.places[i]
-        component = components.of_place[own]
-        if components.bound[component] < asking.weight[i]:
+        own = queries.places[i]
+        own_square, number = queries.square[own], queries.exact.row[own]
+        component, core = searches.component[own], searches.cores[own]
+        weight, end_of_edge = searches.weight[i], searches.others[i]
+        if searches.bounded and components.bound[component] < weight:
             # All edges within the new bound are still to come: the one found, if any,
             # is heavier, and those before it were.
-            asking.weight[i] = components.bound[component]
-            asking.others[i] = NO_POSITION
-        threshold = _threshold_within(bounds, own, asking.weight[i])
+            weight, end_of_edge = components.bound[component], NO_POSITION
+        threshold = _threshold_within(bounds, own_square, weight)
         loaded = False
         for start in range(0, columns, BLOCK):
             end = min(start + BLOCK, columns)
@@ -339,47 +385,42 @@ def filter_leaving(tile, asking, components, exact, bounds, first, last):
                 if (
                     product[row, c] - half[c] < threshold
                     or components.of_place[other] == component
-                    or components.reach[other] > asking.weight[i]
-                    or components.cores[other] > asking.weight[i]
+                    or components.reach[other] > weight
+                    or components.cores[other] > weight
                 ):
                     continue
                 if not loaded:
-                    _load(exact, own, room[TOGETHER])
+                    _load(queries.exact, own, room[TOGETHER])
                     loaded = True
                 _load(exact, other, room[0])
                 _fill_distances(room, waiting, 1, distance)
-                weight = max(
-                    np.sqrt(distance[0]),
-                    components.cores[own],
-                    components.cores[other],
-                )
-                if weight < asking.weight[i] or (
-                    weight == asking.weight[i]
+                heavy = max(np.sqrt(distance[0]), core, components.cores[other])
+                if heavy < weight or (
+                    heavy == weight
                     and (
-                        asking.others[i] == NO_POSITION
-                        or precedes(exact.number, own, other, asking.others[i])
+                        end_of_edge == NO_POSITION
+                        or precedes(exact.row, number, other, end_of_edge)
                     )
                 ):
-                    asking.weight[i], asking.others[i] = weight, other
-                    threshold = _threshold_within(bounds, own, weight)
-        if asking.others[i] != NO_POSITION:
-            component = components.of_place[own]
-            if asking.weight[i] < components.bound[component]:
-                components.bound[component] = asking.weight[i]
+                    weight, end_of_edge = heavy, np.uint32(other)
+                    threshold = _threshold_within(bounds, own_square, weight)
+        searches.weight[i], searches.others[i] = weight, end_of_edge
+        if end_of_edge != NO_POSITION and weight < components.bound[component]:
+            components.bound[component] = weight
 
 
 @kernel
-def _threshold_within(bounds, own, weight):
-    """Return a score that no point within a distance of a place is below."""
+def _threshold_within(bounds, own_square, weight):
+    """Return a score that no point within a distance of a row is below."""
     if weight == np.inf:
         return np.float32(-np.inf)
     square = min(weight * weight * (1 + 1e-15) + 1e-322, LARGEST)
-    return threshold_of(bounds, own, square)
+    return threshold_of(bounds, own_square, square)
 
 
 @kernel
-def precedes(number, own, one, other):
-    """Return whether the edge from a place to one comes before that to another."""
-    row, x, y = number[own], number[one], number[other]
+def precedes(rows, row, one, other):
+    """Return whether the edge of a number to one place comes before that to another."""
+    x, y = rows[one], rows[other]
     a, b = min(x, row), min(y, row)
     return a < b or (a == b and max(x, row) < max(y, row))

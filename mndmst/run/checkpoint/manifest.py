@@ -33,7 +33,7 @@ class Manifest(NamedTuple):
     Attributes
     ----------
     graph : dict
-        See `files.identity`.
+        See `identity`.
     done : int or None
         All bands of weights up to this key are done.
     vtxdist : list of int

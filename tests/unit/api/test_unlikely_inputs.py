@@ -273,6 +273,10 @@ PUBLIC |= {
     "Forest.write": lambda x: None if isinstance(x, str) else FOREST.write(x),
     "Config": lambda x: mndmst.Config(threads=x),
     "connect": mndmst.connect,
+    "draw": lambda x: mndmst.draw(x, "picture.png"),
+    "draw, output": lambda x: mndmst.draw(FOREST, x),
+    "draw, points": lambda x: mndmst.draw(FOREST, "picture.geojson", points=x),
+    "draw, layout": lambda x: mndmst.draw(FOREST, "picture.geojson", layout=x),
 }
 
 

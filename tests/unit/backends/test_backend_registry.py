@@ -6,6 +6,7 @@ the options, in the devices of a rank, in reports and behind arrays.
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -13,9 +14,11 @@ import graphs
 import numpy as np
 import pytest
 
+from mndmst.__main__ import main
 from mndmst.backends import (
     ACCELERATORS,
     backend_names,
+    costs,
     find_accelerator,
     holder_of,
 )
@@ -83,3 +86,24 @@ def test_an_unavailable_device_is_refused_with_its_reason(
 def test_an_unregistered_device_is_no_option() -> None:
     with pytest.raises(ConfigError, match="auto, cpu, cuda"):
         Config(backend="twin")
+
+
+def test_the_command_starts_the_device_that_it_will_likely_use(
+    twin: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    graph = graphs.write_graph(tmp_path / "graph", graphs.random(50, 90, 1))
+    started: list[int] = []
+    monkeypatch.setattr(twin, "start_driver", started.append)
+
+    def run(*options: str) -> int:
+        started.clear()
+        assert main(["solve", str(graph), "-q", *options]) == 0
+        return len(started)
+
+    assert run() == 0  # a few arcs are faster on the CPU
+    assert run("--backend", "twin") == 1
+    monkeypatch.setattr(
+        costs, "COSTS", replace(costs.COSTS, gpu_start=0.0, gpu_arc=0.0)
+    )
+    assert run() == 1
+    assert run("--backend", "cpu") == 0

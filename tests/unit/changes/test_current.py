@@ -10,7 +10,7 @@ from mndmst.changes.current_forest import CurrentForest, numbered
 from mndmst.changes.edges import PairEdges
 from mndmst.changes.kernels.compressed import on_paths
 from mndmst.changes.kernels.fragments import number
-from mndmst.changes.replacements import Pieces, cut_off
+from mndmst.changes.replacements import TreePieces, cut_off
 from mndmst.graph.order import weights_to_keys
 from mndmst.tree.index import ForestIndex
 
@@ -74,7 +74,7 @@ def test_only_the_largest_piece_of_a_tree_is_left_out(seed: int) -> None:
     given = dict(zip(pieces.vertices.tolist(), pieces.piece.tolist(), strict=True))
     assert len({(given[v], int(piece[v])) for v in listed}) == len(set(given.values()))
     assert all(given[v] == given[int(piece[v])] for v in listed)
-    again = Pieces.unpacked(pieces.packed())
+    again = TreePieces.unpacked(pieces.packed())
     assert all(np.array_equal(a, b) for a, b in zip(again, pieces, strict=True))
 
 

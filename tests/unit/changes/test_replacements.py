@@ -1,4 +1,4 @@
-"""Pieces joined again by the edges in rows, where there are many pieces."""
+"""TreePieces joined again by the edges in rows, where there are many pieces."""
 
 import graphs
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 
 from mndmst.changes import replacements
 from mndmst.changes.current_forest import CurrentForest
-from mndmst.changes.replacements import Pieces, cut_off, joined
+from mndmst.changes.replacements import TreePieces, cut_off, joined
 from mndmst.changes.rows import ChangingRows
 from mndmst.graph.model import Rows
 from mndmst.graph.order import keys_to_weights, weights_to_keys
@@ -54,7 +54,7 @@ def test_thousands_of_pieces(
 
     below = forest.placed(gone).places.max(axis=0)
     rest, pieces = cut_off(forest, below, np.empty(0, np.bool_))
-    pieces = Pieces.unpacked(pieces.packed())
+    pieces = TreePieces.unpacked(pieces.packed())
     found = joined(
         rest, pieces.number, replacements.joining_edges(rows, pieces)
     ).edges()

@@ -88,5 +88,5 @@ def test_adjacency_files_are_not_rounded(tmp_path: Path, number: int) -> None:
 def test_rules_are_not_rounded(rule: str) -> None:
     ends = np.zeros(1, np.uint32), np.ones(1, np.uint32)
     file = EdgesInMemory("edges", Edges(2, *ends, np.ones(1, np.int32), False))
-    with pytest.raises(ConfigError, match=r"no number that fits|would round"):
+    with pytest.raises(ConfigError, match=r"not a number that fits|would round"):
         weigh(file, rule)

@@ -6,7 +6,7 @@ import pytest
 
 from mndmst.host.launcher import without_networks
 
-ALL = {"OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_ess_singleton_isolated"}
+ALL = {"OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_ess_singleton_isolated", "UCX_TLS"}
 LAUNCHED = (
     "PMI_SIZE", "PMI_FD", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "MPI_LOCALNRANKS",
     "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",

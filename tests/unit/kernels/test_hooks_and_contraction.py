@@ -29,7 +29,7 @@ from mndmst.kernels.hooks import (
 )
 from mndmst.kernels.team import Team
 from mndmst.kernels.threads import Threads
-from mndmst.native.arguments import calls_of
+from mndmst.native.call_columns import calls_of
 
 HOOK = np.array([1, 0, 3, 2, 4], np.uint32)
 BEST = np.array([1, 1, 2, 2, 0], np.uint32)

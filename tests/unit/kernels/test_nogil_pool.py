@@ -10,7 +10,8 @@ from mndmst.kernels.edge_columns import concatenate
 from mndmst.kernels.intrinsics import add_atomic, load_atomic
 from mndmst.kernels.nogil_pool import nogil_pool
 from mndmst.kernels.threads import Threads
-from mndmst.native.arguments import PerCall, Pieces, parse, words_of
+from mndmst.native.arguments import parse, words_of
+from mndmst.native.call_columns import ArrayPieces, PerCall
 from mndmst.native.compiled_kernel import MOST_WORDS
 from mndmst.native.kernel import kernel
 from mndmst.native.precompile import listed_kernels
@@ -141,7 +142,7 @@ def first_of(numbers, offset):
 @pytest.mark.parametrize("count", [1, 3])
 def test_columns_describe_the_arguments_and_results_of_all_calls(count: int) -> None:
     numbers = np.array([1, -1, 2, 3, -1, 4, 5, 6])
-    pieces = Pieces.of(numbers, np.array([0, 2, 2, 5, 8]))
+    pieces = ArrayPieces.of(numbers, np.array([0, 2, 2, 5, 8]))
     threads = Threads(count)
     kept, counts = threads.run(first_of, pieces, PerCall(np.array([10, 20, 30, 40])))
     assert counts.tolist() == [1, 0, 2, 3]
@@ -164,6 +165,6 @@ def test_memory_of_results_lives_as_long_as_their_columns() -> None:
 
 
 def test_released_pieces_are_empty() -> None:
-    pieces = Pieces.of(np.arange(6), np.array([0, 3, 6]))
+    pieces = ArrayPieces.of(np.arange(6), np.array([0, 3, 6]))
     pieces.release()
     assert [len(pieces[call]) for call in range(2)] == [0, 0]

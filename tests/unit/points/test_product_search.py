@@ -47,7 +47,7 @@ def prim(points, metric, min_samples):
 
 def host_products(points):
     none, rows = np.empty(0), random_order(len(points))
-    return HostProducts(PointArrays(points, none, none, rows), Threads(1))
+    return HostProducts(PointArrays(points, none, none, rows, rows), Threads(1))
 
 
 def edges_of(points, metric, min_samples, **options):
@@ -136,7 +136,7 @@ def test_scores_are_within_their_bound():
         bounds, square = search.bounds, search.bounds.square
         product = search.points @ search.points.T
         score = (product - bounds.half).astype(np.float64)
-        x = points[search.exact.number]
+        x = points[search.exact.source]
         distance = ((x[:, None, :] - x) ** 2).sum(axis=2) * bounds.unit
         true = (square[:, None] - distance) / 2
         above = true - score

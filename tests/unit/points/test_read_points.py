@@ -2,6 +2,8 @@
 
 import gzip
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pyarrow.parquet
 import pytest
 import zstandard
 
+import mndmst
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.points.point_files import PointTable, read_point_table, read_points
 
@@ -253,3 +256,39 @@ def test_options_of_other_formats(tmp_path: Path) -> None:
     for name in ("p.npy", "p.csv"):
         with pytest.raises(ConfigError, match=r"--key goes with \.npz files"):
             read_points(tmp_path / name, key="x")
+
+
+LARGE = 1_700_000_000_000_000_007  # nanoseconds: no float64 is equal to it
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_integers_that_float64_would_round_are_refused_everywhere(
+    tmp_path: Path, sign: int
+) -> None:
+    times = sign * (LARGE + 4 * np.arange(6))
+    exact = sign * (1_700_000_000_000_000_000 + 1024 * np.arange(6))
+    inputs: dict[str, object] = {
+        "array": times[:, None],
+        "list": [[int(time)] for time in times],
+        "objects": np.array([[int(time), 0.5] for time in times], object),
+    }
+    table = tmp_path / "times.csv"
+    table.write_text("time,x\n" + "".join(f"{time},0.5\n" for time in times))
+    inputs["csv"] = table
+    columns = {"time": times, "x": np.arange(6) / 2}
+    parquet = tmp_path / "times.parquet"
+    pyarrow.parquet.write_table(pyarrow.table(columns), parquet)
+    inputs["parquet"] = parquet
+    if find_spec("pandas"):
+        inputs["table"] = import_module("pandas").DataFrame(columns)
+    for name, given in inputs.items():
+        with pytest.raises((ValueError, InputError), match="float64 would round"):
+            if name in ("csv", "parquet"):
+                read_points(given)
+            else:
+                mndmst.HDBSCAN(2).fit(given)
+    with pytest.raises(InputError, match="float64 would round"):
+        mndmst.single_linkage(times[:, None])
+    assert mndmst.single_linkage(exact[:, None])[:, 2].tolist() == [1024.0] * 5
+    table.write_text("time,x\n" + "".join(f"{time},0.5\n" for time in exact))
+    assert read_points(table)[:, 0].tolist() == exact.tolist()

@@ -81,7 +81,7 @@ extern "C" __global__ void select_edges(
     to_key[place[i]] = key[i];
 }
 
-// Turns weights into keys as `KeyRule` says, and counts those that are not a number.
+// Turns weights into keys as `KeyRule` says, and counts the weights that are NaN.
 extern "C" __global__ void make_keys(
     Key* bits, u64 count, Key sign, Key above, Key at, Key below, Key largest,
     u64* wrong)

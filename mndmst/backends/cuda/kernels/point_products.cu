@@ -1,69 +1,386 @@
-// Nearest neighbours and lightest edges from tiles of inner products; see
-// points/product_search.py for the bounds, and points/kernels/product_filter.py for the
-// same steps on a CPU. One block looks at one row of a tile.
+// Nearest neighbours and lightest edges by tensor cores; points/product_search.py has
+// the bounds, and points/kernels/product_filter.py the same steps on a CPU.
 //
-// VALUE is the type of the coordinates that distances take; with DIVIDED they are
-// quotients by `largest` and then `length` of their point.
+// `filter_near` and `filter_leaving` multiply tiles of rows with tiles of columns, and
+// append each score from its row's threshold on to the row's list: products never
+// reach the device's memory. Between two launches, which see more and more columns,
+// `narrow_near` and `narrow_leaving` raise the thresholds, one block a row. A list that
+// overflows makes its row start again, with fewer columns at a time.
+//
+// VALUE is the type of the coordinates of columns, QUERY that of rows; with DIVIDED
+// those of columns are quotients by `largest` and then `length` of their point, with
+// QUERY_DIVIDED those of rows. FACTOR is f16 or bf16. PARTS factors that add up to a
+// coordinate lie `width` apart. STAGES tiles of factors fit in shared memory.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef unsigned short u16;
 
-#define THREADS 128
-#define WARPS (THREADS / 32)
-#define STEP (4 * THREADS)  // columns of one step: four for each thread
-#define ROOM 1024           // candidates in shared memory; one step adds at most STEP
-#define KEPT (ROOM - STEP)  // candidates that leave room for a step
-#define BATCH (8 * STEP)     // columns between two looks at the list, while it has room
-#define COLUMNS 8           // coordinates of 32 candidates that a warp loads at once
 #define NONE 0xFFFFFFFFu
 #define INFINITE __int_as_float(0x7F800000)
+#define LARGEST 1.7976931348623157e308
 
-struct Points {
-  const VALUE* values;
+#define CAPACITY 512  // candidates that a row's list holds
+#define KEPT 256      // candidates that leave room for FEWEST more columns
+#define THREADS 128   // of a block that narrows a list
+#define WARPS (THREADS / 32)
+#define EACH (CAPACITY / THREADS)
+#define PIECE 8       // coordinates of 32 candidates that a warp loads at once
+
+#define ROWS 128      // of a tile
+#define COLUMNS 256
+#define DEPTH 64      // factors of a row in one stage: 128 bytes
+#define STAGE ((ROWS + COLUMNS) * DEPTH)
+#define MULTIPLIERS 256  // threads of a block that multiplies
+#define GROUP 8          // tiles of rows that share tiles of columns in the cache
+
+// A set of points: those of the columns, or those of the rows.
+template <typename T>
+struct Set {
+  const T* values;
   const double* largest;
   const double* length;
-  const u32* number;     // the row of `values` of each place
+  const u32* source;  // the row of `values` of each place
+  const u32* row;    // the user's number of each place
   const double* square;  // squared lengths of the rounded points, by place
   const float* half;     // half of each, less its part of the error bound
   long long dimensions;
   double gamma, absolute, unit;
 };
+typedef Set<VALUE> Points;
+typedef Set<QUERY> Queries;
 
-__device__ double coordinate(const Points& p, u32 row, long long d) {
-  double x = (double)p.values[(long long)row * p.dimensions + d];
-#if DIVIDED
-  x = x / p.largest[row] / p.length[row];
-#endif
-  return x;
+struct Components {
+  const u32* of_place;
+  const double* cores;
+  const double* reach;
+  u64* bound;  // bits of float64, which order positive numbers alike
+};
+
+// The rows of a launch, and the lists of their candidates.
+struct Rows {
+  const u32* places;     // of the rows among the queries
+  const u32* component;  // by place among the queries, as `cores`
+  const double* cores;
+  double* weights;       // of the lightest edges so far, by row; or bounds
+  u32* others;           // their far ends, or NONE
+  float* scores;
+  u32* candidates;
+  int* counts;
+  float* thresholds;
+  int* overflowed;
+  int columns_too;       // whether the queries are the columns
+};
+
+// ---------------------------------------------------------------- products
+
+__device__ u32 shared_address(const void* p) {
+  return (u32)__cvta_generic_to_shared(p);
 }
 
-// The list of a block's candidates.
+// Copy 16 bytes to shared memory in the background; zeros where there is no row.
+__device__ void copy_ahead(u32 to, const u16* from, bool there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to),
+               "l"(from), "r"(there ? 16 : 0));
+}
+
+__device__ void load_matrices(u32 (&r)[4], u32 from) {
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+      : "r"(from));
+}
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+__device__ void multiply_add(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32." TEXT(FACTOR) "." TEXT(
+                   FACTOR) ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                           "{%0,%1,%2,%3};\n"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// Pairs of parts whose products matter: the others are smaller than 2^-23 of the sum.
+#if PARTS == 1
+#define PAIRS 1
+__device__ const int PART_OF_ROW[] = {0}, PART_OF_COLUMN[] = {0};
+#else
+#define PAIRS 6
+__device__ const int PART_OF_ROW[] = {0, 0, 1, 1, 0, 2},
+                     PART_OF_COLUMN[] = {0, 1, 0, 1, 2, 0};
+#endif
+
+// The tile of rows and of columns with a number: GROUP tiles of rows side by side.
+__device__ void locate(u32 number, u32 row_tiles, u32 column_tiles, int& row,
+                       int& column) {
+  u32 each = GROUP * column_tiles, first = number / each * GROUP;
+  u32 rest = number % each, rows = min(GROUP, row_tiles - first);
+  row = first + rest % rows, column = rest / rows;
+}
+
+// The loads of a block, stage by stage, from one of its tiles into the next. A thread
+// copies 16 bytes of every 32nd row and column: `eight` of the eight that a row has in
+// a stage. They lie at the exclusive or of `eight` and the row, which spreads a column
+// of eight rows over all banks.
+struct Loader {
+  const u16 *rows, *columns;          // of the launch
+  const u16 *own_rows, *own_columns;  // of this thread in the tile
+  long long stride;
+  int row_count, column_count, width;
+  u32 row_tiles, column_tiles, tiles, tile;
+  int row, column, depth, pair;
+  u32 shared;
+
+  __device__ void begin() {
+    if (tile >= tiles) return;
+    locate(tile, row_tiles, column_tiles, row, column);
+    int i = threadIdx.x / 8, eight = threadIdx.x % 8;
+    row = row * ROWS + i, column = column * COLUMNS + i;
+    own_rows = rows + row * stride + eight * 8;
+    own_columns = columns + column * stride + eight * 8;
+    depth = pair = 0;
+  }
+
+  // Begin to load the next stage, if there is one.
+  __device__ void load(int stage) {
+    if (tile < tiles) {
+      const u16* a = own_rows + PART_OF_ROW[pair] * width + depth;
+      const u16* b = own_columns + PART_OF_COLUMN[pair] * width + depth;
+      u32 to = shared + stage * (STAGE * 2);
+#pragma unroll
+      for (int i = 0; i < ROWS / 32; i++)
+        copy_ahead(to + i * 32 * DEPTH * 2, a + i * 32 * stride,
+                   row + i * 32 < row_count);
+      to += ROWS * DEPTH * 2;
+#pragma unroll
+      for (int i = 0; i < COLUMNS / 32; i++)
+        copy_ahead(to + i * 32 * DEPTH * 2, b + i * 32 * stride,
+                   column + i * 32 < column_count);
+      depth += DEPTH;
+      if (depth == width) {
+        depth = 0;
+        if (++pair == PAIRS) tile += gridDim.x, begin();
+      }
+    }
+    asm volatile("cp.async.commit_group;\n" ::);
+  }
+};
+
+// A candidate for a row's neighbours: any column but the row itself.
+struct Near {
+  const u32* places;
+  bool columns_too;
+  __device__ bool takes(int row, u32 column) const {
+    return !columns_too || places[row] != column;
+  }
+};
+
+// A candidate for the lightest edge: a column of another component whose edges may be
+// light enough.
+struct Leaving {
+  Rows rows;
+  Components components;
+  __device__ bool takes(int row, u32 column) const {
+    double weight = rows.weights[row];
+    return components.of_place[column] != rows.component[rows.places[row]] &&
+           components.reach[column] <= weight && components.cores[column] <= weight;
+  }
+};
+
+// Multiply all rows with some columns, and append to the lists of the rows. The blocks
+// take tiles in turn; the loads of the next tile begin before the last one is filtered.
+template <typename Candidate>
+__device__ void filter_tiles(const u16* row_factors, const u16* factors, int row_count,
+                             int column_count, int width, u32 first_column,
+                             const float* half, const Rows& rows,
+                             const Candidate& candidate) {
+  extern __shared__ __align__(128) u16 stages[];
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int warp_row = warp / 4 * 64, warp_column = warp % 4 * 64;
+  int steps = PAIRS * (width / DEPTH);
+  u32 shared = shared_address(stages);
+  Loader loader;
+  loader.rows = row_factors, loader.columns = factors;
+  loader.stride = (long long)PARTS * width, loader.width = width;
+  loader.row_count = row_count, loader.column_count = column_count;
+  loader.row_tiles = (row_count + ROWS - 1) / ROWS;
+  loader.column_tiles = (column_count + COLUMNS - 1) / COLUMNS;
+  loader.tiles = loader.row_tiles * loader.column_tiles, loader.tile = blockIdx.x;
+  int i = threadIdx.x / 8;
+  loader.shared = shared + i * DEPTH * 2 + (threadIdx.x % 8 ^ i % 8) * 16;
+  loader.begin();
+  // Where this thread's rows of the matrices lie in a stage, before the exclusive or.
+  u32 left_rows = (warp_row + lane % 16) * DEPTH * 2;
+  u32 right_rows = (ROWS + warp_column + lane % 8 + lane / 16 * 8) * DEPTH * 2;
+  u32 left_eight = lane / 16, right_eight = lane / 8 % 2, flip = lane % 8;
+  for (int stage = 0; stage < STAGES - 1; stage++) loader.load(stage);
+  int stage = 0;
+  for (u32 tile = blockIdx.x; tile < loader.tiles; tile += gridDim.x) {
+    float sum[4][8][4];
+#pragma unroll
+    for (int m = 0; m < 4; m++)
+#pragma unroll
+      for (int n = 0; n < 8; n++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) sum[m][n][j] = 0;
+    u32 left[2][4][4], right[2][4][4];
+    // Load the matrices of one sixteenth of a stage; they are multiplied one step
+    // later, so that loads and products overlap.
+    auto fetch = [&](int k, u32 (&l)[4][4], u32 (&r)[4][4]) {
+      u32 from = shared + stage * (STAGE * 2);
+      u32 a = from + left_rows + ((2 * k + left_eight) ^ flip) * 16;
+      u32 b = from + right_rows + ((2 * k + right_eight) ^ flip) * 16;
+#pragma unroll
+      for (int m = 0; m < 4; m++) load_matrices(l[m], a + m * 16 * DEPTH * 2);
+#pragma unroll
+      for (int n = 0; n < 4; n++) load_matrices(r[n], b + n * 16 * DEPTH * 2);
+    };
+    asm volatile("cp.async.wait_group %0;\n" ::"n"(STAGES - 2) : "memory");
+    __syncthreads();  // all have loaded this stage
+    fetch(0, left[0], right[0]);
+    for (int step = 0; step < steps; step++) {
+#pragma unroll
+      for (int k = 0; k < DEPTH / 16; k++) {
+        if (k == 0) loader.load((stage + STAGES - 1) % STAGES);
+        if (k < DEPTH / 16 - 1) {
+          fetch(k + 1, left[(k + 1) % 2], right[(k + 1) % 2]);
+        } else {
+          stage = (stage + 1) % STAGES;
+          if (step + 1 < steps) {
+            asm volatile("cp.async.wait_group %0;\n" ::"n"(STAGES - 2) : "memory");
+            __syncthreads();  // all have loaded the next stage, and used the last
+            fetch(0, left[(k + 1) % 2], right[(k + 1) % 2]);
+          }
+        }
+#pragma unroll
+        for (int m = 0; m < 4; m++)
+#pragma unroll
+          for (int n = 0; n < 8; n++)
+            multiply_add(sum[m][n], left[k % 2][m], right[k % 2][n / 2][n % 2 * 2],
+                         right[k % 2][n / 2][n % 2 * 2 + 1]);
+      }
+    }
+    int row, column;
+    locate(tile, loader.row_tiles, loader.column_tiles, row, column);
+    row = row * ROWS + warp_row + lane / 4;
+    column = column * COLUMNS + warp_column + lane % 4 * 2;
+    // All loads come first: behind a store the compiler would keep each in its place.
+    float threshold[8], less[16];
+#pragma unroll
+    for (int m = 0; m < 8; m++) {
+      int at = row + m / 2 * 16 + m % 2 * 8;
+      threshold[m] = at < row_count ? rows.thresholds[at] : INFINITE;
+    }
+#pragma unroll
+    for (int n = 0; n < 16; n++) {
+      int at = column + n / 2 * 8 + n % 2;
+      less[n] = at < column_count ? half[first_column + at] : INFINITE;
+    }
+#pragma unroll
+    for (int m = 0; m < 8; m++) {
+      bool any = false;
+#pragma unroll
+      for (int n = 0; n < 16; n++)
+        any |= sum[m / 2][n / 2][m % 2 * 2 + n % 2] - less[n] >= threshold[m];
+      if (!any) continue;
+      int r = row + m / 2 * 16 + m % 2 * 8;
+#pragma unroll
+      for (int n = 0; n < 16; n++) {
+        float score = sum[m / 2][n / 2][m % 2 * 2 + n % 2] - less[n];
+        int at = column + n / 2 * 8 + n % 2;
+        if (score >= threshold[m] && at < column_count && r < row_count &&
+            candidate.takes(r, first_column + at)) {
+          int slot = atomicAdd(rows.counts + r, 1);
+          if (slot < CAPACITY) {
+            rows.scores[(long long)r * CAPACITY + slot] = score;
+            rows.candidates[(long long)r * CAPACITY + slot] = first_column + at;
+          }
+        }
+      }
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
+    filter_near(const u16* row_factors, const u16* factors, int row_count,
+                int column_count, int width, u32 first_column, const Points* points,
+                const Rows* given) {
+  const Rows rows = *given;
+  Near near = {rows.places, rows.columns_too != 0};
+  filter_tiles(row_factors, factors, row_count, column_count, width, first_column,
+               points->half, rows, near);
+}
+
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
+    filter_leaving(const u16* row_factors, const u16* factors, int row_count,
+                   int column_count, int width, u32 first_column,
+                   const Points* points, const Rows* given, const Components* known) {
+  const Rows rows = *given;
+  Leaving leaving = {rows, *known};
+  filter_tiles(row_factors, factors, row_count, column_count, width, first_column,
+               points->half, rows, leaving);
+}
+
+// ---------------------------------------------------------------- lists
+
+// The list of a block's row.
 struct List {
-  float score[ROOM];
-  u32 place[ROOM];
-  double distance[ROOM];
-  double tile[WARPS][32][COLUMNS + 1];
-  double own[WARPS][COLUMNS];
+  float score[CAPACITY];
+  u32 place[CAPACITY];
+  double distance[CAPACITY];
+  double tile[WARPS][32][PIECE + 1];
+  double own[WARPS][PIECE];
   int count;
   float threshold;
 };
+
+template <bool divided, typename T>
+__device__ double coordinate(const Set<T>& p, u32 index, long long d) {
+  double x = (double)p.values[(long long)index * p.dimensions + d];
+  return divided ? x / p.largest[index] / p.length[index] : x;
+}
 
 __device__ float below(double limit) {
   return __double2float_rd(limit - fabs(limit) * 1e-12);
 }
 
-// No point within a squared distance of a place has a smaller score.
-__device__ float threshold_of(const Points& p, u32 own, double square) {
-  double needed = (p.square[own] - square * p.unit * (1 + 1e-15)) / 2;
-  return below(needed - p.gamma / 2 * p.square[own] - p.absolute);
+// No point within a squared distance of a row has a smaller score.
+__device__ float threshold_of(const Points& p, double own_square, double square) {
+  double needed = (own_square - square * p.unit * (1 + 1e-15)) / 2;
+  return below(needed - p.gamma / 2 * own_square - p.absolute);
+}
+
+__device__ float threshold_within(const Points& p, double own_square, double weight) {
+  if (weight == INFINITE) return -INFINITE;
+  double square = fmin(weight * weight * (1 + 1e-15) + 1e-322, LARGEST);
+  return threshold_of(p, own_square, square);
+}
+
+// Load a row's list. Return whether it has overflowed: then it starts again.
+__device__ bool load_list(List& list, const Rows& rows, int row) {
+  int count = rows.counts[row];
+  bool overflowed = count > CAPACITY || rows.overflowed[row];
+  __syncthreads();  // all have read them
+  if (threadIdx.x == 0) {
+    if (overflowed) rows.overflowed[row] = 1, rows.counts[row] = 0;
+    list.count = overflowed ? 0 : count, list.threshold = rows.thresholds[row];
+  }
+  for (int i = threadIdx.x; i < count && !overflowed; i += THREADS) {
+    list.score[i] = rows.scores[(long long)row * CAPACITY + i];
+    list.place[i] = rows.candidates[(long long)row * CAPACITY + i];
+  }
+  __syncthreads();
+  return overflowed;
 }
 
 // Keep the candidates from the threshold on, in any order.
 __device__ void drop_below(List& list, float threshold) {
-  float score[ROOM / THREADS];
-  u32 place[ROOM / THREADS];
+  float score[EACH];
+  u32 place[EACH];
   int count = list.count;
-  for (int i = 0; i < ROOM / THREADS; i++) {
+  for (int i = 0; i < EACH; i++) {
     int at = threadIdx.x + i * THREADS;
     score[i] = at < count ? list.score[at] : -INFINITE;
     place[i] = at < count ? list.place[at] : NONE;
@@ -71,7 +388,7 @@ __device__ void drop_below(List& list, float threshold) {
   __syncthreads();
   if (threadIdx.x == 0) list.count = 0, list.threshold = threshold;
   __syncthreads();
-  for (int i = 0; i < ROOM / THREADS; i++)
+  for (int i = 0; i < EACH; i++)
     if (place[i] != NONE && score[i] >= threshold) {
       int at = atomicAdd(&list.count, 1);
       list.score[at] = score[i];
@@ -92,12 +409,12 @@ __device__ float number_of(u32 bits) {
 
 // Raise the threshold to what the k-th largest lower bound allows. Its bits are found
 // from the highest on: one is set if k candidates are no smaller then.
-__device__ void raise_threshold(List& list, const Points& p, u32 own, int k) {
+__device__ void raise_threshold(List& list, const Points& p, double own_square, int k) {
   __shared__ int sums[2][WARPS];
   int count = list.count, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   if (count < k) return;  // the same for all threads
-  u32 low[ROOM / THREADS], found = 0;
-  for (int i = 0; i < ROOM / THREADS; i++) {
+  u32 low[EACH], found = 0;
+  for (int i = 0; i < EACH; i++) {
     int at = threadIdx.x + i * THREADS;
     low[i] = 0;
     if (at < count)
@@ -107,7 +424,7 @@ __device__ void raise_threshold(List& list, const Points& p, u32 own, int k) {
   for (int bit = 31; bit >= 0; bit--) {
     u32 trial = found | 1u << bit;
     int mine = 0;
-    for (int i = 0; i < ROOM / THREADS; i++) mine += low[i] >= trial;
+    for (int i = 0; i < EACH; i++) mine += low[i] >= trial;
     mine = __reduce_add_sync(NONE, mine);
     if (lane == 0) sums[bit % 2][warp] = mine;
     __syncthreads();
@@ -116,29 +433,30 @@ __device__ void raise_threshold(List& list, const Points& p, u32 own, int k) {
     if (all >= k) found = trial;
   }
   double limit = number_of(found);
-  float threshold = below(limit - p.gamma * p.square[own] - 2 * p.absolute);
+  float threshold = below(limit - p.gamma * own_square - 2 * p.absolute);
   drop_below(list, fmaxf(threshold, list.threshold));
 }
 
 // Compute the float64 distances of all candidates: sums in the order of the dimensions,
 // without fused instructions. A warp loads pieces of 32 points side by side, and each
 // lane adds up the terms of one point.
-__device__ void fill_distances(List& list, const Points& p, u32 own) {
+__device__ void fill_distances(List& list, const Points& p, const Queries& q, u32 own) {
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32, count = list.count;
-  u32 own_row = p.number[own];
+  u32 own_index = q.source[own];
   for (int first = 32 * warp; first < count; first += THREADS) {
     int mine = first + lane < count ? first + lane : first;
-    u32 row = p.number[list.place[mine]];
+    u32 index = p.source[list.place[mine]];
     double total = 0;
-    for (long long d = 0; d < p.dimensions; d += COLUMNS) {
-      int width = p.dimensions - d < COLUMNS ? (int)(p.dimensions - d) : COLUMNS;
+    for (long long d = 0; d < p.dimensions; d += PIECE) {
+      int width = p.dimensions - d < PIECE ? (int)(p.dimensions - d) : PIECE;
       __syncwarp();
-      if (lane < width) list.own[warp][lane] = coordinate(p, own_row, d + lane);
-      for (int i = lane / COLUMNS; i < 32; i += 32 / COLUMNS) {
-        u32 other = __shfl_sync(NONE, row, i);
-        if (lane % COLUMNS < width)
-          list.tile[warp][i][lane % COLUMNS] =
-              coordinate(p, other, d + lane % COLUMNS);
+      if (lane < width)
+        list.own[warp][lane] = coordinate<QUERY_DIVIDED>(q, own_index, d + lane);
+      for (int i = lane / PIECE; i < 32; i += 32 / PIECE) {
+        u32 other = __shfl_sync(NONE, index, i);
+        if (lane % PIECE < width)
+          list.tile[warp][i][lane % PIECE] =
+              coordinate<DIVIDED>(p, other, d + lane % PIECE);
       }
       __syncwarp();
       for (int c = 0; c < width; c++) {
@@ -154,245 +472,150 @@ __device__ void fill_distances(List& list, const Points& p, u32 own) {
 // Return how many candidates come before one in the order (distance, number).
 __device__ int rank_of(const List& list, const Points& p, int i) {
   double mine = list.distance[i];
-  u32 number = p.number[list.place[i]];
+  u32 number = p.row[list.place[i]];
   int before = 0;
   for (int j = 0; j < list.count; j++) {
     double other = list.distance[j];
-    before += other < mine ||
-              (other == mine && p.number[list.place[j]] < number);
+    before += other < mine || (other == mine && p.row[list.place[j]] < number);
   }
   return before;
 }
 
 // Keep the k nearest candidates, in order, with their distances.
-__device__ void keep_nearest(List& list, const Points& p, u32 own, int k) {
-  fill_distances(list, p, own);
-  int count = list.count, rank[ROOM / THREADS];
-  float score[ROOM / THREADS];
-  u32 place[ROOM / THREADS];
-  double distance[ROOM / THREADS];
-  for (int i = 0; i < ROOM / THREADS; i++) {
+__device__ void keep_nearest(List& list, const Points& p, const Queries& q, u32 own,
+                             int k) {
+  fill_distances(list, p, q, own);
+  int count = list.count, rank[EACH];
+  float score[EACH];
+  u32 place[EACH];
+  double distance[EACH];
+  for (int i = 0; i < EACH; i++) {
     int at = threadIdx.x + i * THREADS;
     rank[i] = at < count ? rank_of(list, p, at) : k;
     score[i] = list.score[at], place[i] = list.place[at];
     distance[i] = list.distance[at];
   }
   __syncthreads();
-  for (int i = 0; i < ROOM / THREADS; i++)
+  for (int i = 0; i < EACH; i++)
     if (rank[i] < k) {
       list.score[rank[i]] = score[i], list.place[rank[i]] = place[i];
       list.distance[rank[i]] = distance[i];
     }
   __syncthreads();
+  if (threadIdx.x == 0 && count > k) list.count = k;
   if (threadIdx.x == 0 && count >= k) {
-    float limit = threshold_of(p, own, list.distance[k - 1]);
-    list.count = k, list.threshold = fmaxf(list.threshold, limit);
+    float limit = threshold_of(p, q.square[own], list.distance[k - 1]);
+    list.threshold = fmaxf(list.threshold, limit);
   }
   __syncthreads();
 }
 
-__device__ void load_list(List& list, const float* score, const u32* place, int count,
-                          float threshold) {
-  for (int i = threadIdx.x; i < count; i += THREADS)
-    list.score[i] = score[i], list.place[i] = place[i];
-  if (threadIdx.x == 0) list.count = count, list.threshold = threshold;
-  __syncthreads();
-}
-
-// Add the columns of a tile to the candidates of each row for its k nearest neighbours.
+// Raise the thresholds of rows, and keep at most KEPT candidates of each.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    filter_near(const float* product, int columns, long long stride, u32 first_row,
-                u32 first_column, const Points* given, int k, float* scores, u32* places,
-                int* counts, float* thresholds) {
+    narrow_near(const Points* points, const Queries* queries, const Rows* given, int k) {
   __shared__ List list;
-  const Points p = *given;
-  long long row = blockIdx.x;
-  u32 own = first_row + blockIdx.x;
-  product += row * stride;
-  const float* half = p.half + first_column;
-  load_list(list, scores + row * KEPT, places + row * KEPT, counts[row],
-            thresholds[row]);
-  // Many columns at once, as long as their candidates fit; else step by step.
-  for (int begin = 0, width = BATCH; begin < columns;) {
-    int before = list.count, end = min(begin + width, columns);
-    float threshold = list.threshold;
-    __syncthreads();
-    for (int step = begin; step < end; step += STEP) {
-      float score[4];
-      for (int i = 0; i < 4; i++) {
-        int c = step + threadIdx.x + i * THREADS;
-        score[i] = c < end ? product[c] - half[c] : -INFINITE;
-      }
-      for (int i = 0; i < 4; i++) {
-        int c = step + threadIdx.x + i * THREADS;
-        if (score[i] >= threshold && c < end && first_column + c != own) {
-          int at = atomicAdd(&list.count, 1);
-          if (at < ROOM) list.score[at] = score[i], list.place[at] = first_column + c;
-        }
-      }
-    }
-    __syncthreads();
-    int found = list.count;
-    __syncthreads();
-    if (found > ROOM) {  // not all have been kept: look again, at fewer columns
-      if (threadIdx.x == 0) list.count = before;
-      __syncthreads();
-      width = STEP;
-      continue;
-    }
-    if (found > KEPT) {
-      raise_threshold(list, p, own, k);
-      if (list.count > KEPT) keep_nearest(list, p, own, k);
-    }
-    begin = end;
-    width = BATCH;
+  const Points p = *points;
+  const Queries q = *queries;
+  const Rows rows = *given;
+  int row = blockIdx.x;
+  u32 own = rows.places[row];
+  if (rows.counts[row] < k || load_list(list, rows, row)) return;
+  raise_threshold(list, p, q.square[own], k);
+  if (list.count > KEPT) keep_nearest(list, p, q, own, k);
+  for (int i = threadIdx.x; i < list.count; i += THREADS) {
+    rows.scores[(long long)row * CAPACITY + i] = list.score[i];
+    rows.candidates[(long long)row * CAPACITY + i] = list.place[i];
   }
-  if (list.count > KEPT / 2) raise_threshold(list, p, own, k);
-  for (int i = threadIdx.x; i < list.count; i += THREADS)
-    scores[row * KEPT + i] = list.score[i], places[row * KEPT + i] = list.place[i];
-  if (threadIdx.x == 0) counts[row] = list.count, thresholds[row] = list.threshold;
+  if (threadIdx.x == 0)
+    rows.counts[row] = list.count, rows.thresholds[row] = list.threshold;
 }
 
-// Write the k nearest neighbours of each row, and their squared distances.
+// Write the nearest neighbours of each row, and their squared distances; where there
+// are fewer than k within the first threshold, NONE.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    finish_near(u32 first_row, const Points* given, int k, const float* scores,
-                const u32* places, const int* counts, const float* thresholds,
+    finish_near(const Points* points, const Queries* queries, const Rows* given, int k,
                 double* distance, u32* neighbour) {
   __shared__ List list;
-  const Points p = *given;
+  const Points p = *points;
+  const Queries q = *queries;
+  const Rows rows = *given;
   long long row = blockIdx.x;
-  u32 own = first_row + blockIdx.x;
-  load_list(list, scores + row * KEPT, places + row * KEPT, counts[row],
-            thresholds[row]);
-  raise_threshold(list, p, own, k);
-  keep_nearest(list, p, own, k);
+  u32 own = rows.places[row];
+  if (load_list(list, rows, row)) return;
+  raise_threshold(list, p, q.square[own], k);
+  keep_nearest(list, p, q, own, k);
   for (int i = threadIdx.x; i < k; i += THREADS) {
-    distance[(long long)own * k + i] = list.distance[i];
-    neighbour[(long long)own * k + i] = list.place[i];
+    bool there = i < list.count;
+    distance[row * k + i] = there ? list.distance[i] : INFINITE;
+    neighbour[row * k + i] = there ? list.place[i] : NONE;
   }
 }
 
-struct Components {
-  const u32* of_place;
-  const double* cores;
-  const double* reach;
-  u64* bound;  // bits of float64, which order positive numbers alike
-};
-
-__device__ float threshold_within(const Points& p, u32 own, double weight) {
-  if (weight == INFINITE) return -INFINITE;
-  double square = fmin(weight * weight * (1 + 1e-15) + 1e-322, 1.7976931348623157e308);
-  return threshold_of(p, own, square);
-}
-
-// The edge from a place to one comes before that to another.
-__device__ bool precedes(const Points& p, u32 own, u32 one, u32 other) {
-  u32 row = p.number[own], x = p.number[one], y = p.number[other];
+// The edge from a user's number to one place comes before that to another.
+__device__ bool precedes(const Points& p, u32 row, u32 one, u32 other) {
+  u32 x = p.row[one], y = p.row[other];
   u32 a = min(x, row), b = min(y, row);
   return a < b || (a == b && max(x, row) < max(y, row));
 }
 
-// Of the candidates keep the first edge: lower `weight` and `other` to it.
-__device__ void take_lightest(List& list, const Points& p, const Components& c, u32 own,
-                              double& weight, u32& other) {
+// Lower the weights and far ends of rows by their candidates, and the bounds of their
+// components.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    narrow_leaving(const Points* points, const Queries* queries, const Rows* given,
+                   const Components* known) {
+  __shared__ List list;
   __shared__ u64 least;
-  double core = c.cores[own];
-  if (threadIdx.x == 0) least = __double_as_longlong(INFINITE);
-  __syncthreads();
-  // An upper bound of the lightest edge spares most distances.
-  for (int i = threadIdx.x; i < list.count; i += THREADS) {
-    u32 place = list.place[i];
-    double error = p.gamma / 2 * p.square[own] + p.absolute;
-    double low = list.score[i] - p.gamma * p.square[place] - error;
-    double most = fmax((p.square[own] - 2 * low) / p.unit, 0.0) * (1 + 1e-9) + 1e-300;
-    double heavy = fmax(sqrt(most) * (1 + 1e-9), fmax(core, c.cores[place]));
-    atomicMin(&least, (u64)__double_as_longlong(heavy));
+  __shared__ double weight;
+  __shared__ u32 other;
+  const Points p = *points;
+  const Queries q = *queries;
+  const Rows rows = *given;
+  const Components c = *known;
+  int row = blockIdx.x;
+  u32 own = rows.places[row], component = rows.component[own];
+  double core = rows.cores[own], own_square = q.square[own];
+  if (load_list(list, rows, row)) return;
+  if (threadIdx.x == 0) {
+    least = __double_as_longlong(INFINITE);
+    weight = rows.weights[row], other = rows.others[row];
+    // Read once: other blocks lower it meanwhile.
+    double bound =
+        __longlong_as_double(*(volatile long long*)(c.bound + component));
+    // All edges within the new bound are still to come: the one found is heavier, and
+    // those before it were.
+    if (bound < weight) weight = bound, other = NONE;
   }
   __syncthreads();
-  double heaviest = fmin(weight, __longlong_as_double(least));
-  drop_below(list, fmaxf(list.threshold, threshold_within(p, own, heaviest)));
-  fill_distances(list, p, own);
-  __shared__ double best_weight;
-  __shared__ u32 best;
+  int count = list.count;
+  if (count) {
+    // An upper bound of the lightest edge spares most distances.
+    for (int i = threadIdx.x; i < count; i += THREADS) {
+      u32 place = list.place[i];
+      double error = p.gamma / 2 * own_square + p.absolute;
+      double low = list.score[i] - p.gamma * p.square[place] - error;
+      double most = fmax((own_square - 2 * low) / p.unit, 0.0) * (1 + 1e-9) + 1e-300;
+      double heavy = fmax(sqrt(most) * (1 + 1e-9), fmax(core, c.cores[place]));
+      atomicMin(&least, (u64)__double_as_longlong(heavy));
+    }
+    __syncthreads();
+    double heaviest = fmin(weight, __longlong_as_double(least));
+    drop_below(list,
+               fmaxf(list.threshold, threshold_within(p, own_square, heaviest)));
+    fill_distances(list, p, q, own);
+  }
   if (threadIdx.x == 0) {
-    best_weight = weight, best = other;
+    double best = weight;
+    u32 end = other;
     for (int i = 0; i < list.count; i++) {
       u32 place = list.place[i];
       double heavy = fmax(sqrt(list.distance[i]), fmax(core, c.cores[place]));
-      if (heavy < best_weight ||
-          (heavy == best_weight &&
-           (best == NONE || precedes(p, own, place, best))))
-        best_weight = heavy, best = place;
+      if (heavy < best || (heavy == best && (end == NONE ||
+                                             precedes(p, q.row[own], place, end))))
+        best = heavy, end = place;
     }
-    list.count = 0;
-    list.threshold = fmaxf(list.threshold, threshold_within(p, own, best_weight));
-  }
-  __syncthreads();
-  weight = best_weight, other = best;
-}
-
-// Lower the lightest edges that leave components of some places by the columns of a
-// tile. Row r is that of asked[first + r].
-extern "C" __global__ void __launch_bounds__(THREADS)
-    filter_leaving(const float* product, int columns, long long stride,
-                   long long first, const u32* asked, u32 first_column, const Points* given,
-                   const Components* known, double* weights, u32* others) {
-  __shared__ List list;
-  const Points p = *given;
-  const Components c = *known;
-  long long at = first + blockIdx.x;
-  u32 own = asked[at], component = c.of_place[own];
-  product += (long long)blockIdx.x * stride;
-  const float* half = p.half + first_column;
-  double weight = weights[at];
-  u32 other = others[at];
-  __shared__ double shared_bound;
-  if (threadIdx.x == 0)  // once: other blocks lower it meanwhile
-    shared_bound =
-        __longlong_as_double(*(volatile long long*)(c.bound + component));
-  __syncthreads();
-  if (shared_bound < weight) weight = shared_bound, other = NONE;
-  if (threadIdx.x == 0)
-    list.count = 0, list.threshold = threshold_within(p, own, weight);
-  __syncthreads();
-  for (int begin = 0, width = BATCH; begin < columns;) {
-    int before = list.count, end = min(begin + width, columns);
-    float threshold = list.threshold;
-    __syncthreads();
-    for (int step = begin; step < end; step += STEP) {
-      float score[4];
-      for (int i = 0; i < 4; i++) {
-        int column = step + threadIdx.x + i * THREADS;
-        score[i] = column < end ? product[column] - half[column] : -INFINITE;
-      }
-      for (int i = 0; i < 4; i++) {
-        int column = step + threadIdx.x + i * THREADS;
-        u32 place = first_column + column;
-        if (score[i] >= threshold && column < end &&
-            c.of_place[place] != component && c.reach[place] <= weight &&
-            c.cores[place] <= weight) {
-          int slot = atomicAdd(&list.count, 1);
-          if (slot < ROOM) list.score[slot] = score[i], list.place[slot] = place;
-        }
-      }
-    }
-    __syncthreads();
-    int found = list.count;
-    __syncthreads();
-    if (found > ROOM) {  // not all have been kept: look again, at fewer columns
-      if (threadIdx.x == 0) list.count = before;
-      __syncthreads();
-      width = STEP;
-      continue;
-    }
-    if (found > KEPT) take_lightest(list, p, c, own, weight, other);
-    begin = end;
-    width = BATCH;
-  }
-  if (list.count) take_lightest(list, p, c, own, weight, other);
-  if (threadIdx.x == 0) {
-    weights[at] = weight, others[at] = other;
-    if (other != NONE)
-      atomicMin(c.bound + component, (u64)__double_as_longlong(weight));
+    rows.weights[row] = best, rows.others[row] = end, rows.counts[row] = 0;
+    rows.thresholds[row] =
+        fmaxf(list.threshold, threshold_within(p, own_square, best));
+    if (end != NONE) atomicMin(c.bound + component, (u64)__double_as_longlong(best));
   }
 }
