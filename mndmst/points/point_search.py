@@ -8,7 +8,7 @@ from ..backends.point_products import ComponentArrays
 from ..kernels.threads import Threads
 from .build_tree import build_tree, chunks
 from .kernels.kd_tree import PointTree
-from .kernels.lightest_edges import TreeComponents, approach, lightest, screen, sum_up
+from .kernels.lightest_edges import TreeComponents, approach, lightest, sum_up
 from .kernels.nearest_points import nearest, restore_distances, weigh
 from .metrics import Norm
 from .neighbours import Neighbours
@@ -141,11 +141,8 @@ class TreeSearch:
         positions = guides(queries, component, len(components.bound))
         work = chunks(len(positions), threads, GUIDES)
         threads.map(approach, [(tree, summed, positions, *chunk) for chunk in work])
-        distant = np.empty(len(tree.leaves), np.bool_)
-        work = chunks(len(distant), threads, LEAST_SEARCHES)
-        threads.map(screen, [(tree, summed, distant, *chunk) for chunk in work])
         ends, weight = np.empty_like(queries), np.empty(len(queries))
-        given = tree, summed, distant, queries, ends, weight
+        given = tree, summed, queries, ends, weight
         in_steps(threads, lightest, given, len(queries), LEAST_SEARCHES, self.report)
         return ends, weight
 

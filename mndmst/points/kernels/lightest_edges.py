@@ -99,68 +99,6 @@ def sum_up(tree, components):
 
 
 @kernel
-def screen(tree, components, distant, first, last):
-    """Find leaves whose points have no edge within the bound of their component.
-
-    A whole subtree of one component is distant if no point of another is as near to its
-    box. If it is near, its children may still be distant.
-
-    Parameters
-    ----------
-    distant : ndarray of bool, shape (leaves,)
-        Becomes true for leaves of one component without a point of others near.
-    first, last : int
-        The leaves to screen.
-    """
-    of_node, left, box = components.of_node, tree.left, np.empty((2, tree.low.shape[1]))
-    stack, top = np.empty(tree.depth + 2, np.int64), 1
-    nodes = np.empty(tree.depth + 2, np.int64)
-    stack[0] = 0
-    distant[first:last] = False
-    begin, end = tree.begin[tree.leaves[first]], tree.end[tree.leaves[last - 1]]
-    while top:
-        top -= 1
-        node = stack[top]
-        if tree.end[node] <= begin or tree.begin[node] >= end:
-            continue
-        if of_node[node] != MIXED:
-            bound = components.bound[of_node[node]]
-            for d in range(box.shape[1]):
-                box[0, d], box[1, d] = tree.low[node, d], tree.high[node, d]
-            if not _is_near(tree, components, box, of_node[node], bound, nodes):
-                one, other = node, node
-                while left[one] >= 0:
-                    one = left[one]
-                while left[other] >= 0:
-                    other = left[other] + 1
-                distant[max(first, -1 - left[one]) : min(last, -left[other])] = True
-                continue
-        if left[node] >= 0:
-            stack[top], stack[top + 1] = left[node] + 1, left[node]
-            top += 2
-
-
-@kernel
-def _is_near(tree, components, box, own, bound, nodes):
-    """Return whether a leaf that has points of others lies within a bound of a box."""
-    limit = limit_of(tree.norm, bound)
-    nodes[0], top = 0, 1
-    while top:
-        top -= 1
-        node = nodes[top]
-        if components.of_node[node] == own or components.least_reach[node] > bound:
-            continue
-        if gap_to_box(tree, node, box) >= limit:
-            continue
-        left = tree.left[node]
-        if left < 0:
-            return True
-        nodes[top], nodes[top + 1] = left, left + 1
-        top += 2
-    return False
-
-
-@kernel
 def _seekers(tree):
     """Return memory for a group."""
     dimensions = tree.low.shape[1]
@@ -315,13 +253,11 @@ def _add(tree, group, i, component, row, core, weight):
 
 
 @kernel
-def lightest(tree, components, distant, queries, ends, weight, first, last):
+def lightest(tree, components, queries, ends, weight, first, last):
     """Find the lightest edges that leave components, of the queries [first, last).
 
     Parameters
     ----------
-    distant : ndarray of bool, shape (leaves,)
-        See `screen`.
     queries : ndarray of uint32
         The positions to search from, ascending.
     ends : ndarray of uint32
@@ -335,12 +271,6 @@ def lightest(tree, components, distant, queries, ends, weight, first, last):
     while i < last:
         leaf = leaf_of(tree, queries[i])
         node, begun = tree.leaves[leaf], i
-        if distant[leaf]:
-            bound = components.bound[components.of_node[node]]
-            while i < last and queries[i] < tree.end[node]:
-                ends[i], weight[i] = queries[i], bound
-                i += 1
-            continue
         _load_leaf(tree, leaf, group)
         begin, end = tree.begin[node], tree.end[node]
         while i < last and queries[i] < end:

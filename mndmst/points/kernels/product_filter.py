@@ -299,7 +299,7 @@ def _load(exact, place, out):
 def _fill_distances(room, waiting, count, out):
     """Compute squared distances of loaded points from the one in the last row.
 
-    Each is added up in the order of the dimensions, as by `distances_to_chunk`.
+    Each is added up in the order of the dimensions, as by `distances_below`.
     Four sums run side by side, since one addition waits for the one before it.
     """
     own = room[TOGETHER]
