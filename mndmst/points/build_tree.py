@@ -72,7 +72,7 @@ def _sort_by_cell(
     counts = np.empty((len(ranges), len(root)), np.int64)
     parts = list(zip(counts, ranges, strict=True))
     threads.map(count_cells, [(points, top, of_point, c, *r) for c, r in parts])
-    # The places of a cell's points follow one another, those of the first range first.
+    # A cell's places follow one another, the first range's before the others'.
     ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T
     places = ends - counts
     parts = list(zip(places, ranges, strict=True))

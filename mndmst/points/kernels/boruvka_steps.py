@@ -181,8 +181,8 @@ def raise_reach(components, queries, low, reach, found):
     Parameters
     ----------
     low : ndarray of uint64
-        The bits of float64 weights: no edge of a query weighs less. The next bits are
-        those of the next number.
+        The bits of float64 weights: no edge of a query weighs less. The next larger
+        number has the next larger bits.
     reach : ndarray of uint64
         The bits of the points' reach.
     found : PointEdges

@@ -1,7 +1,7 @@
 """Certified edges: first listed edges of components that no unlisted edge precedes.
 
 Threads join the components of blocks of consecutive positions, which are near in space
-if a tree orders them, and one thread joins those that remain. A point keeps its first
+if a tree orders them, and one thread joins the rest. A point keeps its first
 listed edge that leaves its component until the other end has joined the component, so
 most rounds read one edge of a list.
 """

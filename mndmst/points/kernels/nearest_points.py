@@ -1,9 +1,9 @@
 """The nearest neighbours of points, of one rank or of another, and their edges.
 
-Up to `LEAF` points search together: those of a leaf, or consecutive ones of another
-rank. One walk of the tree serves the group: it visits the leaves that are nearer to the
-group's box than the furthest neighbour of any of its points, and each leaf only from
-the points that it is near to.
+Up to `LEAF` points search together: the points of a leaf, or consecutive points of
+another rank. One walk of the tree serves the group: it visits the leaves that are
+nearer to the group's box than the furthest neighbour of any of its points, and each
+leaf only from the points that it is near to.
 """
 
 from typing import NamedTuple
@@ -137,7 +137,7 @@ def _group(tree, size):
 
 @kernel
 def search_group(tree, group, size, k, own):
-    """Find the nearest points to those of a group that are nearer than their limits.
+    """Find the nearest points to a group's points that are nearer than their limits.
 
     Parameters
     ----------

@@ -5,7 +5,8 @@ squares for the Euclidean norm, the distances themselves for the others. Terms a
 in the order of the dimensions, without fused instructions, so a distance has the same
 bits wherever, and from whichever end, it is computed.
 
-A new norm is one more branch in each function below.
+A new norm is one more branch in each function below, and in
+`kernels.intrinsics_llvm`, which adds the gaps of a leaf.
 """
 
 import numpy as np
@@ -24,22 +25,6 @@ def add_gap(norm, total, gap):
     if norm == MANHATTAN:
         return total + gap
     return max(total, gap)
-
-
-@kernel
-def add_gaps(norm, totals, column, at, count, x):
-    """Add the gaps between x and `count` values of a column, from `at`, to `totals`."""
-    # One loop for each norm: a branch inside would prevent vector instructions.
-    if norm == EUCLIDEAN:
-        for j in range(count):
-            gap = column[at + j] - x
-            totals[j] += gap * gap
-    elif norm == MANHATTAN:
-        for j in range(count):
-            totals[j] += abs(column[at + j] - x)
-    else:
-        for j in range(count):
-            totals[j] = max(totals[j], abs(column[at + j] - x))
 
 
 @kernel
