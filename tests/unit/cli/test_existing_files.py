@@ -40,6 +40,7 @@ PROVED = [
     ("hdbscan {}/p.csv -q --plot", "h.png"),
     ("hdbscan {}/p.csv -q --plot", "h.svg"),
     ("hdbscan {}/p.csv -q --plot", "h.pdf"),
+    ("hdbscan {}/p.csv -q --plot", "h.html"),
     ("linkage {}/p.csv -q -o", "l.h5"),
     ("predict {0}/model.h5 {0}/p.csv -q -o", "predicted.h5"),
     ("linkage {}/p.csv -q --forest", "lf.hdf5"),
