@@ -10,7 +10,7 @@ import graphs
 import numpy as np
 import oracle
 
-from mndmst.changes import current, replacements, rows
+from mndmst.changes import current_forest, replacements, rows
 from mndmst.changes.batch import DELETE, INSERT, SET, Batch
 from mndmst.changes.changing import ChangingForest
 from mndmst.changes.current_forest import CurrentForest, connected, path_max
@@ -24,9 +24,14 @@ comm = world()
 seed, cases, anew = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 rng = np.random.default_rng(seed)  # the same on all ranks
 if anew == "always":
-    current.MOST_WORK, rows.LEAST, rows.SHARE, replacements.ROOM = 0.1, 2, 1 << 40, 1
+    current_forest.MOST_WORK, rows.LEAST, rows.SHARE, replacements.ROOM = (
+        0.1,
+        2,
+        1 << 40,
+        1,
+    )
 elif anew == "never":
-    current.MOST_WORK, rows.LEAST = 1e9, 1 << 60
+    current_forest.MOST_WORK, rows.LEAST = 1e9, 1 << 60
 
 Edges = dict[tuple[int, int], object]
 
