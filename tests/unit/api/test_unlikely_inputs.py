@@ -266,7 +266,7 @@ PUBLIC |= {
     "solve, memory": lambda x: mndmst.solve("nothing", memory=x),
     "components": mndmst.components,
     "verify": lambda x: mndmst.verify("nothing", x),
-    "update": lambda x: mndmst.update("nothing", "nothing", x, "nothing"),
+    "update": lambda x: mndmst.update("nothing", "nothing", x, "new"),
     "partition": lambda x: mndmst.partition(x, "nothing"),
     "partition, parts": lambda x: mndmst.partition("nothing", "nothing", x),
     "Forest.read": mndmst.Forest.read,
