@@ -48,6 +48,7 @@ def twin(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     package.device_ids = lambda: ["Twin 1 at 0"]
     package.start_driver = lambda local_rank: None
     package.make_device = lambda *_: TwinBackend()
+    package.DLPACK_DEVICES = ()
     monkeypatch.setitem(sys.modules, package.__name__, package)
     monkeypatch.setitem(ACCELERATORS, "twin", package.__name__)
     monkeypatch.setitem(CHOICES, "backend", backend_names())
