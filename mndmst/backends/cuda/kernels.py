@@ -18,7 +18,7 @@ import cupy
 import numpy as np
 
 from ...host.caches import read_trusted, replace_file
-from ...host.errors import ConfigError
+from ...host.errors import ConfigError, MndmstError
 from ...native.cache_dirs import directories_named, directory_for, writable_named
 from . import use_private_cache
 
@@ -150,6 +150,8 @@ def load_module(file: str, key: type) -> cupy.cuda.Module:
             return module
     try:
         code = compile_kernels(file, key, own)
+    except MndmstError:
+        raise
     except (ImportError, OSError, RuntimeError) as error:
         module = _stored(file, key, ARCHITECTURES[-1])
         if module is None:

@@ -61,6 +61,8 @@ class StoredMatrix(RowsFile):
         try:
             with opened(self.path, self.state) as file:
                 damaged = zipfile.ZipFile(file).testzip()
+        except MndmstError:
+            raise
         except _DAMAGES as error:
             raise _damaged(self.path, error) from error
         if damaged:

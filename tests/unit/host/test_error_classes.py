@@ -19,9 +19,8 @@ BROAD = {"ValueError", "TypeError", "ImportError"}
 # Handlers whose calls raise none of ours.
 HARMLESS = {
     ("mndmst/changes/table.py", "_weight"),
-    ("mndmst/cli/parser.py", "plain"),
-    ("mndmst/cli/parser.py", "self"),
     ("mndmst/host/memory.py", "_bounded"),
+    ("mndmst/host/option_types.py", "plain"),
     ("mndmst/io/hdf5_reader.py", "undo"),
     ("mndmst/io/partitioner/partition_run.py", "_plan_of"),
     ("mndmst/io/formats/ncol.py", "_number"),
