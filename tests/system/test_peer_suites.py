@@ -3,18 +3,21 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from peer_suites import SUITES, failures, unexpected
 from processes import ROOT
 
 PAGE = ROOT / "mndmst/docs/from-hdbscan-and-scikit-learn.md"
+CLUSTERS = PAGE.with_name("clusters.md")
 
 
-def test_the_page_from_hdbscan_and_scikit_learn_runs() -> None:
+@pytest.mark.parametrize(("page", "blocks"), [(PAGE, 4), (CLUSTERS, 2)])
+def test_the_pages_about_clusters_run(page: Path, blocks: int) -> None:
     pytest.importorskip("pandas", reason="the page needs pandas")
-    found = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.S | re.M)
-    assert len(found) == 6
+    found = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
+    assert len(found) == blocks
     script = "\n".join(found)
     run = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=250
