@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import counted
+from ..report.forest_layout import LAYOUTS
+from ..report.forest_picture import MOST_LABELS
 from .options import (
     add_moved_graph,
     add_output,
@@ -22,11 +24,6 @@ if TYPE_CHECKING:
     from ..io.names import NameSource
     from ..points.point_files import PointTable
     from ..report.forest_picture import PlacedForest
-
-
-# As `report.draw_forest` has them, which loads kernels
-MOST_LABELS = 200
-LAYOUTS = ("radial", "tree", "spring")
 
 
 def add_draw(commands: Any) -> None:

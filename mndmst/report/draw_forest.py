@@ -15,11 +15,9 @@ from ..io.atomic_output import AtomicOutput
 from ..io.output_checks import check_outputs
 from ..io.output_kinds import FOREST_PICTURE
 from .forest_geojson import check_geographic, write_forest_geojson
+from .forest_layout import LAYOUTS
 from .forest_layout import layout as layout_of
-from .forest_picture import PlacedForest, write_forest_picture
-
-MOST_LABELS = 200  # names that a picture has room for
-LAYOUTS = ("radial", "tree", "spring")
+from .forest_picture import MOST_LABELS, PlacedForest, write_forest_picture
 
 
 def draw(

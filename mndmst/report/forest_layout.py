@@ -12,6 +12,7 @@ import numpy as np
 from ..api.forest import Forest
 from ..host.errors import ConfigError, optional
 
+LAYOUTS = ("radial", "tree", "spring")
 MOST_SPRING = 2_000  # vertices; the forces of more take minutes
 SPARSE_SPRING = 500  # vertices of a tree from which on networkx needs SciPy
 SPRING_STEPS = 50

@@ -15,6 +15,7 @@ from ..io.output_kinds import FOREST_PICTURE
 
 MOST_LINES = 1_000_000  # edges or vertices; more are added up pixel by pixel
 MOST_VECTORS = 20_000  # edges or vertices; more become pixels of .svg and .pdf, too
+MOST_LABELS = 200  # names that a picture has room for
 INCHES = 9
 PIXELS_PER_INCH = 150
 GRID = 1_350  # pixels of an accumulated image, along its longer side
