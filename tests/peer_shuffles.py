@@ -1,4 +1,4 @@
-"""Compare clusters with those of hdbscan and scikit-learn that do not depend on order.
+"""Compare clusters with the order-independent clusters of hdbscan and scikit-learn.
 
 python -m tests.peer_shuffles
 

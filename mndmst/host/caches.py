@@ -117,7 +117,7 @@ def replace_file(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(made, "wb") as file:
             file.write(content)
-            os.fchmod(made, 0o644)  # the directory's permissions decide who reads it
+            os.fchmod(made, 0o644)  # permissions of the directory limit readers
         Path(part).replace(path)
     except OSError:
         Path(part).unlink()

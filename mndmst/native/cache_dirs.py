@@ -30,8 +30,8 @@ from .processor_levels import NATIVE, best_level, processor
 PACKAGE = Path(__file__).parents[1]
 # Code shipped with an installation.
 SHIPPED = Path(__file__).with_name("objects")
-# The packages that compile kernels, and the file of a shared directory that has the
-# versions of those that compiled its code
+# The packages that compile kernels, and the file in a shared directory that records
+# which versions compiled its code.
 PACKAGES, VERSIONS = ("numba", "llvmlite"), "compiler-versions"
 DIGEST_BYTES = 16
 # Sources that have changed in this time are read by every process.

@@ -14,7 +14,7 @@ place, the first in the order of numbers. This accepts no wrong forest:
 
 - Let a and b be points of one place q. Every third point is as near to a as to b, and
   no edge of a is lighter than (a, b), whose weight is the core distance of q (0 without
-  core distances). Let S be the points at the minimum weight from q, with those of q.
+  core distances). Let S be the points of q and all points at the minimum weight.
   S has all points of a place or none, so its smallest point m is the first of its
   place. The first edge of a point b of q is (m, b); that of m is (m, y), where y is the
   smallest other point of S.

@@ -1,4 +1,4 @@
-"""Limits of a client: what is refused, what is not, and when there is room again."""
+"""Limits of a client: refused requests, accepted ones, and requests after a release."""
 
 import json
 import secrets

@@ -46,7 +46,7 @@ python -m mndmst verify /src/partitions/demo /tmp/forest.h5
 
 
 def on(root: Path, *words: str) -> str:
-    """Run a command in a root; return what it prints."""
+    """Run a command in a root; return its output."""
     run = subprocess.run(
         [SCRIPT, "on", root, *words], capture_output=True, text=True, check=False
     )

@@ -32,7 +32,7 @@ pytestmark = [
 
 
 def do(*words: object) -> str:
-    """Run a command; return what it prints."""
+    """Run a command; return its output."""
     run = subprocess.run(list(map(str, words)), capture_output=True, text=True)
     assert run.returncode == 0, f"{run.stdout[-4000:]}\n{run.stderr[-4000:]}"
     return run.stdout.strip()
@@ -83,7 +83,7 @@ def command(container: str, *words: str) -> list[str]:
 
 
 def inside(container: str, line: str) -> str:
-    """Run a line of words in a container; return what it prints."""
+    """Run a command line in a container; return its output."""
     return do(*command(container, *line.split()))
 
 
