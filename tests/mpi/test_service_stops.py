@@ -123,11 +123,14 @@ held = connect({service.url!r}, token_file={service.token_file!r}).connection
 name = "0" * 32
 then = dict(action="update", graph="g", insert=name)
 command = dict(upload=name, graph="g", kind="changes", then=then)
-table = arrow.table(dict(src=[0], dst=[9], weight=[5]))
+edges = 1 << 20
+columns = dict(src=[0] * edges, dst=[9] * edges, weight=[5] * edges)
+table = arrow.table(columns)
 descriptor = flight.FlightDescriptor.for_command(json.dumps(command))
 client = held._client(held.url)
 writer, _ = client.do_put(descriptor, table.schema, held._options)
-writer.write_table(table)
+# More bytes than gRPC buffers: this returns once the server reads them.
+writer.write_table(table, max_chunksize=1 << 16)
 os._exit(0)
 """
         subprocess.run(
@@ -139,6 +142,10 @@ os._exit(0)
         with service.connect() as client:
             assert client["g"].info()["version"] == 0
             assert client["g"].insert([0], [9], [5]) == 1
+            deadline = time.monotonic() + 60
+            while 'status="refused"' not in client.metrics():
+                assert time.monotonic() < deadline, "the service waits for the client"
+                time.sleep(0.05)
             client.shutdown()
         assert "mndmst put graph=g status=refused" in finish(service.process, 60).stderr
     finally:
