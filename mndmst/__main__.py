@@ -10,12 +10,14 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from errno import ENOMEM
 from typing import Any, NoReturn
 
 from .host.errors import MndmstError, StoppedError
+from .host.launcher import prepare_environment
 from .host.signals import stop_signals
 
 # A launcher that aborts may drop output that it has not forwarded yet.
@@ -49,6 +51,7 @@ def main(argv: list[str] | None = None) -> int:
         if getattr(sys, name) is None:  # it was closed
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
     stop_signals.hold()  # before anything that takes time
+    prepare_environment()
     try:
         from .cli.main import main as run
 
@@ -171,20 +174,19 @@ def _world() -> Any:
 def command() -> NoReturn:
     """Run the command line and end the process with its status.
 
-    A process that has used a GPU skips the teardown of the interpreter, which frees
-    device memory array by array: the driver frees all of it at once.
+    The teardown of the interpreter is skipped. It takes 30 ms of a core per rank, and
+    frees a GPU's memory array by array where the driver frees all of it at once.
     """
     status = main()
-    if "cupy" in sys.modules:
-        with contextlib.suppress(OSError, ValueError):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        atexit._run_exitfuncs()
-        mpi = sys.modules.get("mpi4py.MPI")
-        if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
-            mpi.Finalize()
-        os._exit(status)
-    sys.exit(status)
+    threading._shutdown()  # type: ignore[attr-defined]
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    atexit._run_exitfuncs()
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
+        mpi.Finalize()
+    os._exit(status)
 
 
 if __name__ == "__main__":

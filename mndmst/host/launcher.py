@@ -1,12 +1,10 @@
 """The environment that launchers give a process, read before MPI has started."""
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from subprocess import DEVNULL, Popen
 
 from .cores import core_count
 
@@ -50,14 +48,20 @@ def launched_local_size() -> int:
 
 
 def prepare_environment() -> None:
-    """Set the variables that the MPI library and Numba need on this machine.
+    """Set variables for NumPy, the MPI library and Numba, before they are loaded.
 
     With more ranks than cores a waiting rank must yield its core, or the ranks that
     compute become slow; with enough cores the same setting would slow every
-    message. Where a launcher gives ranks a terminal, Numba's colours for errors would
-    end the output with a control code. Settings that the user has made are kept.
+    message. NumPy's OpenBLAS starts a thread per core, which spins for 0.1 s: every
+    rank gets its share of the machine instead. Where a launcher gives ranks a terminal,
+    Numba's colours for errors would end the output with a control code. Settings that
+    the user has made are kept.
     """
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+    sharers = launched_local_size()
+    if sharers > 1:
+        share = min(core_count(), max(1, (os.cpu_count() or 1) // sharers))
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", str(share))
     if crowded():
         os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
@@ -104,6 +108,8 @@ def crowded() -> bool:
 
 def find_mpirun() -> str | None:
     """Return the mpirun beside this Python, else the first on the path, if any."""
+    import shutil  # no rank calls this
+
     beside = Path(sys.executable).with_name("mpirun")
     return str(beside) if beside.exists() else shutil.which("mpirun")
 
@@ -124,6 +130,8 @@ def end_launcher(seconds: float) -> None:
     It may wait for ever for its helper on a host that has failed. A separate process,
     which outlives this one, ends it.
     """
+    from subprocess import DEVNULL, Popen  # only the end of a failed job needs it
+
     launcher = _ancestor(_LAUNCHERS)
     if launcher:
         script = f"sleep {seconds}; kill {launcher}; sleep 1; kill -KILL {launcher}"

@@ -13,9 +13,7 @@ the next record, compiles that kernel and saves its code.
 
 import functools
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -110,6 +108,9 @@ def compile_side_by_side(
     jobs = min(jobs or core_count(), len(listed_kernels))
     if not jobs:
         return
+    import subprocess  # few runs compile
+    import tempfile
+
     reading, writing = os.pipe()
     environment = dict(os.environ, PYTHONPATH=_with_package())
     command = [sys.executable, "-m", __name__, str(os.getpid())]

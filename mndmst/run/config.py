@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ..backends import backend_names
 from ..graph.tuning import Tuning
 from ..host.errors import ConfigError, shown
-from ..io.file_access import read_toml
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
@@ -162,6 +161,8 @@ class Config:
         """
         config = cls()
         if file is not None:
+            from ..io.file_access import read_toml  # loads NumPy, which --help spares
+
             config = config.updated(
                 read_toml(file), lambda name, value: f"{file}: {name} = {value!r}"
             )
