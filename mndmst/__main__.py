@@ -16,6 +16,7 @@ import traceback
 from errno import ENOMEM
 from typing import Any, NoReturn
 
+from .host import start_archive
 from .host.errors import MndmstError, StoppedError
 from .host.launcher import prepare_environment
 from .host.signals import stop_signals
@@ -177,7 +178,11 @@ def command() -> NoReturn:
     The teardown of the interpreter is skipped. It takes 30 ms of a core per rank, and
     frees a GPU's memory array by array where the driver frees all of it at once.
     """
+    if sys.argv[1:] and sys.argv[1].isalpha():
+        start_archive.install(sys.argv[1])
     status = main()
+    if status == 0 and "mpi4py.MPI" in sys.modules:  # of commands for many ranks
+        start_archive.save()
     threading._shutdown()  # type: ignore[attr-defined]
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()

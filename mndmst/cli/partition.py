@@ -119,9 +119,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
         # Not all options: --memory has another meaning in `solve`.
         known = argparse.Namespace(timeout=arguments.timeout, quiet=arguments.quiet)
         comm = begin(known, polite=True).comm
-        builders, node = RankBuilders(comm), comm.node()
-        processes = node.size
-        node.free()
+        builders, processes = RankBuilders(comm), comm.node().size
     with builders.raise_on_all():
         allow(arguments.memory or free_bytes() // 2 // processes)
         if builders.rank == 0:

@@ -72,6 +72,7 @@ class Comm:
         self.size: int = mpi.size
         self.shared = shared or messages.Shared()
         self.exchanges = 0
+        self._node: Comm | None = None
         self._steps_of_collective = (self.size - 1).bit_length()
 
     @classmethod
@@ -205,11 +206,13 @@ class Comm:
         return None if color is None else Comm(part, self.shared)
 
     def node(self) -> "Comm":
-        """Return the ranks on this rank's machine."""
-        kind = mpi_library.load().COMM_TYPE_SHARED
-        with self.shared.waiting():
-            part = self.mpi.Split_type(kind, self.rank)
-        return Comm(part, self.shared)
+        """Return the ranks on this rank's machine. Collective in the first call."""
+        if self._node is None:
+            kind = mpi_library.load().COMM_TYPE_SHARED
+            with self.shared.waiting():
+                part = self.mpi.Split_type(kind, self.rank)
+            self._node = Comm(part, self.shared)
+        return self._node
 
     def cores(self) -> set[int]:
         """Return the cores that any of these ranks, on one machine, may use."""
@@ -218,10 +221,7 @@ class Comm:
 
     def hosts(self) -> np.ndarray:
         """Return the host of every rank, named by its first rank. Collective."""
-        node = self.node()
-        first = node.bcast(self.rank)
-        node.free()
-        return self.allgather(first)
+        return self.allgather(self.node().bcast(self.rank))
 
     def is_one_host(self) -> bool:
         """Return whether all ranks are on one host. Collective."""
@@ -229,13 +229,12 @@ class Comm:
 
     def ranks_per_core(self) -> float:
         """Return the number of this machine's ranks per core. Collective."""
-        node = self.node()
-        ratio = node.size / len(node.cores())
-        node.free()
-        return ratio
+        return self.node().size / len(self.node().cores())
 
     def free(self) -> None:
         """Free the communicator."""
+        if self._node is not None:
+            self._node.free()
         self.mpi.Free()
 
     # Arrays

@@ -64,9 +64,10 @@ class Hosts:
     """
 
     def __init__(self, comm: Comm, each_rank: bool = False) -> None:
-        self.here = comm.split(comm.rank) if each_rank else comm.node()
-        leader = self.here.rank == 0
-        self._leaders = comm.split(0 if leader else None)
+        own = comm.split(comm.rank) if each_rank else None
+        self.here = own or comm.node()
+        self._leaders = comm.split(0 if self.here.rank == 0 else None)
+        self._made = [part for part in (own, self._leaders) if part is not None]
         hosts = comm.allgather(self.here.bcast(comm.rank))  # each by its first rank
         self._ranks = [np.flatnonzero(hosts == h).tolist() for h in np.unique(hosts)]
         self.count = len(self._ranks)
@@ -106,6 +107,5 @@ class Hosts:
 
     def free(self) -> None:
         """Free the communicators."""
-        self.here.free()
-        if self._leaders is not None:
-            self._leaders.free()
+        for part in self._made:
+            part.free()

@@ -137,7 +137,6 @@ def widen_binding(comm: Any) -> None:
     wanted = bool(comm.max(int(asked)))
     if idle and not wanted:
         os.sched_setaffinity(0, allowed)
-    node.free()
     if comm.rank == 0 and idle:
         sys.stderr.write(f"mndmst: {_message(len(bound), len(allowed), wanted)}\n")
 

@@ -72,7 +72,7 @@ def locate(comm: Comm) -> RankPlacement:
     node = comm.node()
     cores = frozenset(own_cores())
     masks = node.bcast(node.gather(cores))
-    place = RankPlacement(
+    return RankPlacement(
         rank=comm.rank,
         host=platform.node(),
         local_rank=node.rank,
@@ -80,8 +80,6 @@ def locate(comm: Comm) -> RankPlacement:
         cores=cores,
         share=share_of_cores(masks, node.rank),
     )
-    node.free()
-    return place
 
 
 def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:

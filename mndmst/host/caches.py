@@ -12,13 +12,12 @@ import functools
 import grp
 import os
 import pwd
-import shutil
 import stat
 import struct
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from .errors import ConfigError
 from .launcher import launched_rank
@@ -88,21 +87,44 @@ def weak_file(file: Path | int) -> bool:
     return _open_to_others(file, facts)
 
 
-def read_trusted(path: Path) -> bytes | None:
-    """Return the contents of a file that no other user can write to; None otherwise.
+def own_bases() -> Iterator[Path]:
+    """Yield the directories for this user's cache, the preferred one first."""
+    if os.environ.get("MNDMST_CACHE_DIR"):
+        yield Path(os.environ["MNDMST_CACHE_DIR"]) / "kernels"
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    yield Path(home) / "mndmst" / "kernels"
+    temporary = os.environ.get("TMPDIR") or "/tmp"
+    yield Path(temporary) / f"mndmst-cache-{os.getuid()}" / "kernels"
 
-    The file is opened once, and the check and the reading are of the same open file. A
-    symbolic link is not followed. Of a file that others can write to a line says so.
+
+def open_trusted(path: Path) -> BinaryIO | None:
+    """Open a file for reading that no other user can write to; None otherwise.
+
+    The check is of the open file. A symbolic link is not followed. Of a file that
+    others can write to a line says so.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(path, flags), "rb") as file:
-            if not weak_file(file.fileno()):
-                return file.read()
+        file = os.fdopen(os.open(path, flags), "rb")
     except OSError:
         return None
+    if not weak_file(file.fileno()):
+        return file
+    file.close()
     _tell_of_file(path)
     return None
+
+
+def read_trusted(path: Path) -> bytes | None:
+    """Return the contents of a file; None unless `open_trusted` opens it."""
+    file = open_trusted(path)
+    if file is None:
+        return None
+    with file:
+        try:
+            return file.read()
+        except OSError:
+            return None
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -113,6 +135,8 @@ def replace_file(path: Path, content: bytes) -> None:
     OSError
         If it cannot be written, such as on a full disk.
     """
+    import tempfile  # few processes write to a cache
+
     made, part = tempfile.mkstemp(dir=path.parent, prefix=".part-")
     try:
         with os.fdopen(made, "wb") as file:
@@ -179,6 +203,8 @@ def fresh_directory() -> Path:
     ConfigError
         If others could replace it in every possible place.
     """
+    import tempfile  # few processes are without a cache
+
     for base in (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"):
         try:
             made = Path(tempfile.mkdtemp(prefix="mndmst-cache-", dir=base))
@@ -295,5 +321,7 @@ def _alone_in(group: int) -> bool:
 
 
 def _remove(directory: Path, maker: int) -> None:
+    import shutil
+
     if os.getpid() == maker:  # and not a process forked from it
         shutil.rmtree(directory, ignore_errors=True)

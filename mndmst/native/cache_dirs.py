@@ -9,7 +9,6 @@ import functools
 import hashlib
 import os
 import platform
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from ..host.caches import (
     make_private,
+    own_bases,
     read_trusted,
     replace_file,
     tell_once,
@@ -38,16 +38,29 @@ DIGEST_BYTES = 16
 SETTLED_NS = 2_000_000_000
 
 
-@functools.cache
+_known: list[tuple[Path, ...]] = []
+
+
+def use_directories(found: tuple[Path, ...]) -> None:
+    """Use the directories that another process of this host has found."""
+    _known[:] = [found]
+
+
 def directories() -> tuple[Path, ...]:
     """Return the trusted directories of code for these sources, most specific first.
 
     Directories for exactly this processor (`NATIVE`) come first, then directories for
     its level.
     """
+    if not _known:
+        use_directories(_find_directories())
+    return _known[0]
+
+
+def _find_directories() -> tuple[Path, ...]:
     own = writable()
     shared = [*_shared_bases(), SHIPPED]
-    found = [base / state(NATIVE) for base in (*_own_bases(), *shared)]
+    found = [base / state(NATIVE) for base in (*own_bases(), *shared)]
     found += [own] if own else []
     if best_level() != NATIVE:
         found += [base / state(best_level()) for base in shared]
@@ -69,7 +82,7 @@ def writable() -> Path | None:
 
 def directories_named(name: str) -> tuple[Path, ...]:
     """Return the trusted directories of a name, whose code another compiler made."""
-    bases = (*_own_bases(), *_shared_bases(), SHIPPED)
+    bases = (*own_bases(), *_shared_bases(), SHIPPED)
     return tuple(base / name for base in bases if _trusted(base / name))
 
 
@@ -81,7 +94,7 @@ def writable_named(name: str) -> Path | None:
     this order. The first one wins that this user, and no other user, can write to.
     """
     refused = None
-    for base in _own_bases():
+    for base in own_bases():
         directory = base / name
         try:
             weak = make_private(directory)
@@ -139,14 +152,6 @@ def directory_for(base: Path | None, name: str) -> Path:
             "loaded. Remove their permission (chmod go-w), or name another directory."
         )
     return directory
-
-
-def _own_bases() -> Iterator[Path]:
-    if os.environ.get("MNDMST_CACHE_DIR"):
-        yield Path(os.environ["MNDMST_CACHE_DIR"]) / "kernels"
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    yield Path(home) / "mndmst" / "kernels"
-    yield Path(tempfile.gettempdir()) / f"mndmst-cache-{os.getuid()}" / "kernels"
 
 
 def _shared_bases() -> Iterator[Path]:
@@ -213,7 +218,7 @@ def _file_facts(sources: Iterable[Path]) -> tuple[bytes, int]:
 def _digest_file() -> Path | None:
     """Return the cache file with the digest of these sources; None without a cache."""
     package = hashlib.blake2b(os.fsencode(PACKAGE), digest_size=8).hexdigest()
-    bases = (base for base in _own_bases() if _trusted(base))
+    bases = (base for base in own_bases() if _trusted(base))
     return next((base / f"sources-{package}" for base in bases), None)
 
 

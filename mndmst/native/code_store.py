@@ -11,7 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..host.caches import has_trusted, read_trusted, replace_file
+from ..host.caches import has_trusted, replace_file
+from ..host.start_archive import read_kept
 
 # The runtime: functions that count references to arrays, allocate and free their
 # memory. Compiled kernels call them. The store has the runtime under this name, without
@@ -71,7 +72,7 @@ def keep(name: str, signature: str, code: Code, directory: Path) -> None:
 
 
 def _read(path: Path, name: str, signature: str) -> Code | None:
-    content = read_trusted(path)
+    content = read_kept(path)
     if content is None:
         return None
     head, _, code = content.partition(b"\n")

@@ -12,13 +12,14 @@ from ..graph.order import key_dtype
 from ..host.progress import Progress
 from ..io.shards.sharded_graph import ShardedGraph
 from ..kernels.arc_inspection import ArcFacts
+from ..native.cache_dirs import directories, use_directories
 from ..native.precompile import compile_side_by_side, uncompiled
 
 
 def compile_kernels(
     comm: Comm, user: str, weights: np.dtype | None, say: Callable[[str], object]
 ) -> None:
-    """Compile kernels; the ranks of a host divide them, and use all of its cores.
+    """Compile missing kernels; the ranks of a host divide them, and use all its cores.
 
     Collective.
 
@@ -30,15 +31,16 @@ def compile_kernels(
         Writes a message if there is anything to compile.
     """
     node = comm.node()
-    left = uncompiled(user, weights)
-    if node.max(len(left)):
+    found = (uncompiled(user, weights), directories()) if node.rank == 0 else None
+    left, dirs = node.bcast(found)
+    use_directories(dirs)
+    if left:
         say("compiling kernels, once on this machine")
         cores = len(node.cores())
         sharers = min(node.size, cores)
         share = left[node.rank :: sharers] if node.rank < sharers else []
         compile_side_by_side(share, cores // sharers)
         node.barrier(politely=True)
-    node.free()
 
 
 class Background:

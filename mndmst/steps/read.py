@@ -229,10 +229,7 @@ def share_of_host(comm: Comm) -> int:
 
     The same on all ranks: the share of the fullest host.
     """
-    node = comm.node()
-    share = free_bytes() // node.size
-    node.free()
-    return comm.min(share)
+    return comm.min(free_bytes() // comm.node().size)
 
 
 def cut_rows(

@@ -186,9 +186,7 @@ def verify(
 def _load(comm: Comm, forest: ForestFile) -> Candidate:
     node = comm.node()
     with comm.raise_on_all():  # all ranks of a machine fail alike
-        candidate = load_on_machine(node, forest)
-    node.free()
-    return candidate
+        return load_on_machine(node, forest)
 
 
 def _hold(

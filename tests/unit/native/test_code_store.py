@@ -21,26 +21,26 @@ NAME = "mndmst.kernels.hooks.count_roots"
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test asks anew where code lies."""
     for function in (
-        cache_dirs.directories,
         cache_dirs.writable_named,
         cache_dirs.state,
         cache_dirs._sources,
         cache_dirs._compiler,
     ):
         function.cache_clear()
+    cache_dirs._known.clear()
     for variable in ("MNDMST_CACHE_DIR", "MNDMST_KERNELS", "XDG_CACHE_HOME"):
         monkeypatch.delenv(variable, raising=False)
 
 
 def anew() -> None:
     for function in (
-        cache_dirs.directories,
         cache_dirs.writable_named,
         cache_dirs.state,
         cache_dirs._sources,
         cache_dirs._compiler,
     ):
         function.cache_clear()
+    cache_dirs._known.clear()
 
 
 def test_what_is_kept_is_found(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_where_no_place_is_private_nothing_is_kept(
     tmp_path.chmod(0o777)
     for name in ("MNDMST_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert cache_dirs.writable() is None
     assert "every run compiles them anew" in capsys.readouterr().err
 
