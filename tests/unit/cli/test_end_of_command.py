@@ -7,7 +7,11 @@ import pytest
 from processes import ROOT
 
 PROGRAM = """
-import atexit, threading, time
+import atexit, ctypes, threading, time
+@ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p)
+def handler(status, argument):
+    print("handler of C", flush=True)
+ctypes.CDLL(None).on_exit(handler, None)  # as of MPICH, which takes leave of mpirun
 atexit.register(print, "registered function", flush=True)
 class Late:
     def __del__(self):
@@ -37,5 +41,5 @@ def test_output_and_status_are_complete(
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == status, done.stderr
     assert printed in done.stdout + done.stderr
-    assert "thread has ended\nregistered function" in done.stdout
+    assert "thread has ended\nregistered function\nhandler of C" in done.stdout
     assert "teardown" not in done.stdout
