@@ -79,9 +79,15 @@ def connect(address: tuple[str, int], token: bytes) -> socket.socket:
     OSError
         If the rank cannot be reached.
     """
-    link = socket.create_connection(address, CONNECT_SECONDS)
-    link.sendall(token)
-    link.settimeout(None)
+    link = socket.socket()  # addresses are numbers: no name is looked up
+    try:
+        link.settimeout(CONNECT_SECONDS)
+        link.connect(address)
+        link.sendall(token)
+        link.settimeout(None)
+    except OSError:
+        link.close()
+        raise
     return link
 
 

@@ -5,6 +5,7 @@ ranks.
 """
 
 import os
+import pickle
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ import numpy as np
 
 from ..host.cores import own_cores
 from ..host.errors import ConfigError, MndmstError
-from ..host.launcher import launched_processes
+from ..host.launcher import launched_local_size, launched_processes
 from . import messages, mpi_library
 from .exchange import Coded, exchange, reply
 from .mpi_library import widen_binding
@@ -25,6 +26,8 @@ from .mpi_library import widen_binding
 # the main one ends the process.
 GUARDED = os.environ.get("MNDMST_GUARD_MPI", "0") not in ("", "0")
 GUARD_STATUS = 70
+# Bytes of a broadcast that arrive with its length.
+BCAST_BYTES = 1 << 10
 
 
 def world(polite: bool = False) -> "Comm":
@@ -78,7 +81,8 @@ class Comm:
     @classmethod
     def dup(cls, mpi: Any, polite: bool = False) -> "Comm":
         """Return the ranks of a communicator with separate messages. Collective."""
-        comm = cls(mpi.Dup())
+        comm, launched = cls(mpi.Dup()), launched_processes()
+        comm.shared.one_host = 1 < launched == launched_local_size()
         comm.shared.ranks_per_core = max(1.0, comm.ranks_per_core())
         comm.shared.polite = comm.shared.ranks_per_core > 1 or polite
         return comm
@@ -161,8 +165,19 @@ class Comm:
 
     def bcast(self, value: Any, root: int = 0) -> Any:
         """Return the root's small Python object on every rank."""
-        with self.shared.waiting():
-            return self.mpi.bcast(value, root=root)
+        text = pickle.dumps(value) if self.rank == root else b""
+        first = np.zeros(BCAST_BYTES, np.uint8)
+        first[:8] = np.frombuffer(len(text).to_bytes(8, "little"), np.uint8)
+        content = np.frombuffer(text, np.uint8)
+        first[8 : 8 + len(text)] = content[: BCAST_BYTES - 8]
+        self.all_ranks("Bcast", first, root=root, idle=True)
+        length = int.from_bytes(first[:8].tobytes(), "little")
+        if length <= BCAST_BYTES - 8:
+            return pickle.loads(first[8 : 8 + length].tobytes())
+        if self.rank != root:
+            content = np.empty(length, np.uint8)
+        self.all_ranks("Bcast", content, root=root)
+        return pickle.loads(content.tobytes())
 
     def gather(self, value: Any, root: int = 0) -> list[Any] | None:
         """Return the small Python objects of all ranks on the root, else None."""
@@ -182,9 +197,10 @@ class Comm:
         for low in range(0, counts.max(), length):
             piece, sizes = array[low : low + length], np.clip(counts - low, 0, length)
             begins = np.minimum(ends - counts + low, ends)
-            with self.shared.waiting():
-                self.mpi.Allgatherv(piece, (result, (sizes, begins)))
-            self.count(piece.nbytes * (self.size - 1), self.size - 1)
+            self.all_ranks("Allgatherv", piece, (result, (sizes, begins)))
+            few = sizes.sum() * array.itemsize <= messages.IN_STEPS_BYTES
+            steps = self._steps_of_collective if few else self.size - 1
+            self.count(piece.nbytes * (self.size - 1), steps)
         return result
 
     def barrier(self, politely: bool = False) -> None:
@@ -207,7 +223,9 @@ class Comm:
 
     def node(self) -> "Comm":
         """Return the ranks on this rank's machine. Collective in the first call."""
-        if self._node is None:
+        if self._node is None and self.shared.one_host:
+            self._node = self
+        elif self._node is None:
             kind = mpi_library.load().COMM_TYPE_SHARED
             with self.shared.waiting():
                 part = self.mpi.Split_type(kind, self.rank)
@@ -233,7 +251,7 @@ class Comm:
 
     def free(self) -> None:
         """Free the communicator."""
-        if self._node is not None:
+        if self._node not in (None, self):
             self._node.free()
         self.mpi.Free()
 

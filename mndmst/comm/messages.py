@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 PIECE_BYTES = 64 << 20
-# Seconds between two polls of a polite rank. The longest pause grows with the ranks per
-# core, so that the polls of all ranks take the same fraction of a core. While no data
-# can move, a pause may be a fraction of the time waited so far.
+# Seconds between two polls of a polite rank. Pauses grow with the ranks per core, so
+# that the polls of all ranks take the same fraction of a core. While no data can move,
+# a pause may be a fraction of the time waited so far.
 SHORTEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE_PER_RANK = 20e-6, 200e-6, 50e-6
 IDLE_FRACTION, LONGEST_IDLE_PAUSE = 0.01, 20e-3
+# Bytes in all that MPI libraries gather in log2(ranks) steps; more go around a ring.
+IN_STEPS_BYTES = 50_000
 # Ranks from which an exchange sends messages to partners only (see `exchange`).
 SPARSE_FROM = 16
 
@@ -36,6 +38,8 @@ class Shared:
         Whether to leave the core to others while waiting.
     ranks_per_core : float
         Of this machine; at least 1.
+    one_host : bool
+        Whether the launcher has started all processes on this machine.
     sparse_from : int
         Ranks of a group from which exchanges send messages to partners only.
     depth : int
@@ -50,6 +54,7 @@ class Shared:
     seconds_waited: float = 0.0
     polite: bool = False
     ranks_per_core: float = 1.0
+    one_host: bool = False
     sparse_from: int = SPARSE_FROM
     depth: int = 0
     steps: int = 0
@@ -101,12 +106,13 @@ class Backoff:
 
     def __init__(self, shared: Shared, idle: bool = False) -> None:
         self._shared, self._idle = shared, idle
-        self._begin, self._pause = time.perf_counter(), SHORTEST_PAUSE
+        self._shortest = SHORTEST_PAUSE * shared.ranks_per_core
+        self._begin, self._pause = time.perf_counter(), self._shortest
 
     def next(self, progress: object = False) -> None:
         """Pause, unless the last poll made progress or this rank is not polite."""
         if progress or not self._shared.polite:
-            self._pause = SHORTEST_PAUSE
+            self._pause = self._shortest
             return
         time.sleep(self._pause)
         per_rank = LONGEST_PAUSE_PER_RANK * self._shared.ranks_per_core

@@ -165,8 +165,8 @@ def _links(
     listener = None
     with contextlib.suppress(OSError):
         listener = listen(own, before)
-    places = comm.bcast(comm.gather(listener and listener.getsockname()))
-    token = comm.bcast(secrets.token_bytes(TOKEN_BYTES))
+    gathered = comm.gather(listener and listener.getsockname())
+    places, token = comm.bcast((gathered, secrets.token_bytes(TOKEN_BYTES)))
     if listener is None or places[after.rank] is None:
         raise OSError("no port to listen at")
     link = connect(places[after.rank], token)

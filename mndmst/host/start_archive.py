@@ -16,7 +16,6 @@ installation, and the times of change of the directories on the search path.
 
 import hashlib
 import marshal
-import mmap
 import os
 import sys
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ from importlib.machinery import (
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from .caches import (
     make_private,
@@ -72,67 +71,71 @@ class Module(NamedTuple):
 class ArchiveLoader(SourceFileLoader):
     """Loads a module of Python from its code in an archive."""
 
-    def __init__(self, name: str, origin: str, code: memoryview) -> None:
-        super().__init__(name, origin)
-        self.code = code
+    def __init__(self, name: str, found: Module, archive: "StartArchive") -> None:
+        super().__init__(name, found.origin)
+        self._found, self._archive = found, archive
 
-    def get_code(self, fullname: str) -> CodeType:
+    def get_code(self, fullname: str) -> CodeType | None:
         """Return the code of the module."""
-        code: CodeType = marshal.loads(self.code)
-        return code
+        # Another host may have replaced the archive on a shared file system.
+        with suppress(OSError, *_DAMAGED):
+            code: CodeType = marshal.loads(self._archive.data(*self._found[-2:]))
+            return code
+        return super().get_code(fullname)
 
 
 class StartArchive:
     """Modules and files of an archive, and the finder of these modules.
 
-    Parameters
+    The file stays open, and is read in parts: mapped pages would count as memory of
+    every rank.
+
+    Attributes
     ----------
-    content : memoryview
-        Contents of the archive's file. Damaged contents raise a ValueError, EOFError
-        or TypeError.
+    modules, files : dict
+        Fields of `Module` by name, and ranges of the data by path.
+    imported : set of str
+        Modules that were there before, and modules of the archive.
     """
 
-    def __init__(self, content: memoryview) -> None:
-        begin = HEAD + int.from_bytes(content[:HEAD], "little")
-        self.modules: dict[str, tuple]
-        self.files: dict[str, tuple[int, int]]
-        self.modules, self.files, length = marshal.loads(content[HEAD:begin])
-        self._data = content[begin:]
-        if length != len(self._data):
-            raise EOFError
-        self.imported = set(sys.modules)  # and modules that come from here
-
-    def module(self, name: str) -> Module | None:
-        """Return a module whose file has not changed, or None."""
-        row = self.modules.get(name)
-        found = None if row is None else Module(*row)
-        return found if found and found[1:3] == _state(found.origin) else None
+    def __init__(self, file: BinaryIO | None = None) -> None:
+        self.modules: dict[str, tuple] = {}
+        self.files: dict[str, tuple[int, int]] = {}
+        self.imported = set(sys.modules)
+        self._file = file
+        if file is not None:
+            length = int.from_bytes(file.read(HEAD), "little")
+            self.modules, self.files, nbytes = marshal.loads(file.read(length))
+            self._begin = HEAD + length
+            if os.fstat(file.fileno()).st_size != self._begin + nbytes:
+                raise EOFError
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: object = None
     ) -> ModuleSpec | None:
-        """Return the spec of a module, or None; see `importlib.abc.MetaPathFinder`."""
-        found = self.module(name)
-        if found is None:
+        """Return the spec of a module whose file has not changed, or None."""
+        row = self.modules.get(name)
+        if row is None or row[1:3] != _state(row[0]):
             return None
         self.imported.add(name)
-        code = self.data(found.begin, found.end)
+        found = Module(*row)
         return spec_from_file_location(
             name,
             found.origin,
-            loader=ArchiveLoader(name, found.origin, code)
-            if code
-            else ExtensionFileLoader(name, found.origin),
+            loader=ExtensionFileLoader(name, found.origin)
+            if found.begin == found.end
+            else ArchiveLoader(name, found, self),
             submodule_search_locations=found.directories,
         )
 
-    def data(self, begin: int, end: int) -> memoryview:
+    def data(self, begin: int, end: int) -> bytes:
         """Return a range of the data."""
-        return self._data[begin:end]
+        assert self._file is not None
+        return os.pread(self._file.fileno(), end - begin, self._begin + begin)
 
 
-_EMPTY = marshal.dumps(({}, {}, 0))
-_archive = StartArchive(memoryview(len(_EMPTY).to_bytes(HEAD, "little") + _EMPTY))
+_DAMAGED = (ValueError, EOFError, TypeError)
+_archive = StartArchive()
 _name = ""
 _read: set[str] = set()  # files that this process has read, not in the archive
 
@@ -140,16 +143,14 @@ _read: set[str] = set()  # files that this process has read, not in the archive
 def install(command: str) -> None:
     """Import modules from the archive of a command from now on, if there is one."""
     global _archive, _name
-    _archive.imported = set(sys.modules)
-    with suppress(OSError):
+    _archive = StartArchive()
+    with suppress(OSError, *_DAMAGED):
         _name = _file_name(command)
         for base in own_bases():
             file = open_trusted(base / _name) if weak_place(base) is None else None
             if file is not None:
-                with file, suppress(ValueError, EOFError, TypeError):
-                    pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                    _archive = StartArchive(memoryview(pages))
-                    sys.meta_path.insert(0, _archive)
+                _archive = StartArchive(file)
+                sys.meta_path.insert(0, _archive)
                 return
 
 
@@ -157,7 +158,8 @@ def read_kept(path: Path) -> bytes | None:
     """Return the contents of a file that never changes; see `caches.read_trusted`."""
     name = str(path)
     if name in _archive.files:
-        return bytes(_archive.data(*_archive.files[name]))
+        with suppress(OSError):
+            return _archive.data(*_archive.files[name])
     content = read_trusted(path)
     if content is not None:
         _read.add(name)
@@ -192,7 +194,7 @@ def _joined(new: dict[str, tuple[Module, bytes]]) -> bytes:
     """Return the contents of an archive with the present one's entries and new ones."""
     modules, files, data = {}, {}, bytearray()
 
-    def add(content: bytes | memoryview) -> tuple[int, int]:
+    def add(content: bytes) -> tuple[int, int]:
         nonlocal data
         data += content
         return len(data) - len(content), len(data)
