@@ -144,7 +144,8 @@ def add_search(parser: Parser) -> None:
 
 def with_forest(
     arguments: argparse.Namespace,
-    samples: Callable[[int | None], int],
+    samples: Callable[[], int],
+    answer: Callable[["PointTable"], bool],
     write: Callable[["PointTable", "PointForest"], None],
 ) -> int:
     """Find the forest of points on all ranks; one of them writes.
@@ -152,8 +153,10 @@ def with_forest(
     Parameters
     ----------
     samples : callable
-        Returns `min_samples`, after it has checked the options, and if it takes the
-        number of points, not None, these.
+        Checks the options, and returns `min_samples`.
+    answer : callable
+        Checks the number of points, and returns whether it has written the requested
+        files without a forest.
     write : callable
         Takes the points and their forest, and writes the requested files.
 
@@ -165,18 +168,19 @@ def with_forest(
     from ..host.launcher import launched_processes
 
     if launched_processes() > 1:
-        return _with_ranks(arguments, samples, write)
+        return _with_ranks(arguments, samples, answer, write)
 
     from ..points.metrics import METRICS
     from ..points.pairwise_forest import metric_forest
     from ..points.search_choice import check_search
 
-    min_samples = samples(None)
+    min_samples = samples()
     if arguments.metric in METRICS:
         check_search(arguments.search, arguments.metric)
     _check_files(arguments)
     table = _load(arguments, min_samples, 1)
-    samples(len(table.points))
+    if answer(table):
+        return 0
     with reported(arguments) as reporter:
         found = metric_forest(
             table.points,
@@ -258,7 +262,8 @@ def spent() -> str:
 
 def _with_ranks(
     arguments: argparse.Namespace,
-    samples: Callable[[int | None], int],
+    samples: Callable[[], int],
+    answer: Callable[["PointTable"], bool],
     write: Callable[["PointTable", "PointForest"], None],
 ) -> int:
     from ..comm.placement import locate
@@ -272,9 +277,9 @@ def _with_ranks(
 
     given = argparse.Namespace(quiet=arguments.quiet, verbose=arguments.verbose)
     comm, _, progress = begin(given)
-    table = None
+    table, answered = None, False
     with comm.raise_on_all():
-        min_samples = samples(None)
+        min_samples = samples()
         if comm.rank == 0:
             _check_files(arguments)
     compile_kernels(comm, "points", None, progress.say)
@@ -290,7 +295,9 @@ def _with_ranks(
     with comm.raise_on_all():
         if comm.rank == 0:
             table = _load(arguments, min_samples, comm.size)
-            samples(len(table.points))
+            answered = answer(table)
+    if comm.bcast(answered):
+        return 0
     points = None if table is None else table.points
     part, _ = read_part(comm, points, Path(arguments.points))
     found = distributed_forest(
@@ -325,6 +332,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
 def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
     """Return the points; with several ranks, mapped."""
     from ..io.memory_limit import check_room
+    from ..points.pairwise_forest import lists_all
 
     metric_options(arguments)
     if arguments.plot is not None:
@@ -332,6 +340,8 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     table = load_points(arguments, ranks > 1, typed=True)
     points = table.points
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
+    if ranks == 1 and lists_all(min_samples, len(points)):
+        neighbours = 1  # core distances alone are kept
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
     each += BYTES_A_NEIGHBOUR * neighbours
     nbytes = len(points) // ranks * each + (ranks > 1) * len(points) * BYTES_GATHERED
@@ -360,16 +370,18 @@ def load_points(
 def write(
     arguments: argparse.Namespace,
     table: "PointTable",
-    found: "PointForest",
+    found: "PointForest | None",
     min_samples: int,
     facts: dict[str, Any],
     columns: dict[str, "np.ndarray"],
-    pictures: "ClusterPictures",
+    pictures: "ClusterPictures | None",
 ) -> None:
     """Write the requested files; all of them appear, or none.
 
     Parameters
     ----------
+    found, pictures
+        None if no requested file needs them.
     facts, columns : dict
         Attributes and datasets of the cluster file.
     """
@@ -378,18 +390,19 @@ def write(
     from ..io.results.forest_file import ForestHeader, write_forest_in
     from ..points.point_files import names_of_ids, uuid_of
 
-    forest, points = found.forest, table.points
+    points = table.points
     if table.ids is not None:
         facts = {**facts, "ids-name": table.id_name or "id"}
         columns = {**columns, "ids": table.ids}
     uuid = uuid_of(points)
-    if not arguments.quiet:
+    if found is not None and not arguments.quiet:
         _tell(found)
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
             about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
             write_clusters(arguments.output, about, columns, files)
-        if arguments.forest is not None:
+        if arguments.forest is not None and found is not None:
+            forest = found.forest
             config = {
                 "metric": arguments.metric,
                 "min_samples": min_samples,
@@ -403,7 +416,7 @@ def write(
             names = names_of_ids(arguments.points, table.ids)
             write_forest_in(files, arguments.forest, edges, header, names=names)
         save_points(files, arguments.save, points)
-        if arguments.plot is not None:
+        if arguments.plot is not None and pictures is not None:
             from ..report.cluster_page import write_cluster_pictures
 
             write_cluster_pictures(pictures, arguments.plot, arguments.picture, files)
@@ -450,7 +463,8 @@ def add_linkage(commands: Any) -> None:
 
 
 def _linkage(arguments: argparse.Namespace) -> int:
-    return with_forest(arguments, lambda _: 0, partial(_write_linkage, arguments))
+    write = partial(_write_linkage, arguments)
+    return with_forest(arguments, lambda: 0, lambda _: False, write)
 
 
 def _write_linkage(
@@ -553,22 +567,60 @@ def add_hdbscan(commands: Any) -> None:
 def _hdbscan(arguments: argparse.Namespace) -> int:
     from ..host.errors import ConfigError
 
-    def samples(points: int | None) -> int:
+    def samples() -> int:
         rule = _density_rule(arguments)
-        if points is None and arguments.prediction_data:
+        if arguments.prediction_data:
             if _compares_all(arguments):
                 raise ConfigError(
                     "--prediction-data does not go with a metric that compares all "
                     "pairs; HDBSCAN.predict in Python does"
                 )
             _check_prediction_file(arguments.output)
-        if points is not None:
-            rule.check_points(points)
-            if rule.too_few(points) and not arguments.quiet:
-                notice(f"{arguments.points}: {rule.too_few(points)}")
         return rule.samples
 
-    return with_forest(arguments, samples, partial(_write_hdbscan, arguments))
+    def answer(table: "PointTable") -> bool:
+        rule = _density_rule(arguments)
+        count, output = len(table.points), arguments.output
+        rule.check_points(count)
+        if rule.too_few(count) and not arguments.quiet:
+            notice(f"{arguments.points}: {rule.too_few(count)}")
+        if arguments.forest or arguments.plot or not rule.finds_no_cluster(count):
+            return False
+        if output is not None and output.suffix != ".csv":
+            return False  # it has the dendrogram
+        _write_noise(arguments, table, rule)
+        return True
+
+    return with_forest(arguments, samples, answer, partial(_write_hdbscan, arguments))
+
+
+def _write_noise(
+    arguments: argparse.Namespace, table: "PointTable", rule: "DensityRule"
+) -> None:
+    """Write the labels of points among which no cluster is possible."""
+    from ..cluster.density import Clustering
+    from ..points.pairwise_forest import check_forest
+
+    check_forest(
+        table.points,
+        arguments.metric,
+        parameters=metric_options(arguments),
+        approximate=arguments.approximate,
+        search=arguments.search,
+    )
+    flat = Clustering.all_noise(len(table.points))
+    if not arguments.quiet:
+        print_sizes(flat.labels)
+    write(arguments, table, None, rule.samples, {}, flat._asdict(), None)
+    _print_result(flat.labels, "exact=True search=none")
+
+
+def _print_result(labels: "np.ndarray", how: str) -> None:
+    clusters, noise = int(labels.max()) + 1, int((labels < 0).sum())
+    print(
+        f"RESULT n={len(labels)} clusters={clusters} noise={noise} {how} {spent()}",
+        flush=True,
+    )
 
 
 def _check_prediction_file(output: Path | None) -> None:
@@ -612,9 +664,8 @@ def _write_hdbscan(
     rule = _density_rule(arguments)
     clusters = clusters_of(found, rule)
     flat = clusters.flat
-    count, noise = int(flat.labels.max()) + 1, int((flat.labels < 0).sum())
     facts = {
-        "num_clusters": count,
+        "num_clusters": int(flat.labels.max()) + 1,
         "rule": _in_words(rule) + " approximate" * (not found.exact),
         "metric": arguments.metric,
     }
@@ -643,11 +694,7 @@ def _write_hdbscan(
         facts,
     )
     write(arguments, table, found, rule.samples, facts, columns, pictures)
-    print(
-        f"RESULT n={len(table.points)} clusters={count} noise={noise} "
-        f"exact={found.exact} search={found.search or 'none'} {spent()}",
-        flush=True,
-    )
+    _print_result(flat.labels, f"exact={found.exact} search={found.search or 'none'}")
 
 
 def _in_words(rule: "DensityRule") -> str:

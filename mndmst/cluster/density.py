@@ -40,6 +40,11 @@ class Clustering(NamedTuple):
     labels: np.ndarray
     probabilities: np.ndarray
 
+    @classmethod
+    def all_noise(cls, count: int) -> "Clustering":
+        """Return the clustering of `count` points in no cluster."""
+        return cls(np.full(count, -1), np.zeros(count))
+
 
 def flat_clusters(
     tree: CondensedTree, leaves: bool = False, epsilon: float = 0.0

@@ -65,6 +65,14 @@ class DensityRule:
             f"({counted(count, 'point')}), so all points are noise"
         )
 
+    def finds_no_cluster(self, count: int) -> bool:
+        """Return whether all of `count` points are noise, wherever they are.
+
+        A cluster splits off beside another one, unless it is the root.
+        """
+        root = self.selection.allow_single_cluster and self.selection.method == "eom"
+        return count < self.min_cluster_size * (1 if root else 2)
+
     def checked(self) -> "DensityRule":
         """Return the rule itself.
 
@@ -123,6 +131,8 @@ def clusters_of(found: PointForest, rule: DensityRule) -> DensityClusters:
     if rule.persistence > 0:
         tree = without_brief_clusters(tree, rule.persistence)
     chosen = select_clusters(tree, rule.selection)
+    if rule.finds_no_cluster(tree.num_points):
+        chosen[:] = False  # the root, too, has fewer points than a cluster
     flat = label_points(tree, chosen, rule.selection.epsilon)
     persistence = cluster_persistence(tree, chosen, flat.labels)
     scores = outlier_scores(tree)

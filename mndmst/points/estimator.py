@@ -5,16 +5,17 @@ import numbers
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
-from typing import Any, Self
+from functools import cached_property, partial
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
+from ..api.forest import Forest
 from ..api.inputs import check_nothing_masked, check_table_integers
 from ..backends import holder_of
 from ..cluster.cluster_pictures import ClusterPictures
 from ..cluster.condensed import scale_of
-from ..cluster.density import clusters_by_label
+from ..cluster.density import Clustering, clusters_by_label
 from ..cluster.selection import ClusterSelection
 from ..cluster.tree_views import CondensedTreeView, SingleLinkageTree, SpanningTree
 from ..host.errors import ConfigError, InputError
@@ -28,11 +29,12 @@ from .cluster_measures import (
     relative_validity,
 )
 from .density_clusters import DensityClusters, DensityRule, clusters_of
-from .pairwise_forest import Metric, matrix_forest, metric_forest
+from .pairwise_forest import Metric, check_forest, matrix_forest, metric_forest
 from .point_files import LARGEST
+from .point_forest import PointForest
 from .prediction import (
     Connections,
-    SearchOnDemand,
+    TrainingPoints,
     membership,
     nearest_distances,
     predicted_labels,
@@ -87,6 +89,21 @@ class ParameterError(ConfigError, ValueError):
 
 class DataError(InputError, ValueError):
     """Points that cannot be clustered; scikit-learn's users expect a ValueError."""
+
+
+Value = TypeVar("Value")
+
+
+class OnDemand(Generic[Value]):
+    """A value computed on first use, without a change of the estimator that owns it."""
+
+    def __init__(self, compute: Callable[[], Value]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def value(self) -> Value:
+        """The value."""
+        return self._compute()
 
 
 class HDBSCAN(ClusterMixin, BaseEstimator):
@@ -269,30 +286,24 @@ core_dist_n_jobs, prediction_data, copy
             self._check_algorithm(hasattr(X, "tocoo"))
             self._warn_of_parameters_without_effect()
             if self.metric == "precomputed":
-                self._points, found = None, self._forest_of_matrix(X, rule)
+                self._points = None
+                self._search: OnDemand[TrainingPoints] | None = None
+                found = self._forest_of_matrix(X, rule)
+                self._clusters = OnDemand(partial(clusters_of, found, rule))
             else:
                 self._points = self._checked(X)
                 _check_points(rule, len(self._points))
-                found = self._forest_of_points(self._points, rule)
-        clusters = clusters_of(found, rule)
-        self._clusters = clusters
-        self._search = None
-        if self._points is not None:
-            self._search = SearchOnDemand(
-                self._points,
-                self.metric,
-                self._metric_parameters(),
-                rule.samples,
-                float(self.alpha),
-                clusters.tree.point_distance,
-            )
+                self._prepare(self._points, rule)
+            if self._points is not None and rule.finds_no_cluster(len(self._points)):
+                check_forest(self._points, self.metric, **self._options())
+                flat, persistence = Clustering.all_noise(len(self._points)), np.empty(0)
+            else:
+                clusters = self._clusters.value
+                flat, persistence = clusters.flat, clusters.persistence
         self.__dict__.pop("_exemplars", None)
-        self.labels_ = self._coded(clusters.flat.labels, (INFINITE, MISSING))
-        self.probabilities_ = self._coded(clusters.flat.probabilities, (0, np.nan))
-        self.cluster_persistence_ = clusters.persistence
-        self.outlier_scores_ = clusters.outlier_scores
-        self.linkage_ = clusters.linkage
-        self.forest_, self.exact_ = found.forest, found.exact
+        self.labels_ = self._coded(flat.labels, (INFINITE, MISSING))
+        self.probabilities_ = self._coded(flat.probabilities, (0, np.nan))
+        self.cluster_persistence_ = persistence
         self._store_centers()
         return self
 
@@ -334,7 +345,7 @@ core_dist_n_jobs, prediction_data, copy
         labels : ndarray of int64, shape (points,)
         probabilities : ndarray of float64, shape (points,)
         """
-        joined, clusters = self._connected(X)[1], self._clusters
+        joined, clusters = self._connected(X)[1], self._fitted()
         return predicted_labels(
             clusters.tree,
             clusters.chosen,
@@ -346,7 +357,7 @@ core_dist_n_jobs, prediction_data, copy
     def approximate_predict_scores(self, X: Any) -> np.ndarray:  # noqa: N803
         """Return the outlier scores (GLOSH) of new points, float64, 0 to 1."""
         joined = self._connected(X)[1]
-        return predicted_scores(self._clusters.tree, joined)
+        return predicted_scores(self._fitted().tree, joined)
 
     def membership_vector(self, X: Any) -> np.ndarray:  # noqa: N803
         """Return how much new points belong to each cluster.
@@ -369,7 +380,7 @@ core_dist_n_jobs, prediction_data, copy
             As from `membership_vector`.
         """
         points = self._points_of_fit().astype(np.float64, copy=False)
-        tree = self._clusters.tree
+        tree = self._fitted().tree
         return self._memberships(points, np.arange(len(points)), tree.point_distance)
 
     def plot(self, kind: str = "clusters", axis: Any = None) -> Any:
@@ -407,6 +418,26 @@ core_dist_n_jobs, prediction_data, copy
             return pictures.draw(kind, axis)
 
     @property
+    def outlier_scores_(self) -> np.ndarray:
+        """The GLOSH outlier scores of the points."""
+        return self._fitted().outlier_scores
+
+    @property
+    def linkage_(self) -> np.ndarray:
+        """The single-linkage dendrogram, as SciPy has it."""
+        return self._fitted().linkage
+
+    @property
+    def forest_(self) -> Forest:
+        """The minimum spanning forest of mutual reachability distances."""
+        return self._fitted().found.forest
+
+    @property
+    def exact_(self) -> bool:
+        """Whether the forest is that of all distances."""
+        return self._fitted().found.exact
+
+    @property
     def condensed_tree_(self) -> CondensedTreeView:
         """The condensed tree, and the clusters that are selected in it."""
         clusters = self._fitted()
@@ -420,7 +451,7 @@ core_dist_n_jobs, prediction_data, copy
     @property
     def minimum_spanning_tree_(self) -> SpanningTree:
         """The minimum spanning forest of mutual reachability distances."""
-        return SpanningTree(self._fitted().found.forest, self._points)
+        return SpanningTree(self.forest_, self._points)
 
     @property
     def exemplars_(self) -> list[np.ndarray]:
@@ -433,13 +464,13 @@ core_dist_n_jobs, prediction_data, copy
     @cached_property
     def _exemplars(self) -> list[np.ndarray]:
         assert self._points is not None
-        members = exemplars_of(self._clusters.tree, self.labels_)
+        members = exemplars_of(self._fitted().tree, self.labels_)
         return [self._points[points].astype(np.float64) for points in members]
 
     @property
     def relative_validity_(self) -> float:
         """DBCV of the labels, computed from the spanning tree alone."""
-        return relative_validity(self._fitted().found.forest, self.labels_)
+        return relative_validity(self.forest_, self.labels_)
 
     def weighted_cluster_centroid(self, cluster_id: int) -> np.ndarray:
         """Return the mean of a cluster's points, weighted by their probabilities.
@@ -609,22 +640,41 @@ core_dist_n_jobs, prediction_data, copy
             self.n_features_in_ = points.shape[1]
         return points
 
-    def _forest_of_points(self, points: np.ndarray, rule: DensityRule) -> Any:
-        verbose = bool(self.verbose)
-        progress = Progress(verbose, verbose=verbose) if verbose else None
-        return metric_forest(
-            points,
-            self.metric,
-            rule.samples,
-            alpha=float(self.alpha),
-            parameters=self._metric_parameters(),
-            approximate=self.approximate,
-            threads=self._threads(),
-            search=self.search,
-            reporter=SearchReporter(progress),
+    def _prepare(self, points: np.ndarray, rule: DensityRule) -> None:
+        """Prepare clusters and predictions, with the parameters of now."""
+        metric, options = self.metric, self._options()
+        threads, verbose = self._threads(), bool(self.verbose)
+        self._clusters = OnDemand(
+            partial(
+                _clusters_of_points, points, metric, rule, threads, verbose, options
+            )
+        )
+        self._search = OnDemand(
+            partial(
+                _training_points,
+                points,
+                metric,
+                options["parameters"],
+                rule.samples,
+                options["alpha"],
+                self._clusters,
+            )
         )
 
-    def _forest_of_matrix(self, X: Any, rule: DensityRule) -> Any:  # noqa: N803
+    def _options(self) -> dict[str, Any]:
+        """Return the options of `check_forest` and `metric_forest`."""
+        return {
+            "alpha": float(self.alpha),
+            "parameters": self._metric_parameters(),
+            "approximate": bool(self.approximate),
+            "search": self.search,
+        }
+
+    def _forest_of_matrix(
+        self,
+        X: Any,  # noqa: N803
+        rule: DensityRule,
+    ) -> PointForest:
         check_nothing_masked(X, "X")
         if validate_data is not None and getattr(X, "ndim", 2) == 2:
             X = validate_data(  # noqa: N806
@@ -655,7 +705,8 @@ core_dist_n_jobs, prediction_data, copy
     def _fitted(self) -> DensityClusters:
         if not hasattr(self, "_clusters"):
             raise NotFittedError("HDBSCAN has not been fitted; call fit first")
-        return self._clusters
+        with _value_errors():
+            return self._clusters.value
 
     def _points_of_fit(self) -> np.ndarray:
         """Return the points of the fit."""
@@ -677,13 +728,13 @@ core_dist_n_jobs, prediction_data, copy
                     f"of the fit {given.shape[1]}"
                 )
             assert self._search is not None
-            return points, self._search.training.connect(points)
+            return points, self._search.value.connect(points)
 
     def _memberships(
         self, points: np.ndarray, number: np.ndarray, distance: np.ndarray
     ) -> np.ndarray:
         """Return the memberships of points that join points of the fit at distances."""
-        clusters = self._clusters
+        clusters = self._fitted()
         tree = clusters.tree
         chosen = clusters_by_label(tree, clusters.chosen, clusters.flat.labels)
         result = np.zeros((len(points), len(chosen)))
@@ -729,6 +780,38 @@ core_dist_n_jobs, prediction_data, copy
             self.centroids_ = centres(self.weighted_cluster_centroid)
         if self.store_centers in ("medoid", "both"):
             self.medoids_ = centres(self.weighted_cluster_medoid)
+
+
+def _clusters_of_points(
+    points: np.ndarray,
+    metric: Metric,
+    rule: DensityRule,
+    threads: int,
+    verbose: bool,
+    options: dict[str, Any],
+) -> DensityClusters:
+    progress = Progress(True, verbose=True) if verbose else None
+    found = metric_forest(
+        points,
+        metric,
+        rule.samples,
+        threads=threads,
+        reporter=SearchReporter(progress),
+        **options,
+    )
+    return clusters_of(found, rule)
+
+
+def _training_points(
+    points: np.ndarray,
+    metric: Metric,
+    parameters: Mapping[str, Any],
+    samples: int,
+    alpha: float,
+    clusters: OnDemand[DensityClusters],
+) -> TrainingPoints:
+    left = clusters.value.tree.point_distance
+    return TrainingPoints(points, metric, parameters, samples, alpha, left)
 
 
 def _check_points(rule: DensityRule, count: int) -> None:

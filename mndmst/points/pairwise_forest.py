@@ -20,6 +20,7 @@ from .metrics import METRICS, Norm, prepared, shown
 from .point_forest import PointForest, forest_of_keys, points_forest
 from .remote_points import key_of
 from .row_metrics import ROW_METRICS, row_metric, rows_by_metric
+from .search_choice import check_search
 from .search_reporter import SearchReporter
 
 Metric = str | Callable[[np.ndarray, np.ndarray], float]
@@ -342,12 +343,12 @@ def metric_forest(
         If the points do not suit the metric.
     """
     name, further = simplified(metric, dict(parameters or {}))
-    finite = np.isfinite(points).all(axis=1)
-    kept = points if finite.all() else points[finite]
+    _check_request(name, alpha, approximate, search)
+    kept, finite = _finite(points)
     if len(kept) == 0:
         none = np.empty(0, np.int64)
         found = PointForest(Forest(none, none, np.empty(0), none), 0, True)
-    elif name in METRICS and alpha == 1 and not _lists_all(min_samples, len(kept)):
+    elif name in METRICS and alpha == 1 and not lists_all(min_samples, len(kept)):
         found = points_forest(
             kept,
             str(name),
@@ -358,6 +359,34 @@ def metric_forest(
             search=search,
             reporter=reporter,
         )
+    else:
+        rows = rows_of(kept.astype(np.float64, copy=False), name, further)
+        found = forest_of_rows(rows, min_samples, alpha)
+    return found if finite.all() else _among_all(found, finite)
+
+
+def check_forest(
+    points: np.ndarray,
+    metric: Metric,
+    *,
+    alpha: float = 1.0,
+    parameters: Mapping[str, Any] | None = None,
+    approximate: bool = False,
+    search: str = "auto",
+) -> None:
+    """Raise the errors that `metric_forest` raises before it searches."""
+    name, further = simplified(metric, dict(parameters or {}))
+    _check_request(name, alpha, approximate, search)
+    kept = _finite(points)[0].astype(np.float64, copy=False)
+    if name in METRICS:
+        prepared(kept, str(name))
+    elif len(kept):
+        searchable_rows(kept, name, further)
+
+
+def _check_request(name: Metric, alpha: float, approximate: bool, search: str) -> None:
+    if name in METRICS and alpha == 1:
+        check_search(search, str(name))
     elif approximate:
         raise ConfigError(
             f"approximate takes the metrics {', '.join(METRICS)} with alpha 1"
@@ -367,13 +396,15 @@ def metric_forest(
             f"search {search!r} takes the metrics {', '.join(METRICS)} with alpha 1; "
             "leave it out to compute all distances"
         )
-    else:
-        rows = rows_of(kept.astype(np.float64, copy=False), name, further)
-        found = forest_of_rows(rows, min_samples, alpha)
-    return found if finite.all() else _among_all(found, finite)
 
 
-def _lists_all(min_samples: int, points: int) -> bool:
+def _finite(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the points that are finite, and a boolean for each point."""
+    finite = np.isfinite(points).all(axis=1)
+    return (points if finite.all() else points[finite]), finite
+
+
+def lists_all(min_samples: int, points: int) -> bool:
     """Return whether a search would list all neighbours of very many points."""
     return min_samples >= points - 1 >= MOST_LISTED
 

@@ -11,7 +11,6 @@ probability of a point end with its neighbour.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -153,32 +152,6 @@ class TrainingPoints:
         p = METRICS[str(self.metric)].norm.p
         distance, places = self.tree.query(points, [*range(1, k + 1)], p=p)
         return shown(distance, str(self.metric)), places
-
-
-class SearchOnDemand:
-    """Training points whose search is prepared at the first prediction.
-
-    See `TrainingPoints` for the parameters. Preparing changes this object, not the
-    estimator that owns it.
-    """
-
-    def __init__(
-        self,
-        points: np.ndarray,
-        metric: Metric,
-        parameters: Mapping[str, Any],
-        min_samples: int,
-        alpha: float,
-        left: np.ndarray,
-    ) -> None:
-        self._prepare = partial(
-            TrainingPoints, points, metric, parameters, min_samples, alpha, left
-        )
-
-    @cached_property
-    def training(self) -> TrainingPoints:
-        """The prepared training points."""
-        return self._prepare()
 
 
 def nearest_distances(

@@ -17,7 +17,7 @@ figures = pytest.importorskip("matplotlib.figure")
 
 
 def pictures_of(points: np.ndarray, size: int = 5) -> ClusterPictures:
-    clusters = mndmst.HDBSCAN(size).fit(points)._clusters
+    clusters = mndmst.HDBSCAN(size).fit(points)._fitted()
     return ClusterPictures(
         clusters.linkage,
         clusters.flat.labels,

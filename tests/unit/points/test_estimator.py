@@ -13,6 +13,7 @@ import mndmst
 from mndmst.cluster.condensed import condensed_tree
 from mndmst.cluster.density import label_points
 from mndmst.cluster.selection import ClusterSelection, select_clusters
+from mndmst.points.pairwise_forest import metric_forest
 from mndmst.points.point_files import example_points
 
 hdbscan = pytest.importorskip("hdbscan", reason="needs hdbscan")
@@ -361,6 +362,81 @@ def test_fewer_points_than_a_cluster_has_are_noise(count: int) -> None:
     assert model.labels_.tolist() == [-1] * count
     assert model.relative_validity_ == 0 and model.exemplars_ == []
     assert len(model.cluster_persistence_) == 0
+
+
+@pytest.mark.parametrize("size", [301, 900])
+@pytest.mark.parametrize("single", [False, True])
+def test_a_size_beyond_the_data_takes_no_search_until_a_result_needs_it(
+    size: int, single: bool, monkeypatch
+) -> None:
+    searches = []
+
+    def counted(*given, **options):
+        searches.append(given)
+        return metric_forest(*given, **options)
+
+    monkeypatch.setattr("mndmst.points.estimator.metric_forest", counted)
+    points = example_points("blobs", 300)
+    with pytest.warns(UserWarning, match="so all points are noise"):
+        model = mndmst.HDBSCAN(size, 4, allow_single_cluster=single).fit(points)
+    assert set(model.labels_.tolist()) == {-1} and not model.probabilities_.any()
+    assert len(model.cluster_persistence_) == 0 and searches == []
+    usual = mndmst.HDBSCAN(9, 4).fit(points)
+    searches.clear()
+    model.set_params(min_samples=7, metric="manhattan")  # of the next fit
+    again = pickle.loads(pickle.dumps(model))
+    assert len(model.minimum_spanning_tree_.to_numpy()) == 299
+    np.testing.assert_array_equal(model.linkage_, usual.linkage_)
+    assert model.forest_.digest == usual.forest_.digest and model.exact_
+    assert len(searches) == 1
+    assert model.outlier_scores_.tolist() == [0] * 300
+    assert set(model.predict(points[:5]).tolist()) == {-1}
+    assert len(searches) == 1
+    np.testing.assert_array_equal(again.linkage_, usual.linkage_)
+
+
+def test_a_size_beyond_half_of_the_data_finds_noise_without_a_search() -> None:
+    points = example_points("blobs", 300)
+    model = mndmst.HDBSCAN(151, 3).fit(points)
+    assert set(model.labels_.tolist()) == {-1}
+    assert "value" not in vars(model._clusters)
+    np.testing.assert_array_equal(model._fitted().flat.labels, model.labels_)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "cosine"}, "zero in all coordinates"),
+        ({"metric": "nowhere"}, "no metric 'nowhere'"),
+        ({"search": "quick"}, "no search 'quick'"),
+        ({"metric": "canberra", "approximate": True}, "approximate takes the metrics"),
+    ],
+)
+def test_noise_at_once_does_not_hide_errors(options, message: str) -> None:
+    with (
+        pytest.warns(UserWarning, match="larger than the data"),
+        pytest.raises(ValueError, match=message),
+    ):
+        mndmst.HDBSCAN(50, **options).fit(np.arange(9.0)[:, None])
+
+
+def test_the_command_finds_noise_without_a_search(mndmst, tmp_path: Path) -> None:
+    points, labels = tmp_path / "points.npy", tmp_path / "labels.csv"
+    np.save(points, example_points("blobs", 300))
+    run = mndmst("hdbscan", points, "-o", labels, "--min-cluster-size", 301)
+    assert run.returncode == 0, run.stderr
+    assert "clusters=0 noise=300 exact=True search=none" in run.stdout
+    assert "so all points are noise" in run.stderr
+    assert "exact forest" not in run.stdout
+    assert labels.read_text().splitlines()[:2] == [
+        "vertex,label,probability",
+        "0,-1,0.0",
+    ]
+    clusters = tmp_path / "clusters.h5"
+    run = mndmst("hdbscan", points, "-o", clusters, "--min-cluster-size", 301)
+    assert run.returncode == 0 and "exact forest" in run.stdout, run.stderr
+    with h5py.File(clusters) as file:
+        assert file["linkage"].shape == (299, 4) and (file["labels"][:] == -1).all()
 
 
 def test_options_of_the_command_are_those_of_python(mndmst, tmp_path: Path) -> None:

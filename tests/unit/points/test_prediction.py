@@ -67,7 +67,7 @@ def test_a_new_point_joins_the_nearest_by_mutual_reachability() -> None:
     points, new = clouds(3)
     model = mndmst.HDBSCAN(5, 7).fit(points)
     model.predict(new)
-    joined = model._search.training.connect(new)
+    joined = model._search.value.connect(new)
     distance = cdist(new, points)
     cores = np.sort(cdist(points, points), axis=1)[:, 7]
     own = np.sort(distance, axis=1)[:, 6]
