@@ -101,10 +101,13 @@ def choose_search(
         return SearchChoice("tree", f"points have at most {FEW_DIMENSIONS} dimensions")
     if count < FEW_POINTS:
         return SearchChoice("tree", f"there are fewer than {FEW_POINTS:,} points")
-    share = visits(points, neighbours, count) / count
     product, worth = "product", _worth(dimensions)
     if devices and _device_for(count, neighbours) is not None:
         product, worth = "device", (1 + DEVICE_FIXED / dimensions) / DEVICE_VISIT
+    if worth >= 1:
+        text = f"in {dimensions} dimensions a product takes longer than any query"
+        return SearchChoice("tree", text)
+    share = visits(points, neighbours, count) / count
     name = product if share > worth else "tree"
     text = f"a query of the tree visits {share:.2%} of the points, and a product is "
     text += f"worth it from {worth:.1%} on"
@@ -112,7 +115,10 @@ def choose_search(
 
 
 def _worth(dimensions: int) -> float:
-    """Return the share of points visited by a tree from which host products win."""
+    """Return the share of points visited by a tree from which host products win.
+
+    In at most 8 dimensions it is 1 or more, so the tree wins without a probe.
+    """
     return (1 + FIXED / dimensions) / VISIT
 
 
@@ -166,7 +172,7 @@ def visits_most(points: np.ndarray, neighbours: int) -> bool:
         Distances between them are Euclidean.
     """
     count, dimensions = points.shape
-    if dimensions <= FEW_DIMENSIONS or count < FEW_POINTS:
+    if count < FEW_POINTS or _worth(dimensions) >= 1:
         return False
     none = np.empty(0)
     computed = PointCoordinates(points, none, none, Scale())
