@@ -214,7 +214,7 @@ def _http(comm: Any, arguments: argparse.Namespace) -> Any:
         host, port = read_listen(arguments.http, "--http")
         setting = HttpSetting(host, port, arguments.tls_cert, arguments.tls_key)
         if comm.rank == 0:
-            for module in ("uvicorn", "starlette", "prometheus_client"):
+            for module in ("uvicorn", "starlette"):
                 optional(module, "http", "--http needs")
             access = Access(host, port, certificate=b"-" * bool(arguments.tls_cert))
             given = arguments.token_file is not None

@@ -180,6 +180,10 @@ class RemoteForest(Forest):
         The facts that the service sends: edges, trees, weight, version.
     """
 
+    details: dict[str, Any]
+    _connection: Connection
+    _graph: str
+
     def __init__(
         self, connection: Connection, graph: str, details: dict[str, Any]
     ) -> None:
@@ -188,24 +192,23 @@ class RemoteForest(Forest):
         object.__setattr__(self, "_graph", graph)
 
     def __len__(self) -> int:
-        return int(self.details["forest_edges"])  # type: ignore[attr-defined]
+        return int(self.details["forest_edges"])
 
     @property
     def num_vertices(self) -> int:
         """How many vertices the graph has."""
-        return int(self.details["num_vertices"])  # type: ignore[attr-defined]
+        return int(self.details["num_vertices"])
 
     @cached_property
     def total_weight(self) -> int | float:
         """The sum of the weights: exact for integers, else correctly rounded."""
-        return to_number(self.details["weight"])  # type: ignore[attr-defined]
+        return to_number(self.details["weight"])
 
     @cached_property
     def table(self) -> Any:
         """The edges as an Arrow table: src, dst, weight."""
-        details, graph = self.details, self._graph  # type: ignore[attr-defined]
-        request = {"graph": graph, "table": "forest", "forest": details["forest"]}
-        return self._connection.read(request)  # type: ignore[attr-defined]
+        request = {"graph": self._graph, "forest": self.details["forest"]}
+        return self._connection.read({"table": "forest", **request})
 
     @cached_property
     def src(self) -> np.ndarray:  # type: ignore[override]
@@ -267,10 +270,9 @@ class Graph:
     @property
     def forest(self) -> RemoteForest:
         """The forest of the present version, by the graph's own weights."""
-        request = {"graph": self.name, "table": "forest"}
-        return RemoteForest(
-            self.connection, self.name, self.connection.details(request)
-        )
+        info = self.connection.info({"graph": self.name, "table": "forest"})
+        details = self.connection.metadata(info)
+        return RemoteForest(self.connection, self.name, details)
 
     def solve(
         self,

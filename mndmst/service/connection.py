@@ -17,8 +17,6 @@ arrow = optional("pyarrow", "serve", "The client of the service needs")
 
 # Pairs of vertices sent at a time
 BATCH_ROWS = 1 << 20
-
-
 # How often a table is asked for again when changes overtake its tickets
 READ_TRIES = 20
 
@@ -50,8 +48,7 @@ class Connection:
 
     Parameters
     ----------
-    url : str
-    token : str
+    url, token : str
     trusted : bytes or None
         A certificate to trust, in place of the system's.
     """
@@ -113,13 +110,9 @@ class Connection:
             descriptor = flight.FlightDescriptor.for_command(to_bytes(request))
             return self._client(self.url).get_flight_info(descriptor, self._options)
 
-    def details(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return what the service says of a table."""
-        return self.metadata(self.info(request))
-
     @staticmethod
     def metadata(info: Any) -> dict[str, Any]:
-        """Return what the service says of a table."""
+        """Return what the service says of a table, given where it can be read."""
         return dict(json.loads(info.app_metadata))
 
     def read(self, request: dict[str, Any]) -> Any:

@@ -2,7 +2,8 @@
 
 A rank that waits for a message of MPI keeps its processor busy. So the ranks wait on a
 TCP connection to rank 0, for which the kernel wakes them, and then communicate by MPI
-as in any run. On the same connections they report signals and their activity.
+as in any run. On the same connections they report signals and their activity. A message
+is a JSON object on a line.
 """
 
 import contextlib
@@ -11,11 +12,10 @@ import os
 import secrets
 import selectors
 import socket
-import struct
 import time
 from collections.abc import Callable
 from threading import Lock, Thread
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..comm.authenticated_links import (
     TOKEN_BYTES,
@@ -29,13 +29,10 @@ from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
 from ..host.errors import ConfigError, MndmstError
 from ..host.memory import resident_bytes
-from .stall_watch import ACTIVITY_BYTES, Activity, StallWatch, pause_of
+from .stall_watch import Activity, StallWatch, pause_of
 
-_LENGTH = struct.Struct("<I")
-_RESIDENT = struct.Struct("<Q")
-# Frames of a rank to rank 0 have this length: a kind, an activity, resident bytes.
-_FRAME_BYTES = 1 + ACTIVITY_BYTES + _RESIDENT.size
-STOP, REPORT = b"S", b"R"
+# Bytes read at a time from a rank
+REPORT_BYTES = 1 << 12
 
 
 class ControlChannel:
@@ -46,15 +43,12 @@ class ControlChannel:
     links : list of socket
         On rank 0 one for each other rank, elsewhere the one to rank 0.
 
-    Attributes
-    ----------
-    resident : dict of int
-        On rank 0, the resident bytes that other ranks have reported last, by rank.
     """
 
     def __init__(self, links: list[socket.socket]) -> None:
         self._links, self._sending = links, Lock()
-        self.resident: dict[int, int] = {}
+        self._from_rank_0 = links[0].makefile("rb") if links else None
+        self._resident: dict[int, int] = {}
         for link in links:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -85,10 +79,10 @@ class ControlChannel:
 
     def send(self, message: dict[str, Any]) -> None:
         """Wake all other ranks with a message."""
-        text = json.dumps(message).encode()
+        line = _line(message)
         for link in self._links:
             with contextlib.suppress(OSError):  # the watchdog names a lost rank
-                link.sendall(_LENGTH.pack(len(text)) + text)
+                link.sendall(line)
 
     def receive(self) -> dict[str, Any]:
         """Sleep until rank 0 sends a message.
@@ -98,21 +92,19 @@ class ControlChannel:
         MndmstError
             On this rank alone, if rank 0 has gone.
         """
-        (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
-        return dict(json.loads(self._read(length)))
+        assert self._from_rank_0 is not None
+        line = self._from_rank_0.readline()
+        if not line.endswith(b"\n"):
+            raise MndmstError("rank 0 has ended, and the service with it")
+        return dict(json.loads(line))
 
-    def _read(self, length: int) -> bytes:
-        data = b""
-        while len(data) < length:
-            more = self._links[0].recv(length - len(data))
-            if not more:
-                raise MndmstError("rank 0 has ended, and the service with it")
-            data += more
-        return data
+    def resident_of_ranks(self) -> dict[int, int]:
+        """Return on rank 0 the resident bytes that each rank has reported last."""
+        return {0: resident_bytes(), **self._resident}
 
     def ask_to_stop(self) -> None:
         """Report to rank 0 that this rank has got a signal to stop."""
-        self._report(STOP, Activity(0, 0))
+        self._report(stop=True)
 
     def report_activity(self, activity: Callable[[], Activity], seconds: float) -> None:
         """Report the activity of this rank to rank 0 from now on, on a thread.
@@ -124,16 +116,15 @@ class ControlChannel:
         """
 
         def report() -> None:
-            while self._report(REPORT, activity()):
+            while self._report(activity=activity(), resident=resident_bytes()):
                 time.sleep(pause_of(seconds))
 
         _start(report, "mndmst-report")
 
-    def _report(self, kind: bytes, activity: Activity) -> bool:
-        """Send a frame to rank 0; return whether the connection took it."""
+    def _report(self, **facts: Any) -> bool:
+        """Send facts to rank 0; return whether the connection took them."""
         with self._sending, contextlib.suppress(OSError):
-            resident = _RESIDENT.pack(resident_bytes())
-            self._links[0].sendall(kind + activity.packed() + resident)
+            self._links[0].sendall(_line(facts))
             return True
         return False
 
@@ -157,21 +148,24 @@ class ControlChannel:
 
         def listen() -> None:
             selector = selectors.DefaultSelector()
+            unread = [b""] * (len(self._links) + 1)
             for rank, link in enumerate(self._links, 1):
-                selector.register(link, selectors.EVENT_READ, _Frames(rank))
+                selector.register(link, selectors.EVENT_READ, rank)
             pause = pause_of(watch.seconds) or None
             while selector.get_map():
                 for key, _ in selector.select(pause):
-                    frames = key.data.read(key.fileobj)
-                    if frames is None:
+                    rank, more = key.data, b""
+                    with contextlib.suppress(OSError):
+                        more = self._links[rank - 1].recv(REPORT_BYTES)
+                    if not more:
                         selector.unregister(key.fileobj)
-                        continue
-                    for frame in frames:
-                        if frame.kind == STOP:
+                    *lines, unread[rank] = (unread[rank] + more).split(b"\n")
+                    for facts in map(json.loads, lines):
+                        if "stop" in facts:
                             stop()
-                        else:
-                            self.resident[key.data.rank] = frame.resident
-                            watch.report(key.data.rank, frame.activity)
+                            continue
+                        self._resident[rank] = facts["resident"]
+                        watch.report(rank, Activity(*facts["activity"]))
                 if pause is not None:
                     watch.report(0, activity())
                     watch.check()
@@ -195,37 +189,8 @@ def _start(target: Callable[[], object], name: str) -> None:
     Thread(target=run, name=name, daemon=True).start()
 
 
-class _Frame(NamedTuple):
-    """A report of a rank."""
-
-    kind: bytes
-    activity: Activity
-    resident: int
-
-
-class _Frames:
-    """The frames that arrive from one rank."""
-
-    def __init__(self, rank: int) -> None:
-        self.rank, self._data = rank, b""
-
-    def read(self, link: Any) -> list[_Frame] | None:
-        """Return the frames that have arrived whole, None if the rank has gone."""
-        more = b""
-        with contextlib.suppress(OSError):
-            more = link.recv(64 * _FRAME_BYTES)
-        if not more:
-            return None
-        self._data += more
-        whole = len(self._data) // _FRAME_BYTES * _FRAME_BYTES
-        frames = []
-        for begin in range(0, whole, _FRAME_BYTES):
-            frame = self._data[begin : begin + _FRAME_BYTES]
-            activity = Activity.unpacked(frame[1 : 1 + ACTIVITY_BYTES])
-            (resident,) = _RESIDENT.unpack(frame[1 + ACTIVITY_BYTES :])
-            frames.append(_Frame(frame[:1], activity, resident))
-        self._data = self._data[whole:]
-        return frames
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ from .loaded_graph import EdgeChoice, Weighed, lighter
 from .served_graph import ServedGraph
 from .solved_forest import SolvedForest
 from .stall_watch import Activity
-from .uploads import KINDS, Columns, Uploads, UploadVersions, read_batch
+from .uploads import KINDS, Columns, HeldUpload, Uploads, read_batch
 
 
 def write_snapshot(comm: Comm, graph: ServedGraph, folder: Path) -> str:
@@ -34,16 +34,6 @@ def write_snapshot(comm: Comm, graph: ServedGraph, folder: Path) -> str:
     OutputError
         On every rank, if it cannot be written; the directory is then removed.
     """
-    try:
-        return _write(comm, graph, folder)
-    except OutputError:
-        if comm.rank == 0:
-            with suppress(OSError):
-                remove_shards(folder)
-        raise
-
-
-def _write(comm: Comm, graph: ServedGraph, folder: Path) -> str:
     version = graph.written()
     assert version.weighed is not None
     rows, dtype = version.weighed.rows, version.weight_dtype
@@ -53,21 +43,27 @@ def _write(comm: Comm, graph: ServedGraph, folder: Path) -> str:
     if graph.version:
         named = str(uuid.uuid5(uuid.NAMESPACE_URL, name))
     original, target = None, Destination(folder)
-    with comm.raise_on_all():
-        original = vertex_ids(run.graph)
-        if comm.rank == 0:
-            target.claim(comm.size)
-    target = comm.bcast(target)
-    with ShardWriter(
-        target, run.num_vertices, dtype, vtxdist, named, original=original
-    ) as writer:
+    try:
         with comm.raise_on_all():
-            weights = keys_to_weights(rows.keys, dtype)
-            ids = rows.indices.astype(stored_id_dtype(run.num_vertices))
-            writer.write_part(comm.rank, rows.indptr, ids, weights)
-        with comm.raise_on_all():
+            original = vertex_ids(run.graph)
             if comm.rank == 0:
-                writer.finish()
+                target.claim(comm.size)
+        target = comm.bcast(target)
+        with ShardWriter(
+            target, run.num_vertices, dtype, vtxdist, named, original=original
+        ) as writer:
+            with comm.raise_on_all():
+                weights = keys_to_weights(rows.keys, dtype)
+                ids = rows.indices.astype(stored_id_dtype(run.num_vertices))
+                writer.write_part(comm.rank, rows.indptr, ids, weights)
+            with comm.raise_on_all():
+                if comm.rank == 0:
+                    writer.finish()
+    except OutputError:
+        if comm.rank == 0:
+            with suppress(OSError):
+                remove_shards(folder)
+        raise
     return named
 
 
@@ -91,8 +87,6 @@ class Executor:
 
     Attributes
     ----------
-    upload_versions : UploadVersions
-        The versions that uploads to this rank belong to.
     forests : mapping of SolvedForest
         The forests of solves, by name; the same names on all ranks. It is replaced as
         a whole, so a thread may read the mapping it has got.
@@ -104,7 +98,6 @@ class Executor:
         self, comm: Comm, graphs: dict[str, ServedGraph], uploads: Uploads
     ) -> None:
         self.comm, self.graphs, self.uploads = comm, graphs, uploads
-        self.upload_versions = UploadVersions()
         self.forests: Mapping[str, SolvedForest] = {}
         self.busy = False
         self._solved = 0
@@ -249,10 +242,11 @@ class Executor:
         graph = self.graphs[fields["graph"]]
         batch: Batch | MndmstError | None = None
         if self.comm.rank == 0:
+            sent = {f: self.uploads.take(fields[f]) for f in KINDS if f in fields}
             try:
-                for field in KINDS:
-                    self._check_version(graph, "changes", fields.get(field, ""))
-                batch = read_batch(fields, self.uploads)
+                for upload in sent.values():
+                    _check_version(graph, "changes", upload)
+                batch = read_batch(sent)
             except MndmstError as error:  # all ranks hear of it in place of a batch
                 batch = error
         if not graph.current.indexed:
@@ -263,17 +257,6 @@ class Executor:
             self._append(graph, applied.version, batch)
         graph.publish(applied)
         return applied._asdict()
-
-    def _check_version(self, graph: ServedGraph, kind: str, upload: str) -> None:
-        """Refuse an upload to this rank that is for another version of the graph."""
-        version = self.upload_versions.take(upload)
-        if version is None:
-            return
-        if version.graph != graph.name:
-            raise InputError(
-                f"the {kind} sent belong to {version.graph}; send them for {graph.name}"
-            )
-        graph.current.check_upload(graph.name, kind, version.number)
 
     def _append(
         self, graph: ServedGraph, version: int, batch: Batch | MndmstError | None
@@ -332,16 +315,15 @@ class Executor:
 
     def _uploaded_weights(self, graph: ServedGraph, name: str) -> np.ndarray:
         """Return the weights that a client has sent to all ranks. Collective."""
-        columns = self.uploads.take(name)
-        weights = np.empty(0, np.float64)
+        upload, weights = self.uploads.take(name), np.empty(0, np.float64)
         with self.comm.raise_on_all():
-            self._check_version(graph, "weights", name)
-            if columns is None or list(columns) != ["weight"]:
+            _check_version(graph, "weights", upload)
+            if upload is None or list(upload.columns) != ["weight"]:
                 raise InputError(
                     f"no weights {name} have come to rank {self.comm.rank}. Send each "
                     "rank the weights of its edges."
                 )
-            weights = supported_weights("the weights sent", columns["weight"])
+            weights = supported_weights("the weights sent", upload.columns["weight"])
         kinds = self.comm.gather(weights.dtype.str) or []
         with self.comm.raise_on_all():
             if len(set(kinds)) > 1:
@@ -372,9 +354,10 @@ class Executor:
         columns: Columns = {}
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
-                columns = self.uploads.take(name) or {}
+                upload = self.uploads.take(name)
                 kind = "vertices" if wanted == ("vertex",) else "edges"
-                self._check_version(graph, kind, name)
+                _check_version(graph, kind, upload)
+                columns = {} if upload is None else upload.columns
                 if tuple(columns) != wanted:
                     raise InputError(
                         f"no upload {name} of {', '.join(wanted)} has come to rank 0"
@@ -387,6 +370,18 @@ class Executor:
         return {c: self.comm.allgatherv(mine[c]) for c in wanted}
 
 
+def _check_version(graph: ServedGraph, kind: str, upload: HeldUpload | None) -> None:
+    """Refuse an upload that is for another version of the graph."""
+    if upload is None or upload.version is None:
+        return
+    if upload.version.graph != graph.name:
+        raise InputError(
+            f"the {kind} sent belong to {upload.version.graph}; send them for "
+            f"{graph.name}"
+        )
+    graph.current.check_upload(graph.name, kind, upload.version.number)
+
+
 def check_vertices(vertices: np.ndarray, num_vertices: int) -> None:
     """Raise an InputError if an id is no vertex."""
     wrong = vertices[(vertices < 0) | (vertices >= num_vertices)]
@@ -394,9 +389,3 @@ def check_vertices(vertices: np.ndarray, num_vertices: int) -> None:
         raise InputError(
             f"{wrong[0]} is no vertex; they are numbered from 0 to {num_vertices - 1}"
         )
-
-
-def check_known(graphs: dict[str, Any], name: str) -> None:
-    """Raise a ConfigError if no graph has a name."""
-    if name not in graphs:
-        raise ConfigError(f"no graph is called {name!r}; there are {', '.join(graphs)}")

@@ -7,7 +7,7 @@ apart by its grammar.
 
 import ast
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,10 @@ def columns_of(text: str) -> list[str]:
     """
     tree = _parsed(text)
     _check(tree, text, DEEPEST)
-    return sorted(set(_names(tree)))
+    nodes = list(ast.walk(tree))
+    functions = {node.func for node in nodes if isinstance(node, ast.Call)}
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    return sorted({name.id for name in names if name not in functions})
 
 
 def evaluate(text: str, columns: Mapping[str, np.ndarray], length: int) -> np.ndarray:
@@ -94,16 +97,8 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
         fine = type(node.value) in (int, float)
         if fine:
             _check_number(node.value)
-    elif isinstance(node, ast.Call):
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        fine = name in FUNCTIONS and len(node.args) == FUNCTIONS[name][1]
-        fine &= not node.keywords
-    elif isinstance(node, ast.Compare):
-        fine = len(node.ops) == 1 and type(node.ops[0]) in OPERATORS
-    elif isinstance(node, ast.BinOp | ast.UnaryOp):
-        fine = type(node.op) in OPERATORS
     else:
-        fine = isinstance(node, ast.Name)
+        fine = isinstance(node, ast.Name) or _operation(node) != ""
     if not fine:
         raise ConfigError(
             f"{ast.unparse(node)!r} has no place in an expression; write numbers, "
@@ -135,11 +130,17 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     return [node.operand] if isinstance(node, ast.UnaryOp) else []
 
 
-def _names(node: ast.expr) -> Iterator[str]:
-    if isinstance(node, ast.Name):
-        yield node.id
-    for child in _parts(node):
-        yield from _names(child)
+def _operation(node: ast.expr) -> str:
+    """Return Arrow's name of what a node computes; empty if it may not be written."""
+    if isinstance(node, ast.Call):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        function, arguments = FUNCTIONS.get(name, ("", 0))
+        return function if len(node.args) == arguments and not node.keywords else ""
+    if isinstance(node, ast.Compare):
+        return OPERATORS.get(type(node.ops[0]), "") if len(node.ops) == 1 else ""
+    if isinstance(node, ast.BinOp | ast.UnaryOp):
+        return OPERATORS.get(type(node.op), "")
+    return ""
 
 
 def _value(node: ast.expr, columns: Mapping[str, Any], compute: Any) -> Any:
@@ -150,14 +151,7 @@ def _value(node: ast.expr, columns: Mapping[str, Any], compute: Any) -> Any:
         arrow = optional("pyarrow", "serve")
         wide = isinstance(node.value, int) and node.value > MOST_SIGNED
         return arrow.scalar(node.value, arrow.uint64() if wide else None)
-    if isinstance(node, ast.Call):
-        assert isinstance(node.func, ast.Name)
-        name = FUNCTIONS[node.func.id][0]
-    elif isinstance(node, ast.Compare):
-        name = OPERATORS[type(node.ops[0])]
-    else:
-        assert isinstance(node, ast.BinOp | ast.UnaryOp)
-        name = OPERATORS[type(node.op)]
+    name = _operation(node)
     parts = [_value(part, columns, compute) for part in _parts(node)]
     if name == "divide":  # of integers Arrow would give an integer
         parts[0] = compute.cast(parts[0], "float64")

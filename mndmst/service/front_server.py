@@ -2,8 +2,7 @@
 
 import json
 import time
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from threading import Lock
 from typing import Any
@@ -13,12 +12,13 @@ import numpy as np
 from ..host.errors import ConfigError, optional
 from .access import Access
 from .clients import UNLIMITED_ACTIONS, client_of
-from .executor import Executor, check_known
+from .control_channel import ControlChannel
+from .executor import Executor
 from .forest_view import ForestView
 from .graph_version import GraphVersion
 from .jobs import JobQueue
-from .metrics import FinishedRequest, MetricFamily, Metrics, RequestLog, to_text
-from .protocol import ACTIONS, QUERY, TABLE, batches_of, read_request, to_bytes
+from .metrics import FinishedRequest, Gauges, Metrics, RequestLog
+from .protocol import ACTIONS, QUERY, TABLE, batches_of, to_bytes
 from .queries import AnswerMemory, answers, label_schema, labels
 from .rank_server import BATCH_ROWS, RankServer, edge_schema, versioned
 from .served_graph import ServedGraph
@@ -32,40 +32,6 @@ MOST_PAIRS = 1 << 22
 TICKETED_VIEWS = 4
 
 
-class TicketedViews:
-    """The views that tickets of labels and clusters belong to; thread-safe.
-
-    Rank 0 alone has views, so these need no agreement of ranks.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._views: dict[str, OrderedDict[int, ForestView]] = {}
-
-    def add(self, graph: str, view: ForestView) -> None:
-        """Keep a view, and drop the oldest one beyond `TICKETED_VIEWS`."""
-        with self._lock:
-            views = self._views.setdefault(graph, OrderedDict())
-            views.setdefault(view.version, view)
-            views.move_to_end(view.version)
-            if len(views) > TICKETED_VIEWS:
-                views.popitem(last=False)
-
-    def get(self, graph: ServedGraph, version: int) -> ForestView:
-        """Return the view of a version.
-
-        Raises
-        ------
-        StaleVersionError
-            If it is no longer kept; the message names both versions.
-        """
-        with self._lock:
-            views = self._views.get(graph.name)
-            if views is not None and version in views:
-                return views[version]
-        raise graph.stale(version)
-
-
 class FrontServer(RankServer):
     """Answers for all ranks.
 
@@ -73,9 +39,13 @@ class FrontServer(RankServer):
     ----------
     jobs : JobQueue
         Takes the requests that all ranks execute.
+    channel : ControlChannel
+    log : RequestLog
+
+    Attributes
+    ----------
     places : list of str
         Where clients reach each rank; set once all of them listen.
-    log : RequestLog
     """
 
     def __init__(
@@ -83,13 +53,16 @@ class FrontServer(RankServer):
         access: Access,
         executor: Executor,
         jobs: JobQueue,
+        channel: ControlChannel,
         log: RequestLog,
         most_requests: int,
     ) -> None:
-        self.metrics, self.jobs, self.log = Metrics(), jobs, log
+        self.metrics, self.jobs, self.log = Metrics(self._gauges), jobs, log
         self.places: list[str] = []
-        self._begin = time.monotonic()
-        self._ticketed = TicketedViews()
+        self._channel, self._begin = channel, time.monotonic()
+        # By graph; rank 0 alone has views, so these need no agreement of ranks
+        self._ticketed: dict[str, tuple[ForestView, ...]] = {}
+        self._ticketed_lock = Lock()
         self._memory = AnswerMemory(executor.uploads.limit)
         super().__init__(access, executor, self._log, most_requests)
 
@@ -122,9 +95,7 @@ class FrontServer(RankServer):
                     f"no action is called {action[:80]!r}; there are "
                     f"{', '.join(ACTIONS)}"
                 )
-            request |= read_request(name, body, ACTIONS[name][1])
-            if "graph" in request:
-                check_known(self.executor.graphs, request["graph"])
+            request |= self.read(name, body, ACTIONS[name][1])
             yield from self._answers(name, request)
 
     def _answers(self, name: str, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -132,7 +103,7 @@ class FrontServer(RankServer):
             "list": self._list,
             "info": self._describe,
             "cancel": lambda r: {"cancelled": self.jobs.cancel(r["request"])},
-            "metrics": lambda r: {"text": to_text(self.families({}))},
+            "metrics": lambda r: {"text": self.metrics.text()[0].decode()},
         }
         if name in at_once:
             yield at_once[name](request)
@@ -170,14 +141,7 @@ class FrontServer(RankServer):
             ],
         }
 
-    def families(self, resident: Mapping[int, int]) -> list[MetricFamily]:
-        """Return all metrics; for any thread.
-
-        Parameters
-        ----------
-        resident : mapping of int
-            The resident bytes of ranks.
-        """
+    def _gauges(self) -> Gauges:
         executor = self.executor
         graphs = executor.graphs
         alive = [v for graph in graphs.values() for v in _by_number(graph)]
@@ -189,16 +153,15 @@ class FrontServer(RankServer):
             "versions_in_memory": len(alive),
             "version_bytes": sum(version.nbytes for version in alive),
         }
-        values: dict[str, dict[str, float]] = {
-            name: {"": value} for name, value in gauges.items()
+        resident = self._channel.resident_of_ranks()
+        return {name: {"": value} for name, value in gauges.items()} | {
+            "client_requests": self.open_requests.counts(),
+            "client_upload_bytes": executor.uploads.bytes_by_client(),
+            "graph_version": {name: g.version for name, g in graphs.items()},
+            "rank_resident_bytes": {str(r): n for r, n in resident.items()},
         }
-        values["client_requests"] = dict(self.open_requests.counts())
-        values["client_upload_bytes"] = dict(executor.uploads.bytes_by_client())
-        values["graph_version"] = {n: graph.version for n, graph in graphs.items()}
-        values["rank_resident_bytes"] = {str(r): n for r, n in resident.items()}
-        return self.metrics.families(values)
 
-    def status(self, resident: Mapping[int, int]) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """Return the data of the operators' page; for any thread."""
         graphs = [
             {
@@ -210,7 +173,10 @@ class FrontServer(RankServer):
             }
             for graph in self.executor.graphs.values()
         ]
-        ranks = range(self.executor.comm.size)
+        ranks, resident = (
+            range(self.executor.comm.size),
+            self._channel.resident_of_ranks(),
+        )
         job, now = self.jobs.running, time.monotonic()
         return {
             "ready": not self.jobs.closed,
@@ -243,8 +209,7 @@ class FrontServer(RankServer):
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:
         """Return the endpoints of a table."""
         with self.noted("flight-info", client_of(context.peer())) as request:
-            request |= read_request("flight info", descriptor.command or b"", TABLE)
-            check_known(self.executor.graphs, request["graph"])
+            request |= self.read("flight info", descriptor.command, TABLE)
             return self._info(request)
 
     def _info(self, request: dict[str, Any]) -> Any:
@@ -264,7 +229,7 @@ class FrontServer(RankServer):
         elif request["table"] in ("labels", "clusters"):
             schema = label_schema(request, graph.num_vertices)
             view = self._view(graph, request.get("version"))
-            self._ticketed.add(graph.name, view)
+            self._keep_view(graph.name, view)
             request["version"] = view.version
             details = {"version": view.version}
             rows, ranks = graph.num_vertices, range(1)
@@ -322,17 +287,26 @@ class FrontServer(RankServer):
             self._do("index", graph.name)
         view = graph.current.view  # every version that follows has one
         assert view is not None
-        if number in (None, view.version):
+        if number is None or number == view.version:
             return view
-        return self._ticketed.get(graph, number)
+        for kept in self._ticketed.get(graph.name, ()):
+            if kept.version == number:
+                return kept
+        raise graph.stale(number)
+
+    def _keep_view(self, graph: str, view: ForestView) -> None:
+        """Keep a view for its tickets, and drop the oldest beyond `TICKETED_VIEWS`."""
+        with self._ticketed_lock:
+            views = self._ticketed.get(graph, ())
+            others = [kept for kept in views if kept.version != view.version]
+            self._ticketed[graph] = (*others, view)[-TICKETED_VIEWS:]
 
     def do_exchange(
         self, context: Any, descriptor: Any, reader: Any, writer: Any
     ) -> None:
         """Answer batches of pairs of vertices, all from one version."""
         with self.noted("exchange", client_of(context.peer())) as request:
-            request |= read_request("query", descriptor.command or b"", QUERY)
-            check_known(self.executor.graphs, request["graph"])
+            request |= self.read("query", descriptor.command, QUERY)
             graph = self.executor.graphs[request["graph"]]
             view = self._view(graph, None)
             note = json.dumps({"version": view.version}).encode()

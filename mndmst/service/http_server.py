@@ -10,7 +10,6 @@ import ipaddress
 import secrets
 import socket
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
@@ -19,7 +18,7 @@ from urllib.parse import parse_qs
 
 from ..host.errors import ConfigError, optional
 from .access import Access
-from .metrics import MetricFamily
+from .front_server import FrontServer
 
 COOKIE = "mndmst_session"
 SESSION_SECONDS, MOST_SESSIONS = 12 * 3600.0, 100
@@ -58,36 +57,19 @@ class HttpSetting:
     key: Path | None = None
 
 
-@dataclass(frozen=True)
-class Sources:
-    """Functions that the HTTP server calls for its answers; for any thread.
-
-    Attributes
-    ----------
-    families : callable
-        Returns the metrics.
-    status : callable
-        Returns the data of the page, as JSON has it.
-    ready : callable
-        Returns whether the service takes requests.
-    """
-
-    families: Callable[[], list[MetricFamily]]
-    status: Callable[[], dict[str, Any]]
-    ready: Callable[[], bool]
-
-
 class HttpServer:
-    """A running HTTP server, on a thread of its own.
+    """A running HTTP server of a front server, on a thread of its own.
 
     Attributes
     ----------
     url : str
     """
 
-    def __init__(self, setting: HttpSetting, access: Access, sources: Sources) -> None:
+    def __init__(
+        self, setting: HttpSetting, access: Access, front: FrontServer
+    ) -> None:
         uvicorn = optional("uvicorn", "http", "The HTTP server needs")
-        app = _application(access, sources)
+        app = _application(access, front)
         try:
             family = socket.AF_INET6 if ":" in setting.host else socket.AF_INET
             listener = socket.create_server(
@@ -222,7 +204,7 @@ class Sessions:
         return self._ends.get(cookie, 0.0) > time.monotonic()
 
 
-def _application(access: Access, sources: Sources) -> Any:
+def _application(access: Access, front: FrontServer) -> Any:
     """Return the application of Starlette."""
     starlette = optional("starlette.applications", "http", "The HTTP server needs")
     routing = optional("starlette.routing", "http")
@@ -284,19 +266,19 @@ def _application(access: Access, sources: Sources) -> Any:
     async def metrics(request: Any) -> Any:
         if not admitted(request):
             return refused()
-        content, kind = _exposition(sources, request.headers.get("accept", ""))
+        content, kind = front.metrics.text(request.headers.get("accept", ""))
         return responses.Response(content, 200, {**HEADERS, "Content-Type": kind})
 
     async def status(request: Any) -> Any:
         if not admitted(request):
             return refused()
-        return responses.JSONResponse(sources.status(), 200, HEADERS)
+        return responses.JSONResponse(front.status(), 200, HEADERS)
 
     async def healthz(request: Any) -> Any:
         return plain("ok\n")
 
     async def readyz(request: Any) -> Any:
-        return plain("ready\n") if sources.ready() else plain("ending\n", 503)
+        return plain("ending\n", 503) if front.jobs.closed else plain("ready\n")
 
     routes = [
         routing.Route("/", home),
@@ -309,26 +291,3 @@ def _application(access: Access, sources: Sources) -> Any:
     app = starlette.Starlette(routes=routes)
     app.router.redirect_slashes = False
     return app
-
-
-def _exposition(sources: Sources, accept: str) -> tuple[bytes, str]:
-    """Return the metrics in the format that a client accepts, and its media type."""
-    client = optional("prometheus_client", "http", "Metrics over HTTP need")
-    formats = optional("prometheus_client.exposition", "http")
-    core = optional("prometheus_client.core", "http")
-
-    class Collector:
-        """Gives the metrics of the service to prometheus_client."""
-
-        def collect(self) -> Any:
-            for family in sources.families():
-                metric = core.Metric(family.name, family.name, family.kind)
-                for sample in family.samples:
-                    name = family.name + sample.suffix
-                    metric.add_sample(name, dict(sample.labels), sample.value)
-                yield metric
-
-    registry = client.CollectorRegistry()
-    registry.register(Collector())
-    encode, kind = formats.choose_encoder(accept)
-    return encode(registry), kind

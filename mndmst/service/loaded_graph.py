@@ -6,7 +6,7 @@ rank calls them from its main thread.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -44,15 +44,10 @@ def joined_rows(workers: Sequence[Worker]) -> Rows:
 
 def with_keys(workers: Sequence[Worker], keys: np.ndarray) -> tuple[Worker, ...]:
     """Return the workers with other keys for their arcs, not on the devices yet."""
-    result, done = [], 0
-    for worker in workers:
-        rows, end = worker.rows, done + worker.rows.num_arcs
-        weighed = Rows(
-            rows.first, rows.num_vertices, rows.indptr, rows.indices, keys[done:end]
-        )
-        result.append(Worker(worker.backend, weighed))
-        done = end
-    return tuple(result)
+    return tuple(
+        _worker_of(worker, worker.rows.indptr, worker.rows.indices, keys[arcs])
+        for worker, arcs in _with_arcs_of_rank(workers)
+    )
 
 
 def with_arcs(workers: Sequence[Worker], keep: np.ndarray) -> tuple[Worker, ...]:
@@ -62,25 +57,30 @@ def with_arcs(workers: Sequence[Worker], keep: np.ndarray) -> tuple[Worker, ...]
     ----------
     keep : ndarray of bool, shape (arcs of the rank,)
     """
-    result, done = [], 0
-    for worker in workers:
-        rows, end = worker.rows, done + worker.rows.num_arcs
-        kept = keep[done:end]
+    result = []
+    for worker, arcs in _with_arcs_of_rank(workers):
+        rows, kept = worker.rows, keep[arcs]
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
-        result.append(
-            Worker(
-                worker.backend,
-                Rows(
-                    rows.first,
-                    rows.num_vertices,
-                    before[rows.indptr],
-                    rows.indices[kept],
-                    rows.keys[kept],
-                ),
-            )
-        )
-        done = end
+        indices, keys = rows.indices[kept], rows.keys[kept]
+        result.append(_worker_of(worker, before[rows.indptr], indices, keys))
     return tuple(result)
+
+
+def _with_arcs_of_rank(workers: Sequence[Worker]) -> Iterator[tuple[Worker, slice]]:
+    """Yield each worker, and the positions of its arcs among all arcs of the rank."""
+    begin = 0
+    for worker in workers:
+        end = begin + worker.rows.num_arcs
+        yield worker, slice(begin, end)
+        begin = end
+
+
+def _worker_of(
+    worker: Worker, indptr: np.ndarray, indices: np.ndarray, keys: np.ndarray
+) -> Worker:
+    """Return a worker that has the same vertices, and other arcs."""
+    first, num_vertices = worker.rows.first, worker.rows.num_vertices
+    return Worker(worker.backend, Rows(first, num_vertices, indptr, indices, keys))
 
 
 def count_edges(workers: Sequence[Worker]) -> int:

@@ -2,13 +2,17 @@
 
 import sys
 import time
-from bisect import bisect_left
-from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from threading import Lock
+from typing import Any
 
+from ..host.errors import optional
 from ..host.progress import json_line
+
+prometheus = optional("prometheus_client", "serve", "The service needs")
+exposition = optional("prometheus_client.exposition", "serve")
+core = optional("prometheus_client.core", "serve")
 
 # Upper bounds of the histograms of seconds
 BOUNDS = (0.001, 0.01, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 600.0)
@@ -78,134 +82,91 @@ class RequestLog:
         sys.stderr.write(line + "\n")
 
 
-@dataclass(frozen=True)
-class MetricSample:
-    """A value of a metric, with its labels and the suffix of its name."""
-
-    suffix: str
-    labels: Mapping[str, str]
-    value: float
-
-
-@dataclass(frozen=True)
-class MetricFamily:
-    """A metric: its name, its type in Prometheus's format, and its samples."""
-
-    name: str
-    kind: str
-    samples: list[MetricSample]
-
-
-class Histogram:
-    """Counts of seconds by upper bound."""
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BOUNDS) + 1)
-        self.total = 0.0
-
-    def add(self, seconds: float) -> None:
-        """Count a time."""
-        self.counts[bisect_left(BOUNDS, seconds)] += 1
-        self.total += seconds
-
-    def samples(self, labels: Mapping[str, str]) -> Iterator[MetricSample]:
-        """Yield the cumulative counts, their number and the sum."""
-        below = 0
-        for bound, count in zip((*BOUNDS, "+Inf"), self.counts, strict=True):
-            below += count
-            yield MetricSample("_bucket", {**labels, "le": str(bound)}, below)
-        yield MetricSample("_count", labels, below)
-        yield MetricSample("_sum", labels, round(self.total, 6))
+# Meanings of the gauges, by name; the first word of a name is its label if it has one
+GAUGES = {
+    "jobs_waiting": "Requests that wait for the ranks",
+    "received_bytes": "Bytes of all uploads so far",
+    "forests_kept": "Forests of solves in memory",
+    "answer_bytes": "Bytes of the answers that are being sent",
+    "versions_in_memory": "Versions of all graphs in memory on rank 0",
+    "version_bytes": "Bytes of these versions",
+    "client_requests": "Open requests of a client",
+    "client_upload_bytes": "Bytes of unused uploads of a client",
+    "graph_version": "Newest version of a graph",
+    "rank_resident_bytes": "Resident bytes of a rank",
+}
+# Values by label; the key of a gauge without a label is empty
+Gauges = Mapping[str, Mapping[str, float]]
 
 
 class Metrics:
-    """Counters and times since the start of the service; thread-safe."""
+    """Counters, times and gauges of the service; thread-safe.
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._requests: dict[tuple[str, str], int] = defaultdict(int)
-        self._seconds: dict[str, Histogram] = defaultdict(Histogram)
-        self._stages: dict[str, Histogram] = defaultdict(Histogram)
+    Parameters
+    ----------
+    gauges : callable
+        Returns the present value of each of `GAUGES`; for any thread.
+    """
+
+    def __init__(self, gauges: Callable[[], Gauges]) -> None:
+        prometheus.disable_created_metrics()  # the time of each label's first use
+        self._gauges = gauges
+        self._registry = prometheus.CollectorRegistry()
+        self._requests = prometheus.Counter(
+            "mndmst_requests", "Finished requests", ("request", "status"),
+            registry=self._registry,
+        )  # fmt: skip
+        self._seconds = prometheus.Histogram(
+            "mndmst_request_seconds", "Seconds of a request", ("request",),
+            buckets=BOUNDS, registry=self._registry,
+        )  # fmt: skip
+        self._stages = prometheus.Histogram(
+            "mndmst_stage_seconds", "Seconds of a stage of a job", ("stage",),
+            buckets=BOUNDS, registry=self._registry,
+        )  # fmt: skip
+        self._registry.register(self)
         self._recent: deque[FinishedRequest] = deque(maxlen=RECENT_REQUESTS)
         self._errors: deque[FinishedRequest] = deque(maxlen=RECENT_ERRORS)
 
     def add(self, request: FinishedRequest) -> None:
         """Count a request that has ended."""
-        with self._lock:
-            self._requests[request.action, request.status] += 1
-            self._seconds[request.action].add(request.seconds)
-            self._recent.append(request)
-            if request.error:
-                self._errors.append(request)
+        self._requests.labels(request.action, request.status).inc()
+        self._seconds.labels(request.action).observe(request.seconds)
+        self._recent.append(request)
+        if request.error:
+            self._errors.append(request)
 
     def add_stage(self, stage: str, seconds: float) -> None:
         """Count a stage of a job that has ended."""
-        with self._lock:
-            self._stages[stage].add(seconds)
+        self._stages.labels(stage).observe(seconds)
 
     def recent(self) -> list[FinishedRequest]:
         """Return the last requests, the newest first."""
-        with self._lock:
-            return list(self._recent)[::-1]
+        return list(self._recent.copy())[::-1]
 
     def errors(self) -> list[FinishedRequest]:
         """Return the last requests with an error, the newest first."""
-        with self._lock:
-            return list(self._errors)[::-1]
+        return list(self._errors.copy())[::-1]
 
     def stage_seconds(self) -> dict[str, float]:
         """Return the seconds of each stage so far."""
-        with self._lock:
-            return {name: times.total for name, times in self._stages.items()}
+        (family,) = self._stages.collect()
+        sums = [each for each in family.samples if each.name.endswith("_sum")]
+        return {each.labels["stage"]: each.value for each in sums}
 
-    def families(self, gauges: Mapping[str, Mapping[str, float]]) -> list[MetricFamily]:
-        """Return all metrics.
-
-        Parameters
-        ----------
-        gauges : mapping of mapping of number
-            Present values by metric, and by label: ``{"graph_version": {"city": 3}}``
-            has the label `graph`, the part of the name before the first underscore. The
-            label of a metric with one value is empty.
-        """
-        with self._lock:
-            requests = [
-                MetricSample("_total", {"request": name, "status": status}, count)
-                for (name, status), count in sorted(self._requests.items())
-            ]
-            seconds = [
-                sample
-                for name, times in sorted(self._seconds.items())
-                for sample in times.samples({"request": name})
-            ]
-            stages = [
-                sample
-                for name, times in sorted(self._stages.items())
-                for sample in times.samples({"stage": name})
-            ]
-        families = [
-            MetricFamily("mndmst_requests", "counter", requests),
-            MetricFamily("mndmst_request_seconds", "histogram", seconds),
-            MetricFamily("mndmst_stage_seconds", "histogram", stages),
-        ]
-        for name, values in gauges.items():
+    def collect(self) -> Iterator[Any]:
+        """Yield the gauges, as prometheus_client asks for them."""
+        for name, values in self._gauges().items():
             label = name.partition("_")[0]
-            samples = [
-                MetricSample("", {label: key} if key else {}, value)
-                for key, value in sorted(values.items())
-            ]
-            families.append(MetricFamily(f"mndmst_{name}", "gauge", samples))
-        return families
+            labelled = [label] * ("" not in values)
+            family = core.GaugeMetricFamily(
+                f"mndmst_{name}", GAUGES[name], labels=labelled
+            )
+            for key, value in sorted(values.items()):
+                family.add_metric([key] if labelled else [], value)
+            yield family
 
-
-def to_text(families: list[MetricFamily]) -> str:
-    """Return metrics as text in Prometheus's format."""
-    lines = []
-    for family in families:
-        total = "_total" if family.kind == "counter" else ""
-        lines.append(f"# TYPE {family.name}{total} {family.kind}")
-        for sample in family.samples:
-            labels = ",".join(f'{key}="{text}"' for key, text in sample.labels.items())
-            labels = f"{{{labels}}}" if labels else ""
-            lines.append(f"{family.name}{sample.suffix}{labels} {sample.value}")
-    return "\n".join(lines) + "\n"
+    def text(self, accepted: str = "") -> tuple[bytes, str]:
+        """Return all metrics in a format that a client accepts, and its media type."""
+        encode, media_type = exposition.choose_encoder(accepted)
+        return encode(self._registry), media_type

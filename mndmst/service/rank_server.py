@@ -6,7 +6,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -19,11 +19,11 @@ from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError, MndmstError, optional
 from .access import Access, own_socket
 from .clients import ClientLimitError, OpenRequests, client_of
-from .executor import Executor, check_known
+from .executor import Executor
 from .graph_version import GraphVersion, StaleVersionError
 from .jobs import CancelledError
 from .metrics import FinishedRequest
-from .protocol import TABLE, UPLOAD, read_request, to_bytes
+from .protocol import TABLE, UPLOAD, Field, read_request, to_bytes
 from .uploads import UploadVersion, read_version
 
 arrow = optional("pyarrow", "serve", "The service needs")
@@ -246,12 +246,29 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
                 FinishedRequest(identifier, request, graph, status, seconds, error_line)
             )
 
+    def read(
+        self, what: str, body: bytes | None, fields: Mapping[str, Field]
+    ) -> dict[str, Any]:
+        """Return a request that has the fields it should have, and an existing graph.
+
+        Raises
+        ------
+        ConfigError
+            As `read_request`, or if no graph has the name.
+        """
+        request, graphs = read_request(what, body or b"", fields), self.executor.graphs
+        if request.get("graph", next(iter(graphs))) not in graphs:
+            raise ConfigError(
+                f"no graph is called {request['graph']!r}; there are "
+                f"{', '.join(graphs)}"
+            )
+        return request
+
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:
         """Take columns, and do the action that is to follow."""
         client = client_of(context.peer())
         with self.noted("put", client) as request:
-            request |= read_request("put", descriptor.command or b"", UPLOAD)
-            check_known(self.executor.graphs, request["graph"])
+            request |= self.read("put", descriptor.command, UPLOAD)
             self._receive(request, reader, client)
             if context.is_cancelled():  # the client has gone in the middle
                 self.executor.uploads.take(request["upload"])
@@ -270,11 +287,9 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         # This rank may be a moment behind rank 0: a later version is compared later
         if version is not None and version <= now.number:
             now.check_upload(graph.name, kind, version)
+        belongs_to = None if version is None else UploadVersion(graph.name, version)
         batches = (chunk.data for chunk in reader)
-        self.executor.uploads.receive(name, kind, batches, client)
-        if version is not None:
-            belongs_to = UploadVersion(graph.name, version)
-            self.executor.upload_versions.note(name, belongs_to)
+        self.executor.uploads.receive(name, kind, batches, client, belongs_to)
 
     def events(self, action: str, body: bytes, client: str) -> Iterator[dict[str, Any]]:
         """Refuse an action: rank 0 alone takes them."""
@@ -284,8 +299,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     def do_get(self, context: Any, ticket: Any) -> Any:
         """Stream the share of a table."""
         with self.noted("get") as request:
-            request |= read_request("get", ticket.ticket, TABLE)
-            check_known(self.executor.graphs, request["graph"])
+            request |= self.read("get", ticket.ticket, TABLE)
             share = self._while_streaming(request, client_of(context.peer()))
             schema = next(share)  # from here on the end of the stream ends the request
             return flight.GeneratorStream(schema, share)

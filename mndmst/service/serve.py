@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
 from ..host.errors import InputError, MndmstError, StoppedError
-from ..host.memory import give_back_freed, resident_bytes
+from ..host.memory import give_back_freed
 from ..host.progress import Progress
 from ..host.signals import stop_signals
 from ..io.atomic_output import whole_file
@@ -33,7 +33,7 @@ from .clients import ClientLimits
 from .control_channel import ControlChannel
 from .executor import Executor, FatalError
 from .front_server import FrontServer
-from .http_server import HttpServer, HttpSetting, Sources
+from .http_server import HttpServer, HttpSetting
 from .jobs import JobQueue, QueuedJob
 from .journal import Journal, JournalStart
 from .metrics import RequestLog
@@ -113,12 +113,12 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
         _replay(executor, graph, progress)
     give_back_freed()
     channel = ControlChannel.of(comm)
-    with _server(comm, setting, executor, jobs) as server:
+    with _server(comm, setting, executor, jobs, channel) as server:
         places = comm.gather(setting.access.reachable(comm.rank, server.port))
         if isinstance(server, FrontServer):
             server.places = list(places or [])
             with (
-                _http_server(setting, server, channel) as page,
+                _http_server(setting, server) as page,
                 _announced(setting, server.places[0], page, progress),
             ):
                 _listen_for_ends(
@@ -189,7 +189,13 @@ def _replay(executor: Executor, graph: ServedGraph, progress: Progress) -> None:
 
 
 @contextlib.contextmanager
-def _server(comm: Comm, setting: Setting, executor: Executor, jobs: JobQueue):  # type: ignore[no-untyped-def]
+def _server(
+    comm: Comm,
+    setting: Setting,
+    executor: Executor,
+    jobs: JobQueue,
+    channel: ControlChannel,
+) -> Iterator[RankServer]:
     """Listen on every rank; end the listening after the block.
 
     After an error no call of a client is waited for: this rank's own end lets the
@@ -199,7 +205,9 @@ def _server(comm: Comm, setting: Setting, executor: Executor, jobs: JobQueue):  
     with comm.raise_on_all():
         access, most = setting.access, setting.limits.requests
         if comm.rank == 0:
-            servers.append(FrontServer(access, executor, jobs, setting.log, most))
+            servers.append(
+                FrontServer(access, executor, jobs, channel, setting.log, most)
+            )
         else:
             servers.append(RankServer(access, executor, lambda *_: None, most))
     patience = 0.0
@@ -294,23 +302,12 @@ def _announced(
 
 
 @contextlib.contextmanager
-def _http_server(
-    setting: Setting, server: FrontServer, channel: ControlChannel
-) -> Iterator[str | None]:
+def _http_server(setting: Setting, server: FrontServer) -> Iterator[str | None]:
     """Run the HTTP server while the block runs, if there is one; give its URL."""
     if setting.http is None:
         yield None
         return
-
-    def resident() -> dict[int, int]:
-        return {0: resident_bytes(), **channel.resident}
-
-    sources = Sources(
-        families=lambda: server.families(resident()),
-        status=lambda: server.status(resident()),
-        ready=lambda: not server.jobs.closed,
-    )
-    http = HttpServer(setting.http, setting.access, sources)
+    http = HttpServer(setting.http, setting.access, server)
     try:
         yield http.url
     finally:

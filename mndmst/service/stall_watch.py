@@ -8,7 +8,6 @@ ranks would wait for ever, with their processors busy.
 A rank that was stopped does not report, and then nothing is concluded.
 """
 
-import struct
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,7 +21,6 @@ MISSED = 3
 # The bound once the service has been told to end
 ENDING_SECONDS = 10.0
 IDLE, COMPUTES, WAITS = range(3)
-_FORMAT = struct.Struct("<BQ")
 
 
 class Activity(NamedTuple):
@@ -45,18 +43,6 @@ class Activity(NamedTuple):
         if comm.is_waiting:
             return cls(WAITS, comm.steps)
         return cls(COMPUTES if busy else IDLE, comm.steps)
-
-    def packed(self) -> bytes:
-        """Return the activity as bytes."""
-        return _FORMAT.pack(*self)
-
-    @classmethod
-    def unpacked(cls, data: bytes) -> "Activity":
-        """Return the activity that bytes hold."""
-        return cls(*_FORMAT.unpack(data))
-
-
-ACTIVITY_BYTES = _FORMAT.size
 
 
 def pause_of(seconds: float) -> float:

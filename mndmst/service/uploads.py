@@ -40,6 +40,13 @@ MOST_SIGNED = (1 << 63) - 1
 Columns = dict[str, np.ndarray]
 
 
+class UploadVersion(NamedTuple):
+    """The version of a graph that an upload belongs to."""
+
+    graph: str
+    number: int
+
+
 class HeldUpload(NamedTuple):
     """An upload that no request has used yet.
 
@@ -49,11 +56,14 @@ class HeldUpload(NamedTuple):
         On the monotonic clock.
     client : str
     columns : dict of ndarray
+    version : UploadVersion or None
+        None if the upload names no version.
     """
 
     since: float
     client: str
     columns: Columns
+    version: UploadVersion | None
 
     @property
     def nbytes(self) -> int:
@@ -88,7 +98,12 @@ class Uploads:
         self._coming: Counter[str] = Counter()
 
     def receive(
-        self, name: str, kind: str, batches: Iterable[Any], client: str = ""
+        self,
+        name: str,
+        kind: str,
+        batches: Iterable[Any],
+        client: str = "",
+        version: UploadVersion | None = None,
     ) -> int:
         """Keep the columns of an upload under its name; return how many rows it has.
 
@@ -135,15 +150,14 @@ class Uploads:
                 self._coming[client] -= nbytes
                 self._coming += Counter()  # drops clients without uploads
         with self._lock:
-            self._held[name] = HeldUpload(time.monotonic(), client, columns)
+            self._held[name] = HeldUpload(time.monotonic(), client, columns, version)
             self.received_bytes += nbytes
         return len(next(iter(columns.values())))
 
-    def take(self, name: str) -> Columns | None:
+    def take(self, name: str) -> HeldUpload | None:
         """Return an upload and forget it; None if there is none."""
         with self._lock:
-            upload = self._held.pop(name, None)
-        return None if upload is None else upload.columns
+            return self._held.pop(name, None)
 
     def _expire(self) -> None:
         with self._lock:
@@ -223,35 +237,6 @@ def _joined(name: str, pieces: list[np.ndarray]) -> np.ndarray:
 VERSION = b"version"
 
 
-class UploadVersion(NamedTuple):
-    """The version of a graph that an upload belongs to."""
-
-    graph: str
-    number: int
-
-
-class UploadVersions:
-    """The version of each upload that names one, on one rank; thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._known: dict[str, tuple[float, UploadVersion]] = {}
-
-    def note(self, upload: str, version: UploadVersion) -> None:
-        """Keep the version of an upload."""
-        now = time.monotonic()
-        with self._lock:
-            for name, (since, _) in list(self._known.items()):
-                if since < now - KEPT_SECONDS:
-                    del self._known[name]
-            self._known[upload] = now, version
-
-    def take(self, upload: str) -> UploadVersion | None:
-        """Return the version of an upload and drop it; None if it names none."""
-        with self._lock:
-            return self._known.pop(upload, (0.0, None))[1]
-
-
 def read_version(metadata: dict[bytes, bytes] | None) -> int | None:
     """Return the version that the metadata of a schema names, None without one.
 
@@ -275,46 +260,40 @@ def read_version(metadata: dict[bytes, bytes] | None) -> int | None:
 KINDS = {"delete": "delete", "set_weights": "set", "insert": "insert"}
 
 
-def read_batch(fields: dict[str, Any], uploads: Uploads) -> Batch:
+def read_batch(sent: dict[str, HeldUpload | None]) -> Batch:
     """Return the changes that a client has sent to this rank.
 
     Parameters
     ----------
-    fields : dict
-        Names of uploads, by the kind of change.
+    sent : dict
+        Uploads by the kind of change; None for one that has not come.
 
     Raises
     ------
     InputError
-        If they have not come, or there are none.
+        If some have not come, or there are none.
     """
-    parts: list[tuple[int, np.ndarray, np.ndarray, np.ndarray | None]] = []
+    parts: list[tuple[int, Columns]] = []
     for field, operation in KINDS.items():
-        if field not in fields:
+        if field not in sent:
             continue
-        columns = uploads.take(fields[field]) or {}
+        upload = sent[field]
+        columns = {} if upload is None else upload.columns
         wanted = ["src", "dst"] + ["weight"] * (operation != "delete")
         if list(columns) != wanted:
             raise InputError(
-                f"{field}: no upload {fields[field]} of {', '.join(wanted)} has come"
+                f"{field}: no upload of {', '.join(wanted)} has come under that name"
             )
-        parts.append(
-            (
-                OPERATIONS[operation],
-                columns["src"],
-                columns["dst"],
-                columns.get("weight"),
-            )
-        )
+        parts.append((OPERATIONS[operation], columns))
     if not parts:
         raise InputError(f"no changes: give {', '.join(KINDS)} or some of them")
-    kinds = {weight.dtype for *_, weight in parts if weight is not None}
+    kinds = {c["weight"].dtype for _, c in parts if "weight" in c}
     if len(kinds) > 1:
         names = " and ".join(sorted(kind.name for kind in kinds))
         raise InputError(f"the weights have types {names}; give one for all")
     dtype = kinds.pop() if kinds else np.dtype(np.int32)
-    op = [np.full(len(src), number, np.uint8) for number, src, *_ in parts]
-    weights = [np.zeros(len(s), dtype) if w is None else w for _, s, _, w in parts]
-    src, dst = [part[1] for part in parts], [part[2] for part in parts]
+    op = [np.full(len(c["src"]), number, np.uint8) for number, c in parts]
+    src, dst = ([c[end] for _, c in parts] for end in ("src", "dst"))
+    weight = [c.get("weight", np.zeros(len(c["src"]), dtype)) for _, c in parts]
     joined = np.concatenate
-    return Batch(joined(op), joined(src), joined(dst), joined(weights))
+    return Batch(joined(op), joined(src), joined(dst), joined(weight))

@@ -63,8 +63,10 @@ def test_requests_beyond_the_limit_are_refused_until_one_ends(service: Served) -
     with mndmst.connect(service.address) as graphs:
         assert graphs["g"].solve().num_trees == 1
         text = graphs.metrics()
-    assert 'mndmst_requests_total{request="list",status="limited"} 1' in text
-    assert 'mndmst_client_requests{client="127.0.0.1"} 1' in text  # `metrics` itself
+    assert 'mndmst_requests_total{request="list",status="limited"} 1.0\n' in text
+    assert (
+        'mndmst_client_requests{client="127.0.0.1"} 1.0\n' in text
+    )  # `metrics` itself
 
 
 def test_a_stream_that_is_left_unread_ends_as_a_request(service: Served) -> None:
@@ -76,7 +78,7 @@ def test_a_stream_that_is_left_unread_ends_as_a_request(service: Served) -> None
             reader.cancel()
             del reader
     text, deadline = "", time.monotonic() + 20
-    while 'client="127.0.0.1"} 1\n' not in text:  # the call of `metrics` itself
+    while 'client="127.0.0.1"} 1.0\n' not in text:  # the call of `metrics` itself
         assert time.monotonic() < deadline
         with suppress(mndmst.ServiceError), mndmst.connect(service.address) as graphs:
             text = graphs.metrics()
@@ -100,7 +102,7 @@ def test_uploads_beyond_the_limit_are_refused_and_hold_nothing(service: Served) 
     put(MIB // 16)
     with mndmst.connect(service.address) as graphs:
         text = graphs.metrics()
-        assert f'mndmst_client_upload_bytes{{client="127.0.0.1"}} {MIB // 2}\n' in text
+        assert f'mndmst_client_upload_bytes{{client="127.0.0.1"}} {MIB / 2}\n' in text
         with pytest.raises(arrow.ArrowInvalid, match="--client-bytes"):
             put(MIB // 16 + 100)  # both together are too many
         weights = np.arange(graphs["g"].info()["num_edges"], dtype=float)

@@ -383,7 +383,7 @@ def test_versions_in_memory_are_told(tmp_path: Path) -> None:
         assert version_of(reader.schema.empty_table()) == 4
         assert first + rest > 0
         text = client.metrics()
-        assert "mndmst_versions_in_memory 2" in text
+        assert "mndmst_versions_in_memory 2.0\n" in text
         assert "mndmst_version_bytes" in text
 
 

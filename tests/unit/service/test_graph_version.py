@@ -7,9 +7,11 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="the service needs pyarrow")
 
+import pyarrow as arrow
+
 from mndmst.host.errors import InputError
 from mndmst.service.graph_version import GraphVersion, StaleVersionError
-from mndmst.service.uploads import UploadVersion, UploadVersions, read_version
+from mndmst.service.uploads import Uploads, UploadVersion, read_version
 
 VERSION = GraphVersion(
     number=7, edges_since=4, num_edges=9, num_arcs=18, weight_dtype=np.dtype(np.int32)
@@ -51,8 +53,10 @@ def test_the_version_of_an_upload_is_read_from_its_schema() -> None:
 
 
 def test_the_version_of_an_upload_is_taken_once() -> None:
-    versions = UploadVersions()
-    versions.note("a", UploadVersion("g", 3))
-    assert versions.take("b") is None
-    assert versions.take("a") == ("g", 3)
-    assert versions.take("a") is None
+    uploads = Uploads(0)
+    sent = arrow.table({"vertex": [1]}).to_batches()
+    uploads.receive("a", "vertices", sent, version=UploadVersion("g", 3))
+    assert uploads.take("b") is None
+    taken = uploads.take("a")
+    assert taken is not None and taken.version == ("g", 3)
+    assert uploads.take("a") is None

@@ -16,7 +16,7 @@ import pyarrow as arrow
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.service.access import Access, check_open, find_token, read_listen
 from mndmst.service.jobs import CancelledError, JobQueue
-from mndmst.service.metrics import FinishedRequest, Metrics, to_text
+from mndmst.service.metrics import FinishedRequest, Metrics
 from mndmst.service.protocol import ACTIONS, read_request
 from mndmst.service.uploads import Uploads
 
@@ -94,7 +94,7 @@ def batches(count: int) -> list[arrow.RecordBatch]:
 def test_uploads() -> None:
     uploads = Uploads(0)
     assert uploads.receive("a", "weights", batches(25)) == 25
-    assert uploads.take("a")["weight"].tolist() == list(range(25))
+    assert uploads.take("a").columns["weight"].tolist() == list(range(25))
     assert uploads.take("a") is None
     with pytest.raises(InputError, match="no batch"):
         uploads.receive("b", "weights", [])
@@ -162,19 +162,18 @@ def test_a_job_that_is_cancelled_while_it_waits_has_no_turn() -> None:
 
 
 def test_metrics_are_those_of_prometheus() -> None:
-    metrics = Metrics()
+    gauges = {"jobs_waiting": {"": 2}, "graph_version": {"city": 3}}
+    metrics = Metrics(lambda: gauges)
     metrics.add(FinishedRequest("1", "solve", "city", "ok", 0.5))
     metrics.add(FinishedRequest("2", "solve", "city", "refused", 0.25, "no column"))
-    gauges = {"jobs_waiting": {"": 2}, "graph_version": {"city": 3}}
-    text = to_text(metrics.families(gauges))
-    assert 'mndmst_requests_total{request="solve",status="ok"} 1\n' in text
+    metrics.add_stage("read", 0.5)
+    text = metrics.text()[0].decode()
+    assert 'mndmst_requests_total{request="solve",status="ok"} 1.0\n' in text
     assert 'mndmst_request_seconds_sum{request="solve"} 0.75\n' in text
-    assert 'mndmst_request_seconds_bucket{request="solve",le="0.1"} 0\n' in text
-    assert 'mndmst_request_seconds_bucket{request="solve",le="0.5"} 2\n' in text
+    assert 'mndmst_request_seconds_bucket{le="0.1",request="solve"} 0.0\n' in text
+    assert 'mndmst_request_seconds_bucket{le="0.5",request="solve"} 2.0\n' in text
     assert [request.id for request in metrics.errors()] == ["2"]
     assert [request.id for request in metrics.recent()] == ["2", "1"]
-    assert 'mndmst_graph_version{graph="city"} 3\n' in text
-    shape = (
-        r'(# TYPE \w+ (counter|gauge|histogram)|\w+(\{(\w+="[\w.+]+",?)+\})? [\d.]+)'
-    )
-    assert all(re.fullmatch(shape, line) for line in text.splitlines())
+    assert 'mndmst_graph_version{graph="city"} 3.0\n' in text
+    assert "mndmst_jobs_waiting 2.0\n" in text and "_created" not in text
+    assert metrics.stage_seconds() == {"read": 0.5}

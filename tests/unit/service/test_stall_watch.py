@@ -87,8 +87,3 @@ def test_a_bound_of_zero_waits_for_ever_and_an_end_is_in_a_hurry() -> None:
     ranks = Ranks()
     ranks.watch.hurry()
     assert ranks.pass_time(25, *waiting)
-
-
-def test_activities_travel_as_bytes() -> None:
-    activity = Activity(WAITS, 1 << 40)
-    assert Activity.unpacked(activity.packed()) == activity
