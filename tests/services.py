@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,10 @@ class Served:
                 found[int(rank[0])] = int(entry.name)
         return found
 
+    def wait_for_ranks_to_end(self) -> None:
+        """Wait until no process of a rank is left; the launcher may end before them."""
+        wait_until(lambda: not self.ranks(), "the ranks outlive the launcher")
+
     def kill(self) -> None:
         """End everything at once, as a machine that fails."""
         with suppress(ProcessLookupError):
@@ -89,6 +93,14 @@ class Served:
             self.process.communicate()
 
 
+def wait_until(condition: Callable[[], object], otherwise: str) -> None:
+    """Wait until a condition holds; fail after a long time."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.02)
+
+
 def raw(service: Served, token: str | None = None) -> tuple[Any, Any]:
     """Return a bare client of Flight, and the options of its calls."""
     from pyarrow import flight
@@ -96,7 +108,7 @@ def raw(service: Served, token: str | None = None) -> tuple[Any, Any]:
     if token is None:
         token = Path(service.token_file).read_text().strip()
     header = (b"authorization", f"Bearer {token}".encode())
-    options = flight.FlightCallOptions(headers=[header], timeout=20)
+    options = flight.FlightCallOptions(headers=[header], timeout=SECONDS)
     return flight.connect(service.url), options
 
 

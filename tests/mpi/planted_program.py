@@ -7,10 +7,14 @@ late-rank               `release` has rank 0 wait for ranks that compute for sec
 failing-rank            `release` fails on rank 1 with an error of Python
 slow-job                `release` computes for a minute on every rank
 no-room                 rank 1 has no memory for a second version
+
+The forest that `release` gets names a folder: each rank that begins makes the file
+`begun-RANK` there, and `failing-rank` waits for the file `go`.
 """
 
 import sys
 import time
+from pathlib import Path
 
 from mndmst.__main__ import main
 from mndmst.service import rank_server
@@ -32,13 +36,21 @@ def order_table(self, request):
     return rank_server_table(self, request)
 
 
+def begin(self, fields):
+    folder = Path(fields["forest"])
+    (folder / f"begun-{self.comm.rank}").touch()
+    return folder
+
+
 def missing_rank(self, fields, job):
+    begin(self, fields)
     if self.comm.rank == 0:
         self.comm.barrier()
     return {"released": False}
 
 
 def late_rank(self, fields, job):
+    begin(self, fields)
     if self.comm.rank:
         time.sleep(LATE_SECONDS)
     self.comm.barrier()
@@ -46,6 +58,9 @@ def late_rank(self, fields, job):
 
 
 def failing_rank(self, fields, job):
+    folder = begin(self, fields)
+    while not (folder / "go").exists():
+        time.sleep(0.01)
     if self.comm.rank == 1:
         raise IndexError("planted")
     self.comm.barrier()
@@ -53,6 +68,7 @@ def failing_rank(self, fields, job):
 
 
 def slow_job(self, fields, job):
+    begin(self, fields)
     time.sleep(SLOW_SECONDS)
     return {"released": False}
 

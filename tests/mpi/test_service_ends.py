@@ -63,6 +63,7 @@ def test_a_rank_that_dies_ends_the_service(tmp_path: Path, rank: int) -> None:
         client = service.connect()
         os.kill(service.ranks()[rank], signal.SIGKILL)
         assert service.process.wait(60) != 0
+        service.wait_for_ranks_to_end()
         with pytest.raises(ServiceError, match="no service answers"):
             client.list()
     finally:

@@ -8,21 +8,23 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from graphs import Graph, simple_path, write_graph
 from oracle import kruskal
 from processes import ROOT, finish
-from services import Served, raw
+from services import Served, raw, wait_until
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
 import pyarrow as arrow
 from pyarrow import flight
 
+from mndmst.service.client import Service
 from mndmst.service.connection import ServiceError
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
@@ -142,14 +144,22 @@ os._exit(0)
         with service.connect() as client:
             assert client["g"].info()["version"] == 0
             assert client["g"].insert([0], [9], [5]) == 1
-            deadline = time.monotonic() + 60
-            while 'status="refused"' not in client.metrics():
-                assert time.monotonic() < deadline, "the service waits for the client"
-                time.sleep(0.05)
+            wait_until(
+                lambda: 'status="refused"' in client.metrics(),
+                "the service waits for the client",
+            )
             client.shutdown()
         assert "mndmst put graph=g status=refused" in finish(service.process, 60).stderr
     finally:
         service.kill()
+
+
+def release(pool: ThreadPoolExecutor, client: Service, folder: Path) -> Future[Any]:
+    """Ask for the planted action, and return once all ranks execute it."""
+    held = pool.submit(client.connection.ask, "release", forest=str(folder))
+    begun = [folder / f"begun-{rank}" for rank in range(2)]
+    wait_until(lambda: all(map(Path.exists, begun)), "not every rank has begun")
+    return held
 
 
 @pytest.mark.parametrize("how", ("bound", "signal"))
@@ -159,9 +169,8 @@ def test_ranks_that_wait_for_each_other_end_the_job(tmp_path: Path, how: str) ->
     service = served_with("missing-rank", tmp_path, 2, "--timeout", seconds)
     try:
         with ThreadPoolExecutor(1) as pool, service.connect() as client:
-            held = pool.submit(client.connection.ask, "release", forest="g.1")
+            held = release(pool, client, tmp_path)
             if how == "signal":
-                time.sleep(1)
                 service.process.send_signal(signal.SIGTERM)
             with pytest.raises(ServiceError):
                 held.result(100)
@@ -169,7 +178,7 @@ def test_ranks_that_wait_for_each_other_end_the_job(tmp_path: Path, how: str) ->
         assert done.returncode != 0
         if how == "bound":
             assert "and no rank computes one" in done.stderr
-        assert not service.ranks()
+        service.wait_for_ranks_to_end()
     finally:
         service.kill()
 
@@ -178,7 +187,8 @@ def test_a_rank_that_computes_is_waited_for(tmp_path: Path) -> None:
     service = served_with("late-rank", tmp_path, 2, "--timeout", "2")
     try:
         with service.connect() as client:
-            assert not client.connection.ask("release", forest="g.1")["released"]
+            forest = str(tmp_path)
+            assert not client.connection.ask("release", forest=forest)["released"]
             client.shutdown()
         assert finish(service.process, 60).returncode == 0
     finally:
@@ -189,8 +199,7 @@ def test_a_rank_that_is_stopped_is_waited_for(tmp_path: Path) -> None:
     service = served_with("late-rank", tmp_path, 2, "--timeout", "2")
     try:
         with ThreadPoolExecutor(1) as pool, service.connect() as client:
-            held = pool.submit(client.connection.ask, "release", forest="g.1")
-            time.sleep(0.5)
+            held = release(pool, client, tmp_path)
             rank_1 = service.ranks()[1]
             os.kill(rank_1, signal.SIGSTOP)
             time.sleep(8)
@@ -207,17 +216,20 @@ def test_a_rank_that_fails_ends_the_others(tmp_path: Path) -> None:
     service = served_with("failing-rank", tmp_path, 2)
     try:
         with ThreadPoolExecutor(2) as pool, service.connect() as client:
-            asked = [
-                pool.submit(client.connection.ask, "release", forest="g.1"),
-                pool.submit(client.connection.ask, "solve", graph="g"),
-            ]
-            for each in asked:
+            held = release(pool, client, tmp_path)
+            waiting = pool.submit(client.connection.ask, "solve", graph="g")
+            wait_until(
+                lambda: "mndmst_jobs_waiting 1.0\n" in client.metrics(),
+                "the solve does not wait for its turn",
+            )
+            (tmp_path / "go").touch()
+            for each in (held, waiting):
                 with pytest.raises(ServiceError):
                     each.result(60)
         done = finish(service.process, 60)
         assert done.returncode != 0
         assert "IndexError: planted" in done.stderr
-        assert not service.ranks()
+        service.wait_for_ranks_to_end()
     finally:
         service.kill()
 
@@ -239,25 +251,23 @@ def planted(command, **more):
 session.subprocess.Popen = planted
 held = mndmst.Session({str(tmp_path / "g")!r}, ranks=2).start()
 ask = held.connection.ask
-threading.Thread(target=ask, args=("release",), kwargs=dict(forest="g.1")).start()
-time.sleep(1)
-print("asked", flush=True)
-time.sleep(100)
+forest = {str(tmp_path)!r}
+threading.Thread(target=ask, args=("release",), kwargs=dict(forest=forest)).start()
+time.sleep(1000)
 """
     process = subprocess.Popen(
         [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"asked\n"
+        wait_until((tmp_path / "begun-1").exists, "the ranks do not execute the job")
         assert ranks_of(tmp_path / "g")
         process.kill()
-        deadline = time.monotonic() + 40
-        while ranks_of(tmp_path / "g"):
-            assert time.monotonic() < deadline, "the ranks outlive the program"
-            time.sleep(0.2)
+        killed = time.monotonic()
+        wait_until(
+            lambda: not ranks_of(tmp_path / "g"), "the ranks outlive the program"
+        )
+        assert time.monotonic() - killed < 40  # and do not wait for the job
     finally:
         process.kill()
         process.communicate()
