@@ -162,7 +162,7 @@ def _read(
     vtxdist = balanced_vtxdist(comm, graph)
     reading = begin_read(comm, graph, vtxdist, budget, threads)
     num_edges = reading.finish()
-    if comm.sum(int(reading.stored is not None)):
+    if reading.stored:
         with comm.raise_on_all():
             raise budget.exceeded(graph.path, "the rows of a rank", comm.size)
     return reading.rows, num_edges

@@ -70,7 +70,7 @@ class MergeOnDevices(HyPar[RowBand, PublishedForests, RankForest]):
             return "there is one rank"
         if not facts.one_host:
             return "the ranks are on several hosts"
-        if facts.workers > 1 or facts.stored:
+        if facts.pieces > 1:
             return "not every rank has all its rows on one device"
         if facts.resumed or facts.own_exception:
             return "the run resumes, or has an exception condition of its own"

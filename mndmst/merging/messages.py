@@ -7,8 +7,7 @@ from ..graph.model import ReducedGraph
 from ..steps.bands import bands, giant_component
 from ..steps.contract import (
     contract_graph,
-    contract_stored,
-    contract_workers,
+    contract_pieces,
     learn_names,
 )
 from ..steps.heavier import CrossEdges, band_edges, contract_heavier, heavier_edges
@@ -43,9 +42,8 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
     ) -> None:
         super().__init__(setting)
         run, facts, self.exception = setting.run, setting.facts, setting.exception
-        alone = facts.workers == 1 and not facts.stored and not facts.resumed
         near = facts.cut_share <= run.config.tuning.near_share
-        self._contracts_heavier = alone and near
+        self._contracts_heavier = near and facts.pieces == 1
         if start is None:
             width = 1.0 if facts.has_locality else self.travelling_width
             sequence = BandSequence(bands(run, width * run.config.light_edges))
@@ -105,10 +103,7 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
 
     def _contract_rows(self, band: Band) -> CrossEdges:
         run = self.run
-        if run.stored is not None:
-            left = contract_stored(run, run.stored, self.exception)
-            return CrossEdges(left, renamed=True)
-        left = contract_workers(run, band, self.exception)
+        left = contract_pieces(run, band, self.exception)
         if self._contracts_heavier and band.high is not None:
             remaining = contract_heavier(run, left, band.high, self.exception)
             if remaining is not None:

@@ -37,8 +37,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import ClassVar, Generic, Self, TypeVar
 
-import numpy as np
-
 from ..host.errors import MndmstError
 from ..run.run import Run
 from ..steps.bands import cut_share
@@ -65,10 +63,8 @@ class Facts:
     ranks : int
     one_host : bool
         Whether all ranks are on one host.
-    workers : int
-        Most devices of a rank.
-    stored : bool
-        Whether rows of a rank pass through memory in pieces.
+    pieces : int
+        Most pieces of a rank's rows: one for each device, and those that are stored.
     resumed : bool
         Whether the run goes on from a checkpoint.
     cut_share : float
@@ -82,8 +78,7 @@ class Facts:
 
     ranks: int
     one_host: bool
-    workers: int
-    stored: bool
+    pieces: int
     resumed: bool
     cut_share: float
     num_vertices: int
@@ -99,13 +94,10 @@ class Facts:
     def of(cls, run: Run, exception: ExceptionCondition) -> "Facts":
         """Collect the facts of a run. Collective."""
         comm = run.comm
-        mine = np.array([len(run.workers), run.stored is not None], np.int64)
-        workers, stored = comm.max(mine).tolist()
         return cls(
             ranks=comm.size,
             one_host=run.one_host,
-            workers=workers,
-            stored=bool(stored),
+            pieces=comm.max(len(run.workers) + len(run.stored)),
             resumed=run.resumed,
             cut_share=cut_share(run),
             num_vertices=run.num_vertices,

@@ -65,13 +65,14 @@ class Run:
     num_edges : int
         Its distinct undirected edges, without self-loops.
     workers : tuple of Worker
-        One or two devices; together their rows are the rank's, in order.
+        One or two devices with consecutive rows, together all that are in memory.
     ratio : float
         The share of the first worker, where there are two.
     one_host : bool
         Whether all ranks are on one host.
-    stored : StoredRows or None
-        The rank's rows, where they pass through memory; the workers have none then.
+    stored : StoredRows
+        The rows that stay in their file and follow those of the workers. Either all
+        rows of all ranks are stored, or none.
     resumed : bool
         Whether the state at the beginning is that of a checkpoint.
     save : callable or None
@@ -89,8 +90,8 @@ class Run:
     ratio: float
     budget: Budget
     report: Report
+    stored: StoredRows
     one_host: bool = True
-    stored: StoredRows | None = None
     resumed: bool = False
     save: Callable[[State], None] | None = None
     threads: Threads = ALONE

@@ -371,7 +371,7 @@ class LoadedGraph:
     def check_in_memory(self) -> None:
         """Refuse a request that needs the rows in memory; the same on all ranks."""
         run = self.run
-        if run.comm.max(int(run.stored is not None)):
+        if run.stored:
             error = run.budget.exceeded(
                 run.graph.path, "the rows of a rank, which it needs", run.comm.size
             )

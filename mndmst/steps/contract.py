@@ -24,7 +24,6 @@ from ..backends.base import Backend, Band, Growth, RowGrowth
 from ..comm.directory import present_names
 from ..graph.model import EdgeList, GrowingEdgeList, ReducedGraph, Rows
 from ..graph.order import id_dtype
-from ..io.shards.row_reading import StoredRows
 from ..kernels.edge_columns import allocate_edges
 from ..kernels.edge_order import in_order
 from ..run.run import Run
@@ -145,13 +144,19 @@ def cycle_filter(backend: Backend, graph: ReducedGraph) -> ReducedGraph:
     return graph if kept.all() else drop_unused(graph.take(kept))
 
 
-def contract_workers(
+def contract_pieces(
     run: Run, band: Band, exception: ExceptionCondition
 ) -> ReducedGraph:
-    """Contract a band of the rows of each worker, all at once; return the other edges.
+    """Contract a band of each piece of this rank's rows; return the other edges.
 
-    When two workers are done the border between them disappears, so their other edges
-    are contracted once more.
+    Collective. The workers contract their rows at once; stored pieces follow one by
+    one. When two neighbouring pieces are done the border between them disappears, so
+    their other edges are contracted once more.
+
+    Raises
+    ------
+    ConfigError
+        If the remaining edges of stored pieces do not fit the memory limit.
     """
     contractions = run.at_once([
         lambda w=worker: contract_rows(w.backend, w.rows, w.placed, band, exception)
@@ -161,7 +166,17 @@ def contract_workers(
         run.state.forest_edges.append(contraction.forest_edges)
         run.directory.record_here(contraction.old, contraction.new)
     left = joined(contractions)
-    return contract_here(run, left, exception) if len(contractions) > 1 else left
+    if len(contractions) > 1:
+        left = contract_here(run, left, exception)
+    if not run.stored:  # every name is one step away
+        return left
+    passing = Passing(run, band, exception)
+    with run.comm.raise_on_all(), run.report.work(run.backend.name):
+        for rows in run.stored:
+            left = passing.add(left, rows)
+    run.state.forest_edges.append(passing.forest_edges.edges)
+    run.directory.shorten()  # others ask for one step only
+    return left
 
 
 def contract_here(
@@ -236,29 +251,8 @@ def learn_names(run: Run, graph: ReducedGraph) -> ReducedGraph:
     return cycle_filter(run.backend, rename(graph, names))
 
 
-def contract_stored(
-    run: Run, stored: StoredRows, exception: ExceptionCondition
-) -> ReducedGraph:
-    """Contract rows piece by piece; return the remaining edges. Collective.
-
-    Raises
-    ------
-    ConfigError
-        If the remaining edges do not fit the memory limit.
-    """
-    passing = Passing(run, stored, exception)
-    with run.comm.raise_on_all(), run.report.work(run.backend.name):
-        pieces = map(passing.contract_piece, stored.pieces())
-        left = passing.contract_again(next(pieces))
-        for piece in pieces:
-            left = passing.contract_again(passing.merged([left, piece]))
-    run.state.forest_edges.append(passing.forest_edges.edges)
-    run.directory.shorten()  # others ask for one step only
-    return left
-
-
 class Passing:
-    """The remaining edges and the forest of rows that pass in pieces.
+    """The forest of rows that pass through memory in pieces.
 
     The directory learns at once which component becomes part of which.
 
@@ -267,21 +261,20 @@ class Passing:
     forest_edges : GrowingEdgeList
     """
 
-    def __init__(
-        self, run: Run, stored: StoredRows, exception: ExceptionCondition
-    ) -> None:
-        self.run, self.exception = run, exception
-        rows = stored.bounds[-1] - stored.bounds[0]  # each finds one edge at most
+    def __init__(self, run: Run, band: Band, exception: ExceptionCondition) -> None:
+        self.run, self.band, self.exception = run, band, exception
+        rows = run.stored.num_rows  # each finds one edge at most
         self.forest_edges = GrowingEdgeList(allocate_edges(run.workers[0].rows, rows))
 
-    def contract_piece(self, rows: Rows) -> ReducedGraph:
-        """Contract a piece as if all else were on other ranks."""
+    def add(self, left: ReducedGraph, rows: Rows) -> ReducedGraph:
+        """Contract a piece by itself, then once more with the edges left before."""
         backend = self.run.backend
         placed = backend.place(rows)
-        found = contract_rows(backend, rows, placed, Band(), self.exception)
-        return self._record(found)
+        piece = contract_rows(backend, rows, placed, self.band, self.exception)
+        merged = self._merged([left, self._record(piece)])
+        return self._record(contract(backend, merged, self.exception))
 
-    def merged(self, graphs: list[ReducedGraph]) -> ReducedGraph:
+    def _merged(self, graphs: list[ReducedGraph]) -> ReducedGraph:
         """Return the remaining edges of neighbouring parts as one graph."""
         run = self.run
         if not run.budget.fits(sum(graph.nbytes for graph in graphs)):
@@ -290,10 +283,6 @@ class Passing:
         names = [run.directory.lookup_here(graph.labels) for graph in graphs]
         renamed = [rename(*pair) for pair in zip(graphs, names, strict=True)]
         return cycle_filter(run.backend, merge(renamed, run.threads))
-
-    def contract_again(self, graph: ReducedGraph) -> ReducedGraph:
-        """Contract the edges at borders that have disappeared."""
-        return self._record(contract(self.run.backend, graph, self.exception))
 
     def _record(self, found: ContractedPart) -> ReducedGraph:
         self.forest_edges.add(in_order(found.forest_edges, self.run.threads))

@@ -138,15 +138,13 @@ def band_edges(run: Run, band: Band) -> CrossEdges:
         part = label[rows.first - first : rows.last - first].astype(np.int64)
         return backend.band_forest(placed, band, part)
 
-    def forest_of_piece(rows):
-        return forest(run.backend, rows, run.backend.place(rows))
-
-    lists = run.at_once([
-        lambda w=worker: forest(w.backend, w.rows, w.placed) for worker in run.workers
-    ])  # fmt: skip
-    if run.stored is not None:
-        with run.comm.raise_on_all():
-            lists += map(forest_of_piece, run.stored.pieces())
+    with run.comm.raise_on_all():
+        lists = run.at_once([
+            lambda w=worker: forest(w.backend, w.rows, w.placed)
+            for worker in run.workers
+        ])  # fmt: skip
+        for rows in run.stored:
+            lists.append(forest(run.backend, rows, run.backend.place(rows)))
     edges = lists[0].followed_by(*lists[1:])
     ends = np.concatenate([edges.u, edges.v]).astype(np.int64)
     components = np.split(run.directory.lookup_any(ends), 2)

@@ -68,7 +68,6 @@ def part_graph(
         rows = reading.rows if host_rows else reading.rows_for(backends)
         inspection = begin_placing(background, backends, rows, config)
         num_edges = reading.finish(inspection, on_device=rows.files is not None)
-        stored = reading.stored
     report.level("read", num_edges)
     with report.stage("kernels"), comm.raise_on_all():
         background.finish()
@@ -80,5 +79,5 @@ def part_graph(
     state = State(Directory(comm, vtxdist))
     return Run(
         comm, config, graph, num_edges, state, workers, ratio, budget, report,
-        one_host=one_host, stored=stored, threads=Threads(threads, config.tuning),
+        reading.stored, one_host=one_host, threads=Threads(threads, config.tuning),
     )  # fmt: skip

@@ -9,7 +9,7 @@ and stay in their file. `io/shards/row_reading.py` reads the files.
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -87,13 +87,13 @@ class RankRead:
     ----------
     whole : ReadInProgress
         The rows that are kept in memory: all, or none if they are stored.
-    stored : StoredRows or None
-        The rows in pieces, if the memory limit does not hold the rows of every rank.
+    stored : StoredRows
+        All rows, if the memory limit does not hold the rows of every rank; else none.
     """
 
     comm: Comm
     whole: ReadInProgress
-    stored: StoredRows | None
+    stored: StoredRows
     clock: Clock
 
     @property
@@ -102,14 +102,17 @@ class RankRead:
         return self.whole.rows
 
     def rows_for(self, backends: list[Backend]) -> Rows:
-        """Return the rows as devices take them: one GPU alone reads them itself."""
-        if len(backends) == 1 and backends[0].inspects_arcs and self.stored is None:
+        """Return the rows as devices take them: one GPU alone reads them itself.
+
+        The host reads stored rows, because it checks each piece in any case.
+        """
+        if len(backends) == 1 and backends[0].inspects_arcs and not self.stored:
             return self.whole.rows_in_files()
         return self.rows
 
     def pieces(self) -> Iterable[Rows]:
-        """Return all rows: one piece in memory, or several that are read again."""
-        return [self.rows] if self.stored is None else self.stored.pieces()
+        """Return the rows in memory, then stored pieces, which are read again."""
+        return chain([self.rows], self.stored)
 
     def finish(
         self, inspection: ArcInspection | None = None, on_device: bool = False
@@ -148,15 +151,10 @@ class RankRead:
         """Read the arcs of each piece, and yield their facts."""
         yield self.whole.read(inspection=inspection)
         self.clock.note("arcs")
-        for begin, end in pairwise(self.stored.bounds) if self.stored else ():
-            yield self._facts_of_piece(begin, end)
-
-    def _facts_of_piece(self, begin: int, end: int) -> ArcFacts:
-        piece = ReadInProgress(self.whole.graph, begin, end, self.whole.threads)
-        self.clock.note("indptr")
-        facts = piece.read()
-        self.clock.note("arcs")
-        return facts
+        for piece in self.stored.begin_pieces():
+            self.clock.note("indptr")
+            yield piece.read()
+            self.clock.note("arcs")
 
 
 def begin_read(
@@ -188,10 +186,10 @@ def begin_read(
     begin, end = int(vtxdist[comm.rank]), int(vtxdist[comm.rank + 1])
     pool = Threads(threads)
     clock = Clock({} if entry is None else entry)
-    bounds = cut_rows(comm, graph, begin, end, budget) if budget.limit else None
-    stored = StoredRows(graph, bounds, pool) if bounds else None
+    bounds = cut_rows(comm, graph, begin, end, budget) if budget.limit else [end]
+    stored = StoredRows(graph, bounds, pool)
     with comm.raise_on_all():
-        whole = ReadInProgress(graph, begin, begin if stored else end, pool)
+        whole = ReadInProgress(graph, begin, bounds[0], pool)
     clock.note("indptr")
     return RankRead(comm, whole, stored, clock)
 
@@ -234,8 +232,8 @@ def share_of_host(comm: Comm) -> int:
 
 def cut_rows(
     comm: Comm, graph: ShardedGraph, begin: int, end: int, budget: Budget
-) -> list[int] | None:
-    """Return where to cut rows so that their pieces fit; None if all of them do.
+) -> list[int]:
+    """Return the bounds of stored pieces that fit; only `end` if all rows fit.
 
     Collective. Refuses a limit that is too little for any piece, and names one
     that suffices in any case.
@@ -249,7 +247,7 @@ def cut_rows(
     needed = budget.for_rows(rows, arcs, row_bytes, comm.size)
     budget.enough = comm.max(held + needed)
     if budget.enough <= budget.limit:
-        return None
+        return [end]
     keep_nothing()
     cost = indptr  # of all vertices before each
     cost *= budget.ARC_BYTES + _arc_bytes(graph)

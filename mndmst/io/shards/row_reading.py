@@ -380,18 +380,35 @@ def read_rows(
 
 @dataclass(frozen=True)
 class StoredRows:
-    """The rows of a rank, in pieces of which one at a time is in memory."""
+    """Pieces of rows that stay in their file; one at a time is in memory.
+
+    Iteration reads and yields each piece; a consumer must drop one before the next.
+
+    Attributes
+    ----------
+    bounds : list of int
+        The first vertex of each piece, and the end of the last; one bound if there is
+        no piece.
+    """
 
     graph: ShardedGraph
-    bounds: list[int]  # the first vertex of each piece, and one past the last of all
-    threads: Threads = ALONE  # read with these
+    bounds: list[int]
+    threads: Threads = ALONE
 
-    def pieces(self) -> Iterator[Rows]:
-        """Yield the rows of each piece; a consumer must drop one before the next."""
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    @property
+    def num_rows(self) -> int:
+        """Rows in all pieces."""
+        return self.bounds[-1] - self.bounds[0]
+
+    def __iter__(self) -> Iterator[Rows]:
+        for piece in self.begin_pieces():
+            piece.read()
+            yield piece.rows
+
+    def begin_pieces(self) -> Iterator[ReadInProgress]:
+        """Yield each piece with its row pointers; the consumer reads the arcs."""
         for begin, end in pairwise(self.bounds):
-            yield self._read(begin, end)
-
-    def _read(self, begin: int, end: int) -> Rows:
-        piece = ReadInProgress(self.graph, begin, end, self.threads)
-        piece.read()
-        return piece.rows
+            yield ReadInProgress(self.graph, begin, end, self.threads)

@@ -40,8 +40,7 @@ CUT_SHARE = Tuning.default.locality_share
 FACTS = Facts(
     ranks=4,
     one_host=True,
-    workers=1,
-    stored=False,
+    pieces=1,
     resumed=False,
     cut_share=0.75,
     num_vertices=1000,
@@ -52,8 +51,8 @@ CHOICES: list[tuple[str, dict[str, Any], str]] = [
     ("auto", {}, DEVICES),
     ("auto", {"cut_share": 0.0}, DEVICES),
     ("devices", {}, DEVICES),
-    ("auto", {"workers": 2}, HOSTS),
-    ("devices", {"workers": 2}, HOSTS),
+    ("auto", {"pieces": 2}, HOSTS),
+    ("devices", {"pieces": 2}, HOSTS),
     ("auto", {"one_host": False}, HOSTS),
     ("devices", {"one_host": False}, HOSTS),
     ("hosts", {}, HOSTS),
@@ -61,18 +60,18 @@ CHOICES: list[tuple[str, dict[str, Any], str]] = [
     ("replicated", {}, REPLICATED),
     ("replicated", {"cut_share": CUT_SHARE}, MESSAGES),
     ("messages", {}, MESSAGES),
-    ("auto", {"workers": 2, "one_host": False}, HOSTS),
-    ("auto", {"workers": 2, "cut_share": CUT_SHARE}, MESSAGES),
+    ("auto", {"pieces": 2, "one_host": False}, HOSTS),
+    ("auto", {"pieces": 2, "cut_share": CUT_SHARE}, MESSAGES),
     ("auto", {"one_host": False, "cut_share": CUT_SHARE}, MESSAGES),
     ("messages", {"cut_share": CUT_SHARE}, MESSAGES),
     ("ring", {}, "ring"),
     ("boruvka", {}, "boruvka"),
     ("auto", {"ranks": 1, "cut_share": 0.0}, MESSAGES),
-    ("auto", {"ranks": 1, "workers": 2, "cut_share": 0.0}, MESSAGES),
-    ("auto", {"stored": True, "cut_share": 0.0}, MESSAGES),
+    ("auto", {"ranks": 1, "pieces": 2, "cut_share": 0.0}, MESSAGES),
+    ("auto", {"pieces": 2, "cut_share": 0.0}, MESSAGES),
     ("auto", {"resumed": True}, MESSAGES),
     ("auto", {"own_exception": True}, MESSAGES),
-    ("auto", {"workers": 2, "num_vertices": 1 << 33}, MESSAGES),
+    ("auto", {"pieces": 2, "num_vertices": 1 << 33}, MESSAGES),
 ]
 
 
@@ -134,7 +133,7 @@ def test_every_value_of_the_option_has_candidates() -> None:
 
 @pytest.mark.parametrize("merge", MERGES)
 def test_the_last_candidate_serves_every_run(merge: str) -> None:
-    hardest = Facts(1000, False, 2, True, True, 1.0, 1 << 40, True, CUT_SHARE)
+    hardest = Facts(1000, False, 2, True, 1.0, 1 << 40, True, CUT_SHARE)
     *others, last = CANDIDATES[merge]
     assert last.refuses(hardest) is None
     reasons = {kind.name: kind.refuses(hardest) for kind in others}
@@ -177,7 +176,7 @@ def test_the_facts_of_a_rank_alone(
     run: Callable[..., Run], exception: Callable[..., Growth]
 ) -> None:
     assert Facts.of(run(), exception) == Facts(
-        1, True, 1, False, False, 0, 60, False, CUT_SHARE
+        1, True, 1, False, 0, 60, False, CUT_SHARE
     )
 
 

@@ -4,6 +4,7 @@ The path 0 - 1 - 2 - 3 and others so small that each merge can be followed.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import graphs
@@ -17,7 +18,6 @@ from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
 from mndmst.host.progress import Progress
 from mndmst.io.shards.row_reading import StoredRows
-from mndmst.kernels.threads import ALONE
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.run.run import Run
@@ -25,9 +25,8 @@ from mndmst.steps.contract import (
     ContractedPart,
     any_cut_edge,
     contract,
+    contract_pieces,
     contract_rows,
-    contract_stored,
-    contract_workers,
     joined,
     lightest_cut_edge,
 )
@@ -115,6 +114,14 @@ def run(tmp_path: Path) -> Callable[[graphs.Graph], Run]:
     return make
 
 
+def stored(run: Run, bounds: list[int]) -> Run:
+    """Return the run with its rows in pieces that stay in their file."""
+    (worker,) = run.workers
+    rows = worker.rows.cut(0, 0)
+    worker = replace(worker, rows=rows, placed=worker.backend.place(rows))
+    return replace(run, workers=(worker,), stored=StoredRows(run.graph, bounds))
+
+
 def forest_of(run: Run) -> list[tuple[int, int]]:
     return sorted(
         (u, v) for part in run.state.forest_edges for u, v, _ in triples(part)
@@ -130,9 +137,8 @@ def expected(graph: graphs.Graph) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("exception", [lightest_cut_edge, any_cut_edge])
 def test_pieces_of_rows_leave_the_forest_of_all(run, rows_each, exception) -> None:
     graph = graphs.random(60, 200, seed=3)
-    made = run(graph)
-    bounds = [*range(0, 60, rows_each), 60]
-    left = contract_stored(made, StoredRows(made.graph, bounds, ALONE), exception)
+    made = stored(run(graph), [*range(0, 60, rows_each), 60])
+    left = contract_pieces(made, Band(), exception)
     assert len(left) == 0
     edges = forest_of(made)
     if exception is lightest_cut_edge:
@@ -147,6 +153,6 @@ def test_pieces_of_rows_leave_the_forest_of_all(run, rows_each, exception) -> No
 def test_workers_leave_nothing_of_a_whole_graph(run) -> None:
     graph = graphs.random(60, 200, seed=4)
     made = run(graph)
-    left = contract_workers(made, Band(), lightest_cut_edge)
+    left = contract_pieces(made, Band(), lightest_cut_edge)
     assert len(left) == 0
     assert forest_of(made) == expected(graph)

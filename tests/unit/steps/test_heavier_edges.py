@@ -24,7 +24,7 @@ from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.run.run import Run, State
 from mndmst.steps.bands import bands, cut_share, giant_component
-from mndmst.steps.contract import contract_workers, lightest_cut_edge
+from mndmst.steps.contract import contract_pieces, lightest_cut_edge
 from mndmst.steps.heavier import (
     band_edges,
     contract_heavier,
@@ -86,7 +86,7 @@ def test_without_a_giant_component_the_next_band_follows(run) -> None:
 
 
 def test_a_rank_contracts_all_its_edges_by_itself(run) -> None:
-    left = contract_workers(run, Band(None, key(3)), lightest_cut_edge)
+    left = contract_pieces(run, Band(None, key(3)), lightest_cut_edge)
     rest = contract_heavier(run, left, key(3), lightest_cut_edge)
     assert rest is not None
     assert len(rest) == 0
