@@ -19,6 +19,8 @@ _ONE_PROCESS = {
     **_ONE_HOST, "OMPI_MCA_btl": "self", "OMPI_MCA_ess_singleton_isolated": "1",
     "UCX_TLS": "self",  # else UCX reads 200 files of /proc and /sys
 }  # fmt: skip
+# Buffers of MPICH on a crowded host.
+CELLS_OF_HOST = 512
 # The daemons by which Open MPI starts ranks on other hosts.
 _DAEMONS = ("orted", "prted", "prte")
 _LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
@@ -66,6 +68,10 @@ def prepare_environment() -> None:
         os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         os.environ.setdefault("I_MPI_THREAD_YIELD", "3")
+        # Cells of 16 KiB in which MPICH sends short messages to ranks of the host: 64 a
+        # rank by default, all of which a rank that receives from all has in memory.
+        cells = min(64, max(4, CELLS_OF_HOST // sharers))
+        os.environ.setdefault("MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS", str(cells))
 
 
 @contextmanager

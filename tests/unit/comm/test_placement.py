@@ -100,15 +100,19 @@ def test_no_control_codes_where_ranks_have_a_terminal(
     assert os.environ[name] == ""
 
 
-@pytest.mark.parametrize(("sharers", "share"), [(1, None), (2, "4"), (64, "1")])
-def test_ranks_share_the_cores_of_openblas(
-    monkeypatch: pytest.MonkeyPatch, sharers: int, share: str | None
+@pytest.mark.parametrize(
+    ("sharers", "share", "cells"),
+    [(1, None, None), (2, "4", None), (16, "1", "32"), (500, "1", "4")],
+)
+def test_ranks_share_cores_and_buffers(
+    monkeypatch: pytest.MonkeyPatch, sharers: int, share: str | None, cells: str | None
 ) -> None:
     monkeypatch.setattr(os, "environ", {"MPI_LOCALNRANKS": str(sharers)})
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     monkeypatch.setattr("mndmst.host.launcher.core_count", lambda: 8)
     prepare_environment()
     assert os.environ.get("OPENBLAS_NUM_THREADS") == share
+    assert os.environ.get("MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS") == cells
 
 
 BOTH = "MPICH Version:      5.0.2\nMPICH Device:       ch4:ucx ofi\n"
