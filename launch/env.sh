@@ -32,7 +32,7 @@ export CUPY_CACHE_DIR=${CUPY_CACHE_DIR:-$cache/cupy}
 # For the scripts that start ranks.
 check_ranks() {
     if [[ ! $1 =~ ^[1-9][0-9]*$ ]]; then
-        echo "mndmst: error: '$1' is no number of ranks; give it before the command" >&2
+        echo "mndmst: error: '$1' is not a number of ranks; give it before the command" >&2
         exit 1
     fi
 }

@@ -13,7 +13,7 @@ check_ranks "$ranks"
 mpirun=$(find_mpirun)
 
 if [[ ! -r $hostfile || -d $hostfile ]]; then
-    echo "mndmst: error: $hostfile is no file that can be read; give one with a" \
+    echo "mndmst: error: $hostfile is not a readable file; give one with a" \
         "machine's name on each line" >&2
     exit 1
 fi

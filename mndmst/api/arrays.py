@@ -1,6 +1,7 @@
 """Spanning forests of edges in memory: columns, tables, graphs and matrices."""
 
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -190,10 +191,16 @@ def _whole_graph(graph: Any, weight: Any) -> GraphColumns:
         return read_graph(graph, weight)
     if is_edge_list(graph) and weight is None:
         return read_edge_list(graph)
+    advice = (
+        "give src, dst and weight, a table, a list of tuples (source, target, weight), "
+        "a square matrix, or a graph of NetworkX, igraph or rustworkx"
+    )
+    if isinstance(graph, str | PathLike):
+        advice = "mndmst.partition and mndmst.solve read files"
+    elif hasattr(graph, "collect"):
+        advice = "give its collect()"
     raise InputTypeError(
-        f"a value of type {type(graph).__name__} is not a graph; give src, dst and "
-        "weight, a table, a list of tuples (source, target, weight), a square matrix, "
-        "or a graph of NetworkX, igraph or rustworkx"
+        f"a value of type {type(graph).__name__} is not a graph; {advice}"
     )
 
 

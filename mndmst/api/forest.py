@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..host.errors import ConfigError, InputError, optional
+from ..host.errors import ConfigError, InputError, InputTypeError, optional, shown
 from ..host.formatting import counted
 from .inputs import as_column, as_number, as_path
 
@@ -195,6 +195,8 @@ class Queries:
         """Return the numbers of vertices; of one vertex an array without axes."""
         if isinstance(asked, int | np.integer):
             return np.array(asked)
+        if np.ndim(asked) == 0:
+            raise InputTypeError(f"no vertex {shown(asked)}: vertices are integers")
         return as_column(asked, "vertices")
 
     def _names(self, vertices: np.ndarray) -> np.ndarray:

@@ -79,7 +79,8 @@ def is_table(value: Any) -> bool:
     if not hasattr(value, "__getitem__"):
         return False
     return hasattr(value, "column_names") or (
-        hasattr(value, "columns") and hasattr(value, "to_numpy")
+        # asked first, because a LazyFrame of Polars has costly `columns`
+        hasattr(value, "to_numpy") and hasattr(value, "columns")
     )
 
 
@@ -130,8 +131,9 @@ def _names_of(table: Any) -> list[str]:
     for name in names:
         if not isinstance(name, str):
             raise InputError(
-                f"the table has a column named {shown(name)}; give text, "
-                "or the columns one by one: minimum_spanning_forest(src, dst, weight)"
+                f"the table has a column named {shown(name)}; give text, or the "
+                "columns one by one: minimum_spanning_forest(src, dst, weight), or a "
+                "matrix: minimum_spanning_forest(table.to_numpy())"
             )
         if names.count(name) > 1:
             raise InputError(f"the table has the column {name!r} more than once")

@@ -183,7 +183,9 @@ def _keys(batch: Batch, op: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return np.zeros(len(op), key_dtype(dtype))
     given = np.atleast_1d(np.asarray(batch.weight))
     if given.dtype.kind not in "biuf" and len(given):
-        raise InputError(f"{batch.source}: weights have type {given.dtype}, no number.")
+        raise InputError(
+            f"{batch.source}: weights have type {given.dtype}. Give numbers."
+        )
     read = op != DELETE if len(op) == len(given) else np.ones(len(given), np.bool_)
     used = np.where(read, given, np.zeros(1, given.dtype))
     with np.errstate(invalid="ignore", over="ignore"):

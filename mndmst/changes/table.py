@@ -134,7 +134,7 @@ def _text(path: Path) -> str:
         return read_bytes(path, COPIES).decode()
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path}: is no text ({error.reason} at byte {error.start}). Write the "
+            f"{path}: is not text ({error.reason} at byte {error.start}). Write the "
             "changes as CSV."
         ) from error
 
@@ -204,7 +204,7 @@ def _weight(word: str, dtype: np.dtype) -> Number:
     whole = _WHOLE.fullmatch(word)
     if dtype.kind in "iu":
         if not whole or len(word) > MOST_DIGITS:
-            raise ValueError("no whole number of 64 bits")
+            raise ValueError("not a whole number of 64 bits")
         return int(word)
     if not whole:
         return _real(word)

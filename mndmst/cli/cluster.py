@@ -139,7 +139,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
             )
             write_cluster_pictures(pictures, arguments.plot, arguments.picture, files)
     if not arguments.quiet:
-        print_sizes(labels)
+        print_sizes(labels, "vertex")
     print(
         f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}", flush=True
     )
@@ -200,20 +200,21 @@ def _flat(
     return FlatClusters(rule, columns, tree, chosen)
 
 
-def print_sizes(labels: Any) -> None:
-    """Print the sizes of the largest clusters."""
+def print_sizes(labels: Any, member: str) -> None:
+    """Print the sizes of the largest clusters; `member` is "vertex" or "point"."""
     import numpy as np
 
     shown = 10
     sizes = np.sort(np.bincount(labels[labels >= 0]))[::-1]
     for rank, size in enumerate(sizes[:shown].tolist(), start=1):
-        _print_size(f"cluster {rank}", size)
+        _print_size(f"cluster {rank}", size, member)
     if len(sizes) > shown:
-        _print_size(counted(len(sizes) - shown, "other"), sizes[shown:].sum())
+        others = counted(len(sizes) - shown, "other")
+        _print_size(others, sizes[shown:].sum(), member)
     if (labels < 0).any():
-        _print_size("noise", (labels < 0).sum())
+        _print_size("noise", (labels < 0).sum(), member)
 
 
-def _print_size(name: str, size: int) -> None:
-    number, noun = counted(size, "vertex").split()
+def _print_size(name: str, size: int, member: str) -> None:
+    number, noun = counted(size, member).split()
     print(f"{name:>14} {number:>15} {noun}")

@@ -162,7 +162,7 @@ def _unknown(word: str, command: argparse.ArgumentParser) -> str:
     if not word.startswith("-"):
         return f"{name} takes no further argument: {word}"
     near = _near(word, known)
-    return f"{name} has no option {word}" + f", did you mean {near}?" * bool(near)
+    return f"{name} has no option {word}" + f" (did you mean {near}?)" * bool(near)
 
 
 def _near(word: str, known: Iterable[str]) -> str:

@@ -306,10 +306,11 @@ def _draw_clusters(arguments: argparse.Namespace) -> int:
     from ..report.cluster_page import ALL, write_cluster_pictures
 
     path = arguments.runs[0]
-    alone = not (arguments.runs[1:] or arguments.trace or arguments.forest)
-    if not alone or arguments.output is None:
-        raise ConfigError(f"{path}: a cluster file takes -o alone; give both")
     stored = read_dendrogram(path)
+    if arguments.output is None:
+        raise ConfigError(f"{path}: is a cluster file. Give -o FILE for its pictures.")
+    if arguments.runs[1:] or arguments.trace or arguments.forest:
+        raise ConfigError(f"{path}: is a cluster file, which goes with -o alone.")
     model = StoredModel.read(path) if "dimensions" in stored.facts else None
     pictures = ClusterPictures(
         stored.linkage,

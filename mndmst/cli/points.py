@@ -681,7 +681,7 @@ def _write_hdbscan(
         facts |= prediction_facts(table.points, rule)
         columns |= prediction_columns(table.points, clusters)
     if not arguments.quiet:
-        print_sizes(flat.labels)
+        print_sizes(flat.labels, "point")
     pictures = ClusterPictures(
         clusters.linkage,
         flat.labels,

@@ -114,9 +114,10 @@ def clusters_by_count(forest: SpanningForest, count: int) -> np.ndarray:
     """
     if not max(1, forest.num_trees) <= count <= forest.num_vertices:
         raise ConfigError(
-            f"{counted(count, 'cluster')} of {counted(forest.num_vertices, 'vertex')} "
-            f"in {counted(forest.num_trees, 'tree')} cannot be; give a number from the "
-            "trees to the vertices."
+            f"{counted(count, 'cluster')}: the forest has "
+            f"{counted(forest.num_trees, 'tree')} and "
+            f"{counted(forest.num_vertices, 'vertex')}. Give a number from "
+            f"{max(1, forest.num_trees):,} to {forest.num_vertices:,}."
         )
     kept = np.zeros(len(forest), np.bool_)
     kept[ascending(forest)[: forest.num_vertices - count]] = True

@@ -101,9 +101,8 @@ def checked_edges(
         if len(ends) and (ends.min() < 0 or ends.max() >= num_vertices):
             bad = int(((ends < 0) | (ends >= num_vertices)).argmax())
             raise UnnumberedEndError(
-                f"{source}: entry {before + bad} joins vertex {ends[bad]} (both count "
-                "from 0), but there is no more than "
-                f"{counted(num_vertices, 'vertex')}. Fix the entry."
+                f"{source}: entry {before + bad} (from 0) names vertex {ends[bad]}, "
+                f"but ids run from 0 to {num_vertices - 1:,}. Fix the entry."
             )
     weight = supported_weights(source, weight)
     if weight.dtype.kind == "f" and len(weight) and np.isnan(weight.max()):

@@ -66,7 +66,7 @@ def read_record(path: Path) -> Record:
     Raises
     ------
     InputError
-        If the file is no report of this version.
+        If the file is not a report of this version.
     """
     try:
         record = json.loads(read_small(path, LARGEST))
@@ -80,12 +80,12 @@ def read_record(path: Path) -> Record:
         raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(
-            f"{path}: no report ({error}). Give what solve --report has written."
+            f"{path}: is not a report ({error}). Give a file of solve --report."
         ) from error
     if not known:
         raise InputError(
-            f"{path}: a report of version {schema}; this program draws version "
-            f"{SCHEMA}. Solve again."
+            f"{path}: has version {schema} of the report, and this program reads "
+            f"version {SCHEMA}. Solve again."
         )
     return dict(record)
 

@@ -116,8 +116,8 @@ def read_listen(text: str, option: str = "--listen") -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise ConfigError(
-            f"{option} {text}: is no HOST:PORT; write for example 127.0.0.1:0, where 0 "
-            "takes a free port"
+            f"{option} {text}: is not HOST:PORT; write for example 127.0.0.1:0, where "
+            "0 takes a free port"
         )
     return host.removeprefix("[").removesuffix("]"), int(port)
 

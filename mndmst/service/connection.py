@@ -198,7 +198,7 @@ class Connection:
                 self._clients[place] = flight.connect(place, **more)
             except (arrow.ArrowException, TypeError) as error:
                 raise ConfigError(
-                    f"{place}: is no address of a service ({error}); write "
+                    f"{place}: is not an address of a service ({error}); write "
                     "grpc+tcp://HOST:PORT, grpc+tls://HOST:PORT or grpc+unix:///PATH"
                 ) from error
         return self._clients[place]

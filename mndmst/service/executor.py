@@ -383,9 +383,9 @@ def _check_version(graph: ServedGraph, kind: str, upload: HeldUpload | None) -> 
 
 
 def check_vertices(vertices: np.ndarray, num_vertices: int) -> None:
-    """Raise an InputError if an id is no vertex."""
+    """Raise an InputError if an id is not of a vertex."""
     wrong = vertices[(vertices < 0) | (vertices >= num_vertices)]
     if len(wrong):
         raise InputError(
-            f"{wrong[0]} is no vertex; they are numbered from 0 to {num_vertices - 1}"
+            f"no vertex {wrong[0]}: ids run from 0 to {num_vertices - 1:,}"
         )

@@ -86,7 +86,9 @@ def _parsed(text: str) -> ast.expr:
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ConfigError(f"{text!r} is no expression of columns: {error}") from error
+        raise ConfigError(
+            f"{text!r} is not an expression of columns: {error}"
+        ) from error
 
 
 def _check(node: ast.expr, text: str, depth: int) -> None:

@@ -383,7 +383,7 @@ def lighter(weights: np.ndarray, bound: int | float) -> np.ndarray:
     """Return the mask of weights that are smaller than a bound, compared exactly."""
     if weights.dtype.kind == "f":
         if isinstance(bound, int) and abs(bound) > 1 << 53:
-            raise ConfigError(f"{bound} is no float; give a bound of at most 2^53")
+            raise ConfigError(f"{bound} is not a float; give a bound of at most 2^53")
         return weights < np.float64(bound)
     if math.isinf(bound):
         return np.full(len(weights), bound > 0)

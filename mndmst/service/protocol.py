@@ -200,9 +200,9 @@ def read_request(
     try:
         values = json.loads(bytes(body) or b"{}")
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{what}: the request is no JSON ({error})") from error
+        raise ConfigError(f"{what}: the request is not JSON ({error})") from error
     if not isinstance(values, dict):
-        raise ConfigError(f"{what}: the request is no JSON object")
+        raise ConfigError(f"{what}: the request is not a JSON object")
     unknown = sorted(set(values) - set(fields))
     if unknown:
         known = ", ".join(fields) or "none"

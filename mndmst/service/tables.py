@@ -26,7 +26,7 @@ def read_array(path: Path) -> np.ndarray:
     except MndmstError:
         raise
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: is no .npy file ({error})") from error
+        raise InputError(f"{path}: is not an .npy file ({error})") from error
     if array.ndim != 1:
         raise InputError(f"{path}: has shape {array.shape}; give one dimension")
     return array
@@ -49,7 +49,7 @@ def read_columns(path: Path, names: tuple[str, ...]) -> tuple[np.ndarray, ...]:
         return tuple(table[name].to_numpy() for name in names)
     except (OSError, KeyError, arrow.ArrowException) as error:
         raise InputError(
-            f"{path}: is no table with columns {', '.join(names)} ({error})"
+            f"{path}: is not a table with columns {', '.join(names)} ({error})"
         ) from error
 
 

@@ -71,7 +71,7 @@ class ForestIndex:
             edge = self.order[joined]
             raise InputError(
                 f"the edge ({self.src[edge]}, {self.dst[edge]}) closes a cycle with "
-                "lighter ones, so this is no forest; verify it, or solve again"
+                "lighter ones, so this is not a forest; verify it, or solve again"
             )
 
     def __len__(self) -> int:
@@ -226,7 +226,8 @@ class ForestIndex:
         wrong = np.flatnonzero((ids < 0) | (ids >= self.num_vertices))
         if len(wrong):
             raise InputError(
-                f"there is no vertex {ids[wrong[0]]}; there are {self.num_vertices:,}"
+                f"no vertex {ids[wrong[0]]}: ids run from 0 to "
+                f"{self.num_vertices - 1:,}"
             )
         return np.ascontiguousarray(ids, np.uint32)
 

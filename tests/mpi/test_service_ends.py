@@ -29,7 +29,7 @@ def test_a_network_needs_a_token_and_tls(tmp_path: Path) -> None:
     for words, reason in (
         (("0.0.0.0:0",), "give --token-file and --tls-cert and --tls-key, or --insec"),
         (("192.0.2.1:0", "--insecure"), "cannot listen at"),
-        (("nonsense",), "is no HOST:PORT"),
+        (("nonsense",), "is not HOST:PORT"),
     ):
         done = finish(start(on_ranks(2, *serve, *words)), 60)
         assert done.returncode == 1, done

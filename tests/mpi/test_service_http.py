@@ -261,7 +261,7 @@ def test_an_address_that_is_taken_or_public_is_refused(tmp_path: Path) -> None:
         for address, reason in (
             (f"127.0.0.1:{port}", "cannot listen there"),
             ("0.0.0.0:0", "--http 0.0.0.0 can be reached from other hosts"),
-            ("nonsense", "--http nonsense: is no HOST:PORT"),
+            ("nonsense", "--http nonsense: is not HOST:PORT"),
         ):
             words = ("serve", tmp_path / "g", "--http", address)
             done = finish(start(python("-m", "mndmst", *words)), 60)

@@ -193,7 +193,7 @@ def test_wrong_columns(service: Served) -> None:
         ):
             with pytest.raises(Exception, match=words):
                 held.solve(weights)
-        with pytest.raises(ServiceError, match="30 is no vertex"):
+        with pytest.raises(ServiceError, match="no vertex 30: ids run"):
             held.solve(vertices=[0, 30])
         with pytest.raises(ServiceError, match="self-loop"):
             held.insert([1], [1], [1])

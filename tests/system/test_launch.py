@@ -40,7 +40,7 @@ def test_a_host_file_that_is_missing(tmp_path: Path) -> None:
     command = script("hosts.sh", tmp_path / "nowhere", 2, "info")
     run = finish(start(command, MNDMST_VENV=sys.prefix), LIMIT)
     assert run.returncode == 1
-    message = f"mndmst: error: {tmp_path}/nowhere is no file that can be read"
+    message = f"mndmst: error: {tmp_path}/nowhere is not a readable file"
     assert run.stderr.startswith(message)
     assert run.stderr.count("\n") == 1
 
@@ -50,7 +50,7 @@ def test_the_number_of_ranks_is_missing(arguments: tuple) -> None:
     command = script(*arguments, "solve", "city")
     run = finish(start(command, MNDMST_VENV=sys.prefix), LIMIT)
     assert run.returncode == 1
-    assert "'solve' is no number of ranks" in run.stderr
+    assert "'solve' is not a number of ranks" in run.stderr
 
 
 STARTERS = ["launch/mpirun.sh", "launch/hosts.sh", "launch/venv.sh"]

@@ -180,7 +180,7 @@ class RowsFile(EdgeFile):
         self.weight_dtype = _weight_dtype(self.name, indices, weight)
         self.both_directions = both_directions
         if self.num_vertices < 0:
-            raise InputError(f"{file.path}: says it has less than no vertices.")
+            raise InputError(f"{file.path}: has a negative number of vertices.")
         if weight is not None and weight.length != indices.length:
             raise InputError(
                 f"{file.path}: has {counted(weight.length, 'weight')} for "
@@ -359,8 +359,8 @@ class PairFile(EdgeFile):
         entries, rest = divmod(file.left, 2 * width)
         if rest or not fewest <= entries <= arcs:
             raise InputError(
-                f"{path}: {file.left} bytes after the counts are no {arcs} arcs, of "
-                "32 or of 64 bits. It is damaged or cut short, or of another format: "
+                f"{path}: {file.left} bytes after the counts do not hold {arcs} arcs "
+                "of 32 or 64 bits. It is damaged or cut short, or of another format: "
                 "copy it again, or name its format."
             )
         self.path = path

@@ -84,9 +84,9 @@ def read_metis(path: Path) -> Edges:
         raise InputError(f"{path}: line {line_of(text, at)} {mistake}. Fix the line.")
     if arcs != 2 * edges:
         raise InputError(
-            f"{path}: lists {counted(arcs, 'neighbour')}, and of "
-            f"{counted(edges, 'edge')} there are {2 * edges}. Copy it again, or fix "
-            "the first line."
+            f"{path}: lists {counted(arcs, 'neighbour')}, but "
+            f"{counted(edges, 'edge')} have {2 * edges}. Copy it again, or fix the "
+            "first line."
         )
     weight = narrow_integers(weight) if weighted else np.ones(arcs, np.int32)
     return checked_edges(path, vertices, src, dst, weight, directed=True)

@@ -362,6 +362,7 @@ def choose_weight(
     numbers = [i for i in known if columns[i].kind == NUMBER]
     if len(numbers) > 1:
         names = [columns[i].name for i in numbers]
+        _check_distinct(table, names)
         raise InputError(
             f"{table}: each of {listed(names)} may be the weight. Name one: --columns "
             f"weight={names[0]} (columns: {_listed_columns(columns)})."
@@ -412,6 +413,7 @@ def _choose_ends(
             f"source and target. Name them: {example} (columns: "
             f"{_listed_columns(columns)})."
         )
+    _check_distinct(table, [names[i] for i in sorted({i for p in pairs for i in p})])
     both = " or ".join(f"{names[u]} and {names[v]}" for u, v in pairs[:3])
     raise InputError(
         f"{table}: the ends may be {both}. Name them: --columns "
@@ -444,15 +446,25 @@ def position_of(table: object, names: Sequence[str], option: str, name: str) -> 
     exact = [i for i, known in enumerate(names) if known.strip() == wanted]
     found = exact or [i for i, k in enumerate(names) if plain(k) == plain(wanted)]
     if len(found) != 1:
-        has = "has that column twice" if found else "has no such column; it has"
-        rest = "" if found else f" {listed(map(shown, names))}"
-        raise ConfigError(f"--columns {option}: {table} {has}{rest}.")
+        has = f"has no such column; it has {listed(map(shown, names))}"
+        if found:
+            has = "has several columns of that name; rename all but one"
+        raise ConfigError(f"--columns {option}: {table} {has}.")
     return found[0]
 
 
 def _position(table: object, names: Sequence[str], role: str, name: str) -> int | None:
     """Return the column that the user names for a role; None for weight=."""
     return position_of(table, names, f"{role}={name}", name) if name else None
+
+
+def _check_distinct(table: object, names: Sequence[str]) -> None:
+    """Raise an InputError if two candidates share a name, so none can be named."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                f"{table}: several columns are named {shown(name)}. Rename all but one."
+            )
 
 
 def _check_numbers(table: object, column: Column) -> None:

@@ -165,7 +165,7 @@ def test_unsorted_and_doubled_entries() -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(InputError, match=r"2, 1, 2 entries"):
         mndmst.minimum_spanning_forest([0, 1], [1], [1, 2])
-    with pytest.raises(InputError, match="entry 1 joins vertex 9"):
+    with pytest.raises(InputError, match="names vertex 9, but ids run from 0 to 3"):
         mndmst.minimum_spanning_forest([0, 9], [1, 1], [1, 2], 4)
     with pytest.raises(InputError, match=r"weight of entry 0 .*NaN"):
         mndmst.minimum_spanning_forest([0], [1], [np.nan])

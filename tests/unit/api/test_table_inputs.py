@@ -105,6 +105,13 @@ def test_missing_values_are_named_by_their_column() -> None:
         mndmst.minimum_spanning_forest(table)
 
 
+def test_a_lazy_table_is_named_with_its_remedy() -> None:
+    polars = pytest.importorskip("polars", reason="makes tables")
+    lazy = polars.LazyFrame({"u": [0], "v": [1], "w": [2.5]})
+    with pytest.raises(InputError, match=r"LazyFrame is not a graph; give its collect"):
+        mndmst.minimum_spanning_forest(lazy)
+
+
 def test_vertices_without_an_edge() -> None:
     for table in tables({"u": [0], "v": [1], "w": [2.5]}):
         assert mndmst.minimum_spanning_forest(table, num_vertices=4).num_trees == 3

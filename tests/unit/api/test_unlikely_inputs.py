@@ -8,6 +8,7 @@ import datetime
 import decimal
 import fractions
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -309,6 +310,20 @@ def test_unlikely_values_work_or_give_one_line(
 def test_damaged_dendrograms(linkage: list, message: str) -> None:
     with pytest.raises(InputError, match=message):
         mndmst.condensed_tree(linkage, 2)
+
+
+def test_a_file_is_not_a_graph_in_memory() -> None:
+    for file in ("roads.csv", Path("roads.csv")):
+        with pytest.raises(TypeError, match=r"mndmst\.solve read files"):
+            mndmst.minimum_spanning_forest(file)
+
+
+def test_queries_name_the_vertex() -> None:
+    with pytest.raises(InputError, match="no vertex 9: ids run from 0 to 2"):
+        FOREST.connected(0, 9)
+    for wrong in ("a", 0.5, None):
+        with pytest.raises(TypeError, match="vertices are integers"):
+            FOREST.connected(0, wrong)
 
 
 def test_a_sparse_matrix_of_points_says_how_to_give_it() -> None:

@@ -59,8 +59,8 @@ def test_large_integers_are_exact(tmp_path: Path) -> None:
         ("op,src,dst,weight\nset,1,2.0,3\n", 'line 2 has "2.0" for dst, no vertex'),
         ("op,src,dst,weight\nset,1,9999999999999999999,3\n", "for dst, no vertex"),
         ("op,src,dst,weight\nset,1,2,\n", 'line 2 has "" for a weight, no whole'),
-        ("op,src,dst,weight\nset,1,2,0.5\n", 'has "0.5" for a weight, no whole number'),
-        ("op,src,dst,weight\nset,1,2,1_0\n", "for a weight, no whole number"),
+        ("op,src,dst,weight\nset,1,2,0.5\n", 'has "0.5" for a weight, not a whole'),
+        ("op,src,dst,weight\nset,1,2,1_0\n", "for a weight, not a whole number"),
         ("op,src,dst,weight\nset,1,2,2147483648\n", "line 2 weighs 2147483648, no int"),
         ("op,src,dst\ninsert,1,2\n", 'line 2 has "" for a weight'),
     ],
@@ -74,7 +74,7 @@ def test_what_is_no_table(tmp_path: Path, text: str, words: str) -> None:
 def test_what_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "changes.csv"
     path.write_bytes(b"op,src,dst,weight\n\xff\xfe\n")
-    with pytest.raises(InputError, match="is no text"):
+    with pytest.raises(InputError, match="is not text"):
         read_changes(path, np.dtype(np.int32))
     with pytest.raises(InputError, match="cannot be read"):
         read_changes(tmp_path / "none.csv", np.dtype(np.int32))

@@ -140,6 +140,15 @@ def test_other_headers_are_refused_with_the_option_and_the_columns(
 
 
 @pytest.mark.parametrize(
+    ("header", "twice"),
+    [("source,target,w,w", "w"), ("source,source,target,w", "source")],
+)
+def test_candidates_of_one_name_are_to_be_renamed(header: str, twice: str) -> None:
+    with pytest.raises(InputError, match=f"several columns are named {twice}"):
+        choose(header)
+
+
+@pytest.mark.parametrize(
     ("asked", "text"),
     [
         ("weight=length", "source: u, target: v, weight: length; left out: id, time"),

@@ -55,7 +55,7 @@ def test_access() -> None:
     assert read_listen("127.0.0.1:0") == ("127.0.0.1", 0)
     assert read_listen("[::1]:80") == ("::1", 80)
     for text in ("", "host", "host:", ":x", "host:70000"):
-        with pytest.raises(ConfigError, match="is no HOST:PORT"):
+        with pytest.raises(ConfigError, match="is not HOST:PORT"):
             read_listen(text)
     for host in ("127.0.0.1", "127.8.0.1", "localhost", "::1"):
         check_open(Access(host), False, False)
