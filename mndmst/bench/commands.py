@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..graph.order import WEIGHT_DTYPES
 from ..host.errors import ConfigError, optional
@@ -25,169 +25,43 @@ if TYPE_CHECKING:
 Process = Callable[[argparse.Namespace], int]
 Drawing = Callable[[Path, "AtomicOutput"], None]
 
-# Types of options: turns, ranks or threads; binary logarithms of vertices; seconds.
-positive, exponent, seconds = whole(1, 4096), whole(1, 40), real(0)
+
+class BenchCommand(NamedTuple):
+    """A command of `mndmst bench`: its function, its help and its options.
+
+    Attributes
+    ----------
+    options : dict
+        Keywords of `add_argument` by name; names without dashes are positional.
+    """
+
+    process: Process
+    help: str
+    description: str
+    options: dict[str, dict[str, Any]]
 
 
 def add_bench(commands: Any) -> None:
-    """Add the command to the parser, and a command for each measurement."""
+    """Add the command to the parser, and a command for each command."""
     bench = commands.add_parser(
         "bench",
         help="time the kernels beside other programs",
         description="Time the kernels of a device beside other programs.",
     )
     devices = bench.add_subparsers(title="devices", metavar="DEVICE", required=True)
-    _add_cpu(devices)
-    _add_gpu(devices)
-    _add_both(devices)
-    add_scaling(devices)
-    _add_choice(devices)
-    _add_start(devices)
-    _add_service(devices)
-    _add_papers(devices)
-    add_points(devices)
+    for name, command in COMMANDS.items():
+        parser = devices.add_parser(
+            name, help=command.help, description=command.description
+        )
+        for option, settings in (command.options | WRITTEN).items():
+            parser.add_argument(option, **settings)
+        parser.set_defaults(process=partial(_measure, command.process))
 
 
-def _add_cpu(devices: Any) -> None:
-    cpu = devices.add_parser(
-        "cpu",
-        help="the CPU worker beside SciPy and other packages",
-        description="Time the CPU worker's kernel and every peer that is installed, in "
-        "turn, on the same graphs; check that the weights agree. Lists are separated "
-        "by commas.",
-    )
-    for name, default, kind, what in (
-        ("scale", 20, exponent, "2^scale vertices in generated graphs"),
-        ("threads", "1,2", list_of(positive), "numbers of threads of the kernel"),
-        ("repeat", 5, positive, "turns of each contender"),
-        ("weights", "int32,float64", list_of(weights), "types of weights"),
-        ("graphs", None, names, "graphs to time (default: all that are available)"),
-        ("peers", None, names, "packages to time (default: all installed)"),
-        ("orders", None, names, "hard weights: equal, ascending, descending"),
-    ):
-        cpu.add_argument(f"--{name}", default=default, type=kind, help=what)
-    cpu.add_argument(
-        "--plot",
-        type=Path,
-        metavar="FILE",
-        help="draw how threads scale: .svg, .png or .pdf",
-    )
-    finish(cpu, run_cpu)
-
-
-def _add_gpu(devices: Any) -> None:
-    gpu = devices.add_parser(
-        "gpu",
-        help="the GPU worker beside one read of the graph",
-        description="Time the GPU worker's kernels on graphs generated on the device; "
-        "check small ones against the CPU worker.",
-    )
-    gpu.add_argument(
-        "--graphs",
-        default="rmat24,rmat22,gnm23,road24",
-        type=names,
-        help="kinds (rmat, gnm, road) with scales, separated by commas; rmat24x8 has "
-        "8 edges for each vertex instead of 16",
-    )
-    gpu.add_argument(
-        "--keys", default="uint32,uint64", type=names, help="widths of weights"
-    )
-    gpu.add_argument("--repeat", default=7, type=positive, help="runs of each graph")
-    gpu.add_argument(
-        "--verify",
-        action="store_true",
-        help="compare the forests of these graphs with the CPU worker's; host memory "
-        "must hold them",
-    )
-    finish(gpu, run_gpu)
-
-
-def _add_both(devices: Any) -> None:
-    both = devices.add_parser(
-        "devices",
-        help="a graph from file to file: CPU, GPU, and as auto divides it",
-        description="Solve a graph from file to file on the CPU, on the GPU and on "
-        "both, in turn, and compare the stages.",
-    )
-    both.add_argument("graph", type=Path, help="directory of shards, or its index")
-    both.add_argument(
-        "--arrangements",
-        default="cpu,gpu,auto",
-        type=names,
-        help="which of cpu, gpu, auto, both (half of the arcs each)",
-    )
-    both.add_argument("--repeat", default=3, type=positive, help="turns of each")
-    finish(both, run_both)
-
-
-def _add_choice(devices: Any) -> None:
-    choice = devices.add_parser(
-        "choice",
-        help="auto beside all backends that could be asked for",
-        description="Solve a graph from file to file with every backend of this "
-        "machine and as auto chooses, in turn, and print how many times as long as "
-        "the best one auto takes.",
-    )
-    choice.add_argument("graph", type=Path, help="directory of shards, or its index")
-    choice.add_argument(
-        "--ranks", default="1", type=list_of(positive), help="numbers of ranks"
-    )
-    choice.add_argument("--repeat", default=5, type=positive, help="turns of each")
-    finish(choice, run_choice)
-
-
-def _add_start(devices: Any) -> None:
-    start = devices.add_parser(
-        "start",
-        help="where the seconds of a whole command go",
-        description="Solve a graph from file to file on some numbers of ranks, and "
-        "print the seconds of each stage from launch to end, beside simpler processes.",
-    )
-    start.add_argument(
-        "graph", type=Path, nargs="?", help="directory of shards; the demo by default"
-    )
-    start.add_argument(
-        "--ranks", default="1,4", type=list_of(positive), help="numbers of ranks"
-    )
-    start.add_argument("--repeat", default=5, type=positive, help="runs of each")
-    start.add_argument(
-        "--backend",
-        default="auto",
-        choices=CHOICES["backend"],
-        help="devices of a rank",
-    )
-    finish(start, run_start)
-
-
-def _add_service(devices: Any) -> None:
-    service = devices.add_parser(
-        "service",
-        help="what requests to a service take",
-        description="Serve a graph on ranks of this machine, and print what solves, "
-        "changes, queries and streams take, there and back.",
-    )
-    service.add_argument("graph", type=Path, help="directory of shards")
-    service.add_argument("--ranks", default=2, type=positive, help="number of ranks")
-    service.add_argument("--repeat", default=5, type=positive, help="times of each")
-    finish(service, run_service)
-
-
-def _add_papers(devices: Any) -> None:
-    papers = devices.add_parser(
-        "papers",
-        help="the tables of five papers, our figures beside theirs",
-        description="Run what the tables of five papers ran, at a size that fits, and "
-        "print our figures beside theirs. A graph whose file is not at hand is "
-        "replaced by a generated one of its kind.",
-    )
-    for name, default, kind, what in (
-        ("papers", None, names, "which papers, separated by commas; all by default"),
-        ("scale", 18, exponent, "at most 2^scale vertices in generated graphs"),
-        ("repeat", 3, positive, "runs of each; medians are printed"),
-        ("data", None, Path, "directory with files that recipes name"),
-    ):
-        papers.add_argument(f"--{name}", default=default, type=kind, help=what)
-    finish(papers, run_papers)
+def print_machine(facts: dict[str, Any], after: str = "") -> None:
+    """Print the line about the machine that is above the figures."""
+    cores = counted(facts["cores"], "core")
+    print(f"{facts['cpu']}, {cores}, load {facts['load']}{after}")
 
 
 def run_start(arguments: argparse.Namespace) -> int:
@@ -200,10 +74,7 @@ def run_start(arguments: argparse.Namespace) -> int:
 
     graph = arguments.graph or demo_graph()
     facts, rows = machine(()), []
-    print(
-        f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}: "
-        f"{graph}"
-    )
+    print_machine(facts, f": {graph}")
     for ranks in arguments.ranks:
         found = measure_start(graph, ranks, arguments.repeat, arguments.backend)
         print(start_text(found), flush=True)
@@ -220,11 +91,8 @@ def run_service(arguments: argparse.Namespace) -> int:
     from .service import measure
 
     facts, rows = machine(()), []
-    cores, graph, ranks = facts["cores"], arguments.graph, arguments.ranks
-    print(
-        f"{facts['cpu']}, {counted(cores, 'core')}, load {facts['load']}: {graph}, "
-        f"{counted(ranks, 'rank')}"
-    )
+    graph, ranks = arguments.graph, arguments.ranks
+    print_machine(facts, f": {graph}, {counted(ranks, 'rank')}")
     print(f"{'request':<44} {'median ms':>12} {'least ms':>12}")
     for row in measure(graph, ranks, arguments.repeat):
         print(row.text(), flush=True)
@@ -243,9 +111,8 @@ def run_papers(arguments: argparse.Namespace) -> int:
     data = arguments.data or papers.data_folder()
     plan = papers.PapersPlan(wanted, arguments.scale, arguments.repeat, data)
     facts = machine(())
-    print(
-        f"ours: {facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}"
-    )
+    print("ours: ", end="")
+    print_machine(facts)
     records: list[dict[str, Any]] = []
     for record in papers.run(plan):
         last = records[-1] if records else {}
@@ -344,44 +211,6 @@ def run_cpu(arguments: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-def add_points(devices: Any) -> None:
-    """Add the command to the parser."""
-    points = devices.add_parser(
-        "points",
-        help="forests and HDBSCAN* of points beside other packages",
-        description="Time the forest of points in memory, and HDBSCAN* from points to "
-        "labels, exact and approximate, beside quitefastmst, fast_hdbscan, hdbscan and "
-        "scikit-learn, if installed, in turn. A forest of another weight is an error.",
-    )
-    points.add_argument(
-        "--sizes",
-        default="20000x2,100000x3,100000x10",
-        type=_sizes,
-        help="points and dimensions, such as 100000x3, separated by commas",
-    )
-    points.add_argument(
-        "--kinds", default="uniform,blobs", type=names, help="of uniform, blobs"
-    )
-    points.add_argument(
-        "--tasks", default="forest,labels", type=names, help="of forest, labels"
-    )
-    points.add_argument(
-        "--peers", default=None, type=names, help="all installed ones by default"
-    )
-    points.add_argument(
-        "--repeat", default=3, type=positive, help="turns of each contender"
-    )
-    points.add_argument(
-        "--most",
-        default=60.0,
-        type=seconds,
-        metavar="SECONDS",
-        help="skip a package after a turn longer than this",
-    )
-    points.add_argument("--plot", type=Path, metavar="FILE", help=".svg, .png or .pdf")
-    finish(points, _points)
-
-
 def _sizes(text: str) -> list[tuple[int, int]]:
     found = []
     for word in text.split(","):
@@ -392,7 +221,8 @@ def _sizes(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def _points(arguments: argparse.Namespace) -> int:
+def run_points(arguments: argparse.Namespace) -> int:
+    """Print what points take beside other packages."""
     from dataclasses import asdict
 
     from .machine import machine
@@ -417,7 +247,7 @@ def _points(arguments: argparse.Namespace) -> int:
     peers = tuple(name for name in peers if name not in left_out)
     packages = {CONTENDERS[name].distribution for name in peers}
     facts = machine(tuple(sorted(packages - {"numpy"})))
-    print(f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}")
+    print_machine(facts)
     print("  least and median of the turns, times the first one's least")
     cases = [
         PointsCase(kind, count, dimensions)
@@ -433,42 +263,8 @@ def _points(arguments: argparse.Namespace) -> int:
     return 1 if any(row.differs for row in rows) else 0
 
 
-def add_scaling(devices: Any) -> None:
-    """Add the command to the parser."""
-    scaling = devices.add_parser(
-        "scaling",
-        help="time against the number of ranks, strong and weak",
-        description="Solve generated graphs on more and more ranks of this machine, "
-        "which are started here, by the plain method of MND-MST and as auto chooses; "
-        "check that the forests agree. Lists are separated by commas.",
-    )
-    for name, default, kind, what in (
-        ("ranks", "1,2,4,8,16", list_of(positive), "numbers of ranks"),
-        ("graphs", "rmat,gnm,rgg2d,grid2d", names, "kinds of graphs"),
-        ("scale", 20, exponent, "2^scale vertices, in grids 8 times the number"),
-        ("threads", 1, positive, "threads of each rank"),
-        ("repeat", 3, positive, "turns of each method"),
-        ("group-sizes", "4", list_of(positive), "of the plain method"),
-    ):
-        scaling.add_argument(f"--{name}", default=default, type=kind, help=what)
-    scaling.add_argument(
-        "--backend",
-        default="cpu",
-        choices=CHOICES["backend"],
-        help="devices of a rank",
-    )
-    scaling.add_argument("--strong", action="store_true", help="no weak scaling")
-    scaling.add_argument(
-        "--work",
-        type=Path,
-        metavar="DIR",
-        help="where the graphs stay for the next time; by default they are removed",
-    )
-    scaling.add_argument("--plot", type=Path, metavar="FILE", help=".svg, .png or .pdf")
-    finish(scaling, _scaling)
-
-
-def _scaling(arguments: argparse.Namespace) -> int:
+def run_scaling(arguments: argparse.Namespace) -> int:
+    """Print what graphs take on more and more ranks."""
     from .machine import machine
     from .scaling import KINDS, ScalingPlan, block, disagreements, plot, run
 
@@ -485,10 +281,7 @@ def _scaling(arguments: argparse.Namespace) -> int:
             arguments.backend,
             work,
         )
-        print(
-            f"{facts['cpu']}, {counted(facts['cores'], 'core')}, load {facts['load']}; "
-            "medians"
-        )
+        print_machine(facts, "; medians")
         for points in run(plan):
             print(f"\n{block(points)}", flush=True)
             wrong += disagreements(points)
@@ -510,19 +303,6 @@ def _folder(path: Path | None) -> Iterator[Path]:
     else:
         path.mkdir(parents=True, exist_ok=True)
         yield path
-
-
-def finish(parser: argparse.ArgumentParser, process: Process) -> None:
-    """Add the common options, and set the function that runs."""
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="write everything here"
-    )
-    parser.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace a file that is not an earlier result",
-    )
-    parser.set_defaults(process=partial(_measure, process))
 
 
 def _measure(process: Process, arguments: argparse.Namespace) -> int:
@@ -618,3 +398,200 @@ def weights(text: str) -> str:
     if text not in known:
         raise argparse.ArgumentTypeError(f"{text} is none of {', '.join(known)}")
     return text
+
+
+# Types of options: turns, ranks or threads; binary logarithms of vertices; seconds.
+positive, exponent, seconds = whole(1, 4096), whole(1, 40), real(0)
+several = list_of(positive)
+
+
+def _option(default: Any, kind: Callable[[str], Any], help: str) -> dict[str, Any]:
+    return {"default": default, "type": kind, "help": help}
+
+
+def _file(help: str) -> dict[str, Any]:
+    return {"type": Path, "metavar": "FILE", "help": help}
+
+
+def _flag(help: str) -> dict[str, Any]:
+    return {"action": "store_true", "help": help}
+
+
+def _backend(default: str) -> dict[str, Any]:
+    return {
+        "default": default, "choices": CHOICES["backend"], "help": "devices of a rank"
+    }  # fmt: skip
+
+
+# Options of every command.
+WRITTEN = {
+    "--json": _file("write everything here"),
+    "--overwrite": _flag("replace a file that is not an earlier result"),
+}
+_SHARDS = {"graph": {"type": Path, "help": "directory of shards, or its index"}}
+COMMANDS = {
+    "cpu": BenchCommand(
+        run_cpu,
+        "the CPU worker beside SciPy and other packages",
+        "Time the CPU worker's kernel and every peer that is installed, in turn, on "
+        "the same graphs; check that the weights agree. Lists are separated by commas.",
+        {
+            "--scale": _option(20, exponent, "2^scale vertices in generated graphs"),
+            "--threads": _option("1,2", several, "numbers of threads of the kernel"),
+            "--repeat": _option(5, positive, "turns of each contender"),
+            "--weights": _option("int32,float64", list_of(weights), "types of weights"),
+            "--graphs": _option(
+                None, names, "graphs to time (default: all that are available)"
+            ),
+            "--peers": _option(
+                None, names, "packages to time (default: all installed)"
+            ),
+            "--orders": _option(
+                None, names, "hard weights: equal, ascending, descending"
+            ),
+            "--plot": _file("draw how threads scale: .svg, .png or .pdf"),
+        },
+    ),
+    "gpu": BenchCommand(
+        run_gpu,
+        "the GPU worker beside one read of the graph",
+        "Time the GPU worker's kernels on graphs generated on the device; check small "
+        "ones against the CPU worker.",
+        {
+            "--graphs": _option(
+                "rmat24,rmat22,gnm23,road24",
+                names,
+                "kinds (rmat, gnm, road) with scales, separated by commas; rmat24x8 "
+                "has 8 edges for each vertex instead of 16",
+            ),
+            "--keys": _option("uint32,uint64", names, "widths of weights"),
+            "--repeat": _option(7, positive, "runs of each graph"),
+            "--verify": _flag(
+                "compare the forests of these graphs with the CPU worker's; host "
+                "memory must hold them"
+            ),
+        },
+    ),
+    "devices": BenchCommand(
+        run_both,
+        "a graph from file to file: CPU, GPU, and as auto divides it",
+        "Solve a graph from file to file on the CPU, on the GPU and on both, in turn, "
+        "and compare the stages.",
+        _SHARDS
+        | {
+            "--arrangements": _option(
+                "cpu,gpu,auto",
+                names,
+                "which of cpu, gpu, auto, both (half of the arcs each)",
+            ),
+            "--repeat": _option(3, positive, "turns of each"),
+        },
+    ),
+    "scaling": BenchCommand(
+        run_scaling,
+        "time against the number of ranks, strong and weak",
+        "Solve generated graphs on more and more ranks of this machine, which are "
+        "started here, by the plain method of MND-MST and as auto chooses; check that "
+        "the forests agree. Lists are separated by commas.",
+        {
+            "--ranks": _option("1,2,4,8,16", several, "numbers of ranks"),
+            "--graphs": _option("rmat,gnm,rgg2d,grid2d", names, "kinds of graphs"),
+            "--scale": _option(
+                20, exponent, "2^scale vertices, in grids 8 times the number"
+            ),
+            "--threads": _option(1, positive, "threads of each rank"),
+            "--repeat": _option(3, positive, "turns of each method"),
+            "--group-sizes": _option("4", several, "of the plain method"),
+            "--backend": _backend("cpu"),
+            "--strong": _flag("no weak scaling"),
+            "--work": {
+                "type": Path,
+                "metavar": "DIR",
+                "help": "where the graphs stay for the next time; by default they are "
+                "removed",
+            },
+            "--plot": _file(".svg, .png or .pdf"),
+        },
+    ),
+    "choice": BenchCommand(
+        run_choice,
+        "auto beside all backends that could be asked for",
+        "Solve a graph from file to file with every backend of this machine and as "
+        "auto chooses, in turn, and print how many times as long as the best one auto "
+        "takes.",
+        _SHARDS
+        | {
+            "--ranks": _option("1", several, "numbers of ranks"),
+            "--repeat": _option(5, positive, "turns of each"),
+        },
+    ),
+    "start": BenchCommand(
+        run_start,
+        "where the seconds of a whole command go",
+        "Solve a graph from file to file on some numbers of ranks, and print the "
+        "seconds of each stage from launch to end, beside simpler processes.",
+        {
+            "graph": {
+                "type": Path,
+                "nargs": "?",
+                "help": "directory of shards; the demo by default",
+            },
+            "--ranks": _option("1,4", several, "numbers of ranks"),
+            "--repeat": _option(5, positive, "runs of each"),
+            "--backend": _backend("auto"),
+        },
+    ),
+    "service": BenchCommand(
+        run_service,
+        "times of requests to a service",
+        "Serve a graph on ranks of this machine, and print the times of solves, "
+        "changes, queries and streams, there and back.",
+        _SHARDS
+        | {
+            "--ranks": _option(2, positive, "number of ranks"),
+            "--repeat": _option(5, positive, "times of each"),
+        },
+    ),
+    "papers": BenchCommand(
+        run_papers,
+        "the tables of five papers, our figures beside theirs",
+        "Run the graphs in the tables of five papers, at a size that fits, and print "
+        "our figures beside theirs. A graph whose file is not at hand is replaced by a "
+        "generated one of its kind.",
+        {
+            "--papers": _option(
+                None, names, "which papers, separated by commas; all by default"
+            ),
+            "--scale": _option(
+                18, exponent, "at most 2^scale vertices in generated graphs"
+            ),
+            "--repeat": _option(3, positive, "runs of each; medians are printed"),
+            "--data": _option(None, Path, "directory with files that recipes name"),
+        },
+    ),
+    "points": BenchCommand(
+        run_points,
+        "forests and HDBSCAN* of points beside other packages",
+        "Time the forest of points in memory, and HDBSCAN* from points to labels, "
+        "exact and approximate, beside quitefastmst, fast_hdbscan, hdbscan and "
+        "scikit-learn, if installed, in turn. A forest of another weight is an error.",
+        {
+            "--sizes": _option(
+                "20000x2,100000x3,100000x10",
+                _sizes,
+                "points and dimensions, such as 100000x3, separated by commas",
+            ),
+            "--kinds": _option("uniform,blobs", names, "of uniform, blobs"),
+            "--tasks": _option("forest,labels", names, "of forest, labels"),
+            "--peers": _option(None, names, "all installed ones by default"),
+            "--repeat": _option(3, positive, "turns of each contender"),
+            "--most": {
+                "default": 60.0,
+                "type": seconds,
+                "metavar": "SECONDS",
+                "help": "skip a package after a turn longer than this",
+            },
+            "--plot": _file(".svg, .png or .pdf"),
+        },
+    ),
+}

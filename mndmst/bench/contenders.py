@@ -6,8 +6,9 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -221,163 +222,169 @@ def extra_bytes(folder: Path, threads: int) -> int | None:
     return reply["extra_bytes"]
 
 
-class PeerPackage(Contender):
-    """A package with a minimum spanning forest.
+class Peer(NamedTuple):
+    """The spanning forest of another package.
 
     Attributes
     ----------
     package : str
-        What to install and import.
+        The package to install and import.
+    convert : callable
+        Returns a graph in the form that the package takes; not timed.
+    solve : callable
+        Computes the forest of a converted graph; timed.
+    answer : callable
+        Takes the converted graph and the result of `solve`.
+    overwrites : bool
+        `solve` changes the converted graph, so each turn gets a copy.
     max_edges : int or None
         Larger graphs would take minutes.
     """
 
+    name: str
     package: str
+    convert: Callable[[BenchGraph], Any]
+    solve: Callable[[Any], Any]
+    answer: Callable[[Any, Any], Answer]
+    overwrites: bool = False
     max_edges: int | None = None
 
-    @abstractmethod
-    def __init__(self, graph: BenchGraph) -> None: ...
 
+class PeerContender(Contender):
+    """A peer and its converted graph."""
 
-class ScipyUpper(PeerPackage):
-    """SciPy at its fastest: the upper triangle, float64, overwritten."""
-
-    name, package = "scipy", "scipy"
-
-    def __init__(self, graph: BenchGraph) -> None:
-        self.matrix = self.convert(graph)
-        self.tree = import_module("scipy.sparse.csgraph").minimum_spanning_tree
-
-    def convert(self, graph: BenchGraph) -> Any:
-        """Return the matrix to give."""
-        u, v, weights = graph.upper()
-        degrees = np.bincount(u, minlength=graph.num_vertices)
-        indptr = np.concatenate(([0], np.cumsum(degrees)))
-        return _csr(indptr, v, weights)
+    def __init__(self, peer: Peer, graph: BenchGraph) -> None:
+        self.name, self.peer, self.graph = peer.name, peer, peer.convert(graph)
 
     def timed(self) -> tuple[float, Any]:
-        """Time `solve`, but not the copy of the matrix that it overwrites."""
-        kept, self.matrix = self.matrix, self.matrix.copy()
+        """Time `solve`, but not the copy of a graph that it overwrites."""
+        kept = self.graph
+        if self.peer.overwrites:
+            self.graph = kept.copy()
         try:
             return super().timed()
         finally:
-            self.matrix = kept
+            self.graph = kept
 
     def solve(self) -> Any:
-        """Return the forest as a matrix."""
-        return self.tree(self.matrix, overwrite=True)
+        """Return the forest in the form of the package."""
+        return self.peer.solve(self.graph)
 
     def answer(self, forest: Any) -> Answer:
-        """Count and add up the entries."""
-        return Answer(forest.nnz, float(forest.sum()))
+        """Return the size and the weight of the forest."""
+        return self.peer.answer(self.graph, forest)
 
 
-class ScipyFull(ScipyUpper):
-    """SciPy as most call it, on the symmetric matrix."""
-
-    name = "scipy full"
-
-    def convert(self, graph: BenchGraph) -> Any:
-        """Return the matrix to give."""
-        return _csr(graph.indptr, graph.indices, graph.weights)
-
-    def solve(self) -> Any:
-        """Return the forest as a matrix."""
-        return self.tree(self.matrix)
+def _csr(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray) -> Any:
+    n = len(indptr) - 1
+    import_module("scipy.sparse.csgraph")  # loaded before it is timed
+    # SciPy's graph routines take 32-bit indices only.
+    arrays = (weights.astype(np.float64), indices.view(np.int32), indptr.astype("i4"))
+    return import_module("scipy.sparse").csr_array(arrays, shape=(n, n))
 
 
-class Igraph(PeerPackage):
-    """igraph, which answers with the numbers of the edges."""
-
-    name, package = "igraph", "igraph"
-
-    def __init__(self, graph: BenchGraph) -> None:
-        u, v, weights = graph.upper()
-        ends = np.column_stack((u, v)).astype(np.int64)
-        self.graph = import_module("igraph").Graph(graph.num_vertices, ends)
-        self.weights = weights.astype(np.float64)
-        self.graph.es["weight"] = self.weights.tolist()
-
-    def solve(self) -> list[int]:
-        """Return the forest's edges."""
-        return self.graph.spanning_tree(weights="weight", return_tree=False)
-
-    def answer(self, forest: list[int]) -> Answer:
-        """Add up the weights of the chosen edges."""
-        return Answer(len(forest), float(self.weights[forest].sum()))
+def _upper_csr(graph: BenchGraph) -> Any:
+    u, v, weights = graph.upper()
+    degrees = np.bincount(u, minlength=graph.num_vertices)
+    return _csr(np.concatenate(([0], np.cumsum(degrees))), v, weights)
 
 
-class NetworkitPrim(PeerPackage):
-    """NetworKit's Prim, the fastest of its own."""
-
-    name, package, algorithm = "networkit prim", "networkit", "PrimMSF"
-
-    def __init__(self, graph: BenchGraph) -> None:
-        networkit = import_module("networkit")
-        u, v, weights = graph.upper()
-        edges = (weights.astype(np.float64), (u.astype(np.uint64), v.astype(np.uint64)))
-        self.graph = networkit.GraphFromCoo(edges, n=graph.num_vertices, weighted=True)
-        self.make = getattr(networkit.graph, self.algorithm)
-
-    def solve(self) -> Any:
-        """Return the algorithm, which holds its result."""
-        return self.make(self.graph).run()
-
-    def answer(self, forest: Any) -> Answer:
-        """Ask the algorithm; the weights in its forest are lost."""
-        return Answer(forest.getForest().numberOfEdges(), forest.getTotalWeight())
+def _solve_scipy(matrix: Any, overwrite: bool = True) -> Any:
+    module = import_module("scipy.sparse.csgraph")
+    return module.minimum_spanning_tree(matrix, overwrite=overwrite)
 
 
-class NetworkitKruskal(NetworkitPrim):
-    """NetworKit's Kruskal, which sorts with several threads."""
-
-    name, algorithm = "networkit kruskal", "KruskalMSF"
-
-
-class Rustworkx(PeerPackage):
-    """rustworkx, which asks a Python function for every weight."""
-
-    name, package = "rustworkx", "rustworkx"
-
-    def __init__(self, graph: BenchGraph) -> None:
-        rustworkx = import_module("rustworkx")
-        self.graph = rustworkx.PyGraph()
-        self.graph.add_nodes_from(range(graph.num_vertices))
-        self.graph.add_edges_from(_tuples(graph))
-        self.edges = rustworkx.minimum_spanning_edges
-
-    def solve(self) -> Any:
-        """Return a list of (u, v, weight)."""
-        return self.edges(self.graph, weight_fn=float)
-
-    def answer(self, forest: Any) -> Answer:
-        """Add up the weights."""
-        return Answer(len(forest), float(sum(edge[2] for edge in forest)))
+def _igraph(graph: BenchGraph) -> Any:
+    u, v, weights = graph.upper()
+    ends = np.column_stack((u, v)).astype(np.int64)
+    made = import_module("igraph").Graph(graph.num_vertices, ends)
+    made.es["weight"] = weights.astype(np.float64).tolist()
+    return made
 
 
-class Networkx(PeerPackage):
-    """networkx, in pure Python."""
-
-    name, package, max_edges = "networkx", "networkx", 1 << 19
-
-    def __init__(self, graph: BenchGraph) -> None:
-        networkx = import_module("networkx")
-        self.graph = networkx.Graph()
-        self.graph.add_weighted_edges_from(_tuples(graph))
-        self.edges = networkx.minimum_spanning_edges
-
-    def solve(self) -> list:
-        """Return a list of (u, v, attributes)."""
-        return list(self.edges(self.graph))
-
-    def answer(self, forest: list) -> Answer:
-        """Add up the weights."""
-        return Answer(len(forest), float(sum(edge[2]["weight"] for edge in forest)))
+def _networkit(graph: BenchGraph) -> Any:
+    u, v, weights = graph.upper()
+    edges = (weights.astype(np.float64), (u.astype(np.uint64), v.astype(np.uint64)))
+    coo = import_module("networkit").GraphFromCoo
+    return coo(edges, n=graph.num_vertices, weighted=True)
 
 
-PEERS: tuple[type[PeerPackage], ...] = (
-    *(ScipyUpper, ScipyFull, NetworkitPrim, NetworkitKruskal),
-    *(Rustworkx, Igraph, Networkx),
+def _solve_networkit(algorithm: str, graph: Any) -> Any:
+    return getattr(import_module("networkit").graph, algorithm)(graph).run()
+
+
+def _rustworkx(graph: BenchGraph) -> Any:
+    made = import_module("rustworkx").PyGraph()
+    made.add_nodes_from(range(graph.num_vertices))
+    made.add_edges_from(_tuples(graph))
+    return made
+
+
+def _networkx(graph: BenchGraph) -> Any:
+    made = import_module("networkx").Graph()
+    made.add_weighted_edges_from(_tuples(graph))
+    return made
+
+
+def _tuples(graph: BenchGraph) -> list[tuple[int, int, float]]:
+    u, v, weights = (column.tolist() for column in graph.upper())
+    return list(zip(u, v, map(float, weights), strict=True))
+
+
+def _matrix_answer(_: Any, forest: Any) -> Answer:
+    return Answer(forest.nnz, float(forest.sum()))
+
+
+def _networkit_answer(_: Any, forest: Any) -> Answer:
+    # The edges of its forest lack their weights.
+    return Answer(forest.getForest().numberOfEdges(), forest.getTotalWeight())
+
+
+# SciPy at its fastest: the upper triangle, float64, overwritten.
+SCIPY = Peer("scipy", "scipy", _upper_csr, _solve_scipy, _matrix_answer, True)
+PEERS = (
+    SCIPY,
+    Peer(
+        "scipy full",  # as in most programs: the symmetric matrix
+        "scipy",
+        lambda graph: _csr(graph.indptr, graph.indices, graph.weights),
+        partial(_solve_scipy, overwrite=False),
+        _matrix_answer,
+    ),
+    *(
+        Peer(
+            f"networkit {name}",
+            "networkit",
+            _networkit,
+            partial(_solve_networkit, f"{name.capitalize()}MSF"),
+            _networkit_answer,
+        )
+        for name in ("prim", "kruskal")
+    ),
+    Peer(
+        "rustworkx",
+        "rustworkx",
+        _rustworkx,
+        lambda graph: import_module("rustworkx").minimum_spanning_edges(
+            graph, weight_fn=float
+        ),
+        lambda _, forest: Answer(len(forest), sum(weight for *_, weight in forest)),
+    ),
+    Peer(
+        "igraph",
+        "igraph",
+        _igraph,
+        lambda graph: graph.spanning_tree(weights="weight", return_tree=False),
+        lambda graph, ids: Answer(len(ids), math.fsum(graph.es[ids]["weight"])),
+    ),
+    Peer(
+        "networkx",
+        "networkx",
+        _networkx,
+        lambda graph: list(import_module("networkx").minimum_spanning_edges(graph)),
+        lambda _, forest: Answer(len(forest), sum(d["weight"] for *_, d in forest)),
+        max_edges=1 << 19,
+    ),
 )
 PACKAGES = tuple(dict.fromkeys(peer.package for peer in PEERS))
 
@@ -387,27 +394,15 @@ def installed() -> tuple[str, ...]:
     return tuple(package for package in PACKAGES if find_spec(package))
 
 
-def of_packages(packages: tuple[str, ...]) -> tuple[type[PeerPackage], ...]:
+def of_packages(packages: tuple[str, ...]) -> tuple[Peer, ...]:
     """Return the peers that some packages have."""
     return tuple(peer for peer in PEERS if peer.package in packages)
 
 
-def enter(peers: tuple[type[PeerPackage], ...], graph: BenchGraph) -> list[PeerPackage]:
+def enter(peers: tuple[Peer, ...], graph: BenchGraph) -> list[PeerContender]:
     """Convert a graph for all peers that it is not too large for."""
     return [
-        peer(graph)
+        PeerContender(peer, graph)
         for peer in peers
         if peer.max_edges is None or graph.num_edges <= peer.max_edges
     ]
-
-
-def _csr(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray) -> Any:
-    n = len(indptr) - 1
-    # SciPy's graph routines take 32-bit indices only.
-    arrays = (weights.astype(np.float64), indices.view(np.int32), indptr.astype("i4"))
-    return import_module("scipy.sparse").csr_array(arrays, shape=(n, n))
-
-
-def _tuples(graph: BenchGraph) -> list[tuple[int, int, float]]:
-    u, v, weights = (column.tolist() for column in graph.upper())
-    return list(zip(u, v, map(float, weights), strict=True))

@@ -20,11 +20,11 @@ from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import BENCH_PICTURE
 from . import graphs
 from .contenders import (
+    SCIPY,
     Answer,
     Contender,
     KernelContender,
-    PeerPackage,
-    ScipyUpper,
+    Peer,
     enter,
     extra_bytes,
     of_packages,
@@ -320,7 +320,7 @@ def run(plan: CpuPlan, say: Callable[[str], None]) -> Iterator[Case]:
 def contest(
     graph: BenchGraph,
     plan: CpuPlan,
-    peers: tuple[type[PeerPackage], ...],
+    peers: tuple[Peer, ...],
     say: Callable[[str], None],
 ) -> Case:
     """Let the kernel, with every number of threads and as ranks, and peers compete."""
@@ -363,7 +363,7 @@ def _hard_cases(
     graph: BenchGraph, given: Case, plan: CpuPlan, say: Callable[[str], None]
 ) -> Iterator[Case]:
     """Yield the same graph with hard weights; SciPy alone checks them."""
-    peers = (ScipyUpper,) if ScipyUpper.package in plan.peers else ()
+    peers = (SCIPY,) if SCIPY.package in plan.peers else ()
     for hard in graphs.hardened(graph, plan.orders):
         case = contest(hard, plan, peers, say)
         _compare(case, given, "given")

@@ -5,10 +5,7 @@ its recipe; for another, a generated one of its kind stands in, of the same size
 the largest asked for. As sizes differ, edges a second are what to compare.
 """
 
-import json
 import os
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,9 +18,7 @@ from typing import Any
 from ..backends.base import LabelledForest
 from ..backends.cuda import device_names, make_device, unavailable
 from ..host.cores import core_count
-from ..host.errors import ConfigError, MndmstError
-from ..host.formatting import counted
-from ..host.launcher import find_mpirun
+from ..host.errors import ConfigError
 from ..host.memory import free_bytes
 from ..io.edge_file import Edges
 from ..io.partitioner.graph_recipe import Recipe, load_recipe, open_recipe
@@ -31,14 +26,14 @@ from ..io.partitioner.partition import build_shards, symmetric_rows
 from ..io.partitioner.random_graphs import open_random
 from .contenders import Answer, Contender, KernelContender
 from .graphs import BenchGraph
+from .whole_commands import solve
 
-_PACKAGE_PARENT = Path(__file__).parents[2]
 # Stages that a program whose graph is in memory and stays there does not have
-_ASIDE = ("import", "start", "kernels", "read", "digest", "write")
+_ASIDE = ("import", "start", "kernels", "read", "sort", "digest", "write")
 
 
 def solve_on_ranks(graph: BenchGraph, repeat: int) -> dict[str, float]:
-    """Return the median milliseconds of `solve`, without files, on 1 rank and more.
+    """Return the median milliseconds of `solve` without files, on 1 rank and more.
 
     Raises
     ------
@@ -62,21 +57,8 @@ def solve_on_ranks(graph: BenchGraph, repeat: int) -> dict[str, float]:
 
 
 def _solve_on_ranks(folder: Path, ranks: int) -> float:
-    launcher = find_mpirun()
-    if launcher is None:
-        raise ConfigError(
-            "MND-MST's tables are run on ranks, and there is no mpirun. Install MPI "
-            "(pip install 'mndmst[mpi]'), or leave the paper out of --papers."
-        )
-    report = folder / "report.json"
-    command = [launcher, "-n", str(ranks), sys.executable, "-m", "mndmst", "solve"]
-    command += [str(folder / "graph"), "-q", "--report", str(report)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=_PACKAGE_PARENT)
-    if done.returncode:
-        raise MndmstError(
-            f"solve on {counted(ranks, 'rank')} failed: {done.stderr.strip()}"
-        )
-    stages = json.loads(report.read_text())["ranks"][0]["stages"]
+    _, record = solve(folder / "graph", ranks, ())
+    stages = record["ranks"][0]["stages"]
     kept = (entry["seconds"] for entry in stages if entry["stage"] not in _ASIDE)
     return 1e3 * sum(kept)
 

@@ -244,10 +244,8 @@ def add_update(commands: Any) -> None:
         "one change is invalid, none is applied.",
         epilog='CHANGES is a table whose first line is "op,src,dst,weight". op is '
         "insert, delete or set. An edge to insert must be new; an edge to delete or "
-        "set "
-        "must exist. Changes of the same edge apply in their order. A deletion needs "
-        "no "
-        "weight.",
+        "set must exist. Changes of the same edge apply in their order. A deletion "
+        "needs no weight.",
     )
     add_graph(update)
     update.add_argument(

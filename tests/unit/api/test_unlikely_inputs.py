@@ -319,7 +319,7 @@ def test_a_file_is_not_a_graph_in_memory() -> None:
 
 
 def test_queries_name_the_vertex() -> None:
-    with pytest.raises(InputError, match="no vertex 9: ids run from 0 to 2"):
+    with pytest.raises(InputError, match="no vertex 9: ids run from 0 to 3"):
         FOREST.connected(0, 9)
     for wrong in ("a", 0.5, None):
         with pytest.raises(TypeError, match="vertices are integers"):

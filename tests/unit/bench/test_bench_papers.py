@@ -69,5 +69,5 @@ def test_without_mpirun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.setattr("mndmst.host.launcher.shutil.which", lambda name: None)
     python = str(tmp_path / "python")
     monkeypatch.setattr("mndmst.host.launcher.sys.executable", python)
-    with pytest.raises(MndmstError, match="there is no mpirun"):
+    with pytest.raises(MndmstError, match="no mpirun on PATH"):
         list(papers.run(papers.PapersPlan(("mnd-mst-2018",), 6, 1, tmp_path)))

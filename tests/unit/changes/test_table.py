@@ -58,7 +58,7 @@ def test_large_integers_are_exact(tmp_path: Path) -> None:
         ("op,src,dst,weight\nset,-1,2,3\n", 'line 2 has "-1" for src, no vertex'),
         ("op,src,dst,weight\nset,1,2.0,3\n", 'line 2 has "2.0" for dst, no vertex'),
         ("op,src,dst,weight\nset,1,9999999999999999999,3\n", "for dst, no vertex"),
-        ("op,src,dst,weight\nset,1,2,\n", 'line 2 has "" for a weight, no whole'),
+        ("op,src,dst,weight\nset,1,2,\n", 'line 2 has "" for a weight, not a whole'),
         ("op,src,dst,weight\nset,1,2,0.5\n", 'has "0.5" for a weight, not a whole'),
         ("op,src,dst,weight\nset,1,2,1_0\n", "for a weight, not a whole number"),
         ("op,src,dst,weight\nset,1,2,2147483648\n", "line 2 weighs 2147483648, no int"),
