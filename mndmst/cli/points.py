@@ -610,7 +610,7 @@ def _write_noise(
     )
     flat = Clustering.all_noise(len(table.points))
     if not arguments.quiet:
-        print_sizes(flat.labels)
+        print_sizes(flat.labels, "point")
     write(arguments, table, None, rule.samples, {}, flat._asdict(), None)
     _print_result(flat.labels, "exact=True search=none")
 
