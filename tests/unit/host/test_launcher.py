@@ -1,4 +1,4 @@
-"""What Open MPI is told before it starts, by who has launched us."""
+"""The settings with which MPI libraries start, by launcher."""
 
 import os
 
@@ -36,13 +36,20 @@ def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert added() == ALL - {"OMPI_MCA_pml"}
 
 
-@pytest.mark.parametrize(("here", "names"), [("4", {"OMPI_MCA_pml"}), ("2", set())])
+@pytest.mark.parametrize("here", ["4", "2"])
+@pytest.mark.parametrize(
+    ("size", "local"),
+    [
+        ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+        ("PMI_SIZE", "MPI_LOCALNRANKS"),
+    ],
+)
 def test_ranks_of_one_host_need_no_network(
-    monkeypatch: pytest.MonkeyPatch, here: str, names: set[str]
+    monkeypatch: pytest.MonkeyPatch, here: str, size: str, local: str
 ) -> None:
-    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
-    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", here)
-    assert added() == names
+    monkeypatch.setenv(size, "4")
+    monkeypatch.setenv(local, here)
+    assert added() == ({"OMPI_MCA_pml", "UCX_TLS"} if here == "4" else set())
 
 
 @pytest.mark.parametrize("name", ["PMI_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS"])
