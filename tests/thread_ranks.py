@@ -1,0 +1,137 @@
+"""Ranks as threads of one process, for specifications of collective steps."""
+
+import pickle
+import threading
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from mndmst.comm.communicator import Comm
+from mndmst.comm.exchange import Coded
+
+SECONDS = 60  # longer waits are deadlocks
+
+
+class Group:
+    """What the ranks of a communicator share."""
+
+    def __init__(self, size: int) -> None:
+        self.barrier = threading.Barrier(size, timeout=SECONDS)
+        self.slots: list[Any] = [None] * size
+        self.queues = [[SimpleQueue() for _ in range(size)] for _ in range(size)]
+
+
+class ThreadComm(Comm):
+    """The communicator of a rank that is a thread; copies whatever it sends."""
+
+    def __init__(self, group: Group, rank: int) -> None:
+        super().__init__(SimpleNamespace(rank=rank, size=len(group.slots)))
+        self.group = group
+
+    def gather_all(self, value: Any) -> list[Any]:
+        """Return the values of all ranks on every rank."""
+        self.group.slots[self.rank] = pickle.dumps(value)
+        self.group.barrier.wait()
+        values = [pickle.loads(slot) for slot in self.group.slots]
+        self.group.barrier.wait()
+        return values
+
+    def _reduce(self, value: Any, operation: str) -> Any:
+        rule = {"SUM": np.add, "MAX": np.maximum, "MIN": np.minimum}[operation]
+        result = rule.reduce(np.stack(self.gather_all(np.asarray(value))))
+        return result if np.ndim(value) else result.item()
+
+    def allgather(self, value: Any) -> np.ndarray:
+        return np.stack(self.gather_all(np.asarray(value)))
+
+    def bcast(self, value: Any, root: int = 0) -> Any:
+        return self.gather_all(value if self.rank == root else None)[root]
+
+    def gather(self, value: Any, root: int = 0) -> list[Any] | None:
+        values = self.gather_all(value)
+        return values if self.rank == root else None
+
+    def allgatherv(self, array: np.ndarray) -> np.ndarray:
+        return np.concatenate(self.gather_all(array))
+
+    def barrier(self, politely: bool = False) -> None:
+        self.group.barrier.wait()
+
+    def split(self, color: int | None) -> "ThreadComm | None":  # type: ignore[override]
+        colors = self.gather_all(color)
+        members = [rank for rank, other in enumerate(colors) if other == color]
+        if color is not None and members[0] == self.rank:
+            self.group.slots[self.rank] = Group(len(members))
+        self.group.barrier.wait()
+        group = self.group.slots[members[0]]
+        self.group.barrier.wait()
+        return None if color is None else ThreadComm(group, members.index(self.rank))
+
+    def node(self) -> Comm:
+        return self
+
+    def cores(self) -> set[int]:
+        return {0}
+
+    def free(self) -> None:
+        pass
+
+    def alltoallv(
+        self, counts: np.ndarray, *columns: np.ndarray | Coded
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        slices = []
+        for column in columns:
+            coded = isinstance(column, Coded)
+            data, sizes = column if coded else (column, counts)
+            assert len(data) == sum(sizes)
+            slices.append(np.split(data, np.cumsum(sizes)[:-1]))
+        sent = self.gather_all((np.asarray(counts), slices))
+        received = np.array([sizes[self.rank] for sizes, _ in sent], np.int64)
+        arrived = [
+            np.concatenate([parts[place][self.rank] for _, parts in sent])
+            for place in range(len(columns))
+        ]
+        return received, arrived
+
+    def reply(
+        self, asked: np.ndarray, counts: np.ndarray, *columns: np.ndarray | Coded
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        return self.alltoallv(counts, *columns)
+
+    def send(self, arrays: Sequence[np.ndarray], dest: int) -> None:
+        self.group.queues[self.rank][dest].put([array.copy() for array in arrays])
+
+    def recv(self, source: int) -> list[np.ndarray]:
+        return self.group.queues[source][self.rank].get(timeout=SECONDS)
+
+    def isendrecv(
+        self, arrays: Sequence[np.ndarray], dest: int, source: int
+    ) -> Callable[[], list[np.ndarray]]:
+        self.send(arrays, dest)
+        return lambda: self.recv(source)
+
+
+def on_ranks(size: int, program: Callable[[Comm], Any]) -> list[Any]:
+    """Run a program on ranks, and return what each of them returns."""
+    group, results, errors = Group(size), [None] * size, []
+
+    def run(rank: int) -> None:
+        try:
+            results[rank] = program(ThreadComm(group, rank))
+        except BaseException as error:
+            errors.append(error)
+            group.barrier.abort()
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for error in errors:
+        if not isinstance(error, threading.BrokenBarrierError):
+            raise error
+    assert not errors
+    return results
