@@ -41,6 +41,12 @@ def test_the_better_device_stays_alone_if_merging_is_dear() -> None:
     assert Speeds(1.2e-8, 1e-8, 0.1, 1e-7, 1e-7).best_ratio(GRAPH) == 0.0
 
 
+def test_two_devices_must_gain_a_tenth() -> None:
+    # Alone the first needs 1 of time; together both need 11/12, or 9/11.
+    assert Speeds(1e-8, 11e-8, 0.1, 0, 0).best_ratio(GRAPH) == 1.0
+    assert Speeds(1e-8, 4.5e-8, 0.1, 0, 0).best_ratio(GRAPH) == pytest.approx(9 / 11)
+
+
 def test_a_device_far_behind_gets_nothing() -> None:
     assert Speeds(1e-9, 1e-7, 0.1, 1e-9, 1e-9).best_ratio(GRAPH) == 1.0
 
