@@ -1,5 +1,6 @@
 """A batch of changes, and its net effect on each edge."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,8 +32,8 @@ class Batch:
         Not read where an edge is deleted.
     source : str
         Where the changes are from, for errors.
-    first_line : int
-        The number of the first change in errors.
+    lines : sequence of int, optional
+        The number of each change in errors; by default its position.
     place : str
         What a change is called there.
     """
@@ -42,12 +43,13 @@ class Batch:
     dst: Any
     weight: Any = None
     source: str = "the batch"
-    first_line: int = 0
+    lines: Sequence[int] | None = None
     place: str = "change"
 
     def where(self, change: int) -> str:
         """Say where a change stands."""
-        return f"{self.source}: {self.place} {self.first_line + change}"
+        number = change if self.lines is None else self.lines[change]
+        return f"{self.source}: {self.place} {number}"
 
 
 class NetChanges(NamedTuple):

@@ -11,18 +11,15 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..host.errors import InputError
 from ..io.formats.packed_files import read_bytes
-from ..io.names import is_cell_of, names_of_cells, shown
-from ..io.results.graph_names import GraphNames
+from ..io.names import NameKind, Names, is_cell_of, names_of_cells, shown
 from .batch import DELETE, OPERATIONS, Batch
 
-# The first change stands in the second line.
-FIRST_LINE = 2
 # What lines take as Python's objects, in bytes of the file.
 COPIES = 24
 _LARGEST_ID = (1 << 63) - 1
@@ -52,14 +49,26 @@ def read_changes(path: Path, weight_dtype: np.dtype) -> Batch:
     """
     lines = _text(path).removesuffix("\n").split("\n")
     table = [[word.strip() for word in line.split(",")] for line in lines]
-    columns = _read_rows(path, table, weight_dtype, _is_number)
+    rows = list(enumerate(table, 1))
+    columns = _read_rows(path, rows, weight_dtype, _is_number)
     src, dst = (
         np.array(list(map(int, ends)), np.int64) for ends in (columns.src, columns.dst)
     )
     return _batch(path, columns, src, dst, weight_dtype)
 
 
-def read_named_changes(path: Path, weight_dtype: np.dtype, names: GraphNames) -> Batch:
+class NameFinder(Protocol):
+    """Finds the vertices of names."""
+
+    @property
+    def kind(self) -> NameKind:
+        """The kind of the names."""
+
+    def find(self, wanted: Names) -> np.ndarray:
+        """Return the vertices that have some names of this kind; -1 for none."""
+
+
+def read_named_changes(path: Path, weight_dtype: np.dtype, names: NameFinder) -> Batch:
     """Read a file of changes of a graph whose vertices have names.
 
     Names are quoted as in other tables; see `read_changes`.
@@ -69,23 +78,27 @@ def read_named_changes(path: Path, weight_dtype: np.dtype, names: GraphNames) ->
     InputError
         Also if no vertex has a name.
     """
-    text = io.StringIO(_text(path), newline="")
+    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    rows, line = [], 1
     try:
-        table = list(csv.reader(text, strict=True))
+        for words in reader:
+            if words:  # a blank line is an empty row
+                rows.append((line, words))
+            line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"{path}: is not CSV ({error}). Fix it.") from error
 
     def is_name(word: str) -> bool:
         return is_cell_of(names.kind, word)
 
-    columns = _read_rows(path, table or [[""]], weight_dtype, is_name)
+    columns = _read_rows(path, rows or [(1, [""])], weight_dtype, is_name)
     src, dst = columns.src, columns.dst
     found = names.find(names_of_cells(names.kind, [*src, *dst]))
     if (found < 0).any():
         change = int((found < 0).argmax()) % len(src)
         word = (src if found[change] < 0 else dst)[change]
         raise InputError(
-            f'{path}: line {change + FIRST_LINE}: no vertex of the graph is named "'
+            f'{path}: line {columns.line[change]}: no vertex of the graph is named "'
             f'{shown(word)}". Leave the change out, or make the graph again with it.'
         )
     low, high = np.split(found, 2)
@@ -93,8 +106,9 @@ def read_named_changes(path: Path, weight_dtype: np.dtype, names: GraphNames) ->
 
 
 class ChangeColumns(NamedTuple):
-    """The columns of a table of changes; both ends as words."""
+    """The columns of a table of changes, and their lines; both ends as words."""
 
+    line: Sequence[int] = ()
     op: Sequence[int] = ()
     src: Sequence[str] = ()
     dst: Sequence[str] = ()
@@ -103,18 +117,20 @@ class ChangeColumns(NamedTuple):
 
 def _read_rows(
     path: Path,
-    table: list[list[str]],
+    rows: list[tuple[int, list[str]]],
     weight_dtype: np.dtype,
     is_vertex: Callable[[str], bool],
 ) -> ChangeColumns:
-    """Return the columns of a table whose first row has their names."""
-    places = _columns(path, table[0])
-    rows = [
-        _change(path, number, words, places, weight_dtype, is_vertex)
-        for number, words in enumerate(table[1:], FIRST_LINE)
-        if words
+    """Return the columns of a table, given the first line of each row, and its words.
+
+    The first row has the names of the columns.
+    """
+    places = _columns(path, *rows[0])
+    changes = [
+        (line, *_change(path, line, words, places, weight_dtype, is_vertex))
+        for line, words in rows[1:]
     ]
-    return ChangeColumns(*zip(*rows, strict=True))
+    return ChangeColumns(*zip(*changes, strict=True))
 
 
 def _batch(
@@ -124,9 +140,9 @@ def _batch(
     dst: np.ndarray,
     dtype: np.dtype,
 ) -> Batch:
-    weights = _weights(path, columns.weight, dtype)
+    weights = _weights(path, columns, dtype)
     ops = np.array(columns.op, np.uint8)
-    return Batch(ops, src, dst, weights, str(path), FIRST_LINE, "line")
+    return Batch(ops, src, dst, weights, str(path), columns.line, "line")
 
 
 def _text(path: Path) -> str:
@@ -139,24 +155,24 @@ def _text(path: Path) -> str:
         ) from error
 
 
-def _weights(path: Path, weight: Sequence[Number], dtype: np.dtype) -> np.ndarray:
+def _weights(path: Path, columns: ChangeColumns, dtype: np.dtype) -> np.ndarray:
     """Return weights as an array; refuse integers beyond the graph's type."""
     if dtype.kind not in "iu":
-        return np.array(weight, np.float64)
+        return np.array(columns.weight, np.float64)
     limits = np.iinfo(dtype)
-    for row, value in enumerate(weight):
+    for line, value in zip(columns.line, columns.weight, strict=True):
         if not limits.min <= value <= limits.max:
-            raise _wrong(path, row + FIRST_LINE, f"weighs {value}, no {dtype}")
-    return np.array(weight, dtype)
+            raise _wrong(path, line, f"weighs {value}, no {dtype}")
+    return np.array(columns.weight, dtype)
 
 
-def _columns(path: Path, words: Sequence[str]) -> dict[str, int]:
+def _columns(path: Path, line: int, words: Sequence[str]) -> dict[str, int]:
     """Return where the columns are."""
     names = [word.strip() for word in words]
     known = {"op", "src", "dst", "weight"}
     if len(set(names)) < len(names) or not {"op", "src", "dst"} <= set(names) <= known:
         raise InputError(
-            f'{path}: line 1 is not "op,src,dst,weight", which names the columns. '
+            f'{path}: line {line} is not "op,src,dst,weight", which names the columns. '
             "Fix it."
         )
     return {name: place for place, name in enumerate(names)}

@@ -110,3 +110,26 @@ def test_unknown_names_are_refused(tmp_path: Path, ends: str, name: str) -> None
     text = f"op,src,dst\ndelete,Aalen,Ulm\ndelete,{ends}\n"
     with pytest.raises(InputError, match=f'line 3: no vertex .* named "{name}"'):
         read_named_changes(write(tmp_path, text), np.dtype("i4"), Towns())
+
+
+def test_lines_are_counted_with_blank_ones_and_line_breaks(tmp_path: Path) -> None:
+    towns = Towns()
+    text = '\nop,src,dst,weight\n\ninsert,Ulm,"Bad Boll, West",7\n\n\nset,{},Ulm,{}\n'
+    path = write(tmp_path, text.format("Aalen", 3))
+    batch = read_named_changes(path, np.dtype("i4"), towns)
+    assert [batch.where(change) for change in (0, 1)] == [
+        f"{path}: line 4",
+        f"{path}: line 7",
+    ]
+    for words, message in (
+        (("Bonn", 3), "line 7: no vertex"),
+        (("Aalen", 1 << 31), "line 7 weighs"),
+        (("Aalen", "x"), "line 7 has"),
+        (('"Bonn\nRhein"', 3), "line 7: no vertex"),
+    ):
+        path = write(tmp_path, text.format(*words))
+        with pytest.raises(InputError, match=message):
+            read_named_changes(path, np.dtype("i4"), towns)
+    path = write(tmp_path, 'op,src,dst\ndelete,"Bonn\nRhein",Ulm\ndelete,Ulm\n')
+    with pytest.raises(InputError, match="line 4 has 2 words"):
+        read_named_changes(path, np.dtype("i4"), towns)
