@@ -299,7 +299,7 @@ def update(
     changes : str or Path
         A table whose first line is ``op,src,dst,weight``; op is insert, delete or set.
     output : str or Path
-        Where to write the new forest.
+        Where to write the new forest: `.h5`, or a table, `.csv` or `.tsv`.
     comm : mpi4py.MPI.Comm, optional
         All ranks of the job by default.
     graph_output : str or Path, optional

@@ -22,11 +22,18 @@ from .host.memory import Budget
 from .host.progress import Progress, process_start
 from .io.atomic_output import AtomicOutput
 from .io.output_checks import check_on_all
-from .io.output_kinds import FOREST
+from .io.output_kinds import FOREST_OR_TABLE
 from .io.partitioner.rows_writer import check_new, graph_uuid, write_rows
 from .io.results.digest_and_total import exact_total, forest_digest
-from .io.results.forest_file import ForestHeader, NamesPlace, read_forest, write_forest
-from .io.results.graph_names import GraphNames, names_place, vertex_ids
+from .io.results.forest_file import (
+    ForestHeader,
+    NamesPlace,
+    read_forest,
+    write_forest,
+    write_forest_table,
+)
+from .io.results.graph_names import GraphNames, names_of_graph, names_place, vertex_ids
+from .io.results.text_tables import SEPARATORS
 from .io.shards.shard_writer import OriginalIds
 from .io.shards.sharded_graph import ShardedGraph, open_graph
 from .kernels.edge_order import in_row_order
@@ -40,7 +47,9 @@ from .tree.index import ForestIndex
 class Files:
     """What is read and written; a graph is written only if it is asked for.
 
-    `overwrite` replaces files that are not earlier results, and a graph.
+    The forest is a table if its suffix is that of one. `overwrite` replaces files that
+    are not earlier results, and a graph. `numbers` writes numbers of vertices to a
+    table, although they have names.
     """
 
     graph: Path
@@ -49,6 +58,7 @@ class Files:
     forest_out: Path
     graph_out: Path | None = None
     overwrite: bool = False
+    numbers: bool = False
 
 
 def update(
@@ -74,7 +84,7 @@ def update(
         On every rank, if an input, the memory or an output cannot be used.
     """
     inputs = files.graph, files.forest, files.changes
-    outputs = [(files.forest_out, FOREST)]
+    outputs = [(files.forest_out, FOREST_OR_TABLE)]
     check_on_all(comm, inputs, outputs, overwrite=files.overwrite)
     with comm.raise_on_all():
         if comm.rank == 0 and files.graph_out is not None:
@@ -192,7 +202,11 @@ def _write(
         place = NamesPlace(uuid, str(files.graph_out))
     header = ForestHeader(uuid, graph.num_vertices, total, digest, names=place)
     with AtomicOutput(comm, files.overwrite) as outputs:
-        write_forest(outputs, files.forest_out, edges, weights, lambda: header)
+        if files.forest_out.suffix in SEPARATORS:
+            names = None if files.numbers else names_of_graph(graph)
+            write_forest_table(outputs, files.forest_out, edges, weights, names)
+        else:
+            write_forest(outputs, files.forest_out, edges, weights, lambda: header)
     count = comm.sum(len(edges))
     seconds = comm.max(time.monotonic() - process_start())
     trees = graph.num_vertices - count

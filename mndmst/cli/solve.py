@@ -252,7 +252,8 @@ def add_update(commands: Any) -> None:
         "forest", type=Path, help="forest of the graph before the changes"
     )
     update.add_argument("changes", type=Path, help="table of changes, see below")
-    add_output(update, "forest file to write, .h5", required=True)
+    add_output(update, "forest to write, .h5, or a table, .csv or .tsv", required=True)
+    add_numbers(update)
     update.add_argument(
         "--graph-out",
         type=Path,
@@ -277,14 +278,14 @@ def add_update(commands: Any) -> None:
 
 
 def _update(arguments: argparse.Namespace) -> int:
-    from ..io.output_kinds import FOREST
+    from ..io.output_kinds import FOREST_OR_TABLE
     from ..update import Files, update
     from .ranks import begin
 
-    comm, config, progress = begin(arguments, [(arguments.output, FOREST)])
+    comm, config, progress = begin(arguments, [(arguments.output, FOREST_OR_TABLE)])
     files = Files(
         arguments.graph, arguments.forest, arguments.changes, arguments.output,
-        arguments.graph_out, arguments.overwrite,
+        arguments.graph_out, arguments.overwrite, arguments.numbers,
     )  # fmt: skip
     summary = update(comm, files, config.memory, config.threads, progress)
     if comm.rank == 0:

@@ -143,7 +143,10 @@ def test_verify_speaks_of_names(
 
 
 def test_changes_are_made_under_names(
-    place: Path, tmp_path: Path, mndmst: Callable[..., Run]
+    place: Path,
+    tmp_path: Path,
+    mndmst: Callable[..., Run],
+    mpirun: Callable[..., Run],
 ) -> None:
     table = tmp_path / "changes.csv"
     table.write_text(
@@ -162,6 +165,12 @@ def test_changes_are_made_under_names(
     good(mndmst(*given, tmp_path / "alone.h5"))
     good(mndmst("convert", tmp_path / "alone.h5", tmp_path / "alone.csv"))
     assert edges_in(tmp_path / "alone.csv") == expected
+    good(mndmst(*given, tmp_path / "table.csv"))
+    assert edges_in(tmp_path / "table.csv") == expected
+    good(mpirun(2, "-m", "mndmst", *given, tmp_path / "numbers.tsv", "--numbers"))
+    assert all(u.isdigit() for u, *_ in rows_in(tmp_path / "numbers.tsv", "\t")[1:])
+    run = mndmst(*given, tmp_path / "table.parquet")
+    assert run.returncode == 1 and ".csv" in run.stderr
     table.write_text("op,src,dst,weight\ninsert,Koln,01,1\n")
     run = mndmst(*given, tmp_path / "none.h5")
     assert run.returncode == 1
