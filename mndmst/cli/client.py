@@ -56,6 +56,12 @@ def add_client(commands: Any) -> None:
             name, help=meaning, description=f"{meaning.capitalize()}."
         )
         action.add_argument("graph", help="its name")
+        if name not in ("info", "snapshot", "store"):
+            action.add_argument(
+                "--numbers",
+                action="store_true",
+                help="give and print vertex numbers instead of names",
+            )
         function = name.replace("-", "_")
         action.set_defaults(ask=globals()[f"_{function}"])
         globals().get(f"_add_{function}", lambda _: None)(action)
@@ -108,8 +114,8 @@ _add_edges = _add_output
 
 def _add_pairs(query: argparse.ArgumentParser) -> None:
     query.add_argument(
-        "pair", nargs="*", type=whole(0, (1 << 32) - 1), metavar="VERTEX",
-        help="two vertices, or more pairs one after the other",
+        "pair", nargs="*", metavar="VERTEX",
+        help="two vertices, or more pairs one after the other: names, or numbers",
     )  # fmt: skip
     query.add_argument("--pairs", type=Path, metavar="FILE", help="table (u, v)")
     _add_output(query)
@@ -156,6 +162,12 @@ def _add_store(store: argparse.ArgumentParser) -> None:
     _add_version(store, "the file")
 
 
+def _graph(service: Any, arguments: argparse.Namespace) -> Any:
+    """Return the graph of a request, with names of vertices, or with numbers."""
+    graph = service[arguments.graph]
+    return graph.numbers if arguments.numbers else graph
+
+
 def _client(arguments: argparse.Namespace) -> int:
     from ..service.client import connect
 
@@ -196,9 +208,11 @@ def _solve(service: Any, arguments: argparse.Namespace) -> None:
     weights = arguments.weights
     if weights is not None and weights.endswith(".npy"):
         weights = read_array(Path(weights))
-    without = arguments.without and read_columns(arguments.without, ("src", "dst"))
+    graph = _graph(service, arguments)
+    ends = ("src", "dst")
+    without = arguments.without and read_columns(arguments.without, ends, graph.names)
     vertices = arguments.vertices and read_array(arguments.vertices)
-    forest = service[arguments.graph].solve(
+    forest = graph.solve(
         weights,
         maximum=arguments.maximum,
         below=arguments.below,
@@ -211,7 +225,7 @@ def _solve(service: Any, arguments: argparse.Namespace) -> None:
     print(
         f"RESULT n={forest.num_vertices} m={forest.details['num_edges']} "
         f"edges={len(forest)} trees={forest.num_trees} weight={forest.total_weight} "
-        f"digest={forest.digest}"
+        f"digest={forest.numbers.digest}"
     )
 
 
@@ -233,7 +247,7 @@ def _edges(service: Any, arguments: argparse.Namespace) -> None:
     if arguments.output is None:
         raise ConfigError("edges: give a file with -o")
     _check_table([], arguments.output, arguments.overwrite)
-    table = service[arguments.graph].edges()
+    table = _graph(service, arguments).edges()
     write_table(table, arguments.output)
     print(f"version={version_of(table)}")
 
@@ -242,31 +256,36 @@ def _update(service: Any, arguments: argparse.Namespace) -> None:
     from ..host.errors import ConfigError
     from ..service.tables import read_columns
 
-    graph, version = service[arguments.graph], arguments.for_version
+    graph, version = _graph(service, arguments), arguments.for_version
     changes = {}
     for name in ("insert", "delete", "set_weights"):
         file = getattr(arguments, name)
         wanted = ("src", "dst") if name == "delete" else ("src", "dst", "weight")
         if file is not None:
-            changes[name] = read_columns(file, wanted)
+            changes[name] = read_columns(file, wanted, graph.names)
     if arguments.changes is not None:
         if changes:
             raise ConfigError(
                 "update: give the table of changes, or --insert, --delete and "
                 "--set-weights, but not both"
             )
-        changes = _changes_of(arguments.changes, graph.info()["weight_type"])
+        changes = _changes_of(arguments.changes, graph)
+        graph = graph.numbers
     print(f"version={graph.update(version=version, **changes)}")
 
 
-def _changes_of(path: Path, weight_type: str) -> dict[str, tuple[Any, ...]]:
-    """Return the changes in a table by kind, as `Graph.update` takes them."""
+def _changes_of(path: Path, graph: Any) -> dict[str, tuple[Any, ...]]:
+    """Return the changes in a table by kind, with numbers, as `Graph.update` takes."""
     import numpy as np
 
     from ..changes.batch import DELETE, INSERT, SET
-    from ..changes.table import read_changes
+    from ..changes.table import read_changes, read_named_changes
 
-    batch = read_changes(path, np.dtype(weight_type))
+    weight_type = np.dtype(graph.info()["weight_type"])
+    if graph.names is None:
+        batch = read_changes(path, weight_type)
+    else:
+        batch = read_named_changes(path, weight_type, graph.names)
     changes: dict[str, tuple[Any, ...]] = {}
     for name, op in (("insert", INSERT), ("delete", DELETE), ("set_weights", SET)):
         chosen = batch.op == op
@@ -278,7 +297,7 @@ def _changes_of(path: Path, weight_type: str) -> dict[str, tuple[Any, ...]]:
     return changes
 
 
-def _pairs_of(arguments: argparse.Namespace) -> tuple[Any, Any]:
+def _pairs_of(graph: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
     """Return the two ends of the pairs of vertices that a query is about."""
     import numpy as np
 
@@ -286,13 +305,21 @@ def _pairs_of(arguments: argparse.Namespace) -> tuple[Any, Any]:
     from ..service.tables import read_columns
 
     _check_table([arguments.pairs], arguments.output, arguments.overwrite)
-    given = np.array(arguments.pair, np.int64)
+    given = arguments.pair
     if (arguments.pairs is None) == (len(given) == 0) or len(given) % 2:
         raise ConfigError("give pairs of vertices, such as 0 5, or --pairs FILE")
-    if arguments.pairs is None:
-        return given[::2], given[1::2]
-    u, v = read_columns(arguments.pairs, ("u", "v"))
-    return u, v
+    if arguments.pairs is not None:
+        u, v = read_columns(arguments.pairs, ("u", "v"), graph.names)
+        return u, v
+    if graph.names is None or graph.names.kind.is_integer:
+        try:
+            given = [int(word) for word in given]
+        except ValueError as error:
+            raise ConfigError(
+                f"the vertices of {arguments.graph} are integers ({error})"
+            ) from error
+    pairs = np.array(given, np.int64 if isinstance(given[0], int) else object)
+    return pairs[::2], pairs[1::2]
 
 
 def _write_or_print(columns: dict[str, Any], arguments: argparse.Namespace) -> None:
@@ -313,14 +340,16 @@ def _write_or_print(columns: dict[str, Any], arguments: argparse.Namespace) -> N
 
 
 def _connected(service: Any, arguments: argparse.Namespace) -> None:
-    u, v = _pairs_of(arguments)
-    found = service[arguments.graph].connected(u, v)
+    graph = _graph(service, arguments)
+    u, v = _pairs_of(graph, arguments)
+    found = graph.connected(u, v)
     _write_or_print({"u": u, "v": v, "connected": found}, arguments)
 
 
 def _path_max(service: Any, arguments: argparse.Namespace) -> None:
-    u, v = _pairs_of(arguments)
-    found = service[arguments.graph].path_max(u, v)
+    graph = _graph(service, arguments)
+    u, v = _pairs_of(graph, arguments)
+    found = graph.path_max(u, v)
     heaviest = {name: found[name] for name in ("src", "dst", "weight")}
     _write_or_print({"u": u, "v": v, **heaviest}, arguments)
 
@@ -328,8 +357,9 @@ def _path_max(service: Any, arguments: argparse.Namespace) -> None:
 def _path(service: Any, arguments: argparse.Namespace) -> None:
     import numpy as np
 
-    u, v = _pairs_of(arguments)
-    paths = service[arguments.graph].path(u, v).combine_chunks()
+    graph = _graph(service, arguments)
+    u, v = _pairs_of(graph, arguments)
+    paths = graph.path(u, v).combine_chunks()
     lengths = np.diff(paths.offsets.to_numpy())
     edges = paths.flatten()
     columns = {"u": np.repeat(u, lengths), "v": np.repeat(v, lengths)}
@@ -338,22 +368,20 @@ def _path(service: Any, arguments: argparse.Namespace) -> None:
 
 
 def _components(service: Any, arguments: argparse.Namespace) -> None:
-    import numpy as np
-
     _check_table([], arguments.output, arguments.overwrite)
-    label = service[arguments.graph].components(arguments.below)
-    _write_or_print({"vertex": np.arange(len(label)), "component": label}, arguments)
+    graph = _graph(service, arguments)
+    label = graph.components(arguments.below)
+    _write_or_print({"vertex": graph.nodes, "component": label}, arguments)
 
 
 def _clusters(service: Any, arguments: argparse.Namespace) -> None:
-    import numpy as np
-
     _check_table([], arguments.output, arguments.overwrite)
     rules = ("count", "height", "min_size")
     given = {rule: getattr(arguments, rule) for rule in rules}
     rule = {name: value for name, value in given.items() if value is not None}
-    label = service[arguments.graph].clusters(**rule)
-    _write_or_print({"vertex": np.arange(len(label)), "cluster": label}, arguments)
+    graph = _graph(service, arguments)
+    label = graph.clusters(**rule)
+    _write_or_print({"vertex": graph.nodes, "cluster": label}, arguments)
 
 
 def _store(service: Any, arguments: argparse.Namespace) -> None:

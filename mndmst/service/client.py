@@ -13,8 +13,18 @@ import numpy as np
 
 from ..api.forest import Forest, labels_of
 from ..api.inputs import as_column
-from ..host.errors import ConfigTypeError, InputError, MndmstError, optional, shown
+from ..api.named_forest import NamedForest
+from ..api.vertex_names import VertexNames
+from ..host.errors import (
+    ConfigTypeError,
+    InputError,
+    InputTypeError,
+    MndmstError,
+    optional,
+    shown,
+)
 from ..io.file_access import read_small
+from ..io.names import NameKind
 from .access import read_pem, read_token
 from .connection import (
     Connection,
@@ -24,6 +34,7 @@ from .connection import (
     version_of,
 )
 from .protocol import batches_of, to_number
+from .remote_names import RemoteNames
 
 arrow = optional("pyarrow", "serve", "The client of the service needs")
 
@@ -231,17 +242,89 @@ class RemoteForest(Forest):
         return labels_of(self.num_vertices, self.src, self.dst)
 
 
+class NamedRemoteForest(NamedForest):
+    """A forest at a service whose vertices have names; see `RemoteForest`.
+
+    The names of all vertices are fetched when a query needs them.
+
+    Attributes
+    ----------
+    details : dict
+        The facts that the service sends: edges, trees, weight, version.
+    """
+
+    _numbered: RemoteForest
+    _graph: "Graph"
+
+    def __init__(self, numbered: RemoteForest, graph: "Graph") -> None:
+        object.__setattr__(self, "_numbered", numbered)
+        object.__setattr__(self, "_graph", graph)
+        object.__setattr__(self, "details", numbered.details)
+
+    def __len__(self) -> int:
+        return len(self._numbered)
+
+    @property
+    def num_vertices(self) -> int:
+        """How many vertices the graph has."""
+        return self._numbered.num_vertices
+
+    @property
+    def total_weight(self) -> int | float:  # type: ignore[override]
+        """The sum of the weights: exact for integers, else correctly rounded."""
+        return self._numbered.total_weight
+
+    @cached_property
+    def table(self) -> Any:
+        """The edges as an Arrow table: src, dst (names), weight."""
+        return self._graph.with_names(self._numbered.table)
+
+    @cached_property
+    def src(self) -> np.ndarray:  # type: ignore[override]
+        """The names of the ends with smaller numbers."""
+        return np.asarray(self.table["src"].to_numpy())
+
+    @cached_property
+    def dst(self) -> np.ndarray:  # type: ignore[override]
+        """The names of the ends with larger numbers."""
+        return np.asarray(self.table["dst"].to_numpy())
+
+    @property
+    def weight(self) -> np.ndarray:  # type: ignore[override]
+        """The weights."""
+        return self._numbered.weight
+
+    @cached_property
+    def labels(self) -> np.ndarray:  # type: ignore[override]
+        """For each vertex the first vertex of its tree."""
+        return np.asarray(self.nodes[self._numbered.labels])
+
+    @cached_property
+    def _vertex_names(self) -> VertexNames:  # type: ignore[override]
+        names = self._graph.nodes
+        ascend = names.dtype != object and (names[1:] > names[:-1]).all()
+        return VertexNames(names if ascend else names.astype(object))
+
+
 class Graph:
     """A graph that a service keeps.
+
+    Vertices are given and answered by their names, if the graph was made of names: as
+    integers, or as texts as tables show them. `numbers` is the graph with numbers.
 
     Parameters
     ----------
     connection : Connection
     name : str
+    with_numbers : bool
+        Use numbers of vertices, although they have names.
     """
 
-    def __init__(self, connection: Connection, name: str) -> None:
+    def __init__(
+        self, connection: Connection, name: str, with_numbers: bool = False
+    ) -> None:
         self.connection, self.name = connection, name
+        self._with_numbers = with_numbers
 
     def __repr__(self) -> str:
         return f"Graph({self.name!r} at {self.connection.url!r})"
@@ -255,6 +338,33 @@ class Graph:
         """How many vertices there are."""
         return int(self.info()["num_vertices"])
 
+    @property
+    def numbers(self) -> "Graph":
+        """The graph with vertices as numbers: itself, unless vertices have names."""
+        return self if self.names is None else Graph(self.connection, self.name, True)
+
+    @cached_property
+    def names(self) -> RemoteNames | None:
+        """The names of vertices; None where vertices are given by number."""
+        kind = None if self._with_numbers else self.info().get("names")
+        if kind is None:
+            return None
+        return RemoteNames(self.connection, self.name, NameKind(kind))
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """All vertices in the order of `components`: names, or numbers."""
+        numbers = np.arange(self.num_vertices)
+        if self.names is None:
+            return numbers
+        return np.asarray(
+            self.names.of(arrow.array(numbers)).to_numpy(zero_copy_only=False)
+        )
+
+    def with_names(self, edges: Any) -> Any:
+        """Return a table of edges with names for numbers, where vertices have names."""
+        return edges if self.names is None else self.names.of_edges(edges)
+
     def edges(self) -> Any:
         """Return all edges as an Arrow table: src, dst, weight, in the order of edges.
 
@@ -265,14 +375,17 @@ class Graph:
         """
         table = self.connection.read({"graph": self.name, "table": "edges"})
         self.connection.versions_read[self.name] = version_of(table)
-        return table
+        return self.with_names(table)
 
     @property
-    def forest(self) -> RemoteForest:
+    def forest(self) -> RemoteForest | NamedRemoteForest:
         """The forest of the present version, by the graph's own weights."""
         info = self.connection.info({"graph": self.name, "table": "forest"})
-        details = self.connection.metadata(info)
-        return RemoteForest(self.connection, self.name, details)
+        return self._forest(self.connection.metadata(info))
+
+    def _forest(self, details: dict[str, Any]) -> RemoteForest | NamedRemoteForest:
+        forest = RemoteForest(self.connection, self.name, details)
+        return forest if self.names is None else NamedRemoteForest(forest, self)
 
     def solve(
         self,
@@ -284,7 +397,7 @@ class Graph:
         vertices: Any = None,
         version: int | None = None,
         progress: Callable[[str, float], None] | None = None,
-    ) -> RemoteForest:
+    ) -> RemoteForest | NamedRemoteForest:
         """Compute a forest with other weights, or of fewer edges.
 
         Parameters
@@ -296,9 +409,9 @@ class Graph:
             Compute the maximum spanning forest.
         below : number, optional
             Use edges of a smaller weight only.
-        without_edges : pair of array-like of integers, optional
+        without_edges : pair of array-like of vertices, optional
             Ends of edges to leave out.
-        vertices : array-like of integers, optional
+        vertices : array-like of vertices, optional
             Use edges between these vertices only; the others are trees by themselves.
         version : int, optional
             The version whose order of edges `weights` follow; by default that of the
@@ -332,8 +445,7 @@ class Graph:
             fields["without_edges"] = self._send("edges", {"src": src, "dst": dst})
         if vertices is not None:
             fields["vertices"] = self._send("vertices", {"vertex": vertices})
-        details = self.connection.ask("solve", progress, **fields)
-        return RemoteForest(self.connection, self.name, details)
+        return self._forest(self.connection.ask("solve", progress, **fields))
 
     def store(self, name: str, weights: Any, *, version: int | None = None) -> None:
         """Keep weights as a column of the graph, for later calls of `solve`.
@@ -389,7 +501,7 @@ class Graph:
             then[kind] = secrets.token_hex(16)
             last = {"then": then} if len(then) == len(changes) + 2 else {}
             given = dict(zip(names, columns, strict=True))
-            table = _versioned(_table(given), version)
+            table = _versioned(self._table(given), version)
             result = self._put(sent, then[kind], table, None, **last)
         return int(result["version"])
 
@@ -397,17 +509,23 @@ class Graph:
         """Write the graph as shards where the service keeps its journal."""
         return self.connection.ask("snapshot", graph=self.name)
 
-    def connected(self, u: Any, v: Any) -> np.ndarray:
-        """Return whether the vertices of pairs are connected; bool."""
-        table = self._query("connected", u, v)
-        return np.asarray(table["connected"].to_numpy())
+    def connected(self, u: Any, v: Any) -> Any:
+        """Return whether the vertices of pairs are connected; bool.
+
+        Two vertices in place of two arrays are one pair: the answer is that of the
+        pair, as Python has it.
+        """
+        found = self._query("connected", u, v)["connected"]
+        return found[0].as_py() if _are_one(u, v) else np.asarray(found.to_numpy())
 
     def path_max(self, u: Any, v: Any) -> Any:
         """Return the heaviest edge of each path in the forest, as an Arrow table.
 
-        Its columns are src, dst and weight; null where there is no path or no edge.
+        Its columns are src, dst and weight; null where there is no path or no edge. For
+        one pair of vertices it is a dictionary; see `connected`.
         """
-        return self._query("path_max", u, v)
+        found = self.with_names(self._query("path_max", u, v))
+        return found.to_pylist()[0] if _are_one(u, v) else found
 
     def path(self, u: Any, v: Any) -> Any:
         """Return the edges of each path in the forest, from u to v.
@@ -415,12 +533,15 @@ class Graph:
         Returns
         -------
         pyarrow.ChunkedArray of lists of (src, dst, weight)
-            An empty list where there is no path.
+            An empty list where there is no path. For one pair of vertices it is a list
+            of dictionaries; see `connected`.
         """
-        return self._query("path", u, v)["path"]
+        paths = self._query("path", u, v)["path"]
+        paths = paths if self.names is None else self.names.of_paths(paths)
+        return paths[0].as_py() if _are_one(u, v) else paths
 
     def components(self, below: float | None = None) -> np.ndarray:
-        """Return for each vertex the smallest one of its component.
+        """Return for each vertex of `nodes` the first one of its component.
 
         Parameters
         ----------
@@ -429,10 +550,12 @@ class Graph:
         """
         request = {"graph": self.name, "table": "labels"}
         request |= {} if below is None else {"below": below}  # type: ignore[dict-item]
-        return np.asarray(self.connection.read(request)["label"].to_numpy())
+        labels = self.connection.read(request)["label"].combine_chunks()
+        labels = labels if self.names is None else self.names.of(labels)
+        return np.asarray(labels.to_numpy(zero_copy_only=False))
 
     def clusters(self, **rule: float) -> np.ndarray:
-        """Return the cluster of each vertex, numbered from 0; -1 is noise.
+        """Return the cluster of each vertex of `nodes`, from 0 on; -1 is noise.
 
         Exactly one rule is given.
 
@@ -487,7 +610,7 @@ class Graph:
     def _send(self, kind: str, columns: dict[str, Any]) -> str:
         """Send columns to rank 0; return the name of the upload."""
         name = secrets.token_hex(16)
-        self._put(kind, name, _table(columns), None)
+        self._put(kind, name, self._table(columns), None)
         return name
 
     def _put(
@@ -497,11 +620,33 @@ class Graph:
         return self.connection.put(command, batches_of(table, BATCH_ROWS), endpoint)
 
     def _query(self, query: str, u: Any, v: Any) -> Any:
-        columns = {"u": as_column(u, "u"), "v": as_column(v, "v")}
+        if _are_one(u, v):
+            u, v = [u], [v]
+        columns = {"u": self._vertices(u, "u"), "v": self._vertices(v, "v")}
         # An empty list is of floats; the service refuses others
         columns = {n: c if len(c) else c.astype(np.int64) for n, c in columns.items()}
         request = {"graph": self.name, "query": query}
         return self.connection.exchange(request, arrow.table(columns))
+
+    def _table(self, columns: dict[str, Any]) -> Any:
+        """Return a table of vertices as numbers, and of weights."""
+        return arrow.table({
+            name: as_column(column, name)
+            if name == "weight"
+            else self._vertices(column, name)
+            for name, column in columns.items()
+        })  # fmt: skip
+
+    def _vertices(self, asked: Any, name: str) -> np.ndarray:
+        """Return the numbers of vertices that are given by name or number."""
+        if self.names is not None:
+            return self.names.numbers(asked)
+        try:
+            return as_column(asked, name)
+        except InputTypeError as error:
+            raise InputTypeError(
+                f"{error}: the vertices of {self.name} have numbers alone"
+            ) from error
 
 
 def _versioned(table: Any, version: int | None) -> Any:
@@ -511,5 +656,8 @@ def _versioned(table: Any, version: int | None) -> Any:
     return table.replace_schema_metadata({"version": str(version)})
 
 
-def _table(columns: dict[str, Any]) -> Any:
-    return arrow.table({n: as_column(c, n) for n, c in columns.items()})
+def _are_one(u: Any, v: Any) -> bool:
+    """Return whether a query is about one pair of vertices, not about arrays."""
+    return isinstance(u, str | int | np.integer) and isinstance(
+        v, str | int | np.integer
+    )

@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import Callable
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..comm.authenticated_links import (
     TOKEN_BYTES,
@@ -28,11 +28,18 @@ from ..comm.authenticated_links import (
 from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
 from ..host.errors import ConfigError, MndmstError
-from ..host.memory import resident_bytes
 from .stall_watch import Activity, StallWatch, pause_of
 
 # Bytes read at a time from a rank
 REPORT_BYTES = 1 << 12
+
+
+class RankMemory(NamedTuple):
+    """Bytes that a rank has on its host, and of its accelerator; 0 without one."""
+
+    resident: int
+    gpu_total: int = 0
+    gpu_free: int = 0
 
 
 class ControlChannel:
@@ -43,12 +50,17 @@ class ControlChannel:
     links : list of socket
         On rank 0 one for each other rank, elsewhere the one to rank 0.
 
+
+    Attributes
+    ----------
+    memory : dict of RankMemory
+        On rank 0, the last report of each other rank.
     """
 
     def __init__(self, links: list[socket.socket]) -> None:
         self._links, self._sending = links, Lock()
         self._from_rank_0 = links[0].makefile("rb") if links else None
-        self._resident: dict[int, int] = {}
+        self.memory: dict[int, RankMemory] = {}
         for link in links:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -98,16 +110,17 @@ class ControlChannel:
             raise MndmstError("rank 0 has ended, and the service with it")
         return dict(json.loads(line))
 
-    def resident_of_ranks(self) -> dict[int, int]:
-        """Return on rank 0 the resident bytes that each rank has reported last."""
-        return {0: resident_bytes(), **self._resident}
-
     def ask_to_stop(self) -> None:
         """Report to rank 0 that this rank has got a signal to stop."""
         self._report(stop=True)
 
-    def report_activity(self, activity: Callable[[], Activity], seconds: float) -> None:
-        """Report the activity of this rank to rank 0 from now on, on a thread.
+    def report_activity(
+        self,
+        activity: Callable[[], Activity],
+        memory: Callable[[], RankMemory],
+        seconds: float,
+    ) -> None:
+        """Report the activity and memory of this rank to rank 0 from now on.
 
         Parameters
         ----------
@@ -116,7 +129,7 @@ class ControlChannel:
         """
 
         def report() -> None:
-            while self._report(activity=activity(), resident=resident_bytes()):
+            while self._report(activity=activity(), memory=memory()):
                 time.sleep(pause_of(seconds))
 
         _start(report, "mndmst-report")
@@ -164,7 +177,7 @@ class ControlChannel:
                         if "stop" in facts:
                             stop()
                             continue
-                        self._resident[rank] = facts["resident"]
+                        self.memory[rank] = RankMemory(*facts["memory"])
                         watch.report(rank, Activity(*facts["activity"]))
                 if pause is not None:
                     watch.report(0, activity())

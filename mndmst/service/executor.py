@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import ACCELERATORS
 from ..changes.batch import Batch
 from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights, stored_id_dtype
 from ..host.errors import ConfigError, InputError, MndmstError, OutputError
+from ..host.memory import resident_bytes
 from ..io.edge_file import supported_weights
 from ..io.results.graph_names import vertex_ids
 from ..io.shards.graph_directory import Destination, remove_shards
 from ..io.shards.shard_writer import ShardWriter
 from ..io.shards.weight_columns import OWN
+from .control_channel import RankMemory
 from .expression import columns_of, evaluate
 from .jobs import CancelledError, JobProgress, QueuedJob
 from .loaded_graph import EdgeChoice, Weighed, lighter
@@ -105,6 +108,15 @@ class Executor:
     def activity(self) -> Activity:
         """Return the activity of the main thread of this rank; for any thread."""
         return Activity.of(self.comm, self.busy)
+
+    def memory(self) -> RankMemory:
+        """Return the memory of this rank; for any thread."""
+        devices = (d for graph in self.graphs.values() for d in graph.loaded.backends)
+        for device in devices:
+            if device.name in ACCELERATORS:
+                gpu = device.memory()
+                return RankMemory(resident_bytes(), gpu.total, gpu.free)
+        return RankMemory(resident_bytes())
 
     def execute(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         """Execute a request and return its result. Collective.

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from threading import Lock
 from typing import Any
@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from ..host.errors import ConfigError, optional
+from ..io.results.graph_names import names_of_graph
 from .access import Access
 from .clients import UNLIMITED_ACTIONS, client_of
-from .control_channel import ControlChannel
+from .control_channel import ControlChannel, RankMemory
 from .executor import Executor
 from .forest_view import ForestView
 from .graph_version import GraphVersion
 from .jobs import JobQueue
 from .metrics import FinishedRequest, Gauges, Metrics, RequestLog
+from .name_lookup import NAME_QUERIES, NameLookup
 from .protocol import ACTIONS, QUERY, TABLE, batches_of, to_bytes
 from .queries import AnswerMemory, answers, label_schema, labels
 from .rank_server import BATCH_ROWS, RankServer, edge_schema, versioned
@@ -30,6 +32,10 @@ arrow = optional("pyarrow", "serve", "The service needs")
 MOST_PAIRS = 1 << 22
 # Number of views of a graph that are kept for tickets of labels and clusters
 TICKETED_VIEWS = 4
+
+
+# Answers a batch of a query with tables
+Answers = Callable[[Any], Iterator[Any]]
 
 
 class FrontServer(RankServer):
@@ -62,7 +68,8 @@ class FrontServer(RankServer):
         self._channel, self._begin = channel, time.monotonic()
         # By graph; rank 0 alone has views, so these need no agreement of ranks
         self._ticketed: dict[str, tuple[ForestView, ...]] = {}
-        self._ticketed_lock = Lock()
+        self._lookups: dict[str, NameLookup] = {}
+        self._lock = Lock()
         self._memory = AnswerMemory(executor.uploads.limit)
         super().__init__(access, executor, self._log, most_requests)
 
@@ -125,13 +132,14 @@ class FrontServer(RankServer):
 
     def _describe(self, request: dict[str, Any]) -> dict[str, Any]:
         graph = self.executor.graphs[request["graph"]]
-        version = graph.current
+        version, names = graph.current, names_of_graph(graph.loaded.run.graph)
         return {
             "graph": graph.name,
             "version": version.number,
             "uuid": graph.loaded.run.graph.uuid,
             "num_vertices": graph.num_vertices,
             "num_edges": version.num_edges,
+            "names": None if names is None else names.kind.value,
             "weight_type": version.weight_dtype.name,
             "columns": version.column_types,
             "edges_since": version.edges_since,
@@ -153,13 +161,20 @@ class FrontServer(RankServer):
             "versions_in_memory": len(alive),
             "version_bytes": sum(version.nbytes for version in alive),
         }
-        resident = self._channel.resident_of_ranks()
+        memory = {str(rank): each for rank, each in self._memory_of_ranks().items()}
+        devices = {rank: each for rank, each in memory.items() if each.gpu_total}
         return {name: {"": value} for name, value in gauges.items()} | {
             "client_requests": self.open_requests.counts(),
             "client_upload_bytes": executor.uploads.bytes_by_client(),
             "graph_version": {name: g.version for name, g in graphs.items()},
-            "rank_resident_bytes": {str(r): n for r, n in resident.items()},
+            "rank_resident_bytes": {r: each.resident for r, each in memory.items()},
+            "rank_gpu_bytes": {r: each.gpu_total for r, each in devices.items()},
+            "rank_gpu_free_bytes": {r: each.gpu_free for r, each in devices.items()},
         }
+
+    def _memory_of_ranks(self) -> dict[int, RankMemory]:
+        """Return the memory of each rank, as far as ranks have reported it."""
+        return {0: self.executor.memory(), **self._channel.memory}
 
     def status(self) -> dict[str, Any]:
         """Return the data of the operators' page; for any thread."""
@@ -173,10 +188,7 @@ class FrontServer(RankServer):
             }
             for graph in self.executor.graphs.values()
         ]
-        ranks, resident = (
-            range(self.executor.comm.size),
-            self._channel.resident_of_ranks(),
-        )
+        ranks, memory = range(self.executor.comm.size), self._memory_of_ranks()
         job, now = self.jobs.running, time.monotonic()
         return {
             "ready": not self.jobs.closed,
@@ -190,7 +202,10 @@ class FrontServer(RankServer):
             },
             "waiting": len(self.jobs),
             "graphs": graphs,
-            "memory": [{"rank": r, "bytes": resident.get(r)} for r in ranks],
+            "memory": [
+                {"rank": r, "bytes": memory[r].resident if r in memory else None}
+                for r in ranks
+            ],
             "clients": self._clients(),
             "stages": self.metrics.stage_seconds(),
             "requests": [asdict(r) for r in self.metrics.recent()],
@@ -296,7 +311,7 @@ class FrontServer(RankServer):
 
     def _keep_view(self, graph: str, view: ForestView) -> None:
         """Keep a view for its tickets, and drop the oldest beyond `TICKETED_VIEWS`."""
-        with self._ticketed_lock:
+        with self._lock:
             views = self._ticketed.get(graph, ())
             others = [kept for kept in views if kept.version != view.version]
             self._ticketed[graph] = (*others, view)[-TICKETED_VIEWS:]
@@ -307,21 +322,42 @@ class FrontServer(RankServer):
         """Answer batches of pairs of vertices, all from one version."""
         with self.noted("exchange", client_of(context.peer())) as request:
             request |= self.read("query", descriptor.command, QUERY)
-            graph = self.executor.graphs[request["graph"]]
-            view = self._view(graph, None)
-            note = json.dumps({"version": view.version}).encode()
+            graph, query = self.executor.graphs[request["graph"]], request["query"]
+            version, answer = graph.version, self._name_answers(graph, query)
+            if answer is None:
+                view = self._view(graph, None)
+                version, answer = view.version, self._path_answers(view, query)
+            note = json.dumps({"version": version}).encode()
             begun = False
             for chunk in reader:
                 if chunk.data is None:
                     continue
-                u, v = _pairs(chunk.data)
-                for table in answers(view, request["query"], u, v, self._memory):
+                for table in answer(chunk.data):
                     if not begun:
-                        schema = versioned(table.schema, graph.name, view.version)
+                        schema = versioned(table.schema, graph.name, version)
                         writer.begin(schema)
                         begun = True
                     for batch in batches_of(table, MOST_PAIRS):
                         writer.write_with_metadata(batch, note)
+
+    def _path_answers(self, view: ForestView, query: str) -> Answers:
+        return lambda batch: answers(view, query, *_pairs(batch), self._memory)
+
+    def _name_answers(self, graph: ServedGraph, query: str) -> Answers | None:
+        """Return the function that answers a query about names; None for others."""
+        if query not in NAME_QUERIES:
+            return None
+        names = names_of_graph(graph.loaded.run.graph)
+        if names is None:
+            raise ConfigError(
+                f"the vertices of {graph.name} have numbers alone, and no names; give "
+                f"numbers from 0 to {graph.num_vertices - 1}"
+            )
+        with self._lock:
+            if graph.name not in self._lookups:
+                self._lookups[graph.name] = NameLookup(graph.name, names)
+            lookup = self._lookups[graph.name]
+        return lambda batch: lookup.answers(query, batch)
 
 
 def _by_number(graph: ServedGraph) -> list[GraphVersion]:

@@ -237,6 +237,11 @@ class LoadedGraph:
         return self.run.num_vertices
 
     @property
+    def backends(self) -> list[Backend]:
+        """The devices of this rank."""
+        return [device.backend for device in self._devices]
+
+    @property
     def no_edges(self) -> EdgeList:
         """A list of no edges."""
         return EdgeList.empty(self.id_dtype, self.key_dtype)

@@ -94,6 +94,8 @@ GAUGES = {
     "client_upload_bytes": "Bytes of unused uploads of a client",
     "graph_version": "Newest version of a graph",
     "rank_resident_bytes": "Resident bytes of a rank",
+    "rank_gpu_bytes": "GPU memory that a rank may use",
+    "rank_gpu_free_bytes": "GPU memory that a rank may take now",
 }
 # Values by label; the key of a gauge without a label is empty
 Gauges = Mapping[str, Mapping[str, float]]

@@ -13,7 +13,8 @@ record batches.
 - `do_get`: reads the share of a rank; the ticket is that of the endpoint.
 - `do_exchange`: answers batches of vertices with batches of answers. The descriptor's
   command is a `QUERY`. A batch of vertices gets one or more batches of answers with
-  the same total number of rows.
+  the same total number of rows. Where vertices have names, `vertices` answers a column
+  `name` with `vertex` (null for no vertex), and `names` the other way.
 
 Every table, every answer and every result of an action names the `version` of the graph
 that it belongs to: tables and answers in the metadata of their schemas. An upload may
@@ -125,7 +126,7 @@ TABLE = {
 }
 QUERY = {
     "graph": _GRAPH,
-    "query": Field("text", True, "connected, path_max or path"),
+    "query": Field("text", True, "connected, path_max, path, vertices or names"),
 }
 
 

@@ -146,7 +146,8 @@ def answers(
         yield from _paths(view.index(), u, v, memory)
     else:
         raise ConfigError(
-            f"no query is called {query!r}; give connected, path_max or path"
+            f"no query is called {query!r}; give connected, path_max, path, vertices "
+            "or names"
         )
 
 

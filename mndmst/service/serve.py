@@ -128,7 +128,9 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
         else:
             stop_signals.listen(channel.ask_to_stop)
             if config.timeout:
-                channel.report_activity(executor.activity, config.timeout)
+                channel.report_activity(
+                    executor.activity, executor.memory, config.timeout
+                )
             _follow(executor, channel)
     number = comm.max(stop_signals.received)
     stop_signals.finish()  # the launcher may send more of them

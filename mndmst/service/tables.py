@@ -8,6 +8,7 @@ import numpy as np
 from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.atomic_output import whole_file
 from ..io.file_access import check_regular
+from .remote_names import RemoteNames
 
 KINDS = {".csv": "csv", ".parquet": "parquet", ".arrow": "feather"}
 
@@ -32,8 +33,16 @@ def read_array(path: Path) -> np.ndarray:
     return array
 
 
-def read_columns(path: Path, names: tuple[str, ...]) -> tuple[np.ndarray, ...]:
+def read_columns(
+    path: Path, names: tuple[str, ...], vertex_names: RemoteNames | None = None
+) -> tuple[np.ndarray, ...]:
     """Return columns of a table.
+
+    Parameters
+    ----------
+    vertex_names : RemoteNames, optional
+        The names of vertices that all columns but `weight` have: in CSV a name that is
+        a text may look like a number.
 
     Raises
     ------
@@ -44,8 +53,13 @@ def read_columns(path: Path, names: tuple[str, ...]) -> tuple[np.ndarray, ...]:
     arrow = optional("pyarrow", "serve", "Tables need")
     try:
         check_regular(path)
-        read = module.read_csv if path.suffix == ".csv" else module.read_table
-        table = read(path)
+        if path.suffix == ".csv":
+            text = vertex_names is not None and not vertex_names.kind.is_integer
+            types = {n: arrow.string() for n in names if text and n != "weight"}
+            options = module.ConvertOptions(column_types=types)
+            table = module.read_csv(path, convert_options=options)
+        else:
+            table = module.read_table(path)
         return tuple(table[name].to_numpy() for name in names)
     except (OSError, KeyError, arrow.ArrowException) as error:
         raise InputError(

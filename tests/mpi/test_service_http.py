@@ -88,6 +88,8 @@ def test_metrics_are_those_of_prometheus_on_both_sides(service, page: Page) -> N
         }
         assert families["mndmst_request_seconds"].type == "histogram"
         assert families["mndmst_graph_version"].samples[0].labels == {"graph": "g"}
+        assert families["mndmst_rank_resident_bytes"].samples[0].value > 0
+        assert families["mndmst_rank_gpu_free_bytes"].samples == []
         names = {sample.name for f in families.values() for sample in f.samples}
         assert {"mndmst_requests_total", "mndmst_stage_seconds_sum"} <= names
 

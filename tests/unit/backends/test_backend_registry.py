@@ -22,6 +22,7 @@ from mndmst.backends import (
     find_accelerator,
     holder_of,
 )
+from mndmst.backends.base import Memory
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.cli.info import describe_installation
 from mndmst.comm.communicator import world
@@ -35,6 +36,9 @@ class TwinBackend(CpuBackend):
     """A device of the kind `twin`."""
 
     name = "twin"
+
+    def memory(self) -> Memory:
+        return Memory(100, 40)
 
 
 @pytest.fixture
@@ -108,3 +112,23 @@ def test_the_command_starts_the_device_that_it_will_likely_use(
     )
     assert run() == 1
     assert run("--backend", "cpu") == 0
+
+
+def test_a_service_reports_the_memory_of_a_registered_device(
+    twin: ModuleType, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow", reason="the service needs pyarrow")
+    from mndmst.service.executor import Executor
+    from mndmst.service.served_graph import ServedGraph
+    from mndmst.service.uploads import Uploads
+
+    path = graphs.write_graph(tmp_path / "graph", graphs.path(5))
+    progress, none = Progress(False), Uploads(0)
+    executor = Executor(world(), {}, none)
+    assert executor.memory()[1:] == (0, 0)
+    for backend, found in (("cpu", (0, 0)), ("twin", (100, 40))):
+        config = Config(backend=backend)
+        graph = ServedGraph.load(world(), "g", path, config, progress)
+        executor = Executor(world(), {"g": graph}, none)
+        assert executor.memory()[1:] == found
+        assert executor.memory().resident > 0

@@ -1,0 +1,112 @@
+"""Names of a graph's vertices in memory (rank 0), and the answers about them.
+
+No batch of changes adds or removes a vertex, so every version has the same names.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..host.errors import InputError, optional
+from ..io.names import PIECE, IntegerNames, NameKind, Names, TextNames, distinct_names
+from ..io.results.graph_names import GraphNames
+
+arrow = optional("pyarrow", "serve", "The service needs")
+
+# The queries about names, and the column that each takes
+NAME_QUERIES = {"vertices": "name", "names": "vertex"}
+
+
+class NameLookup:
+    """The vertices of names, and the names of vertices; immutable.
+
+    Parameters
+    ----------
+    graph : str
+        Its name in errors.
+    names : GraphNames
+        Read as a whole.
+    """
+
+    def __init__(self, graph: str, names: GraphNames) -> None:
+        self._graph, self._kind = graph, names.kind
+        self._names = self._ordered = names.take(slice(None))
+        self._vertices: np.ndarray | None = None
+        if not self._names.ascend():  # of a reordered graph
+            self._ordered, positions = distinct_names(self._names)
+            self._vertices = np.empty(len(positions), np.int64)
+            self._vertices[positions] = np.arange(len(positions))
+
+    def answers(self, query: str, batch: Any) -> Iterator[Any]:
+        """Yield tables that together have a row for each row of a batch.
+
+        Raises
+        ------
+        InputError
+            If the batch has another column, or there is no such vertex.
+        """
+        wanted = NAME_QUERIES[query]
+        if batch.schema.names != [wanted]:
+            raise InputError(f"the query {query} has one column, {wanted}")
+        column = batch.column(0)
+        if query == "vertices":
+            vertices = self._find(names_of_column(self._graph, self._kind, column))
+            yield arrow.table({"vertex": arrow.array(vertices, mask=vertices < 0)})
+            return
+        vertices = column.to_numpy(zero_copy_only=False)
+        wrong = (vertices < 0) | (vertices >= len(self._names))
+        if wrong.any():
+            raise InputError(
+                f"{vertices[wrong.argmax()]} is not a vertex of {self._graph}; they "
+                f"are numbered from 0 to {len(self._names) - 1}"
+            )
+        for low in range(0, max(len(vertices), 1), PIECE):
+            some = self._names.take(vertices[low : low + PIECE])
+            yield arrow.table({"name": column_of_names(some)})
+
+    def _find(self, wanted: Names) -> np.ndarray:
+        """Return the vertices that have some names; -1 for none."""
+        distinct, positions = distinct_names(wanted)
+        found = self._ordered.find(distinct)
+        if self._vertices is not None:
+            found = np.where(found < 0, -1, self._vertices[found])
+        return found[positions]
+
+
+def column_of_names(names: Names) -> Any:
+    """Return names as an Arrow array: integers, or texts as tables show them."""
+    columns = names.columns()
+    if names.kind.is_integer:
+        return arrow.array(columns["integers"])
+    begins, text = columns["begins"], columns["text"]
+    buffers = [arrow.py_buffer(np.ascontiguousarray(c)) for c in (begins, text)]
+    return arrow.LargeStringArray.from_buffers(len(names), *buffers)
+
+
+def names_of_column(graph: str, kind: NameKind, column: Any) -> Names:
+    """Return the names in an Arrow array, if they are of the kind of a graph's names.
+
+    Raises
+    ------
+    InputError
+        If the array has other values.
+    """
+    types = arrow.types
+    try:
+        if kind.is_integer and types.is_integer(column.type) and not column.null_count:
+            return IntegerNames(column.cast(kind.value).to_numpy(zero_copy_only=False))
+    except arrow.ArrowInvalid:  # beyond 64 bits of the kind
+        pass
+    text = types.is_string(column.type) or types.is_large_string(column.type)
+    if kind.is_integer or not text or column.null_count:
+        what = f"integers of type {kind}" if kind.is_integer else "texts"
+        raise InputError(
+            f"the vertices of {graph} are named by {what}, not by values of type "
+            f"{column.type}; give names, or ask the graph's `numbers` (--numbers)"
+        )
+    column = column.cast(arrow.large_string())
+    _, begins, letters = column.buffers()
+    first = column.offset
+    places = np.frombuffer(begins, np.int64)[first : first + len(column) + 1]
+    return TextNames(kind, np.frombuffer(letters or b"", np.uint8), places)
