@@ -312,6 +312,24 @@ class Comm:
         self.wait(requests)
         return results
 
+    def gather_arrays(self, arrays: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+        """Return the arrays of ranks 1 to the last on rank 0; elsewhere nothing.
+
+        All transfers are under way at once: one after the other each would wait until
+        its sender has a core again.
+        """
+        arriving = self.gather(messages.kinds(arrays))
+        if arriving is None:
+            self.wait(messages.send(self.mpi, arrays, 0, self.count))
+            return []
+        begun = [
+            messages.recv(self.mpi, kinds, source)
+            for source, kinds in enumerate(arriving)
+            if source
+        ]
+        self.wait([request for _, requests in begun for request in requests])
+        return [results for results, _ in begun]
+
     def sendrecv(
         self, arrays: Sequence[np.ndarray], dest: int, source: int
     ) -> list[np.ndarray]:

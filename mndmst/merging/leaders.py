@@ -222,12 +222,12 @@ def to_leader(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph
     """Merge the graphs of a group on its first rank; the others keep nothing."""
     if group is None:
         return graph
+    gathered = group.gather_arrays(pack(graph))
     if group.rank > 0:
         run.report.ship(len(graph))
-        group.send(pack(graph), dest=0)
         return empty_graph(graph.edges)
     ids = graph.edges.u.dtype
-    others = [unpack(group.recv(source=m), ids) for m in range(1, group.size)]
+    others = [unpack(arrays, ids) for arrays in gathered]
     return cycle_filter(run.backend, merge([graph, *others], run.threads))
 
 

@@ -141,6 +141,16 @@ def check_waiting_politely(comm: Comm) -> None:
     comm.shared.polite = polite
 
 
+def check_gather_arrays(comm: Comm) -> None:
+    mine = [np.arange(comm.rank), np.full(100_000, comm.rank, np.uint8)]
+    found = comm.gather_arrays(mine)
+    assert len(found) == (0 if comm.rank else comm.size - 1)
+    for rank, (numbers, long) in enumerate(found, start=1):
+        assert numbers.tolist() == list(range(rank))
+        assert len(long) == 100_000
+        assert (long == rank).all()
+
+
 def check_send_and_receive(comm: Comm) -> None:
     arrays = [np.arange(1000, dtype=np.uint32), np.linspace(0, 1, 77)]
     arrays += [np.empty(0, np.int64), np.arange(100, dtype=np.int64)[::3]]
