@@ -54,6 +54,10 @@ class NameLookup:
             vertices = self._find(names_of_column(self._graph, self._kind, column))
             yield arrow.table({"vertex": arrow.array(vertices, mask=vertices < 0)})
             return
+        if column.null_count or not arrow.types.is_integer(column.type):
+            raise InputError(
+                f"the column vertex has type {column.type}, or null; give integers"
+            )
         vertices = column.to_numpy(zero_copy_only=False)
         wrong = (vertices < 0) | (vertices >= len(self._names))
         if wrong.any():

@@ -1,0 +1,51 @@
+"""Names of vertices are found in any order, and answered as they are."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow", reason="the service needs pyarrow")
+
+import pyarrow as arrow
+
+from mndmst.host.errors import InputError
+from mndmst.io.names import IntegerNames, NameKind, Names, names_of_texts
+from mndmst.service.name_lookup import NameLookup
+
+
+@pytest.mark.parametrize(
+    ("names", "asked"),
+    [
+        (IntegerNames(np.array([-5, 3, 1 << 40])), [1 << 40, 4, -5, 3, 3]),
+        (IntegerNames(np.array([70, 3, 9])), [9, 4, 70, 3, 3]),  # of a reordered graph
+        (names_of_texts("it", ["01", "Köln", "Ulm"]), ["Ulm", "1", "01"]),
+    ],
+)
+def test_names_and_vertices_lead_to_each_other(names: Names, asked: list) -> None:
+    lookup = NameLookup("g", names)
+    every = names.values()
+    (found,) = lookup.answers("vertices", arrow.record_batch({"name": asked}))
+    expected = [every.index(name) if name in every else None for name in asked]
+    assert found["vertex"].to_pylist() == expected
+    vertices = arrow.record_batch({"vertex": np.array([2, 0, 0])})
+    (found,) = lookup.answers("names", vertices)
+    assert found["name"].to_pylist() == [every[2], every[0], every[0]]
+    part = arrow.record_batch({"name": asked}).slice(2)  # shares the buffers
+    (found,) = lookup.answers("vertices", part)
+    assert found["vertex"].to_pylist() == expected[2:]
+
+
+def test_wrong_questions_are_refused() -> None:
+    lookup = NameLookup("g", IntegerNames(np.array([1 << 63], np.uint64)))
+    assert lookup._kind is NameKind.UINT64
+    for query, column, values, words in (
+        ("names", "vertex", [0, 1], "1 is not a vertex of g; they are numbered from 0"),
+        ("names", "name", [0], "the query names has one column, vertex"),
+        ("names", "vertex", [None, 0], "has type int64, or null; give integers"),
+        ("names", "vertex", [0.5], "has type double"),
+        ("vertices", "name", [-1], "named by integers of type uint64, not by values"),
+        ("vertices", "name", ["1"], "not by values of type string"),
+        ("vertices", "name", [1, None], "give names, or ask the graph's `numbers`"),
+    ):
+        batch = arrow.record_batch({column: values})
+        with pytest.raises(InputError, match=words):
+            list(lookup.answers(query, batch))
