@@ -232,7 +232,33 @@ def test_neighbours_of_a_ring_pass_segments(on_halves) -> None:
 
     (here, sent), (there, sent_by_other) = on_halves(program)
     assert sorted({*here, *there}) == sorted(PATH)
-    assert sent > 0 and sent_by_other > 0
+    # Components 0 and 1, and 3 and 4: with 4 ends of the 5 edges, and 3 edges.
+    assert (sent, sent_by_other) == (3, 3)
+
+
+def test_a_segment_is_as_large_as_the_neighbour_has_room_for(on_halves) -> None:
+    def program(run: Run, graph: Any) -> int:
+        two_edges = 2 * (graph.nbytes + 1) / (len(graph) + 1)
+        room = int(run.budget.COPIES * (two_edges + 1))
+        run.budget.room = lambda: room  # type: ignore[method-assign]
+        pass_segment(run, run.comm, graph)
+        return run.report.edges_sent
+
+    assert on_halves(program) == [2, 2]
+
+
+def test_the_report_numbers_the_rounds_of_a_ring(tmp_path: Path) -> None:
+    path = graphs.write_graph(tmp_path / "graph", GRAPH)
+    options = {"merge": "ring", "leader_edges": 0, "ring_gain": 0.0, "light_edges": 0}
+
+    def program(comm: Comm) -> list[str]:
+        run = begin(comm, path, group_size=3, **options)
+        contract(run)
+        return [level["after"] for level in run.report.levels[2:]]
+
+    for found in on_ranks(RANKS, program):
+        rounds = [f"ring round {number}" for number in range(1, len(found))]
+        assert rounds and found == [*rounds, "level 1"]
 
 
 def test_nothing_is_passed_to_a_neighbour_without_room(on_halves) -> None:
