@@ -115,20 +115,8 @@ def condensed_tree(linkage: np.ndarray, min_cluster_size: int) -> CondensedTree:
     """Return the condensed tree of a single-linkage dendrogram.
 
     Merges of equal distance are one node with many children. A node splits its cluster
-    if at least two children have `min_cluster_size` points; with one such child the
-    cluster goes on in it, with none it ends.
-
-    Parameters
-    ----------
-    linkage : ndarray of float64, shape (n - 1, 4)
-        As from `single_linkage`.
-    min_cluster_size : int
-        Smallest number of points that form a cluster; at least 2.
-
-    Raises
-    ------
-    ConfigError
-        If the size is below 2.
+    if at least two children have `min_cluster_size` points, 2 or more; with one such
+    child the cluster goes on in it, with none it ends.
     """
     if min_cluster_size < 2:
         raise ConfigError(f"a cluster has at least 2 points, not {min_cluster_size}")

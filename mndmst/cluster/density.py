@@ -51,12 +51,7 @@ def flat_clusters(
 ) -> Clustering:
     """Return the clusters of most excess of mass, or the leaves of the tree.
 
-    Parameters
-    ----------
-    leaves : bool
-        Take the leaves of the tree in place of the clusters of most excess of mass.
-    epsilon : float
-        See `ClusterSelection`.
+    See `ClusterSelection` for `epsilon`.
     """
     rule = ClusterSelection("leaf" if leaves else "eom", epsilon)
     return label_points(tree, select_clusters(tree, rule), epsilon)
@@ -65,15 +60,10 @@ def flat_clusters(
 def label_points(
     tree: CondensedTree, chosen: np.ndarray, epsilon: float = 0.0
 ) -> Clustering:
-    """Return the labels and probabilities of selected clusters.
+    """Return the labels and probabilities of clusters that `select_clusters` chose.
 
     The root, if selected, has the points that leave it last, or with an epsilon those
     that leave at no larger distance; all other points are noise.
-
-    Parameters
-    ----------
-    chosen : ndarray of bool, shape (clusters,)
-        As from `select_clusters`.
     """
     cluster = owners(tree.cluster_parent, chosen)[tree.point_cluster]
     if chosen[0]:
@@ -88,11 +78,6 @@ def cluster_persistence(
 
     The excess of mass of a cluster, divided by its points and the largest lambda of the
     tree; 1 if that is infinite, as it is where points are equal.
-
-    Returns
-    -------
-    ndarray of float64, shape (flat clusters,)
-        By label.
     """
     cluster = clusters_by_label(tree, chosen, labels)
     largest = tree.scale.max(initial=0)
@@ -117,10 +102,6 @@ def outlier_scores(tree: CondensedTree) -> np.ndarray:
 
     The score is 1 - lambda / (largest lambda inside the last cluster of the point),
     from 0 to 1; outliers have large ones.
-
-    Returns
-    -------
-    ndarray of float64, shape (num_points,)
     """
     left = tree.point_distance
     end = np.maximum(tree.last_distance[tree.point_cluster], 0)
@@ -134,12 +115,7 @@ def outlier_scores(tree: CondensedTree) -> np.ndarray:
 
 
 def number_clusters(cluster: np.ndarray) -> np.ndarray:
-    """Return clusters numbered 0, 1, ... by their smallest points; negative ones as -1.
-
-    Parameters
-    ----------
-    cluster : ndarray of an integer type, shape (num_points,)
-    """
+    """Return clusters numbered 0, 1, ... by smallest points; negative ones as -1."""
     count = int(cluster.max(initial=-1)) + 1
     first, backwards = np.full(count, -1), np.flatnonzero(cluster >= 0)[::-1]
     first[cluster[backwards]] = backwards  # a cluster's smallest point is written last

@@ -83,20 +83,7 @@ def single_linkage(forest: SpanningForest) -> np.ndarray:
 
 
 def clusters_within(forest: SpanningForest, threshold: int | float) -> np.ndarray:
-    """Return the clusters joined by edges no heavier than a threshold.
-
-    Integer weights are compared exactly.
-
-    Returns
-    -------
-    ndarray of int64, shape (num_vertices,)
-        The smallest vertex of each vertex's cluster.
-
-    Raises
-    ------
-    ConfigError
-        If the threshold is NaN.
-    """
+    """Return the cluster of each vertex, its smallest; see `mndmst.clusters_within`."""
     check_threshold(threshold)
     if forest.weight.dtype.kind in "iu" and not math.isinf(threshold):
         threshold = math.floor(threshold)  # as a float64 it would round the weights

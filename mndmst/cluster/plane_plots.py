@@ -37,11 +37,6 @@ def in_the_plane(
     Points of more dimensions are projected on their first two principal components,
     whose names tell their shares of the variance; rows with coordinates that are not
     finite become NaN.
-
-    Parameters
-    ----------
-    names : sequence of str, optional
-        The names of the coordinates.
     """
     dimensions = points.shape[1]
     places = np.full((len(points), 2), np.nan)
@@ -156,21 +151,8 @@ def plot_clusters(
     """Draw points in the colours of their clusters; noise is grey.
 
     Of many points a random part is shown. Points of more than two dimensions are shown
-    along their first two principal components, and the axes say so.
-
-    Parameters
-    ----------
-    names : sequence of str, optional
-        The names of the coordinates.
-    colours : ndarray of float64, shape (clusters, 4), optional
-        From `cluster_colours` by default.
-    source : str
-        Names the points in errors.
-
-    Raises
-    ------
-    ConfigError
-        If points and labels differ in number.
+    along their first two principal components, and the axes say so. `source` names the
+    points in errors; `colours` are by default those of `cluster_colours`.
     """
     if len(points) != len(labels):
         raise ConfigError(
@@ -262,12 +244,7 @@ def plot_spanning_tree(
     """Draw the spanning tree over points in the plane.
 
     Points of more than two dimensions are shown along their first two principal
-    components, and the axes say so.
-
-    Parameters
-    ----------
-    vary_line_width : bool
-        Draw short edges thicker.
+    components, and the axes say so. `vary_line_width` draws short edges thicker.
     """
     if points is None:
         raise ConfigError(

@@ -69,12 +69,9 @@ class ClusterSelection:
 
 
 def select_clusters(tree: CondensedTree, rule: ClusterSelection) -> np.ndarray:
-    """Return the selected clusters, none of which is inside another.
+    """Return a boolean per cluster, the root first: whether the rule selects it.
 
-    Returns
-    -------
-    ndarray of bool, shape (clusters,)
-        The root first.
+    No selected cluster is inside another.
     """
     parent = tree.cluster_parent
     if rule.method == "leaf":
@@ -106,19 +103,10 @@ def _topmost(parent: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 
 def most_stable(tree: CondensedTree, allowed: np.ndarray) -> np.ndarray:
-    """Return which clusters are preferred to their descendants.
+    """Return which clusters are preferred to their descendants; the root is first.
 
-    The topmost of them on each path are the clusters of the largest total mass.
-
-    Parameters
-    ----------
-    allowed : ndarray of bool, shape (clusters,)
-        False for clusters that must not be chosen.
-
-    Returns
-    -------
-    ndarray of bool, shape (clusters,)
-        The root first.
+    The topmost of them on each path are the clusters of the largest total mass. All
+    of them are `allowed`.
     """
     parent, mass = tree.cluster_parent, tree.mass
     best, chosen = np.where(allowed, mass, 0.0), allowed.copy()

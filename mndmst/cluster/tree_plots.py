@@ -51,18 +51,11 @@ class Icicles(NamedTuple):
 def icicles(
     tree: CondensedTree, shown: np.ndarray, separation: float, log_size: bool, most: int
 ) -> Icicles:
-    """Return the bars of a condensed tree.
+    """Return the bars of a condensed tree, at most `most` for a cluster.
 
     Infinite lambdas (of equal points) are drawn a tenth above the largest finite one.
-
-    Parameters
-    ----------
-    shown : ndarray of bool, shape (clusters,)
-        Clusters with bars; the parent of each is one of them.
-    separation : float
-        Between the centres of neighbouring leaves, in widths of the root.
-    most : int
-        Bars of a cluster, at most.
+    The parent of each cluster that is `shown` is shown, too. `separation` is between
+    the centres of neighbouring leaves, in widths of the root.
     """
     finite = tree.scale[np.isfinite(tree.scale)].max(initial=1e-300)
     scale = np.minimum(tree.scale, 1.1 * finite)
@@ -377,12 +370,7 @@ def plot_reachability(
 
     Each point is at the distance at which it joins the points before it, as OPTICS
     shows it: valleys are clusters. Of many points each bar is the median of
-    neighbouring ones; grey shows the largest.
-
-    Parameters
-    ----------
-    labels, colours : ndarray, optional
-        Labels of points, and a colour for each.
+    neighbouring ones; grey shows the largest. `colours` has one for each label.
     """
     axes = axes_of(axis)
     order, reach = order_leaves(_finite(linkage))

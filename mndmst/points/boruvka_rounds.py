@@ -154,18 +154,10 @@ class BoruvkaRounds:
         self.of_place = np.empty(len(vertex), np.uint32)  # and of each point
 
     def finish(self, known: PointEdges) -> PointEdges:
-        """Join all components; return the edges that do. Collective.
+        """Join all components; return on rank 0 the edges that do. Collective.
 
-        Parameters
-        ----------
-        known : PointEdges
-            Edges between vertices; the lightest listed edge that leaves a component is
-            among them. Overwritten.
-
-        Returns
-        -------
-        PointEdges
-            On rank 0; no edges on the others.
+        `known` edges are between vertices and have the lightest listed edge that leaves
+        each component; they are overwritten.
         """
         forest = [PointEdges.empty(0)]
         while (count := name_components(self.parent, self.present)) > 1:
@@ -232,13 +224,6 @@ def choose(counts: np.ndarray, points: int) -> np.ndarray:
     """Return which components take part in a round: the half with the fewest queries.
 
     More than half if their queries are cheap.
-
-    Parameters
-    ----------
-    counts : ndarray of int64
-        Queries of each component.
-    points : int
-        Number of points.
     """
     order = np.argsort(counts, kind="stable")
     few = points // CHEAP_SHARE

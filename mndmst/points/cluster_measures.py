@@ -53,17 +53,10 @@ def _usable(strength: np.ndarray) -> np.ndarray:
 
 
 def relative_validity(forest: Forest, labels: np.ndarray) -> float:
-    """Return the validity of flat clusters, from -1 to 1.
+    """Return the validity of flat clusters, from -1 to 1; a label of -1 is noise.
 
     Where distances tie, it depends on which of the spanning trees the numbers of the
     points choose.
-
-    Parameters
-    ----------
-    forest : Forest
-        Of mutual reachability distances.
-    labels : ndarray of int64, shape (points,)
-        -1 is noise.
     """
     count = int(labels.max(initial=-1)) + 1
     if count == 0:

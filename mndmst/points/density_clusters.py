@@ -23,18 +23,10 @@ from .search_reporter import SearchReporter
 
 @dataclass(frozen=True)
 class DensityRule:
-    """The rule that makes clusters, under the names of hdbscan.
+    """The rule that makes clusters, under the names of hdbscan; see `HDBSCAN`.
 
-    Attributes
-    ----------
-    min_cluster_size : int
-        Smallest number of points that form a cluster.
-    min_samples : int or None
-        See `points_forest`; `min_cluster_size` by default.
-    selection : ClusterSelection
-    persistence : float
-        Leaves of the condensed tree that last less are merged, see
-        `without_brief_clusters`.
+    Leaves of the condensed tree that last less than `persistence` are merged, see
+    `without_brief_clusters`.
     """
 
     min_cluster_size: int = 5
@@ -147,20 +139,7 @@ def single_linkage(
     search: str = "auto",
     reporter: SearchReporter | None = None,
 ) -> Any:
-    """Return the single-linkage dendrogram; see `mndmst.single_linkage`.
-
-    Parameters
-    ----------
-    points : array-like of numbers, shape (points, dimensions)
-        Float16 and float32 stay as they are.
-    metric, threads, search, reporter
-        See `points_forest`.
-
-    Raises
-    ------
-    InputError
-        If these are no points, or do not suit the metric.
-    """
+    """Return the single-linkage dendrogram; see `mndmst.single_linkage`."""
     given = checked_points(np.asarray(points), "the points: ", typed=True)
     found = points_forest(
         given, metric, threads=threads, search=search, reporter=reporter

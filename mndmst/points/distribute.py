@@ -33,14 +33,8 @@ def distribute(
 ) -> OwnedPoints:
     """Return the points of this rank's part of space. Collective.
 
-    Parameters
-    ----------
-    points : ndarray of float32 or float64, shape (points, dimensions)
-        The points that this rank has read; of one type on all ranks.
-    first : int
-        The number of the first of them.
-    sample_size : int
-        Points of each rank in the sample.
+    `points` are those that this rank has read, numbered from `first` on, of one type on
+    all ranks; `sample_size` of each rank divide space.
     """
     dimensions = points.shape[1]
     some = points[:: max(1, len(points) // sample_size)].ravel()

@@ -89,14 +89,7 @@ def _find_equal(
 def equal_points(
     points: np.ndarray, rows: np.ndarray, positions: np.ndarray
 ) -> np.ndarray:
-    """Return for each point the position of the equal point with the smallest row.
-
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-        At least one.
-    rows, positions : ndarray of an integer type, shape (points,)
-    """
+    """Return for each point the position of the equal point with the smallest row."""
     order = np.lexsort((rows, *points.T))
     ordered = points[order]
     new = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))

@@ -72,14 +72,7 @@ def check_metric(metric: str) -> None:
 
 
 def prepared(points: np.ndarray, metric: str, first: int = 0) -> np.ndarray:
-    """Return the points to search for a metric.
-
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-        For "haversine" latitude and longitude, in radians as in scikit-learn.
-    first : int
-        The number of the first point, for messages.
+    """Return the points to search for a metric; messages number points from `first` on.
 
     Raises
     ------

@@ -23,26 +23,9 @@ def neighbour_graph(
 ) -> Edges:
     """Return the graph that joins every point with its nearest neighbours.
 
-    Its forest approximates that of all distances: see `points_forest`.
-
-    Parameters
-    ----------
-    points : ndarray of numbers, shape (points, dimensions)
-    neighbours : int
-        Least number of neighbours of a point; of two points one suffices.
-    min_samples : int
-        0 for distances as weights; else mutual reachability distances, the core
-        distance of a point being that to its `min_samples`-th neighbour.
-    name : str
-        The points' name in errors.
-    search : {"auto", "tree", "product"}
-        See `choose_search`; it affects only the speed.
-    reporter : SearchReporter, optional
-
-    Returns
-    -------
-    Edges
-        With weights of float64.
+    Its forest approximates that of all distances: see `points_forest`, which also
+    explains `min_samples`, `search` and `reporter`. `name` is the points' in errors; of
+    two points one neighbour suffices.
 
     Raises
     ------

@@ -108,13 +108,8 @@ class MatrixRows:
 class MetricRows:
     """Distances of points by a metric of SciPy, or by a function of two points.
 
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-    metric : str or callable
-    parameters : mapping
-        Further arguments of the metric, as `p` of minkowski, and `V`, the variances of
-        seuclidean or the covariance of mahalanobis.
+    `parameters` are further arguments of the metric, such as `p` of minkowski, and `V`,
+    the variances of seuclidean or the covariance of mahalanobis.
     """
 
     def __init__(
@@ -163,17 +158,8 @@ def forest_of_rows(
 ) -> PointForest:
     """Return the exact forest of the distances in rows, by Prim's algorithm.
 
-    Parameters
-    ----------
-    min_samples : int
-        0 for distances; else mutual reachability distances, see `points_forest`.
-    alpha : float
-        Distances, but not core distances, are divided by it.
-
-    Returns
-    -------
-    PointForest
-        Missing (infinite) distances may leave several trees.
+    See `points_forest` for `min_samples`. Distances, but not core distances, are
+    divided by `alpha`. Missing (infinite) distances may leave several trees.
     """
     n = len(rows)
     order = min(min_samples, n - 1)
@@ -203,13 +189,10 @@ def forest_of_rows(
 
 
 def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> PointForest:
-    """Return the exact forest of a sparse matrix of distances.
+    """Return the exact forest of a sparse symmetric matrix of distances.
 
-    Parameters
-    ----------
-    matrix : sparse matrix or array of SciPy, shape (points, points)
-        Symmetric; distances without an entry are infinite. A point with fewer than
-        `min_samples` entries beside the diagonal is in no tree with others.
+    Distances without an entry are infinite. A point with fewer than `min_samples`
+    entries beside the diagonal is in no tree with others.
     """
     matrix = matrix.tocoo()
     n = matrix.shape[0]
@@ -319,20 +302,9 @@ def metric_forest(
 ) -> PointForest:
     """Return the forest of mutual reachability distances of points.
 
-    Parameters
-    ----------
-    points : ndarray of floating-point numbers, shape (points, dimensions)
-        Rows that are not finite are trees of their own.
-    metric : str or callable
-        See `HDBSCAN`.
-    min_samples : int
-        See `points_forest`.
-    alpha : float
-        Distances, but not core distances, are divided by it.
-    parameters : mapping, optional
-        Further arguments of the metric.
-    approximate, neighbours, threads, search, reporter
-        See `points_forest`.
+    Rows that are not finite are trees of their own. See `HDBSCAN` for the metric and
+    its `parameters`, `points_forest` for other options. Distances, but not core
+    distances, are divided by `alpha`.
 
     Raises
     ------
@@ -412,13 +384,7 @@ def lists_all(min_samples: int, points: int) -> bool:
 def rows_of(
     points: np.ndarray, metric: Metric, parameters: Mapping[str, Any]
 ) -> DistanceRows:
-    """Return the distances of finite points by a metric, row by row.
-
-    Raises
-    ------
-    ConfigError, InputError
-        As `metric_forest` does.
-    """
+    """Return the distances of finite points by a metric, row by row."""
     name, further = simplified(metric, dict(parameters))
     if name in METRICS:
         return PreparedRows(points, str(name))
@@ -438,15 +404,8 @@ def searchable_rows(
 def matrix_forest(distances: Any, min_samples: int, alpha: float = 1.0) -> PointForest:
     """Return the forest of mutual reachability distances of a matrix of distances.
 
-    Parameters
-    ----------
-    distances : ndarray or sparse matrix
-        Shape (points, points), or (pairs,) as SciPy's `pdist` returns them.
-
-    Raises
-    ------
-    InputError
-        If it is not such a matrix.
+    The matrix is square, dense or sparse, or the result of SciPy's `pdist`; InputError
+    if it is neither.
     """
     if hasattr(distances, "tocoo"):
         return forest_of_sparse(distances, min_samples, alpha)

@@ -244,17 +244,9 @@ def check_shape(points: np.ndarray, source: str = "") -> None:
 def checked_points(
     points: np.ndarray, source: str = "", first: int = 0, typed: bool = False
 ) -> np.ndarray:
-    """Return points as float64.
+    """Return points as float64; with `typed`, float16 and float32 as they are.
 
-    Parameters
-    ----------
-    points : ndarray of numbers, shape (points, dimensions)
-    source : str
-        What messages begin with.
-    first : int
-        The number of the first of these points.
-    typed : bool
-        Return float16 and float32 points as they are.
+    Messages begin with `source`, and number points from `first` on.
 
     Raises
     ------

@@ -58,13 +58,8 @@ class Scale:
     ) -> None:
         """Refuse a forest if the square of a distance may have been rounded to zero.
 
-        Parameters
-        ----------
-        weight : ndarray of float64, shape (edges,)
-            Distances between scaled points.
-        differ : callable
-            Takes positions of edges, and returns whether their ends differ in any
-            coordinate.
+        `weight` has distances between scaled points; `differ` takes positions of edges,
+        and returns whether their ends differ in any coordinate.
 
         Raises
         ------

@@ -42,14 +42,7 @@ SEED = 7
 
 @dataclass(frozen=True)
 class SearchChoice:
-    """Which search is taken, and why.
-
-    Attributes
-    ----------
-    name : {"tree", "product", "device"}
-        On a device products are searched.
-    reason : str
-    """
+    """Which search is taken, and why. Products on a device are "device"."""
 
     name: str
     reason: str
@@ -77,15 +70,8 @@ def choose_search(
 ) -> SearchChoice:
     """Return which search finds the neighbours of points sooner.
 
-    Parameters
-    ----------
-    search : {"auto", "tree", "product"}
-    neighbours : int
-        How many are listed for each point.
-    count : int
-        Number of points, where those given are a sample of them.
-    devices : bool
-        Whether a device may search.
+    `count` is the number of points where those given are a sample of them; `devices` is
+    whether a device may search.
     """
     check_search(search, metric)
     given, dimensions = points.values.shape
