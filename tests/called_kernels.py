@@ -32,7 +32,7 @@ SOLVE, BOTH = ("solve",), ("arrays", "solve")
 BLOCKS = (
     "mndmst.kernels.team.Member(i8,i8,i8[]),mndmst.kernels.kruskal.PairEdgeList({0}[],u8[]),"
     "mndmst.kernels.borders.Bordered(u4[],u8[],b1[]),"
-    "mndmst.kernels.block_contraction.Blocks(i8[],i8[]),"
+    "mndmst.kernels.block_contraction.Blocks(i8[],i8[],i8[]),"
     "mndmst.kernels.block_contraction.Packing({0},i8,i8),u8[]"
 )
 AT_TIMES = {

@@ -11,7 +11,7 @@ from ..graph.order import id_dtype, key_rule
 from ..host.errors import InputError, InputTypeError
 from ..io.edge_file import Edges, as_ids, supported_weights
 from ..kernels.arc_inspection import FINE, inspect_rows
-from ..kernels.threads import Threads
+from ..kernels.threads import Threads, each_range
 from ..native.precompile import compile_for
 from .inputs import NUMBERS, on_device
 
@@ -96,11 +96,10 @@ class CompressedEntries(MatrixEntries):
         rule = key_rule(self.weights.dtype)
         keys = self.weights.copy().view(rule.sign.dtype)
         rows = Rows(0, n, self.indptr, self.heads, keys)
-        parts = [tuple(rows.indptr[[*r]].tolist()) for r in threads.ranges(n)]
+        arcs = each_range(rows.indptr[threads.bounds(n)])
         csr = Csr(0, rows.indptr, self.heads, keys)
-        found = threads.map(inspect_rows, [(csr, arcs, n, rule) for arcs in parts])
-        balances = [balance for status, *_, balance in found if status == FINE]
-        symmetric = len(balances) == len(found) and sum(balances) % (1 << 64) == 0
+        status, *_, balance = threads.run(inspect_rows, csr, arcs, n, rule)
+        symmetric = (status == FINE).all() and balance.sum() == 0  # modulo 2^64
         return rows if symmetric else None
 
     def _has_reverse_arcs(self) -> bool:

@@ -25,6 +25,7 @@ from ..kernels.varint_ids import (
     encode_ascending,
     encode_near,
 )
+from ..native.call_columns import ArrayPieces
 from .communicator import Coded, Comm
 
 # Names in one lookup phase, which bounds the memory for requests.
@@ -218,9 +219,9 @@ class Directory:
         names : ndarray, shape (vertices of this rank,)
             Components of this rank, each of which was its own parent.
         """
-        ranges, parent = threads.ranges(len(names)), self.parent
-        both = self.first, parent
-        threads.map(step_up, [(names[b:e], *both, parent[b:e]) for b, e in ranges])
+        bounds = threads.bounds(len(names))
+        old, new = (ArrayPieces.of(column, bounds) for column in (names, self.parent))
+        threads.run(step_up, old, self.first, self.parent, new)
 
     def shorten(self) -> None:
         """Point every vertex as far up its path as this rank owns entries."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..host.errors import ConfigError
 from ..kernels.edge_columns import PAGE, STAGGER, Shape, read_pages
-from ..kernels.threads import ALONE, Threads
+from ..kernels.threads import ALONE, Threads, each_range
 from .communicator import Comm
 
 # Largest number of parts, and smallest size: mapping a file takes as long as touching
@@ -72,8 +72,8 @@ class SharedMemory:
         pages = -(-len(block) // PAGE)
         begin, end = (pages * (self.comm.rank + i) // self.comm.size for i in (0, 1))
         share = np.frombuffer(block, np.uint8)[begin * PAGE : end * PAGE]
-        ranges = self.threads.ranges(len(share), align=PAGE)
-        self.threads.map(read_pages, [(share, *bounds) for bounds in ranges])
+        ranges = each_range(self.threads.bounds(len(share), align=PAGE))
+        self.threads.run(read_pages, share, *ranges)
 
     def _block(self, nbytes: int) -> mmap.mmap | None:
         """Return zeroed memory shared by all ranks, or None on all. Collective."""

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..native.call_columns import PerCall
 from ..native.kernel import kernel
 from .borders import NO_BORDER, Bordered, lower_borders, unite_except_borders
-from .edge_columns import concatenate
+from .edge_columns import concatenate, ends_of
 from .kruskal import HALF, LOW, PairEdgeList, flatten
 from .sorting import DIGIT, key_range, order_runs, sort_alone
 from .team import Team, barrier, member_range
-from .threads import Threads, each_range
+from .threads import Threads
 
 # Edges of a block, numbered by 16 bits; fewer blocks are not worth the passes.
 BLOCK_BITS, LEAST_BLOCKS = 16, 4
@@ -25,20 +26,28 @@ DIGITS = -(-(64 - BLOCK_BITS) // DIGIT)
 # Sampled edges, and the fraction of these that must be inside blocks.
 SAMPLE, INSIDE_FRACTION = 1024, 0.5
 
+Pieces = tuple[np.ndarray, np.ndarray]
+
 
 class Blocks(NamedTuple):
-    """Bounds of blocks: the begin of each, and the end of the last.
+    """Blocks of edges and of components.
 
     Attributes
     ----------
-    edge : ndarray of int64, shape (blocks + 1,)
-        In the list of edges.
+    begin, end : ndarray of int64, shape (blocks,)
+        The edges of each block.
     component : ndarray of int64, shape (blocks + 1,)
-        Among the components.
+        The first component of each block, and the end of the last.
     """
 
-    edge: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
     component: np.ndarray
+
+    @property
+    def ranges(self) -> tuple[PerCall, PerCall]:
+        """The edges of each block as arguments of `Threads.run`."""
+        return PerCall(self.begin), PerCall(self.end)
 
 
 class Packing(NamedTuple):
@@ -59,16 +68,18 @@ class Packing(NamedTuple):
     bits: int
 
     @classmethod
-    def of(cls, key: np.ndarray, threads: Threads) -> "Packing":
-        """Return the packing for the range of some keys."""
-        least, most = key_range(key, threads)
+    def of(cls, key: np.ndarray, blocks: Blocks, threads: Threads) -> "Packing":
+        """Return the packing for the range of the keys in blocks."""
+        least, most = key_range(key, blocks.ranges, threads)
         length = (most - least).bit_length()
         drop = max(0, length - (64 - BLOCK_BITS))
         return cls(key.dtype.type(least), drop, length - drop)
 
 
-def find_blocks(pairs: np.ndarray, parent: np.ndarray, count: int) -> Blocks | None:
-    """Return the blocks of a list of edges; None if few edges are inside one.
+def find_blocks(
+    pairs: np.ndarray, parent: np.ndarray, count: int, pieces: Pieces | None = None
+) -> Blocks | None:
+    """Return the blocks of edges; None if few edges are inside one.
 
     Parameters
     ----------
@@ -78,20 +89,31 @@ def find_blocks(pairs: np.ndarray, parent: np.ndarray, count: int) -> Blocks | N
         Of each component; flat.
     count : int
         Number of components in blocks; larger numbers are across a border.
+    pieces : (ndarray of int64, ndarray of int64), optional
+        Where the edges are: the begin and the end of each piece. All edges by default.
     """
-    number = -(-len(pairs) >> BLOCK_BITS)
-    if number < LEAST_BLOCKS:
+    begins, ends = pieces or (np.zeros(1, np.int64), np.array([len(pairs)]))
+    lengths = ends - begins
+    number = -(-lengths >> BLOCK_BITS)
+    if lengths.sum() <= (LEAST_BLOCKS - 1) << BLOCK_BITS:
         return None
-    edge = np.arange(number + 1) * len(pairs) // number
-    first = parent[pairs[edge[:-1]] >> HALF].astype(np.int64)
+    piece = np.repeat(np.arange(len(lengths)), number)
+    place = np.arange(len(piece)) - (np.cumsum(number) - number)[piece]
+    begin, end = (
+        begins[piece] + lengths[piece] * cut // number[piece]
+        for cut in (place, place + 1)
+    )
+    first = parent[pairs[begin] >> HALF].astype(np.int64)
     first[0] = 0
     component = np.minimum(np.append(np.maximum.accumulate(first), count), count)
-    sample = np.arange(SAMPLE) * len(pairs) // SAMPLE
-    block = np.searchsorted(edge, sample, "right") - 1
+    before = ends_of(end - begin)
+    sample = np.arange(SAMPLE) * before[-1] // SAMPLE
+    block = np.searchsorted(before, sample, "right") - 1
+    pair = pairs[sample + (begin - before[:-1])[block]]
+    a, b = (parent[vertex] for vertex in (pair >> HALF, pair & LOW))
     low, high = component[block], component[block + 1]
-    a, b = (parent[end] for end in (pairs[sample] >> HALF, pairs[sample] & LOW))
     inside = (low <= np.minimum(a, b)) & (np.maximum(a, b) < high)
-    return Blocks(edge, component) if inside.mean() >= INSIDE_FRACTION else None
+    return Blocks(begin, end, component) if inside.mean() >= INSIDE_FRACTION else None
 
 
 def contract_blocks(
@@ -113,18 +135,17 @@ def contract_blocks(
         edges,
         components,
         blocks,
-        Packing.of(edges.key, team.threads),
+        Packing.of(edges.key, blocks, team.threads),
         words,
     )
     return final
 
 
 def edges_between(
-    edges: PairEdgeList, parent: np.ndarray, threads: Threads
+    edges: PairEdgeList, parent: np.ndarray, blocks: Blocks, threads: Threads
 ) -> tuple[PairEdgeList, np.ndarray]:
     """Return the edges between two present components, and their positions."""
-    ranges = each_range(threads.bounds(len(edges.key)))
-    found = threads.run(edges_between_range, edges, parent, *ranges)
+    found = threads.run(edges_between_range, edges, parent, *blocks.ranges)
     key, pairs, position = concatenate(found, threads)
     return PairEdgeList(key, pairs), position
 
@@ -168,16 +189,16 @@ def contract_inside_blocks(member, edges, components, blocks, packing, words):
     words : ndarray of uint64, shape (edges,)
         Needs no values.
     """
-    edge, component = blocks
+    first, last, component = blocks
     parent, border, final = components
-    begin, end = member_range(member, len(edge) - 1)
+    begin, end = member_range(member, len(first))
     low, high = member_range(member, len(parent))
     border[low:high] = NO_BORDER
-    final[edge[begin] : edge[end]] = False
     barrier(member)
     counts, longest = np.empty(end - begin, np.int64), 1
     for i in range(begin, end):
-        block = edge[i], edge[i + 1], component[i], component[i + 1]
+        final[first[i] : last[i]] = False
+        block = first[i], last[i], component[i], component[i + 1]
         count = np.int64(_take_inside(edges, components, block, packing, words))
         counts[i - begin] = count
         longest = max(longest, count)
@@ -187,11 +208,11 @@ def contract_inside_blocks(member, edges, components, blocks, packing, words):
     mask = (np.uint64(1) << np.uint64(BLOCK_BITS)) - np.uint64(1)
     for i in range(begin, end):
         count = counts[i - begin]
-        order = words[edge[i] : edge[i] + count]
+        order = words[first[i] : first[i] + count]
         order = sort_alone(order, other[:count], BLOCK_BITS, packing.bits, places)
         if packing.drop:
-            order_runs(order, edges.key[edge[i] :], BLOCK_BITS, 0, count)
-        unite_except_borders(edges, components, order, edge[i], mask)
+            order_runs(order, edges.key[first[i] :], BLOCK_BITS, 0, count)
+        unite_except_borders(edges, components, order, first[i], mask)
     barrier(member)
     flatten(parent, low, high)
     barrier(member)

@@ -51,7 +51,7 @@ def contract_except_borders(
     if blocks is None:
         return BorderedForest(_grow_everywhere(edges, own, parent, threads), parent)
     fate = contract_blocks(Team(threads), edges, parent, blocks).view(np.uint8)
-    rest, position = edges_between(edges, parent, threads)
+    rest, position = edges_between(edges, parent, blocks, threads)
     fate[position] = _grow_everywhere(rest, own, parent, threads)
     return BorderedForest(fate, parent)
 

@@ -3,8 +3,8 @@
 A component stops at its lightest edge that leads across the border, and merges along
 lighter ones: these are final, whatever is behind the border (Panja and Vadhiyar, ICPP
 2018, section 3.2). An edge between two components, in ascending order, is the lightest
-of one of them unless both have stopped. So one pass reaches what Borůvka rounds with
-this exception reach when nothing moves.
+of one of them unless both have stopped. So one pass has the result of Borůvka rounds
+with this exception, repeated until none changes anything.
 """
 
 from typing import NamedTuple

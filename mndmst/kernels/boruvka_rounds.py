@@ -159,7 +159,7 @@ def _rounds(member, shared, begin, end):
         _sample(member, shared, begin, left)
         post_count(member, np.int64(left))
         barrier(member)
-        if prefix_and_total(member)[1] == 0:
+        if prefix_and_total(member, member.size)[1] == 0:
             return
         if shared.key.itemsize == 8:
             lower_positions(shared, begin, end)

@@ -6,13 +6,14 @@
    number to its present component.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..graph.model import EdgeColumns
 from ..native.call_columns import ArrayPieces
 from ..native.kernel import kernel
+from .block_contraction import Pieces
 from .edge_columns import EdgePieces, concatenate, copy_pieces, ends_of
 from .hooks import (
     compress,
@@ -25,44 +26,31 @@ from .hooks import (
     number_roots,
     replace_by_parents,
 )
-from .spanning_forest import spanning_forest
-from .team import (
-    Team,
-    barrier,
-    member_range,
-    post_count,
-    posted_count,
-    prefix_and_total,
-)
+from .spanning_forest import forest_by_blocks, spanning_forest
+from .team import Team, barrier, member_range, post_count, prefix_and_total
 from .threads import each_range
 
-Range = tuple[int, int]
 SHIFT = 32
 
 
-class CrossComponentEdges(NamedTuple):
-    """Edges between different components, in (u, v) order.
+@dataclass
+class CrossPieces:
+    """Edges between different components, in (u, v) order, in pieces.
 
     Attributes
     ----------
-    u, v, key : ndarray
-    pairs : ndarray of uint64
-        The numbers of the components at both ends, packed in one word.
+    edges : EdgePieces
+    key, pairs : ndarray
+        The keys, and the components at both ends of each edge in one word of uint64,
+        with gaps between the pieces.
+    ranges : (ndarray of int64, ndarray of int64)
+        The begin and the end of each piece in `key` and `pairs`.
     """
 
-    u: np.ndarray
-    v: np.ndarray
+    edges: EdgePieces
     key: np.ndarray
     pairs: np.ndarray
-
-
-class CrossPieces(NamedTuple):
-    """`CrossComponentEdges` in pieces, one for each call of a kernel."""
-
-    u: ArrayPieces
-    v: ArrayPieces
-    key: ArrayPieces
-    pairs: ArrayPieces
+    ranges: Pieces
 
 
 class Contraction:
@@ -70,8 +58,6 @@ class Contraction:
 
     Parameters
     ----------
-    team : Team
-    num_vertices : int
     home : (int, int)
         The vertices of this process.
     named : bool
@@ -91,7 +77,7 @@ class Contraction:
     """
 
     def __init__(
-        self, team: Team, num_vertices: int, home: Range, named: bool = False
+        self, team: Team, num_vertices: int, home: tuple[int, int], named: bool = False
     ) -> None:
         self.team, self.threads, self.home = team, team.threads, home
         (self.component,) = team.arrays((num_vertices, np.uint32))
@@ -106,11 +92,10 @@ class Contraction:
 
         Parameters
         ----------
-        best : ndarray
+        best : ndarray, optional
             The keys along which the vertices of this process hook.
-        out : EdgeColumns
-            Output for the edges of hooks; has a row per vertex. Without these two
-            arguments the edges are not written.
+        out : EdgeColumns, optional
+            Output for the edges of hooks, one per vertex at most.
 
         Returns
         -------
@@ -132,10 +117,10 @@ class Contraction:
         if best is None or out is None:
             best = np.empty(0, np.uint32)
             out = EdgeColumns(best, best, best)
-        here = Home(*self.home, len(trees), len(best) > 0)
+        home = *self.home, len(trees)
         found = team.run(
             contract_hooks, len(component),
-            component, self.parent, self.names, best, here, out,
+            component, self.parent, self.names, best, home, out,
         )  # fmt: skip
         team.sync()
         return int(found[0])
@@ -144,76 +129,58 @@ class Contraction:
         """Keep the edges of lists in (u, v) order between different components.
 
         Overwrites the lists. Not collective.
-
-        Parameters
-        ----------
-        lists : EdgePieces
         """
-        room = ends_of(lists.key.lengths + 1)
-        pairs = ArrayPieces.of(np.empty(room[-1], np.uint64), room)
-        edges = CrossPieces(*lists, pairs)
-        counts = self.threads.run(keep_cross_edges, edges, self.component)
-        return CrossPieces(*(column.first(counts) for column in edges))
+        bounds = ends_of(lists.key.lengths)
+        # One list keeps its keys; the keys of others come to lie in one array
+        kept = None if len(lists.key) > 1 else lists.key[0]
+        key = np.empty(bounds[-1], lists.key.dtype) if kept is None else kept
+        pairs = np.empty(bounds[-1], np.uint64)
+        out = ArrayPieces.of(key, bounds), ArrayPieces.of(pairs, bounds)
+        counts = self.threads.run(keep_cross_edges, lists, self.component, *out)
+        edges = EdgePieces(*(c.first(counts) for c in (lists.u, lists.v, out[0])))
+        begins = bounds[:-1]
+        return CrossPieces(edges, key, pairs, (begins, begins + edges.key.lengths))
 
     def join(self, parts: CrossPieces) -> ArrayPieces:
-        """Join components along the forest of edges.
+        """Join components along the forest of edges; mark its edges in each part.
 
-        Parameters
-        ----------
-        parts : CrossPieces
-            The parts of this process, in (u, v) order; the edges of the next process
-            follow them. The call drops their pairs, to free the memory early.
-
-        Returns
-        -------
-        ArrayPieces of bool
-            Marks the edges of the forest in each part.
+        The edges of the next process follow the parts of this one. The call may drop
+        the pairs of the parts, to free the memory early.
         """
-        key, pairs, bounds = self._together(parts)
-        parts.pairs.release()
-        kept = spanning_forest(self.team, key, pairs, self.parent[: self.alive])
-        return ArrayPieces.of(kept, bounds)
+        return self._mark(parts, self.parent[: self.alive])
 
     def join_all(self, key: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-        """Join components along the forest of edges that all processes know.
-
-        Parameters
-        ----------
-        key, pairs : ndarray
-            The team's; see `CrossComponentEdges`.
-
-        Returns
-        -------
-        ndarray of bool
-            Marks the edges of the forest.
-        """
+        """Join components along the forest of all processes' edges; return its mask."""
         return spanning_forest(self.team, key, pairs, self.parent[: self.alive])
 
     def cycle_filter(self, parts: CrossPieces) -> ArrayPieces:
-        """Mark the forest of edges as `join` does, without joining components."""
+        """Do what `join` does, but leave the components as they are."""
         (parent,) = self.team.arrays((self.alive, np.uint32))
         begin, end = self.team.share(self.alive)
         parent[begin:end] = self.parent[begin:end]
         self.team.sync()
-        key, pairs, bounds = self._together(parts)
-        return ArrayPieces.of(spanning_forest(self.team, key, pairs, parent), bounds)
+        return self._mark(parts, parent)
 
-    def _together(
-        self, parts: CrossPieces
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the edges of all processes, and the bounds of this one's parts."""
-        team, columns = self.team, (parts.key, parts.pairs)
-        bounds = ends_of(parts.key.lengths)
+    def _mark(self, parts: CrossPieces, parent: np.ndarray) -> ArrayPieces:
+        """Mark the forest of all processes' edges in this one's parts."""
+        team, (begin, end) = self.team, parts.ranges
+        kept = forest_by_blocks(team, parts.key, parts.pairs, parent, parts.ranges)
+        if kept is not None:
+            return ArrayPieces.of(kept, begin, end)
+        columns = parts.edges.key, ArrayPieces.of(parts.pairs, begin, end)
+        bounds = ends_of(end - begin)
         if team.processes == 1:
-            return *concatenate(columns, self.threads), bounds
-        every = team.counts(int(bounds[-1])).ravel()
-        bounds += every[: team.rank].sum()
-        key, pairs = team.arrays(
-            (int(every.sum()), parts.key.dtype), (int(every.sum()), np.uint64)
-        )
-        copy_pieces(columns, [key[bounds[0] :], pairs[bounds[0] :]], self.threads)
-        team.sync()
-        return key, pairs, bounds
+            key, pairs = concatenate(columns, self.threads)
+        else:
+            every = team.counts(int(bounds[-1])).ravel()
+            bounds += every[: team.rank].sum()
+            count = int(every.sum())
+            key, pairs = team.arrays((count, parts.key.dtype), (count, np.uint64))
+            copy_pieces(columns, [key[bounds[0] :], pairs[bounds[0] :]], self.threads)
+            team.sync()
+        del columns
+        parts.pairs = np.empty(0, np.uint64)
+        return ArrayPieces.of(spanning_forest(team, key, pairs, parent), bounds)
 
     def settle(self) -> None:
         """Replace the numbers of all vertices by their present components."""
@@ -222,24 +189,6 @@ class Contraction:
             replace_by_parents, self.component, self.parent, *each_range(bounds)
         )
         self.team.sync()
-
-
-class Home(NamedTuple):
-    """The vertices of this process.
-
-    Attributes
-    ----------
-    first, last : int
-    members : int
-        The members of the team in this process.
-    with_edges : bool
-        Whether to write the edges of their hooks.
-    """
-
-    first: int
-    last: int
-    members: int
-    with_edges: bool
 
 
 @kernel
@@ -254,7 +203,7 @@ def number_components(member, component, first, kind):
     # Two counts below 2^31 in one word, whose halves add up independently.
     post_count(member, (trees << SHIFT) | alone)
     barrier(member)  # after it all members have read the hooks
-    before, total = prefix_and_total(member)
+    before, total = prefix_and_total(member, member.size)
     trees, alone = total >> SHIFT, total & (1 << SHIFT) - 1
     number, single = before >> SHIFT, before & (1 << SHIFT) - 1
     number_roots(component, begin, end, mine, number, trees + single)
@@ -266,9 +215,10 @@ def contract_hooks(member, component, parent, names, best, home, out):
     """Point every vertex at its component; return the number of edges in `out`.
 
     Roots have been numbered. `parent` becomes the identity. `names`, unless empty, gets
-    the vertices of the roots.
+    the vertices of the roots. `home` is the first vertex of this process, the end of
+    its vertices, and its members of the team. Without `best` no edges are written.
     """
-    first, last, members, with_edges = home
+    first, last, members = home
     begin, end = member_range(member, len(parent))
     make_own_parents(parent, begin, end)
     begin, end = member_range(member, len(component))
@@ -279,19 +229,15 @@ def contract_hooks(member, component, parent, names, best, home, out):
     place = member.number % members
     low = first + (last - first) * place // members
     high = first + (last - first) * (place + 1) // members
-    post_count(member, high - low - count_roots(component, low, high))
+    count = high - low - count_roots(component, low, high)
+    post_count(member, count)
     barrier(member)
-    before = total = 0
-    for other in range(members):
-        count = posted_count(member, member.number - place + other)
-        before += count if other < place else 0
-        total += count
-    if with_edges:
-        after = before + posted_count(member, member.number)
-        part = EdgeColumns(
-            out.u[before:after], out.v[before:after], out.key[before:after]
-        )
+    before, total = prefix_and_total(member, members)
+    if len(best):
+        u, v, key = out
+        after = before + count
+        part = EdgeColumns(u[before:after], v[before:after], key[before:after])
         hooked_edges(component, best, first, low, high, part)
     barrier(member)  # before it no path is shortened
     compress(component, begin, end)
-    return total if with_edges else 0
+    return total if len(best) else 0

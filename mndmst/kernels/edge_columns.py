@@ -1,6 +1,6 @@
 """Columns of edges: allocation, concatenation, and copies by threads."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -86,14 +86,14 @@ def copy_pieces(
     nbytes, byte = np.concatenate(sizes), np.dtype(np.uint8)
     threads.run(
         copy_bytes,
-        ArrayPieces.flat(byte, np.concatenate(targets), nbytes, into),
-        ArrayPieces.flat(byte, np.concatenate(sources), nbytes, columns),
+        ArrayPieces(byte, np.concatenate(targets), nbytes, into),
+        ArrayPieces(byte, np.concatenate(sources), nbytes, columns),
     )
 
 
 def ends_of(lengths: np.ndarray, first: int = 0) -> np.ndarray:
     """Return where each of some ranges begins behind `first`, and the last end."""
-    return np.cumsum(np.concatenate([[first], lengths]))
+    return np.cumsum(np.concatenate([[first], lengths]), dtype=np.int64)
 
 
 def take_columns(
@@ -110,27 +110,6 @@ def take_columns(
 
     threads.map(work, threads.ranges(len(index)))
     return results
-
-
-def keep_in_place(
-    keep: Callable[..., int], columns: Sequence[np.ndarray], threads: Threads
-) -> list[np.ndarray]:
-    """Return the edges that a function moves to the front of each thread's range.
-
-    Parameters
-    ----------
-    keep : callable
-        Takes a range of every column; returns the number of entries it keeps.
-    """
-
-    def work(begin: int, end: int) -> list[np.ndarray]:
-        part = [column[begin:end] for column in columns]
-        left = int(keep(*part))
-        return [column[:left] for column in part]
-
-    return concatenate_columns(
-        threads.map(work, threads.ranges(len(columns[0]))), threads
-    )
 
 
 @kernel

@@ -8,7 +8,7 @@ kept.
 import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList
-from ..native.call_columns import ArrayPieces, address_of
+from ..native.call_columns import ArrayPieces
 from ..native.kernel import kernel
 from .edge_columns import EdgePieces, concatenate
 from .intrinsics import prefetch
@@ -35,10 +35,7 @@ def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
     begins, ends = threads.run(_order_runs, *columns, *ranges)
     if (ends - begins).sum() == count:
         return EdgeList(*columns)
-    kept = [
-        ArrayPieces.flat(c.dtype, address_of(c) + begins * c.itemsize, ends - begins, c)
-        for c in columns
-    ]
+    kept = [ArrayPieces.of(column, begins, ends) for column in columns]
     return EdgeList(*concatenate(kept, threads))
 
 

@@ -70,7 +70,7 @@ def _component(vertex, first, label, giant, outside):
 
 @kernel
 def _prefetch(indptr, indices, keys, rows, i):
-    """Fetch what some rows ahead in a list of them begin with."""
+    """Fetch the bounds and the first arcs of rows ahead in a list."""
     if i + 2 * ROWS_AHEAD < len(rows):
         prefetch(indptr, np.intp(rows[i + 2 * ROWS_AHEAD]))
     if i + ROWS_AHEAD < len(rows):

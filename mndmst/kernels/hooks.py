@@ -167,21 +167,14 @@ def compress(parent, begin, end):
 
 
 @kernel
-def keep_cross_edges(edges, component):
-    """Keep, in place, the edges between different components.
+def keep_cross_edges(edges, component, out_key, pairs):
+    """Keep the edges between different components; return their number.
 
-    Parameters
-    ----------
-    edges : contraction.JoiningEdges
-        `pairs` is output, one longer than the edges: every edge is stored, and the
-        count only advances past the ones to keep, which avoids an unpredictable branch.
-
-    Returns
-    -------
-    int
-        Number of edges kept.
+    Their ends move to the front of `edges`. `out_key`, which may be the key of `edges`,
+    and `pairs`, the components at both ends, are as long. Every edge is stored, and the
+    count only advances past the edges to keep, which avoids an unpredictable branch.
     """
-    u, v, key, pairs = edges
+    u, v, key = edges
     count = np.uint64(0)
     for i in range(np.uint64(len(key))):
         if i + FETCH_AHEAD < np.uint64(len(key)):
@@ -189,7 +182,7 @@ def keep_cross_edges(edges, component):
         x, y, weight = u[i], v[i], key[i]
         a = np.uint64(component[np.uint64(x)] & NUMBER)
         b = np.uint64(component[np.uint64(y)] & NUMBER)
-        u[count], v[count], key[count] = x, y, weight
+        u[count], v[count], out_key[count] = x, y, weight
         pairs[count] = (a << HALF) | b
         count += np.uint64(a != b)
     return count

@@ -1,6 +1,6 @@
-"""How Numba makes single instructions, which it does not expose, of their names.
+"""Instructions that Numba does not expose, as intrinsics for kernels.
 
-This file is imported when kernels are compiled; `intrinsics` declares its contents.
+Compilation imports this file; `intrinsics` declares its contents.
 """
 
 import platform
@@ -45,8 +45,8 @@ def set_bits(typingctx, word):
 def choose(typingctx, condition, one, other):
     """Return one of two values of a type, without a branch.
 
-    LLVM makes a branch of a choice that depends on memory, which is mispredicted half
-    of the time where it is a coin toss.
+    LLVM makes a branch of a choice that depends on memory. Processors mispredict an
+    unpredictable branch half of the time.
     """
     if one != other:
         return None
@@ -605,9 +605,9 @@ def read_file(typingctx, descriptor, target, begin, count, offset):
 
 @intrinsic
 def sleep_while(typingctx, array, index, value):
-    """Sleep while the lower half of array[index], an int64, is that of a value.
+    """Sleep until `wake`, unless the lower halves of array[index] and a value differ.
 
-    Until `wake` is called, that is; it may end for other reasons, too.
+    The array is of int64. The sleep may also end without `wake`.
     """
 
     def codegen(context, builder, signature, args):
@@ -619,9 +619,9 @@ def sleep_while(typingctx, array, index, value):
 
 @intrinsic
 def wake(typingctx, array, index, count):
-    """Wake `count` threads that sleep on array[index], also of other processes.
+    """Wake up to `count` threads of any process that sleep on array[index].
 
-    At the most 2^31 - 1.
+    The count is below 2^31.
     """
 
     def codegen(context, builder, signature, args):

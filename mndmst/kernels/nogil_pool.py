@@ -24,8 +24,7 @@ from .intrinsics import (
 
 # Words of a cache line: nothing that threads write at once lies in one.
 LINE = 8
-# Iterations that a waiting thread spins before it sleeps: less than 1 us. To spin 20 to
-# 400 times as long gains nothing on 16 cores.
+# Spins of a waiting thread before it sleeps: less than 1 us; longer gains nothing.
 SPIN_COUNT = 1000
 EVERYONE = (1 << 31) - 1
 
@@ -49,19 +48,21 @@ class NogilPool:
 
     Raises
     ------
-    RuntimeError
+    MemoryError
         If there is no memory for the stack of a thread.
     """
 
     def __init__(self, count: int) -> None:
         self._words = np.zeros(4 * LINE, np.int64)
         self._one_by_one = Lock()
+        given = (self._words,)
         try:
-            for number in range(1, count):
-                _start(f"mndmst-worker-{number}", self._words)
-        except RuntimeError:
+            for number in range(1, count):  # they end with the process
+                name = f"mndmst-worker-{number}"
+                Thread(target=_serve, args=given, name=name, daemon=True).start()
+        except RuntimeError as error:
             _end(self._words)  # the threads that have started
-            raise
+            raise MemoryError(str(error)) from error
 
     def make_calls(self, table: CallTable) -> None:
         """Make the calls of a table, one after the other on each thread.
@@ -81,22 +82,6 @@ def nogil_pool(count: int) -> NogilPool:
 
 # A forked child has the memory of its parent, but none of its threads.
 os.register_at_fork(after_in_child=nogil_pool.cache_clear)
-
-
-def _start(name: str, words: np.ndarray) -> None:
-    """Start a worker thread; it ends with the process."""
-    Thread(target=_serve, args=(words,), name=name, daemon=True).start()
-
-
-def make_calls(table: CallTable) -> None:
-    """Make the calls of a table, one after the other, on this thread."""
-    _make_rows(table.address, table.rows.strides[0], len(table.rows))
-
-
-@kernel
-def _make_rows(table, stride, count):
-    for number in range(count):
-        make_call(table + stride * number)
 
 
 @kernel

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..native.call_columns import ArrayPieces
+from ..native.call_columns import ArrayPieces, PerCall
 from ..native.kernel import kernel
 from .intrinsics import copy_memory
 from .threads import ALONE, Threads, each_range
@@ -43,7 +43,7 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     if len(keys) == 0:
         return np.empty(0, np.uint64)
     ranges = each_range(threads.bounds(len(keys)))
-    least, most = key_range(keys, threads)
+    least, most = key_range(keys, ranges, threads)
     position_bits = max(1, int(len(keys) - 1).bit_length())
     key_bits = (most - least).bit_length()
     drop = max(0, key_bits - (64 - position_bits))
@@ -58,9 +58,10 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
     return words
 
 
-def key_range(keys: np.ndarray, threads: Threads) -> tuple[int, int]:
-    """Return the smallest and the largest of some keys."""
-    ranges = each_range(threads.bounds(len(keys)))
+def key_range(
+    keys: np.ndarray, ranges: tuple[PerCall, PerCall], threads: Threads
+) -> tuple[int, int]:
+    """Return the smallest and the largest of the keys in ranges, none of them empty."""
     lows, highs = threads.run(_bounds, keys, *ranges)
     return int(lows.min()), int(highs.max())
 

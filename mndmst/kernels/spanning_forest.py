@@ -3,6 +3,7 @@
 import numpy as np
 
 from .block_contraction import (
+    Pieces,
     contract_blocks,
     edges_between,
     find_blocks,
@@ -55,15 +56,31 @@ def spanning_forest(
     parent : ndarray of uint32
         The root of each component; again so in the end.
     """
+    kept = forest_by_blocks(team, key, pairs, parent)
+    return _forest(team, key, pairs, parent) if kept is None else kept
+
+
+def forest_by_blocks(
+    team: Team,
+    key: np.ndarray,
+    pairs: np.ndarray,
+    parent: np.ndarray,
+    pieces: Pieces | None = None,
+) -> np.ndarray | None:
+    """Do what `spanning_forest` does, if most edges join close components, else None.
+
+    `pieces` are as in `find_blocks`. The mask has no values outside of them.
+    """
     alone = team.processes == 1 and team.most > 1
-    blocks = find_blocks(pairs, parent, len(parent)) if alone else None
+    blocks = find_blocks(pairs, parent, len(parent), pieces) if alone else None
     if blocks is None:
-        return _forest(team, key, pairs, parent)
-    kept = contract_blocks(team, PairEdgeList(key, pairs), parent, blocks)
-    rest, position = edges_between(PairEdgeList(key, pairs), parent, team.threads)
+        return None
+    edges, threads = PairEdgeList(key, pairs), team.threads
+    kept = contract_blocks(team, edges, parent, blocks)
+    rest, position = edges_between(edges, parent, blocks, threads)
     marked = _forest(team, *rest, parent)
-    ranges = each_range(team.threads.bounds(len(position)))
-    team.threads.run(mark_positions, position, marked, kept, *ranges)
+    ranges = each_range(threads.bounds(len(position)))
+    threads.run(mark_positions, position, marked, kept, *ranges)
     return kept
 
 

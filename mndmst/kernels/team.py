@@ -45,14 +45,9 @@ def words_for(size: int) -> int:
 class Team:
     """The threads of this process.
 
-    Parameters
-    ----------
-    threads : Threads
-
     Attributes
     ----------
     threads : Threads
-        Those of this process.
     most : int
         Largest number of members per process.
     processes, rank : int
@@ -73,12 +68,7 @@ class Team:
         """Barrier between processes: each sees the others' writes from before."""
 
     def counts(self, *counts: int) -> np.ndarray:
-        """Return the counts of every process. Collective.
-
-        Returns
-        -------
-        ndarray of int64, shape (processes, counts)
-        """
+        """Return the int64 counts, shape (processes, counts), of all. Collective."""
         return np.array([counts], np.int64)
 
     def share(self, length: int) -> tuple[int, int]:
@@ -99,19 +89,13 @@ class Team:
     def run(self, function: Kernel, work: int, *arguments: Any) -> Any:
         """Run a kernel on each member at once; return this process's results.
 
-        Collective. The kernel may call `barrier`.
+        Collective. The kernel takes the member before the arguments, and may call
+        `barrier`. Results are columns as those of `Threads.run`.
 
         Parameters
         ----------
-        function : Kernel
-            Takes the member, and then the arguments.
         work : int
             Approximate number of elements in all: few elements wake few threads.
-
-        Returns
-        -------
-        ndarray, ArrayPieces or tuple of these
-            See `Threads.run`.
         """
         size = self.size_for(work)
         here = size // self.processes
@@ -157,17 +141,15 @@ def post_count(member, count):
 
 
 @kernel
-def posted_count(member, other):
-    """Return the count that another member has posted."""
-    return member.words[POSTED + LINE * other]
+def prefix_and_total(member, group):
+    """Return the sum of the counts posted before this member in its group, and of all.
 
-
-@kernel
-def prefix_and_total(member):
-    """Return the sum of the counts posted by members before this one, and of all."""
-    number, size, words = member
+    Each `group` members with consecutive numbers are a group.
+    """
+    number, _, words = member
+    first = number - number % group
     before = total = 0
-    for other in range(size):
+    for other in range(first, first + group):
         before = total if other == number else before
         total += words[POSTED + LINE * other]
     return before, total

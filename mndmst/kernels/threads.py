@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
 from threading import Event, Lock
@@ -12,16 +11,10 @@ import numpy as np
 
 from ..graph.tuning import Tuning
 from ..native.arguments import pack
-from ..native.call_columns import (
-    PerCall,
-    TypesDifferError,
-    calls_of,
-    columns_of,
-    result_columns,
-)
-from ..native.compiled_kernel import CallTable, CompiledKernel
+from ..native.call_columns import PerCall, calls_of, result_columns
+from ..native.compiled_kernel import CompiledKernel
 from ..native.kernel import Kernel
-from .nogil_pool import make_calls, nogil_pool
+from .nogil_pool import nogil_pool
 
 # With this many threads, a shared algorithm may do more work in all than the algorithm
 # for one thread.
@@ -66,8 +59,7 @@ class Threads:
     def map(self, function: Callable[..., Any], calls: Sequence[tuple]) -> list[Any]:
         """Return the results of function(*call) for all calls, in order.
 
-        Worker threads that do not need the GIL call kernels. A list of calls costs
-        Python microseconds for each; `run` costs the same for any number.
+        Each call takes the GIL twice. `run` calls kernels without it.
 
         Raises
         ------
@@ -76,14 +68,6 @@ class Threads:
         """
         if self.count == 1 or len(calls) < 2:
             return [function(*call) for call in calls]
-        if isinstance(function, Kernel):
-            with suppress(TypesDifferError):
-                words: list[Any] = []
-                arguments = columns_of(calls)
-                code = function.code(pack(arguments, words), arguments)
-                if isinstance(code, CompiledKernel) and code.can_be_queued:
-                    table = self._make_calls(code, words, len(calls))
-                    return code.values(table, calls)
         return list(self.pool.map(lambda call: function(*call), calls))
 
     def run(self, kernel: Kernel, *arguments: Any) -> Any:
@@ -104,47 +88,30 @@ class Threads:
         """
         words: list[Any] = []
         types = pack(arguments, words)
-        count = next(len(word) for word in words if isinstance(word, np.ndarray))
+        columns = {i: w for i, w in enumerate(words) if type(w) is np.ndarray}
+        for place, column in columns.items():
+            words[place], count = column.item(0), len(column)
         # With MNDMST_JIT a kernel is a dispatcher of Numba's.
-        code = kernel.code(types, arguments) if isinstance(kernel, Kernel) else None
+        code = kernel.code(types) if isinstance(kernel, Kernel) else None
         if not isinstance(code, CompiledKernel) or not code.can_be_queued:
-            calls = calls_of(arguments, count)
             with self._one_by_one:
-                return result_columns(list(self.pool.map(lambda c: kernel(*c), calls)))
+                return result_columns(self.map(kernel, calls_of(arguments, count)))
         if count == 1:  # without a table, which takes longer than a call
-            alone = [w.item() if isinstance(w, np.ndarray) else w for w in words]
-            return result_columns([code(alone, arguments)])
-        return code.columns(self._make_calls(code, words, count), arguments)
-
-    def _make_calls(self, code: CompiledKernel, words: list, count: int) -> CallTable:
-        """Make the calls of packed arguments on all threads."""
-        table = code.table(words, count)
-        if self.count == 1:
-            make_calls(table)
-            return table
-        try:
-            pool = nogil_pool(self.count)
-        except RuntimeError as error:
-            raise MemoryError(str(error)) from error
-        pool.make_calls(table)
-        return table
+            return result_columns([code(words, arguments)])
+        pool = nogil_pool(self.count)
+        return code.call_all(words, columns, pool.make_calls, arguments)
 
     def bounds(
         self, length: int, grain: int | None = None, align: int = 1, each: int = 1
     ) -> np.ndarray:
-        """Divide [0, length) into ranges, a few per thread, at multiples of `align`.
+        """Return bounds (int64) that divide [0, length), at multiples of `align`.
 
         Parameters
         ----------
-        grain : int
+        grain : int, optional
             The least length of a range; `Tuning.grain` by default.
         each : int
             Ranges per thread if there are several: a thread takes range after range.
-
-        Returns
-        -------
-        ndarray of int64, shape (ranges + 1,)
-            Where each range begins, and the end of the last.
         """
         most = self.count * each if self.count > 1 else 1
         parts = max(1, min(most, length // (grain or self.tuning.grain)))

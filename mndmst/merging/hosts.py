@@ -19,7 +19,7 @@ from ..backends.base import Band
 from ..comm.hosts import Hosts
 from ..graph.model import EdgeColumns, EdgeList, ReducedGraph
 from ..host.errors import ConfigError
-from ..kernels.contraction import Contraction, CrossComponentEdges, CrossPieces
+from ..kernels.contraction import Contraction, CrossPieces
 from ..kernels.edge_columns import EdgePieces, add_marked, concatenate_columns
 from ..kernels.heavier_arcs import GiantComponent, heavier_edges
 from ..kernels.hooks import HALF, NUMBER, vertices_outside, write_names
@@ -143,58 +143,58 @@ class HostComponents:
         run, contraction = self.run, self._contraction
         bounds = run.threads.bounds(len(edges))
         parts = contraction.joining(EdgePieces.of(edges.columns, bounds))
-        count = int(parts.key.lengths.sum())
+        count = int(parts.edges.key.lengths.sum())
         run.report.level(after, run.comm.sum(count))
         self._count_shared(count)
         if self.hosts.count == 1:
-            self._keep(parts, contraction.join(parts))
+            self._keep(parts.edges, contraction.join(parts))
         else:
-            part = self._filtered(parts)
-            left = run.comm.allgather(len(part.key))
+            part, pairs = self._filtered(parts)
+            left = run.comm.allgather(len(pairs))
             if left.sum() * run.config.tuning.merged_edge_bytes > room:
                 self.publish()
-                return self._graph(part)
-            marked = self._merged(part, left)
+                return self._graph(part, pairs)
+            marked = self._merged(part.key, pairs, left)
             whole = np.array([0, len(marked)])
-            pieces = CrossPieces(*(ArrayPieces.of(column, whole) for column in part))
-            self._keep(pieces, ArrayPieces.of(marked, whole))
+            self._keep(EdgePieces.of(part, whole), ArrayPieces.of(marked, whole))
         contraction.settle()
         return None
 
-    def _keep(self, parts: CrossPieces, masks: ArrayPieces) -> None:
+    def _keep(self, parts: EdgePieces, masks: ArrayPieces) -> None:
         """Add marked edges to the forest."""
         room = int(masks.lengths.sum())  # unused pages stay untouched
-        columns = (np.empty(room, column.dtype) for column in parts[:3])
-        edges, given = EdgeColumns(*columns), EdgePieces(*parts[:3])
-        count = add_marked(given, masks, edges, 0, self.run.threads)
+        edges = EdgeColumns(*(np.empty(room, column.dtype) for column in parts))
+        count = add_marked(parts, masks, edges, 0, self.run.threads)
         self.run.state.forest_edges.append(EdgeList(*edges.part(0, count)))
 
-    def _filtered(self, parts: CrossPieces) -> CrossComponentEdges:
-        """Return this rank's edges of the forest of its host's."""
+    def _filtered(self, parts: CrossPieces) -> tuple[EdgeColumns, np.ndarray]:
+        """Return this rank's edges of the forest of its host's, and their pairs."""
+        pairs = ArrayPieces.of(parts.pairs, *parts.ranges)
         masks = self._contraction.cycle_filter(parts)
-        count, each = len(masks), calls_of(parts, len(masks))
-        kept = [[column[masks[i]] for column in each[i]] for i in range(count)]
-        return CrossComponentEdges(*concatenate_columns(kept, self.run.threads))
+        columns = *parts.edges, pairs
+        kept = [[c[i][masks[i]] for c in columns] for i in range(len(masks))]
+        *ends_and_key, left = concatenate_columns(kept, self.run.threads)
+        return EdgeColumns(*ends_and_key), left
 
-    def _merged(self, part: CrossComponentEdges, counts: np.ndarray) -> np.ndarray:
+    def _merged(
+        self, key: np.ndarray, pairs: np.ndarray, counts: np.ndarray
+    ) -> np.ndarray:
         """Merge along the forest of all hosts' edges; mark the edges of this rank."""
         bounds = np.cumsum([0, *counts]).tolist()
         begin, end = bounds[self.run.comm.rank], bounds[self.run.comm.rank + 1]
-        key, pairs = self.team.arrays(
-            (bounds[-1], part.key.dtype), (bounds[-1], np.uint64)
-        )
-        for column, mine in ((key, part.key), (pairs, part.pairs)):
+        every = self.team.arrays((bounds[-1], key.dtype), (bounds[-1], np.uint64))
+        for column, mine in zip(every, (key, pairs), strict=True):
             column[begin:end] = mine
             self.hosts.complete(self.team, column, bounds)
         self.run.report.ship(end - begin)
-        return self._contraction.join_all(key, pairs)[begin:end]
+        return self._contraction.join_all(*every)[begin:end]
 
-    def _graph(self, part: CrossComponentEdges) -> ReducedGraph:
+    def _graph(self, edges: EdgeColumns, pairs: np.ndarray) -> ReducedGraph:
         """Return edges as a graph of the components that they join."""
         names = self._contraction.names.astype(np.int64)
-        a, b = (end.astype(np.uint32) for end in (part.pairs >> HALF, part.pairs & LOW))
+        a, b = (end.astype(np.uint32) for end in (pairs >> HALF, pairs & LOW))
         own = np.zeros(len(names), np.bool_)
-        return drop_unused(ReducedGraph(EdgeList(*part[:3]), a, b, names, own))
+        return drop_unused(ReducedGraph(EdgeList(*edges), a, b, names, own))
 
     def _count_shared(self, count: int) -> None:
         """Note how many of this rank's edges are in other ranks' equal shares."""

@@ -20,15 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .call_columns import (
-    ALIGNED,
-    LAYOUT,
-    WRITEABLE,
-    ArrayPieces,
-    C,
-    PerCall,
-    address_of,
-)
+from .call_columns import ArrayPieces, PerCall, address_of
+
+# NumPy's flags that distinguish types of arrays: C order, alignment, writability.
+C, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+LAYOUT = C | ALIGNED | WRITEABLE
 
 
 class Scalar(NamedTuple):
@@ -114,23 +110,11 @@ def named(name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def layout_flags(kind: Array) -> int:
-    """Return NumPy's flags of arrays of a type."""
-    return kind.in_c_order * C | ALIGNED | kind.writable * WRITEABLE
-
-
-Pack = Callable[[Any, list], Any]
-
-
 def pack(arguments: tuple, words: list) -> tuple[Hashable, ...]:
     """Append the words of the arguments; return a key that identifies their types.
 
-    A word is a number, or an array of numbers if it differs from call to call.
-
-    Raises
-    ------
-    TypeError
-        If kernels take no arguments of such a type.
+    A word is a number, or an array of numbers if it differs from call to call. Raises
+    TypeError if no kernel takes an argument of such a type.
     """
     return tuple([_PACK.get(type(a), _pack_other)(a, words) for a in arguments])
 
@@ -151,24 +135,21 @@ def _pack_scalar(scalar: np.generic, words: list) -> type:
     return type(scalar)
 
 
-def _pack_none(nothing: None, words: list) -> type:
-    words.append(0)
-    return type(nothing)
-
-
 def _pack_per_call(number: PerCall, words: list) -> type:
     words.append(number.values)
     return number.kind
 
 
 def _pack_pieces(arrays: ArrayPieces, words: list) -> tuple:
-    size = arrays.shape.prod(axis=1)
-    words += (0, 0, size, arrays.dtype.itemsize, arrays.address)
-    words += (*arrays.shape.T, *arrays.strides.T)
-    return arrays.dtype, arrays.ndim, arrays.flags
+    item = arrays.dtype.itemsize
+    words += (0, 0, arrays.lengths, item, arrays.address, arrays.lengths, item)
+    return arrays.dtype, 1, LAYOUT
 
 
-def _pack_other(value: Any, words: list) -> tuple:
+def _pack_other(value: Any, words: list) -> Any:
+    if value is None:
+        words.append(0)
+        return type(None)
     if isinstance(value, tuple):
         return type(value), pack(value, words)
     if isinstance(value, np.ndarray):  # such as one mapped from a file
@@ -180,34 +161,29 @@ _SCALARS = (
     np.bool_, np.int8, np.int16, np.int32, np.int64,
     np.uint8, np.uint16, np.uint32, np.uint64, np.float32, np.float64,
 )  # fmt: skip
-_PACK: dict[type, Pack] = {
-    np.ndarray: _pack_array, type(None): _pack_none,
-    PerCall: _pack_per_call, ArrayPieces: _pack_pieces,
+_PACK: dict[type, Callable[[Any, list], Any]] = {
+    np.ndarray: _pack_array, PerCall: _pack_per_call, ArrayPieces: _pack_pieces,
     **dict.fromkeys((int, float, bool), _pack_number),
     **dict.fromkeys(_SCALARS, _pack_scalar),
 }  # fmt: skip
 
 
-def types_of(arguments: tuple) -> str:
-    """Return the types of arguments as text."""
-    return text_of(map(_type_of, arguments))
+def types_of(key: tuple[Hashable, ...]) -> str:
+    """Return the types that a key of `pack` identifies as text."""
+    return text_of(map(_type_of, key))
 
 
-def _type_of(value: Any) -> Type:
-    if value is None:
+def _type_of(part: Any) -> Type:
+    """Return the type of an argument, given its part of the key."""
+    if part is type(None):
         return NONE
-    if isinstance(value, tuple):
-        return Tuple.of(type(value), map(_type_of, value))
-    if isinstance(value, PerCall):
-        return Scalar(np.dtype(value.kind).str[1:])
-    arrays = isinstance(value, (np.ndarray, ArrayPieces))
-    dtype = value.dtype if arrays else np.asarray(value).dtype
+    if not isinstance(part, tuple):
+        return Scalar(np.dtype(part).str[1:])
+    if isinstance(part[0], type):
+        return Tuple.of(part[0], map(_type_of, part[1]))
+    dtype, ndim, flags = part
     if dtype.str[0] not in "<|" or dtype.kind not in "biuf":
         raise TypeError(f"a kernel cannot take {dtype}")
-    if not arrays:
-        return Scalar(dtype.str[1:])
-    ndim = value.ndim
-    flags = value.flags if isinstance(value, ArrayPieces) else value.flags.num
     if not (flags & ALIGNED and ndim):
         raise TypeError("a kernel cannot take an array without alignment or dimension")
     return Array(dtype.str[1:], ndim, bool(flags & C), bool(flags & WRITEABLE))

@@ -1,4 +1,4 @@
-"""Arguments of many calls of a kernel as columns of numbers.
+"""Arguments and results of many calls of a kernel as columns of numbers.
 
 Python takes microseconds for each tuple, array slice and number of a list of calls. A
 column describes an argument of all calls: NumPy computes on it in the same time for any
@@ -7,114 +7,79 @@ number of calls, and fills it into a table of calls (`compiled_kernel.CallTable`
 
 from collections.abc import Sequence
 from ctypes import addressof, c_char
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-# Flags that distinguish types of arrays: C order, alignment, writability.
-C, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
-LAYOUT = C | ALIGNED | WRITEABLE
 
-
+@dataclass(frozen=True)
 class PerCall:
     """An integer argument that differs from call to call.
 
-    Parameters
+    Attributes
     ----------
     values : ndarray of int64 or uint64, shape (calls,)
     kind : type
         The type of each value, as a kernel takes it.
     """
 
-    def __init__(self, values: np.ndarray, kind: type = int) -> None:
-        self.values, self.kind = values, kind
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, call: int) -> Any:
-        return self.kind(self.values[call])
+    values: np.ndarray
+    kind: type = int
 
 
+@dataclass
 class ArrayPieces:
-    """Arrays of one type, one for each call, described by columns of numbers.
+    """Writable contiguous arrays of one type, one for each call.
 
-    A list of arrays costs microseconds for each. These columns cost the same for any
-    number of arrays: NumPy computes on all of them at once.
-
-    Parameters
+    Attributes
     ----------
     dtype : dtype
-    address : ndarray of int64, shape (calls,)
-    shape, strides : ndarray of int64, shape (calls, dimensions)
-    flags : int
-        NumPy's flags for C order, alignment and writability.
+    address, lengths : ndarray of int64, shape (calls,)
     owners : object
         Keeps the memory.
     """
 
-    def __init__(
-        self,
-        dtype: np.dtype,
-        address: np.ndarray,
-        shape: np.ndarray,
-        strides: np.ndarray,
-        flags: int,
-        owners: Any,
-    ) -> None:
-        self.dtype, self.flags, self.owners = dtype, flags, owners
-        self.address, self.shape, self.strides = address, shape, strides
+    dtype: np.dtype
+    address: np.ndarray
+    lengths: np.ndarray
+    owners: Any
 
     @classmethod
-    def flat(
-        cls, dtype: np.dtype, address: np.ndarray, lengths: np.ndarray, owners: Any
+    def of(
+        cls, array: np.ndarray, begins: np.ndarray, ends: np.ndarray | None = None
     ) -> "ArrayPieces":
-        """Return writable arrays of one dimension and contiguous items."""
-        strides = np.full((len(address), 1), dtype.itemsize)
-        shape = lengths.astype(np.int64)[:, None]
-        return cls(dtype, address, shape, strides, LAYOUT, owners)
-
-    @classmethod
-    def of(cls, array: np.ndarray, bounds: np.ndarray) -> "ArrayPieces":
-        """Cut an array at positions: its begin, the inner cuts, and its end."""
-        address = address_of(array) + bounds[:-1] * array.itemsize
-        return cls.flat(array.dtype, address, np.diff(bounds), array)
+        """Cut an array at the bounds of its pieces, or take out pieces [begin, end)."""
+        assert array.flags.c_contiguous
+        if ends is None:
+            begins, ends = begins[:-1], begins[1:]
+        address = address_of(array) + begins * array.itemsize
+        return cls(array.dtype, address, ends - begins, array)
 
     @classmethod
     def of_arrays(cls, arrays: Sequence[np.ndarray]) -> "ArrayPieces":
-        """Describe arrays of one type."""
-        facts = [(address_of(a), a.shape, a.strides) for a in arrays]
-        address, shape, strides = (
-            np.array(column, np.int64) for column in zip(*facts, strict=True)
-        )
-        flags = arrays[0].flags.num & LAYOUT
-        return cls(arrays[0].dtype, address, shape, strides, flags, arrays)
+        """Describe arrays of one type, which are contiguous."""
+        facts = np.array([(address_of(a), len(a)) for a in arrays], np.int64)
+        return cls(arrays[0].dtype, facts[:, 0], facts[:, 1], arrays)
 
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.shape.shape[1]
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """The length of each array of one dimension."""
-        return self.shape[:, 0]
-
-    def release(self) -> None:
-        """Drop the memory; the arrays are empty from now on."""
-        self.shape, self.owners = np.zeros_like(self.shape), None
+    @classmethod
+    def together(cls, parts: Sequence["ArrayPieces"]) -> "ArrayPieces":
+        """Describe the arrays of all parts."""
+        address = np.concatenate([part.address for part in parts])
+        lengths = np.concatenate([part.lengths for part in parts])
+        return cls(parts[0].dtype, address, lengths, parts)
 
     def first(self, lengths: np.ndarray) -> "ArrayPieces":
         """Return the first items of each array."""
-        return ArrayPieces.flat(self.dtype, self.address, lengths, self.owners)
+        lengths = lengths.astype(np.int64)
+        return ArrayPieces(self.dtype, self.address, lengths, self.owners)
 
     def __len__(self) -> int:
         return len(self.address)
 
     def __getitem__(self, call: int) -> np.ndarray:
-        shape, strides = self.shape[call].tolist(), self.strides[call].tolist()
-        writable, address = bool(self.flags & WRITEABLE), int(self.address[call])
-        return array_at(address, self.dtype, shape, strides, writable, self.owners)
+        address, length = int(self.address[call]), int(self.lengths[call])
+        return array_at(address, self.dtype, (length,), None, True, self.owners)
 
 
 class _View:
@@ -127,15 +92,15 @@ class _View:
 def array_at(
     address: int,
     dtype: np.dtype,
-    shape: Sequence[int],
-    strides: Sequence[int],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
     writable: bool,
     owner: Any,
 ) -> np.ndarray:
     """Return the array at an address, which keeps the owner of its memory."""
     interface = {
         "version": 3, "typestr": dtype.str, "data": (address, not writable),
-        "shape": tuple(shape), "strides": tuple(strides),
+        "shape": shape, "strides": strides,
     }  # fmt: skip
     return np.asarray(_View(interface, owner))
 
@@ -148,48 +113,17 @@ def address_of(array: Any) -> int:
         return array.__array_interface__["data"][0]
 
 
-class TypesDifferError(Exception):
-    """The arguments of several calls have no common type."""
-
-
-def columns_of(values: Sequence[Any]) -> Any:
-    """Return one argument that stands for the values of all calls.
-
-    A value that all calls share stays as it is.
-
-    Raises
-    ------
-    TypesDifferError
-        If the values have several types, or are floating-point numbers.
-    """
-    first = values[0]
-    if all(value is first for value in values):
-        return first
-    kind = type(first)
-    if any(type(value) is not kind for value in values):
-        raise TypesDifferError
-    if isinstance(first, tuple):
-        members = [columns_of(member) for member in zip(*values, strict=True)]
-        return tuple(members) if kind is tuple else kind(*members)
-    if isinstance(first, np.ndarray):
-        if len({(a.dtype, a.ndim, a.flags.num & LAYOUT) for a in values}) > 1:
-            raise TypesDifferError
-        return ArrayPieces.of_arrays(values)
-    if not issubclass(kind, (int, np.integer, np.bool_)):
-        raise TypesDifferError
-    wide = np.uint64 if kind is np.uint64 else np.int64
-    return PerCall(np.array(values, wide), kind)
-
-
 def calls_of(column: Any, count: int) -> list[Any]:
     """Return the value of each call, given an argument that stands for all of them."""
-    if isinstance(column, tuple):
-        members = zip(*(calls_of(m, count) for m in column), strict=True)
-        kind = type(column)
-        return [tuple(m) if kind is tuple else kind(*m) for m in members]
-    if isinstance(column, (PerCall, ArrayPieces)):
+    if isinstance(column, PerCall):
+        return list(map(column.kind, column.values))
+    if isinstance(column, ArrayPieces):
         return [column[call] for call in range(count)]
-    return [column] * count
+    if not isinstance(column, tuple):
+        return [column] * count
+    members = zip(*(calls_of(member, count) for member in column), strict=True)
+    kind = type(column)
+    return [tuple(m) if kind is tuple else kind(*m) for m in members]
 
 
 def result_columns(results: Sequence[Any]) -> Any:

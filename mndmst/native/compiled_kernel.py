@@ -7,16 +7,16 @@ pointer for an exception, and then its arguments as words (see `arguments`).
 import ctypes
 import functools
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .arguments import NONE, Array, Tuple, Type, layout_flags, named, parse, words_of
+from .arguments import NONE, Array, Tuple, Type, named, parse, words_of
 from .call_columns import ArrayPieces, address_of, array_at
 from .code_store import Code
-from .linker import Linker, links_here
+from .linker import linker
 
 Release = Callable[[int], None]
 
@@ -24,16 +24,9 @@ _ARRAY = "owner", "parent", "items", "itemsize", "data"
 
 
 class _Memory:
-    """Arrays that kernels have returned: their memory is released with this object.
+    """Releases arrays that kernels have returned: `owners` are reference counts.
 
-    Parameters
-    ----------
-    owners : list of int
-        Addresses of reference counts; 0 if an argument owns the memory.
-    release : callable
-        Decrements a reference count.
-    arguments : tuple
-        Kept alive, since an array may be a view of one of them.
+    An owner is 0 if one of the arguments, which stay alive, has the memory.
     """
 
     def __init__(self, owners: list[int], release: Release, arguments: tuple) -> None:
@@ -57,43 +50,21 @@ def _layout(kind: Type) -> np.dtype:
     return np.dtype(np.uint64 if kind == NONE else kind.name)
 
 
-def _columns(kind: Type, results: np.ndarray, release: Release, kept: tuple) -> Any:
-    """Return the results of all calls as columns; see `CompiledKernel.columns`."""
-    if isinstance(kind, Tuple):
-        members = [
-            _columns(member, results[f"f{i}"], release, kept)
-            for i, member in enumerate(kind.members)
-        ]
-        return named(kind.name)(*members) if kind.name else tuple(members)
-    if not isinstance(kind, Array):
-        return None if kind == NONE else results
-    memory = _Memory(results["owner"].tolist(), release, kept)
-    shape, strides = (
-        np.stack([results[f"{of}{i}"] for i in range(kind.ndim)], axis=1)
-        for of in ("shape", "stride")
-    )
-    flags = layout_flags(kind)
-    dtype = np.dtype(kind.item)
-    return ArrayPieces(dtype, results["data"].copy(), shape, strides, flags, memory)
+def _result(kind: Type, memory: Any, array_of: Callable[[Array, Any], Any]) -> Any:
+    """Return a result, given its memory: a number or a tuple, or columns of these.
 
-
-def _value(kind: Type, item: Any, release: Release, kept: tuple) -> Any:
-    """Return the result of one call, given its memory as Python numbers.
-
-    As in Numba, all integers become Python's int.
+    As in Numba, all integers of a single result become Python's int.
     """
     if isinstance(kind, Tuple):
-        members = [
-            _value(member, value, release, kept)
-            for member, value in zip(kind.members, item, strict=True)
-        ]
+        parts = memory
+        if not isinstance(memory, tuple):
+            parts = [memory[name] for name in memory.dtype.names]
+        pairs = zip(kind.members, parts, strict=True)
+        members = [_result(member, part, array_of) for member, part in pairs]
         return named(kind.name)(*members) if kind.name else tuple(members)
-    if not isinstance(kind, Array):
-        return None if kind == NONE else item
-    owner, data, numbers = item[0], item[4], item[len(_ARRAY) :]
-    shape, strides = numbers[: kind.ndim], numbers[kind.ndim :]
-    memory = _Memory([owner], release, kept if owner == 0 else ())
-    return array_at(data, np.dtype(kind.item), shape, strides, kind.writable, memory)
+    if isinstance(kind, Array):
+        return array_of(kind, memory)
+    return None if kind == NONE else memory
 
 
 _WORDS = {"i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double}
@@ -131,7 +102,7 @@ class CompiledKernel:
         kinds: list[Any] = [_WORDS[kind] for kind in words_of(parse(signature))]
         pointers: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *kinds)
-        self._address = _linker().add(code.code, code.symbol)
+        self._address = linker().add(code.code, code.symbol)
         (self._kind,) = parse(code.result)
         self._native, self._layout = prototype(self._address), _layout(self._kind)
         plain = all(kind is ctypes.c_int64 for kind in kinds)
@@ -145,37 +116,44 @@ class CompiledKernel:
         CompiledKernel.seconds += perf_counter() - begin
         if status not in (DONE, DONE_WITH_NONE):
             raise _error(fault.value, self._name)
-        return _value(self._kind, memory.item(), self._release, arguments)
 
-    def table(self, words: list, count: int) -> "CallTable":
-        """Return a row for each of some calls; see `call_columns.PerCall`."""
-        return CallTable(self._address, self._layout, words, count)
+        def array_of(kind: Array, item: tuple) -> np.ndarray:
+            owner, data, shape = item[0], item[4], item[5 : 5 + kind.ndim]
+            kept = _Memory([owner], self._release, () if owner else arguments)
+            dtype, strides = np.dtype(kind.item), item[5 + kind.ndim :]
+            return array_at(data, dtype, shape, strides, kind.writable, kept)
 
-    def columns(self, table: "CallTable", arguments: tuple) -> Any:
-        """Return the results of all calls as columns, or raise the first exception.
+        return _result(self._kind, memory.item(), array_of)
 
-        A column is an array of numbers, or `ArrayPieces`; tuples have one per member.
+    def call_all(
+        self,
+        words: list,
+        columns: dict[int, np.ndarray],
+        make_calls: Callable[["CallTable"], object],
+        arguments: tuple,
+    ) -> Any:
+        """Return the results of many calls as columns, or raise the first exception.
+
+        `columns` has the `words` that differ, by place. Results are arrays of numbers
+        or `ArrayPieces`; tuples have one per member.
         """
-        self._raise_first(table)
-        return _columns(self._kind, table.memory, self._release, arguments)
-
-    def values(self, table: "CallTable", arguments: Sequence[tuple]) -> list[Any]:
-        """Return the result of each call, or raise the first exception."""
-        self._raise_first(table)
-        return [
-            _value(self._kind, item, self._release, kept)
-            for item, kept in zip(table.memory.tolist(), arguments, strict=True)
-        ]
-
-    def _raise_first(self, table: "CallTable") -> None:
+        table = CallTable(self._address, self._layout, words, columns)
+        make_calls(table)
         for failed in np.flatnonzero(table.rows[:, 0]):
             raise _error(int(table.rows[failed, FAULT]), self._name)
+
+        def array_of(kind: Array, memory: np.ndarray) -> ArrayPieces:
+            if kind.ndim > 1 or not kind.in_c_order:
+                raise TypeError(f"results of type {kind} make no column")
+            kept = _Memory(memory["owner"].tolist(), self._release, arguments)
+            address, lengths = memory["data"].copy(), memory["shape0"].copy()
+            return ArrayPieces(np.dtype(kind.item), address, lengths, kept)
+
+        return _result(self._kind, table.memory, array_of)
 
 
 class CallTable:
     """Queued calls of a kernel, for `intrinsics.make_call`: one row of words per call.
-
-    NumPy fills in a column at a time, so the number of calls hardly matters.
 
     Attributes
     ----------
@@ -188,61 +166,33 @@ class CallTable:
         The address of the first row.
     """
 
-    def __init__(self, address: int, layout: np.dtype, words: list, count: int) -> None:
-        width = HEAD_WORDS + 2 + len(words)
+    def __init__(
+        self,
+        address: int,
+        layout: np.dtype,
+        words: list,
+        columns: dict[int, np.ndarray],
+    ) -> None:
+        count, width = len(next(iter(columns.values()))), HEAD_WORDS + 2 + len(words)
         self.memory = np.zeros(count, layout)
         # `make_call` loads more words than the last row has.
         self._words = np.zeros(count * width + MOST_WORDS, np.int64)
         self.address = address_of(self._words)
         self.rows = rows = self._words[: count * width].reshape(count, width)
-        columns = [0 if isinstance(word, np.ndarray) else word for word in words]
         head = [0, address, 0, address_of(self.memory), self.address + 8 * FAULT]
-        rows[:] = (ctypes.c_int64 * width)(*head, *columns)
+        rows[:] = (ctypes.c_int64 * width)(*head, *words)
         call = np.arange(count)
         rows[:, 3] += layout.itemsize * call
         rows[:, 4] += rows.strides[0] * call
-        for place, word in enumerate(words, len(head)):
-            if isinstance(word, np.ndarray):
-                rows[:, place] = word
-
-
-class _LlvmLinker:
-    """LLVM's linker, for machines that `linker` does not support.
-
-    LLVM reads the bytes of an object after it has been added, so they stay alive.
-    """
-
-    def __init__(self) -> None:
-        import llvmlite.binding as llvm
-
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        target = llvm.Target.from_default_triple().create_target_machine()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-        self._objects: list[Any] = []
-
-    def add(self, code: bytes, symbol: str) -> int:
-        """Load an object; return the address of one of its symbols."""
-        from llvmlite.binding import ObjectFileRef
-
-        file = ObjectFileRef.from_data(code)
-        self._objects.append((file, code))
-        self._engine.add_object_file(file)
-        self._engine.finalize_object()
-        return self._engine.get_function_address(symbol)
-
-
-@functools.cache
-def _linker() -> Linker | _LlvmLinker:
-    """Return this process's linker."""
-    return Linker() if links_here() else _LlvmLinker()
+        for place, column in columns.items():
+            rows[:, len(head) + place] = column
 
 
 @functools.cache
 def _release(runtime: Code) -> Release:
     """Load the runtime; return its function that decrements a reference count."""
     return ctypes.CFUNCTYPE(None, ctypes.c_size_t)(
-        _linker().add(runtime.code, runtime.symbol)
+        linker().add(runtime.code, runtime.symbol)
     )
 
 

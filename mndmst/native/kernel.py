@@ -29,22 +29,22 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         """Call the code for the types of the arguments."""
         words: list[Any] = []
-        return self.code(pack(arguments, words), arguments)(words, arguments)
+        return self.code(pack(arguments, words))(words, arguments)
 
-    def code(self, key: Hashable, arguments: tuple) -> Callable[[list, tuple], Any]:
+    def code(self, key: tuple[Hashable, ...]) -> Callable[[list, tuple], Any]:
         """Return the loaded code for arguments whose types have the key `pack` returns.
 
         The code takes the packed words, and the arguments themselves.
         """
         code = self._loaded.get(key)
-        return self._load(key, types_of(arguments)) if code is None else code
+        return self._load(key) if code is None else code
 
-    def _load(self, key: Hashable, signature: str) -> Callable[..., Any]:
+    def _load(self, key: tuple[Hashable, ...]) -> Callable[..., Any]:
         with _lock:
             if key not in self._loaded:
                 from .loader import load
 
-                self._loaded[key] = load(self.name, self.function, signature)
+                self._loaded[key] = load(self.name, self.function, types_of(key))
             return self._loaded[key]
 
     @functools.cached_property

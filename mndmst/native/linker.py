@@ -7,6 +7,7 @@ loaded before, and the C library (System V ABI, AMD64 supplement; ELF-64 format)
 """
 
 import ctypes
+import functools
 import mmap
 import platform
 import struct
@@ -139,6 +140,38 @@ class Linker:
                 ) from error
             self._addresses[name] = found.value or 0
         return self._addresses[name]
+
+
+class LlvmLinker:
+    """LLVM's linker, for machines that `Linker` does not support.
+
+    LLVM reads the bytes of an object after it has been added, so they stay alive.
+    """
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        target = llvm.Target.from_default_triple().create_target_machine()
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+        self._objects: list[Any] = []
+
+    def add(self, code: bytes, symbol: str) -> int:
+        """Load an object; return the address of one of its symbols."""
+        from llvmlite.binding import ObjectFileRef
+
+        file = ObjectFileRef.from_data(code)
+        self._objects.append((file, code))
+        self._engine.add_object_file(file)
+        self._engine.finalize_object()
+        return self._engine.get_function_address(symbol)
+
+
+@functools.cache
+def linker() -> Linker | LlvmLinker:
+    """Return this process's linker."""
+    return Linker() if links_here() else LlvmLinker()
 
 
 class _File:

@@ -17,7 +17,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ..backends.point_products import ComponentArrays
-from ..kernels.threads import Threads
+from ..kernels.edge_columns import concatenate
+from ..kernels.threads import Threads, each_range
 from .kernels.boruvka_steps import (
     LAST_KEY,
     NO_EDGE,
@@ -88,15 +89,17 @@ def join_certified(
         bound=np.empty(n),
         first=np.empty(n, np.uint32),
     )
-    blocks = [(begin, min(begin + BLOCK, n)) for begin in range(0, n, BLOCK)]
-    joined = threads.map(join_block, [(found, rows, state, *block) for block in blocks])
+    bounds = np.append(np.arange(0, n, BLOCK), n)
+    blocks = each_range(bounds)
+    edges = threads.run(join_block, found, rows, state, *blocks)
+    certified = PointEdges(*concatenate(edges, threads))
     _join_all(equal.take(across), parent)
-    if len(blocks) > 1:
+    if len(bounds) > 2:
         state = state._replace(within=within)
-        joined.append(join_block(found, rows, state, 0, n))
-    certified = PointEdges.concatenate([PointEdges(*edges) for edges in joined])
-    listed = threads.map(list_leaving, [(found, rows, state, *r) for r in blocks])
-    leaving = PointEdges.concatenate([PointEdges(*edges) for edges in listed])
+        more = PointEdges(*join_block(found, rows, state, 0, n))
+        certified = PointEdges.concatenate([certified, more])
+    edges = threads.run(list_leaving, found, rows, state, *blocks)
+    leaving = PointEdges(*concatenate(edges, threads))
     return certified, _forest(leaving, parent.copy()), parent
 
 

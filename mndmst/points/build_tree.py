@@ -4,11 +4,10 @@ A sample of the points divides space into cells. Each thread sorts its points by
 and then builds the trees of some cells.
 """
 
-from itertools import pairwise
-
 import numpy as np
 
-from ..kernels.threads import Threads
+from ..kernels.threads import Threads, each_range
+from ..native.call_columns import ArrayPieces, PerCall
 from .kernels.kd_tree import (
     LEAF,
     SAMPLED,
@@ -55,8 +54,7 @@ def build_tree(points: np.ndarray, norm: Norm, threads: Threads) -> PointTree:
         depth=top.depth + (largest - 1).bit_length() + 1,
         norm=int(norm),
     )
-    work = chunks(len(cells.root), threads)
-    threads.map(build_cells, [(points, tree, cells, *chunk) for chunk in work])
+    threads.run(build_cells, points, tree, cells, *chunks(len(cells.root), threads))
     fill_top(tree, top)
     return tree
 
@@ -67,16 +65,16 @@ def _sort_by_cell(
     """Return the indices of points in the order of their cells, and the cells."""
     root = np.flatnonzero(top.left < 0)
     root = root[np.argsort(-top.left[root])]
-    ranges = threads.ranges(len(points))
+    bounds = threads.bounds(len(points))
+    ranges, each = each_range(bounds), len(root) * np.arange(len(bounds))
     of_point, rows = np.empty(len(points), np.uint32), np.empty(len(points), np.uint32)
-    counts = np.empty((len(ranges), len(root)), np.int64)
-    parts = list(zip(counts, ranges, strict=True))
-    threads.map(count_cells, [(points, top, of_point, c, *r) for c, r in parts])
+    counts = np.empty((len(bounds) - 1, len(root)), np.int64)
+    of_range = ArrayPieces.of(counts.ravel(), each)
+    threads.run(count_cells, points, top, of_point, of_range, *ranges)
     # A cell's places follow one another, the first range's before the others'.
     ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T
-    places = ends - counts
-    parts = list(zip(places, ranges, strict=True))
-    threads.map(sort_by_cell, [(of_point, p, rows, *r) for p, r in parts])
+    of_range = ArrayPieces.of((ends - counts).ravel(), each)
+    threads.run(sort_by_cell, of_point, of_range, rows, *ranges)
     sizes = counts.sum(axis=0)
     leaves = -(-sizes // LEAF)
     nodes = np.append(len(top.left), 2 * leaves - 2)
@@ -84,11 +82,9 @@ def _sort_by_cell(
     return rows, Cells(starts[0], np.cumsum(nodes), starts[1], root)
 
 
-def chunks(length: int, threads: Threads, least: int = 1) -> list[tuple[int, int]]:
+def chunks(length: int, threads: Threads, least: int = 1) -> tuple[PerCall, PerCall]:
     """Return chunks of [0, length) with at least `least` items, several per thread.
 
     One chunk for a single thread.
     """
-    most = CHUNKS * threads.count if threads.count > 1 else 1
-    parts = max(1, min(most, length // least))
-    return list(pairwise(length * i // parts for i in range(parts + 1)))
+    return each_range(threads.bounds(length, least, each=CHUNKS))

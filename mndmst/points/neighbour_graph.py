@@ -6,7 +6,8 @@ from ..host.cores import core_count
 from ..host.errors import ConfigError
 from ..host.formatting import counted
 from ..io.edge_file import Edges, checked_edges
-from ..kernels.threads import Threads
+from ..kernels.edge_columns import concatenate
+from ..kernels.threads import Threads, each_range
 from .coordinates import point_coordinates
 from .kernels.nearest_points import list_edges
 from .search_choice import choose_search, make_search
@@ -44,11 +45,9 @@ def neighbour_graph(
     reporter.detail(f"search by {choice.name}: {choice.reason}")
     searched = make_search(computed, "euclidean", choice, threads, reporter)
     found, rows = searched.neighbours(neighbours, min_samples), searched.rows
-    ranges = threads.ranges(len(rows))
-    parts = threads.map(
-        list_edges, [(found.weight, found.positions, rows, *b) for b in ranges]
-    )
-    a, b, weight = map(np.concatenate, zip(*parts, strict=True))
+    ranges = each_range(threads.bounds(len(rows)))
+    edges = threads.run(list_edges, found.weight, found.positions, rows, *ranges)
+    a, b, weight = concatenate(edges, threads)
     src, dst = rows[a], rows[b]
     computed.scale.check(
         weight, lambda near: (points[src[near]] != points[dst[near]]).any(1)

@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 
 from ..backends.point_products import ComponentArrays
-from ..kernels.threads import Threads
+from ..kernels.threads import Threads, each_range
 from .build_tree import build_tree, chunks
 from .kernels.kd_tree import PointTree
 from .kernels.lightest_edges import TreeComponents, approach, lightest, sum_up
@@ -108,14 +108,14 @@ class TreeSearch:
         )
         remote.improve_neighbours(distance, positions)
         doubled = np.flatnonzero(distance[:, 0] == 0)
-        ranges = threads.ranges(n)
+        ranges = each_range(threads.bounds(n))
         cores, reach = np.empty(n), np.empty(n)
         given = tree.norm, distance, min_samples, cores, reach
-        threads.map(restore_distances, [(*given, *r) for r in ranges])
+        threads.run(restore_distances, *given, *ranges)
         if k == remote.total - 1:
             reach[:] = np.inf
         if min_samples:
-            threads.map(weigh, [(distance, positions, cores, *r) for r in ranges])
+            threads.run(weigh, distance, positions, cores, *ranges)
             if n < remote.total:
                 row, j = np.nonzero(positions >= n)
                 far = remote.gather_values(cores, positions[row, j])
@@ -140,7 +140,7 @@ class TreeSearch:
         component = components.of_place[queries]
         positions = guides(queries, component, len(components.bound))
         work = chunks(len(positions), threads, GUIDES)
-        threads.map(approach, [(tree, summed, positions, *chunk) for chunk in work])
+        threads.run(approach, tree, summed, positions, *work)
         ends, weight = np.empty_like(queries), np.empty(len(queries))
         given = tree, summed, queries, ends, weight
         in_steps(threads, lightest, given, len(queries), LEAST_SEARCHES, self.report)

@@ -57,7 +57,7 @@ from ..backends.point_products import (
     RemoteQueries,
     query_arrays,
 )
-from ..kernels.threads import Threads
+from ..kernels.threads import Threads, each_range
 from .kernels.nearest_points import weigh
 from .kernels.product_filter import (
     UNKNOWN,
@@ -119,14 +119,17 @@ class ProductSearch:
         count = len(distance)
         remote.improve_neighbours(distance, places)
         doubled = np.flatnonzero(distance[:, 0] == 0)
-        ranges = threads.ranges(count)
-        threads.map(lambda b, e: np.sqrt(distance[b:e], out=distance[b:e]), ranges)
+        threads.map(
+            lambda b, e: np.sqrt(distance[b:e], out=distance[b:e]),
+            threads.ranges(count),
+        )
         everything = k == remote.total - 1
         reach = np.full(count, np.inf) if everything else distance[:, -1].copy()
         cores = np.zeros(count)
         if min_samples:
             cores = distance[:, min_samples - 1].copy()
-            threads.map(weigh, [(distance, places, cores, *r) for r in ranges])
+            ranges = each_range(threads.bounds(count))
+            threads.run(weigh, distance, places, cores, *ranges)
             if count < remote.total:
                 row, j = np.nonzero(places >= count)
                 far = remote.gather_values(cores, places[row, j])
@@ -202,8 +205,8 @@ class HostProducts:
 
     def _squares(self, points: np.ndarray) -> np.ndarray:
         square = np.empty(len(points))
-        ranges = self.threads.ranges(len(points), ROWS)
-        self.threads.map(fill_squares, [(points, square, *r) for r in ranges])
+        ranges = each_range(self.threads.bounds(len(points), ROWS))
+        self.threads.run(fill_squares, points, square, *ranges)
         return square
 
     def _queries(
@@ -252,15 +255,15 @@ class HostProducts:
             report(first, count)
             rows = queries.places[first : first + ROWS]
             lists.count[:], lists.threshold[:] = 0, -np.inf
-            ranges = self.threads.ranges(len(rows), GRAIN, each=4)
+            ranges = each_range(self.threads.bounds(len(rows), GRAIN, each=4))
             if limits is not None:
                 within = first, queries, self.bounds, lists, limits
-                self.threads.map(limit_near, [(*within, *r) for r in ranges])
+                self.threads.run(limit_near, *within, *ranges)
             for tile in self._tiles(rounded[rows], first):
                 given = tile, queries, self.exact, self.bounds, lists, k
-                self.threads.map(filter_near, [(*given, *r) for r in ranges])
+                self.threads.run(filter_near, *given, *ranges)
             found = first, queries, self.exact, self.bounds, lists, distance, places
-            self.threads.map(finish_near, [(*found, *r) for r in ranges])
+            self.threads.run(finish_near, *found, *ranges)
         report(count, count)
         return distance, places
 
@@ -305,10 +308,10 @@ class HostProducts:
         for first in range(0, count, ROWS):
             report(first, count)
             rows = queries.places[first : first + ROWS]
-            ranges = self.threads.ranges(len(rows), GRAIN, each=4)
+            ranges = each_range(self.threads.bounds(len(rows), GRAIN, each=4))
             for tile in self._tiles(rounded[rows], first):
                 given = tile, queries, searches, components, self.exact, self.bounds
-                self.threads.map(filter_leaving, [(*given, *r) for r in ranges])
+                self.threads.run(filter_leaving, *given, *ranges)
         report(count, count)
         return searches.others, searches.weight
 

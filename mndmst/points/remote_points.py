@@ -19,7 +19,7 @@ from ..backends.point_products import (
     RemoteQueries,
 )
 from ..comm.communicator import Comm
-from ..kernels.threads import Threads
+from ..kernels.threads import Threads, each_range
 from .kernels.boruvka_steps import PointEdges
 from .kernels.kd_tree import PointTree
 from .kernels.lightest_edges import (
@@ -261,10 +261,8 @@ class OwnTree:
         """Return each query's nearest points; a missing one is at the limit."""
         far = np.repeat(limits, k).reshape(-1, k)
         near = np.full(far.shape, NO_POSITION)
-        ranges = self.threads.ranges(len(queries), LEAST_QUERIES)
-        self.threads.map(
-            nearest_to_queries, [(self.tree, queries, far, near, *b) for b in ranges]
-        )
+        ranges = each_range(self.threads.bounds(len(queries), LEAST_QUERIES))
+        self.threads.run(nearest_to_queries, self.tree, queries, far, near, *ranges)
         return far, near
 
     def first_edges(self, components: ComponentArrays) -> FirstEdges:
@@ -282,11 +280,9 @@ class OwnTree:
 
         def search(queries: RemoteQueries) -> np.ndarray:
             ends = np.empty(len(queries.row), np.uint32)
-            ranges = self.threads.ranges(len(ends), LEAST_QUERIES)
-            self.threads.map(
-                lightest_of_queries,
-                [(self.tree, summed, queries, ends, *r) for r in ranges],
-            )
+            ranges = each_range(self.threads.bounds(len(ends), LEAST_QUERIES))
+            given = self.tree, summed, queries, ends
+            self.threads.run(lightest_of_queries, *given, *ranges)
             return ends
 
         return search

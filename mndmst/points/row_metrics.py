@@ -6,7 +6,7 @@ import numpy as np
 
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
-from ..kernels.threads import Threads
+from ..kernels.threads import Threads, each_range
 from .kernels.allele_counts import ABSENT, count_alleles
 
 # What a missing entry does to the Hamming distance.
@@ -86,11 +86,8 @@ class ProfileRows:
     def _distances(self, row: np.ndarray) -> np.ndarray:
         count, width = self.codes.shape
         unlike, both, ones = np.zeros((3, count), np.uint32)
-        self.threads.map(
-            count_alleles,
-            [(self.codes, row, *part, unlike, both, ones)
-             for part in self.threads.ranges(count)],
-        )  # fmt: skip
+        ranges = each_range(self.threads.bounds(count))
+        self.threads.run(count_alleles, self.codes, row, *ranges, unlike, both, ones)
         differing = unlike.astype(np.float64)
         if self.metric == "jaccard":
             divisor = both.astype(np.float64) - ones

@@ -6,7 +6,8 @@ from functools import partial
 from threading import Event, Thread
 from typing import Any
 
-from ..kernels.threads import Threads
+from ..kernels.threads import Threads, each_range
+from ..native.kernel import Kernel
 
 # Seconds that a step is to take; the time of each sets the length of the next, which
 # grows by at most GROWTH.
@@ -24,13 +25,13 @@ def no_report(done: int, total: int) -> None:
 
 def in_steps(
     threads: Threads,
-    function: Callable[..., Any],
+    function: Kernel,
     given: tuple[Any, ...],
     length: int,
     least: int,
     report: Report,
 ) -> None:
-    """Call function(*given, begin, end) by all threads for pieces of [0, length).
+    """Call the kernel function(*given, begin, end) for pieces of [0, length).
 
     Parameters
     ----------
@@ -43,12 +44,11 @@ def in_steps(
         report(begin, length)
         end = min(begin + size, length)
         started = time.perf_counter()
-        ranges = threads.ranges(end - begin, least, each=PIECES)
-        pieces = [(*given, begin + b, begin + e) for b, e in ranges]
+        ranges = each_range(begin + threads.bounds(end - begin, least, each=PIECES))
         if expected > SHORT:
-            heard(partial(threads.map, function, pieces))
+            heard(partial(threads.run, function, *given, *ranges))
         else:
-            threads.map(function, pieces)
+            threads.run(function, *given, *ranges)
         seconds = max(time.perf_counter() - started, 1e-6)
         size = max(least, int((end - begin) * min(STEP / seconds, GROWTH)))
         expected = seconds * min(size, length - end) / (end - begin)

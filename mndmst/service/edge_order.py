@@ -15,7 +15,8 @@ from ..comm.communicator import Comm
 from ..graph.model import Rows
 from ..graph.order import key_dtype, key_rule
 from ..host.errors import InputError
-from ..kernels.threads import Threads
+from ..kernels.threads import Threads, each_range
+from ..native.call_columns import ArrayPieces
 from .kernels.edge_buckets import (
     EdgeBuckets,
     choose_blocks,
@@ -141,11 +142,10 @@ class EdgeOrder:
         """Return the values of own edges, given the values of all arcs."""
         rows, edges = self._rows, self._edges
         found = np.empty(self.count, values.dtype)
-        self.threads.map(take_upward, [
-            (rows.indptr, self._upward, begin, end, values,
-             found[edges[begin] : edges[end]])
-            for begin, end in self.threads.ranges(len(rows))
-        ])  # fmt: skip
+        bounds = self.threads.bounds(len(rows))
+        out = ArrayPieces.of(found, edges[bounds])
+        ranges = each_range(bounds)
+        self.threads.run(take_upward, rows.indptr, self._upward, *ranges, values, out)
         return found
 
     def batches(self, keys: np.ndarray, most: int) -> Iterator[tuple[np.ndarray, ...]]:
@@ -189,8 +189,8 @@ class EdgeOrder:
             self._deal(weights, keys, dealt)
         _, (arrived,) = self.comm.alltoallv(self._counts, dealt[self._here :])
         deal(arrived, _copied(self._arrived), dealt)
-        ranges = self.threads.ranges(self._here)
-        self.threads.map(scatter, [(dealt, self._target, *r, keys) for r in ranges])
+        ranges = each_range(self.threads.bounds(self._here))
+        self.threads.run(scatter, dealt, self._target, *ranges, keys)
         return keys
 
     def _deal(self, weights: np.ndarray, keys: np.ndarray, dealt: np.ndarray) -> None:

@@ -21,10 +21,13 @@ from ..backends.base import Band
 from ..comm.directory import NO_OWNER
 from ..graph.light_edges import giant_component
 from ..graph.model import EdgeList, ReducedGraph, Rows, component_of
+from ..kernels.edge_columns import concatenate, concatenate_columns
 from ..kernels.edge_order import pair_order
 from ..kernels.heavier_arcs import UNKNOWN, Arcs, GiantComponent, cut_arcs, heavier_arcs
 from ..kernels.hooks import vertices_outside
 from ..kernels.pointer_jumping import step_up
+from ..kernels.threads import each_range
+from ..native.call_columns import ArrayPieces
 from ..run.run import Run
 from .bands import GIANT_SAMPLE, cut_share
 from .contract import ExceptionCondition, contract_here, cycle_filter
@@ -68,12 +71,13 @@ def heavier_edges(run: Run, giant: int, above: int) -> CrossEdges:
     """
     directory = run.directory
     outside = _bits_of_outsiders(run, giant)
-    columns = []
+    parts = []
     for worker in run.workers:
         rows, first = worker.rows, worker.rows.first
         label = directory.parent[first - directory.first : rows.last - directory.first]
-        columns += walk_outside(run, rows, GiantComponent(label, giant, outside), above)
-    arcs = Arcs(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+        components = GiantComponent(label, giant, outside)
+        parts.append(walk_outside(run, rows, components, above))
+    arcs = Arcs(*concatenate_columns(parts, run.threads))
     head_component = arcs.head_component
     unknown = np.flatnonzero(head_component == UNKNOWN)
     asked = arcs.head[unknown].astype(np.int64)
@@ -87,24 +91,22 @@ def heavier_edges(run: Run, giant: int, above: int) -> CrossEdges:
 
 def walk_outside(
     run: Run, rows: Rows, components: GiantComponent, above: int
-) -> list[tuple[np.ndarray, ...]]:
+) -> list[np.ndarray]:
     """Walk the rows outside the giant component, behind a key.
 
     Returns
     -------
-    list of tuple
-        For each thread the columns of `Arcs`: arcs that may be forest edges.
+    list of ndarray
+        The columns of `Arcs`: arcs that may be forest edges.
     """
-    threads, csr, label = run.threads, rows.csr, (components.giant, components.label)
-    ranges = threads.ranges(len(rows))
-    chosen = np.concatenate(
-        threads.map(
-            vertices_outside, [(*label, rows.indptr, *bounds) for bounds in ranges]
-        )
-    )
-    key, ranges = rows.keys.dtype.type(above), threads.ranges(len(chosen))
-    lists = [(csr, components, key, rows.last, chosen[b:e]) for b, e in ranges]
-    return threads.map(heavier_arcs, lists)
+    threads, label = run.threads, (components.giant, components.label)
+    ranges = each_range(threads.bounds(len(rows)))
+    found = threads.run(vertices_outside, *label, rows.indptr, *ranges)
+    (chosen,) = concatenate([found], threads)
+    starts = ArrayPieces.of(chosen, threads.bounds(len(chosen)))
+    key = rows.keys.dtype.type(above)
+    arcs = threads.run(heavier_arcs, rows.csr, components, key, rows.last, starts)
+    return concatenate(arcs, threads)
 
 
 def _bits_of_outsiders(run: Run, giant: int) -> np.ndarray:
@@ -235,9 +237,9 @@ def _reached(run: Run, left: ReducedGraph, label: np.ndarray) -> np.ndarray:
     parent = np.arange(first, last, dtype=label.dtype)
     parent[left.labels[own] - first] = names[root[own]]
     found = np.empty_like(label)
-    ranges = run.threads.ranges(len(label))
-    steps = [(label[b:e], first, parent, found[b:e]) for b, e in ranges]
-    run.threads.map(step_up, steps)
+    bounds = run.threads.bounds(len(label))
+    pieces = ArrayPieces.of(label, bounds), ArrayPieces.of(found, bounds)
+    run.threads.run(step_up, pieces[0], first, parent, pieces[1])
     return found
 
 
@@ -258,7 +260,7 @@ def _arcs_that_matter(
     """
     key_above = rows.keys.dtype.type(above)
     inner = walk_outside(run, rows, GiantComponent.of_rows(component, giant), above)
-    csr, ranges = rows.csr, run.threads.ranges(len(rows))
-    cut = run.threads.map(cut_arcs, [(csr, key_above, *bounds) for bounds in ranges])
-    lists = [part[:3] for part in inner] + cut
-    return tuple(np.concatenate(column) for column in zip(*lists, strict=True))
+    ranges = each_range(run.threads.bounds(len(rows)))
+    cut = run.threads.run(cut_arcs, rows.csr, key_above, *ranges)
+    parts = inner[:3], concatenate(cut, run.threads)
+    return tuple(concatenate_columns(parts, run.threads))

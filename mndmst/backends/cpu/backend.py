@@ -115,7 +115,7 @@ class CpuBackend(Backend):
     ) -> LabelledForest:
         """See `Backend.msf_of_edges`."""
         keys = weights_to_keys(weight.copy(), descending=maximum)
-        ends = (end.astype(np.uint32, copy=False) for end in (src, dst))
+        ends = (np.ascontiguousarray(end, np.uint32) for end in (src, dst))
         return forest_of_edges(num_vertices, *ends, keys, self.threads)
 
     def band_forest(self, rows: Rows, band: Band, label: np.ndarray | None) -> EdgeList:

@@ -4,13 +4,14 @@ import numpy as np
 
 from ...graph.model import EdgeList, Rows, component_of
 from ...kernels.contraction import Contraction
-from ...kernels.edge_columns import concatenate, keep_in_place
+from ...kernels.edge_columns import EdgePieces, concatenate
 from ...kernels.edge_order import drop_parallel_edges
 from ...kernels.hooks import Hooks, drop_hooks, hooks_and_components
 from ...kernels.numbering import compact
 from ...kernels.spanning_forest import spanning_edges
 from ...kernels.team import Team
 from ...kernels.threads import Threads
+from ...native.call_columns import ArrayPieces
 from ..base import Band
 from .bands import Sample, band_chunks, band_edges, band_segments
 
@@ -35,14 +36,17 @@ def band_forest(
         components.link()
         ends = [np.empty(len(found), np.int64) for _ in range(2)]
 
-        def look_up(begin, end):
-            out = (column[begin:end] for column in (kept, *ends))
-            edges = found.columns.part(begin, end)
-            hooks_and_components(
-                edges, rows.first, hooks.hook, components.component, *out
-            )
-
-        threads.map(look_up, threads.ranges(len(found)))
+        bounds = threads.bounds(len(found))
+        edges = EdgePieces.of(found.columns, bounds)
+        out = (ArrayPieces.of(column, bounds) for column in (kept, *ends))
+        threads.run(
+            hooks_and_components,
+            edges,
+            rows.first,
+            hooks.hook,
+            components.component,
+            *out,
+        )
     else:
         ends = [end.astype(np.int64) for end in (found.u, found.v)]
     if label is not None:
@@ -65,10 +69,7 @@ def row_hooks(
         for part in band_segments(whole, band)
     ]
     chunks = band_chunks(whole, parts, Sample.of(rows), threads, hooks, True)
-    columns = keep_in_place(
-        lambda u, v, key: drop_hooks(u, v, key, hooks.hook),
-        concatenate(chunks.upper, threads),
-        threads,
-    )
+    counts = threads.run(drop_hooks, *chunks.upper, hooks.hook)
+    columns = concatenate([column.first(counts) for column in chunks.upper], threads)
     here = slice(rows.first, rows.last)
     return hooks.hook[here], hooks.best[here], drop_parallel_edges(*columns)

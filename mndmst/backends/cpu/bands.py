@@ -94,23 +94,14 @@ def first_cut(rows: Rows, sample: Sample, tuning: Tuning) -> Cut | None:
     share = first_share(edges, occupied, tuning.light_edges, tuning)
     if share is None:
         return None
-    keys, vertices = _in_order(rows, sample)
     last = int(share * SAMPLE)
-    return Cut(int(keys[last]), int(vertices[last]))
-
-
-def _in_order(rows: Rows, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cuts right after the edges of a sample as columns, in order.
-
-    A key that the sample has once is not split by vertex, which would cost a seam.
-    """
-    smaller = np.minimum(sample.tails, sample.heads)
-    order = np.lexsort((smaller, sample.keys))
-    keys, vertices = sample.keys[order], smaller[order] + 1
-    repeated = keys[1:] == keys[:-1]
-    single = ~(np.r_[repeated, False] | np.r_[False, repeated])
-    vertices[single] = len(rows)
-    return keys, vertices
+    key = np.partition(sample.keys, last)[last]
+    alike = np.flatnonzero(sample.keys == key)
+    if len(alike) == 1:  # to split the key by vertex would cost a seam
+        return Cut(int(key), len(rows))
+    smaller = np.sort(np.minimum(sample.tails[alike], sample.heads[alike]))
+    lighter = np.count_nonzero(sample.keys < key)
+    return Cut(int(key), int(smaller[last - lighter]) + 1)
 
 
 def segments(rows: Rows, high: Cut | None) -> list[Segment]:

@@ -15,6 +15,7 @@ from ...graph.light_edges import (
 )
 from ...graph.model import EdgeColumns, EdgeList
 from ...graph.tuning import Tuning
+from ...kernels.edge_columns import EdgePieces, concatenate
 from ...kernels.edge_order import in_order
 from ...kernels.intrinsics import copy_memory, trailing_zeros
 from ...kernels.kruskal import HALF, LOW, unite
@@ -106,12 +107,9 @@ def _band(
     """Return the edges of a band that join two components, in (u, v) order."""
     # low + 1 cannot overflow: low is below some key of the type.
     least, most = (edges.key.dtype.type(key) for key in (low + 1, high))
-    chunks = threads.map(joining_edges, [
-        (edges.part(*bounds), least, most, parent, outside)
-        for bounds in threads.ranges(len(edges.key))
-    ])  # fmt: skip
-    u, v, chosen = (np.concatenate(column) for column in zip(*chunks, strict=True))
-    return in_order(EdgeList(u, v, chosen), threads)
+    pieces = EdgePieces.of(edges, threads.bounds(len(edges.key)))
+    found = threads.run(joining_edges, pieces, least, most, parent, outside)
+    return in_order(EdgeList(*concatenate(found, threads)), threads)
 
 
 @kernel

@@ -19,7 +19,6 @@ same slot: then several edges of the pair remain, which does no harm.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -67,9 +66,9 @@ class PairTable(NamedTuple):
         The key of that.
     """
 
-    pair: np.ndarray
-    edge: np.ndarray
-    key: np.ndarray
+    pair: np.ndarray | ArrayPieces
+    edge: np.ndarray | ArrayPieces
+    key: np.ndarray | ArrayPieces
 
 
 class Labels(NamedTuple):
@@ -81,7 +80,7 @@ class Labels(NamedTuple):
 
 def lightest_pairs(
     rows: Rows, labels: Labels, chosen: np.ndarray, threads: Threads
-) -> tuple[list[EdgeColumns], np.ndarray]:
+) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the lightest edges that lead from some rows to other components.
 
     Parameters
@@ -95,32 +94,33 @@ def lightest_pairs(
 
     Returns
     -------
-    edges : list of EdgeColumns
-        Of each pair of components the lightest edge, and maybe others.
+    edges : list of ndarray
+        u, v and key: of each pair of components the lightest edge, and maybe others.
     left : ndarray of uint32
         The rows that there was no room for.
     """
     degrees = rows.indptr[chosen + np.uint32(1)] - rows.indptr[chosen]
     before = np.cumsum(degrees)
-    goals = [end for _, end in threads.ranges(int(degrees.sum()))[:-1]]
-    cuts = [0, *np.searchsorted(before, goals).tolist(), len(chosen)]
-    parts = [chosen[begin:end] for begin, end in pairwise(cuts)]
-    share = int(threads.tuning.pairs_per_vertex * len(rows)) // len(parts)
+    cuts = threads.bounds(int(degrees.sum()))
+    cuts[1:-1] = np.searchsorted(before, cuts[1:-1])
+    cuts[-1] = len(chosen)
+    count = len(cuts) - 1
+    share = int(threads.tuning.pairs_per_vertex * len(rows)) // count
     room = max(share, int(degrees.max(initial=0))) + 1
-    outs = [allocate_edges(rows, room) for _ in parts]
-    ends = threads.map(choose_lightest, [
-        (rows.csr, labels, part, _table(rows.keys.dtype), out)
-        for part, out in zip(parts, outs, strict=True)
-    ])  # fmt: skip
-    edges = [out.part(0, used) for out, (used, _) in zip(outs, ends, strict=True)]
-    left = [part[done:] for part, (_, done) in zip(parts, ends, strict=True)]
-    return edges, np.concatenate(left)
-
-
-def _table(key: np.dtype) -> PairTable:
-    length = 1 << int(TABLE_BITS)
-    pair = np.full(length, _NO_PAIR)
-    return PairTable(pair, np.empty(length, np.uint64), np.empty(length, key))
+    each = np.arange(count + 1)
+    out = EdgePieces.of(allocate_edges(rows, count * room), each * room)
+    slots = each << int(TABLE_BITS)
+    columns = (
+        np.full(slots[-1], _NO_PAIR),
+        np.empty(slots[-1], np.uint64),
+        np.empty(slots[-1], rows.keys.dtype),
+    )
+    table = PairTable(*(ArrayPieces.of(column, slots) for column in columns))
+    starts = ArrayPieces.of(chosen, cuts)
+    used, done = threads.run(choose_lightest, rows.csr, labels, starts, table, out)
+    left = ArrayPieces.of(chosen, cuts[:-1] + done, cuts[1:])
+    edges = concatenate([column.first(used) for column in out], threads)
+    return edges, concatenate([left], threads)[0]
 
 
 @kernel
@@ -234,8 +234,10 @@ class _Solver:
 
     def join(self, parts: CrossPieces) -> None:
         """Add the forest of edges between components to the forest."""
-        masks, edges = self.components.join(parts), EdgePieces(*parts[:3])
-        self.count = add_marked(edges, masks, self.forest, self.count, self.threads)
+        masks = self.components.join(parts)
+        self.count = add_marked(
+            parts.edges, masks, self.forest, self.count, self.threads
+        )
 
     def join_heavier(self, above: Cut) -> None:
         """Add the edges behind a cut: they lead out of the giant component."""
@@ -269,15 +271,15 @@ class _Solver:
         """Add the lightest edges from some rows to other components."""
         forest: list[EdgeColumns] = []
         while True:
-            parts, left = lightest_pairs(self.rows, labels, left, self.threads)
-            columns = concatenate_columns([*forest, *parts], self.threads)
+            more, left = lightest_pairs(self.rows, labels, left, self.threads)
+            columns = concatenate_columns([*forest, more], self.threads)
             edges = self.joining(columns)
             if not len(left):
                 return self.join(edges)
             # An edge outside the forest of a part of the edges is in no forest of all.
             mask = self.components.cycle_filter(edges)
             room = allocate_edges(self.rows, int(mask.lengths.sum()))
-            used = add_marked(EdgePieces(*edges[:3]), mask, room, 0, self.threads)
+            used = add_marked(edges.edges, mask, room, 0, self.threads)
             forest = [room.part(0, used)]
 
     def joining(self, columns: Sequence[np.ndarray]) -> CrossPieces:

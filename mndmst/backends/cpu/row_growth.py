@@ -9,7 +9,6 @@
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -22,16 +21,16 @@ from ...kernels.edge_columns import (
     add_marked,
     allocate_edges,
     concatenate,
-    concatenate_columns,
+    ends_of,
     take_columns,
 )
-from ...kernels.edge_order import drop_parallel_edges, in_order, pair_order
+from ...kernels.edge_order import in_order, pair_order
 from ...kernels.hooks import HALF, NUMBER, ROOT, Hooks
 from ...kernels.kruskal import LOW, PairEdgeList
 from ...kernels.numbering import distinct
 from ...kernels.team import Team
 from ...kernels.threads import Threads, each_range
-from ...native.call_columns import ArrayPieces, calls_of
+from ...native.call_columns import ArrayPieces
 from ...native.kernel import kernel
 from ..base import Band, RowGrowth
 from .bands import BandEdges, Sample, all_chunks, band_chunks, band_segments
@@ -88,6 +87,8 @@ def heavier_to_ghosts(csr, high, hooks, begin, end):
 def leaving(u, v, key, first, component, pairs, ghosts):
     """Keep, in place, the edges that leave components of the rows.
 
+    Of parallel edges, which stand side by side, the lightest is kept.
+
     Parameters
     ----------
     component : ndarray of uint32, shape (rows,)
@@ -104,9 +105,12 @@ def leaving(u, v, key, first, component, pairs, ghosts):
         How many edges are kept, and how many ghosts there are at their ends.
     """
     before, rows = np.uint64(first), np.uint64(len(component))
-    count = away = np.uint64(0)
+    count, away, one = np.uint64(0), np.uint64(0), np.uint64(1)
     for i in range(np.uint64(len(key))):
         x, y, weight = u[i], v[i], key[i]
+        if count and u[count - one] == x and v[count - one] == y:
+            key[count - one] = min(key[count - one], weight)
+            continue
         row_x, row_y = np.uint64(x) - before, np.uint64(y) - before
         if row_x < rows and row_y < rows:
             a, b = component[row_x] & NUMBER, component[row_y] & NUMBER
@@ -189,27 +193,26 @@ def _leaving(
     in ascending order, behind the own components.
     """
 
-    def work(u, v, key):
-        edges = drop_parallel_edges(u, v, key)
-        pairs = np.empty(len(edges), np.uint64)
-        ghosts = np.empty(len(edges), np.int64)
-        count, away = leaving(*edges.columns, rows.first, component, pairs, ghosts)
-        return *edges.columns.part(0, count), pairs[:count], ghosts[:away]
-
-    lower = concatenate(chunks.lower, threads)
-    lower, heavier = (_in_order(columns, threads) for columns in (lower, heavier))
-    upper = calls_of(chunks.upper, len(chunks.upper.key))
-    found = threads.map(work, [lower, *upper, heavier])
-    ids, place = distinct(np.concatenate([part[4] for part in found]), threads)
-    bounds = np.cumsum([0, *(len(part[4]) for part in found)]).tolist()
-    threads.map(number_ghosts, [
-        (part[3], place[begin:end], own)
-        for part, (begin, end) in zip(found, pairwise(bounds), strict=True)
-    ])  # fmt: skip
-    *columns, pairs = concatenate_columns([part[:4] for part in found], threads)
+    lower, heavier = (
+        in_order(EdgeList(*columns), threads).columns
+        for columns in (concatenate(chunks.lower, threads), heavier)
+    )
+    first, last = (
+        EdgePieces.of(edges, threads.bounds(len(edges.key)))
+        for edges in (lower, heavier)
+    )
+    parts = zip(first, chunks.upper, last, strict=True)
+    edges = EdgePieces(*map(ArrayPieces.together, parts))
+    bounds = ends_of(edges.key.lengths)
+    room, ghosts = (
+        ArrayPieces.of(np.empty(bounds[-1], kind), bounds)
+        for kind in (np.uint64, np.int64)
+    )
+    counts, away = threads.run(leaving, *edges, rows.first, component, room, ghosts)
+    ids, place = distinct(*concatenate([ghosts.first(away)], threads), threads)
+    threads.run(
+        number_ghosts, room.first(counts), ArrayPieces.of(place, ends_of(away)), own
+    )
+    kept = [column.first(counts) for column in (*edges, room)]
+    *columns, pairs = concatenate(kept, threads)
     return columns, pairs, ids
-
-
-def _in_order(columns: Sequence[np.ndarray], threads: Threads) -> EdgeColumns:
-    """Return the edges in (u, v) order."""
-    return in_order(EdgeList(*columns), threads).columns

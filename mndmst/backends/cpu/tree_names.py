@@ -67,7 +67,7 @@ def name_trees(member, component, parent, smallest, label, first):
     lowered = name_range(component, parent, smallest, spare, begin, end, label)
     post_count(member, np.int64(lowered))
     barrier(member)
-    if member.number == 0 and prefix_and_total(member)[1]:
+    if member.number == 0 and prefix_and_total(member, member.size)[1]:
         name_range(component, parent, smallest, spare, 0, len(component), label)
 
 

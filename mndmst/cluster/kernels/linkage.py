@@ -14,8 +14,9 @@ nothing has to be atomic.
 
 import numpy as np
 
-from ...kernels.edge_columns import concatenate_columns
-from ...kernels.threads import Threads
+from ...kernels.edge_columns import concatenate, ends_of
+from ...kernels.threads import Threads, each_range
+from ...native.call_columns import ArrayPieces, PerCall
 from ...native.kernel import kernel
 
 LEFT, RIGHT, DISTANCE, SIZE = 0, 1, 2, 3
@@ -52,10 +53,10 @@ def link(
     linkage = np.empty((n - 1, 4))
     linkage[:, LEFT] = -1
     linkage[:, DISTANCE] = distance
-    edges, above = threads.ranges(n - 1), [(n + b, n + e) for b, e in threads.ranges(n)]
-    threads.map(_find_chains, [(lightest, up, *r, chain) for r in edges])
-    threads.map(_climb_chains, [(chain, *r, lightest, parent) for r in above])
-    threads.map(_adopt, [(lightest, parent, *r, linkage) for r in edges])
+    edges, above = each_range(threads.bounds(n - 1)), each_range(n + threads.bounds(n))
+    threads.run(_find_chains, lightest, up, *edges, chain)
+    threads.run(_climb_chains, chain, *above, lightest, parent)
+    threads.run(_adopt, lightest, parent, *edges, linkage)
     _add_sizes(linkage)
     return linkage
 
@@ -70,23 +71,16 @@ def _contract(
 ) -> tuple[list[np.ndarray], int]:
     """Contract a level; return the edges of the next, and how many vertices it has."""
     base, top = level
-    vertices = [(base + b, base + e) for b, e in threads.ranges(top - base)]
-    threads.map(_find_lightest, [(*columns, *r, lightest, up) for r in vertices])
-    roots = threads.map(_count_roots, [(lightest, up, *bounds) for bounds in vertices])
-    numbers = np.cumsum([top, *roots]).tolist()
-    threads.map(_number_roots, [
-        (lightest, up, *bounds, number)
-        for bounds, number in zip(vertices, numbers[:-1], strict=True)
-    ])  # fmt: skip
-    threads.map(_climb, [(up, *bounds, top) for bounds in vertices])
-
-    def remaining(begin: int, end: int) -> list[np.ndarray]:
-        part = [column[begin:end] for column in columns]
-        count = _contract_edges(*part, lightest, up, chain)
-        return [column[:count] for column in part]
-
-    parts = threads.map(remaining, threads.ranges(len(columns[0])))
-    return concatenate_columns(parts, threads), numbers[-1] - top
+    vertices = each_range(base + threads.bounds(top - base))
+    threads.run(_find_lightest, *columns, *vertices, lightest, up)
+    numbers = ends_of(threads.run(_count_roots, lightest, up, *vertices), top)
+    threads.run(_number_roots, lightest, up, *vertices, PerCall(numbers[:-1]))
+    threads.run(_climb, up, *vertices, top)
+    bounds = threads.bounds(len(columns[0]))
+    parts = [ArrayPieces.of(column, bounds) for column in columns]
+    counts = threads.run(_contract_edges, *parts, lightest, up, chain)
+    columns = concatenate([part.first(counts) for part in parts], threads)
+    return columns, int(numbers[-1]) - top
 
 
 @kernel

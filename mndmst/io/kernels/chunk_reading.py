@@ -175,7 +175,7 @@ def move_ascending(numbers, begin, end, shift):
     return not wrong
 
 
-# What may be wrong, after what `inspect_rows` finds.
+# Statuses that follow those of `inspect_rows`.
 BAD_IDS, BAD_WEIGHTS = 4, 5
 
 
@@ -198,8 +198,8 @@ def read_arcs(ids, weights, rows, arcs, check, words):
     Returns
     -------
     tuple
-        What `inspect_rows` returns, no edges if the check is not the whole one; or
-        `BAD_IDS` or `BAD_WEIGHTS`, and an arc whose chunk is not what was written.
+        The result of `inspect_rows`, without edges if the check is not the whole one;
+        or `BAD_IDS` or `BAD_WEIGHTS`, and an arc whose chunk fails its checksum.
     """
     begin, end = arcs
     num_vertices, rule, whole = check

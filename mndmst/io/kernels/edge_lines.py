@@ -18,9 +18,9 @@ from .numerals import (
 )
 
 GOOD, BAD_LINE, BAD_ID, LONG_WEIGHT, REAL_WEIGHT, HUGE_WEIGHT, INEXACT = range(7)
-# What a byte is: part of a word, at the beginning of a line that is not an edge, or of
-# one that is; and, from BLANK on, what ends a number: a blank, the end of a line, and
-# in tables a separator of columns or a quote.
+# Classes of bytes: part of a word, begin of a line without an edge, begin of a line
+# with an edge; and, from BLANK on, ends of a number: a blank, the end of a line, and in
+# tables a separator of columns or a quote.
 WORD, COMMENT, PREFIX, BLANK, END, SEPARATOR, QUOTE = range(7)
 NEWLINE, POINT, EXPONENT, CAPITAL_EXPONENT = 10, 46, 101, 69  # e, E
 MOST_EXACT = np.uint64(1 << 53)  # whole numbers up to it are exact in float64

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...graph.order import WEIGHT_DTYPES
 from ...host.errors import InputError
-from ...kernels.threads import ALONE, Threads
+from ...kernels.threads import ALONE, Threads, each_range
 from ..edge_file import MAX_VERTICES
 from ..file_access import ascends, check_version, open_hdf5, read_attribute, reading
 from ..hdf5_reader import checked_dataset, read_dataset, read_range
@@ -275,11 +275,11 @@ def _is_utf8(text: np.ndarray, begins: np.ndarray) -> bool:
 
 def _move(numbers: np.ndarray, shift: int, threads: Threads) -> bool:
     """Add to numbers; return whether they ascended."""
-    ranges = threads.ranges(len(numbers))
-    seams = [end for _, end in ranges[:-1]]
-    ascend = all(numbers[end - 1] <= numbers[end] for end in seams)
-    moved = threads.map(move_ascending, [(numbers, *r, shift) for r in ranges])
-    return ascend and all(moved)
+    bounds = threads.bounds(len(numbers))
+    seams = bounds[1:-1]
+    ascend = (numbers[seams - 1] <= numbers[seams]).all()
+    moved = threads.run(move_ascending, numbers, *each_range(bounds), shift)
+    return bool(ascend and moved.all())
 
 
 def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":

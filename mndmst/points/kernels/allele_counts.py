@@ -5,7 +5,7 @@ import numpy as np
 from ...native.kernel import kernel
 
 MISSING, ABSENT = 0, 1
-# Counts of so many columns fit uint8, so that vector instructions add 32 at a time.
+# Columns whose counts fit uint8: vector instructions add 32 counts at a time.
 BLOCK = 128
 
 
@@ -19,10 +19,10 @@ def count_alleles(codes, row, first, last, differing, compared, absent):
         0 is a missing entry.
     row : ndarray of the same type, shape (columns,)
     first, last : int
-        Which rows to compare.
+        The rows to compare.
     differing, compared, absent : ndarray of uint32, shape (rows,)
-        Filled in: columns in which both have entries and these differ; columns in which
-        both have entries; and those in which both are 1.
+        Output: the columns in which both rows have entries that differ, in which both
+        rows have entries, and in which both entries are 1.
     """
     width = np.uint64(len(row))
     for i in range(np.uint64(first), np.uint64(last)):

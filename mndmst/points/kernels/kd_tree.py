@@ -268,7 +268,7 @@ def sort_by_cell(of_point, place, rows, begin, end):
     Parameters
     ----------
     place : ndarray of int64, shape (cells,)
-        Where the first of these rows in each cell goes. Raised.
+        Output position of the first of these rows in each cell; advanced.
     """
     for i in range(begin, end):
         cell = of_point[i]
@@ -352,7 +352,7 @@ def _fill_leaf(points, order, tree, node, number, begin, end):
 
 @kernel
 def _fill_box(tree, node):
-    """Compute the box of a node from those of its children, if it has any."""
+    """Compute the box of an inner node from the boxes of its children."""
     left = tree.left[node]
     if left >= 0:
         for d in range(tree.low.shape[1]):

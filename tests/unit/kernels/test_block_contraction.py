@@ -8,7 +8,7 @@ from mndmst.kernels import block_contraction as module
 from mndmst.kernels.block_contraction import contract_blocks, edges_between, find_blocks
 from mndmst.kernels.hooks import HALF
 from mndmst.kernels.kruskal import PairEdgeList
-from mndmst.kernels.spanning_forest import spanning_forest
+from mndmst.kernels.spanning_forest import forest_by_blocks, spanning_forest
 from mndmst.kernels.team import Team
 from mndmst.kernels.threads import Threads
 
@@ -74,13 +74,32 @@ def test_the_forest_is_found(
     assert not (inside & ~expected).any()
     # All keys alike tell 64-bit edges apart by nothing, so few may contract.
     assert inside.sum() > (0.95 if distinct > 9 else 0.3) * expected.sum()
-    (_, named), position = edges_between(PairEdgeList(key, pairs), parent, team.threads)
+    (_, named), position = edges_between(
+        PairEdgeList(key, pairs), parent, blocks, team.threads
+    )
     apart = parent[a] != parent[b]
     assert position.tolist() == np.flatnonzero(apart).tolist()
     assert named.tolist() == pairs_of(parent[a], parent[b])[apart].tolist()
 
     found = spanning_forest(team, key, pairs, before)
     np.testing.assert_array_equal(found, expected)
+
+
+def test_edges_lie_in_pieces_with_gaps() -> None:
+    source = np.random.default_rng(5)
+    a, b = close_edges(source)
+    key = source.integers(1, 1 << 32, EDGES, np.uint32)
+    parent = np.arange(COMPONENTS, dtype=np.uint32)
+    expected = kruskal(key, a, b)
+    cuts = np.array([0, EDGES // 3, EDGES // 3, EDGES // 2, EDGES])
+    begin = cuts[:-1] + 100 * np.arange(4)
+    pieces = begin, begin + np.diff(cuts)
+    keys, pairs = np.zeros(EDGES + 300, np.uint32), np.zeros(EDGES + 300, np.uint64)
+    places = np.concatenate([np.arange(*piece) for piece in zip(*pieces, strict=True)])
+    keys[places], pairs[places] = key, pairs_of(a, b)
+    found = forest_by_blocks(Team(Threads(3)), keys, pairs, parent, pieces)
+    assert found is not None
+    np.testing.assert_array_equal(found[places], expected)
 
 
 def test_distant_ends_make_no_blocks() -> None:
@@ -99,4 +118,4 @@ def test_blocks_of_components_do_not_overlap() -> None:
     blocks = find_blocks(pairs_of(a, b), parent, COMPONENTS)
     assert blocks is not None
     assert (np.diff(blocks.component) >= 0).all() and blocks.component[0] == 0
-    assert np.diff(blocks.edge).max() <= 1 << module.BLOCK_BITS
+    assert (blocks.end - blocks.begin).max() <= 1 << module.BLOCK_BITS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mndmst.graph.model import EdgeColumns
-from mndmst.kernels.contraction import Contraction, CrossComponentEdges
+from mndmst.kernels.contraction import Contraction
 from mndmst.kernels.edge_columns import EdgePieces
 from mndmst.kernels.hooks import (
     HALF,
@@ -91,11 +91,12 @@ def test_contraction_unites_trees_along_the_lightest_edge(threads: int) -> None:
     assert components.alive == 2
     assert (components.component & NUMBER).tolist() == [0, 0, 1, 1, 2]
     crossing = components.joining(pieces(EDGES))
-    (left,) = calls_of(crossing, 1)
+    (left,) = calls_of(crossing.edges, 1)
     assert (left.u.tolist(), left.v.tolist(), left.key.tolist()) == ([1], [2], [5])
-    assert left.pairs.tolist() == [1]  # components 0 and 1, in one word
+    assert crossing.pairs[:1].tolist() == [1]  # components 0 and 1, in one word
     assert components.cycle_filter(crossing)[0].tolist() == [True]
     assert components.parent.tolist() == [0, 1, 2]  # the filter unites nothing
+    crossing = components.joining(pieces(EDGES))
     assert components.join(crossing)[0].tolist() == [True]
     components.settle()
     assert components.component.tolist() == [0, 0, 0, 0, 2]
@@ -118,7 +119,7 @@ def test_cross_edges_move_to_the_front() -> None:
     compress(parent, 0, 5)
     u, v, key = columns(EDGES)
     pairs = np.empty(4, np.uint64)
-    count = keep_cross_edges(CrossComponentEdges(u, v, key, pairs), parent)
+    count = keep_cross_edges(EdgeColumns(u, v, key), parent, key, pairs)
     assert (count, u[0], v[0], key[0]) == (1, 1, 2, 5)
     assert pairs[0] == (np.uint64(0) << HALF) | np.uint64(1)
 

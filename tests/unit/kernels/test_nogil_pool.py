@@ -11,7 +11,7 @@ from mndmst.kernels.intrinsics import add_atomic, load_atomic
 from mndmst.kernels.nogil_pool import nogil_pool
 from mndmst.kernels.threads import Threads
 from mndmst.native.arguments import parse, words_of
-from mndmst.native.call_columns import ArrayPieces, PerCall
+from mndmst.native.call_columns import ArrayPieces, PerCall, calls_of
 from mndmst.native.compiled_kernel import MOST_WORDS
 from mndmst.native.kernel import kernel
 from mndmst.native.precompile import listed_kernels
@@ -47,22 +47,23 @@ def no_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Threads, "pool", None)
 
 
-@pytest.mark.parametrize("count", [2, 3, 8])
+@pytest.mark.parametrize("count", [1, 3, 8])
 def test_all_calls_are_made_once_and_in_order(count: int) -> None:
     threads, words = Threads(count), np.zeros(1, np.int64)
     for turn in range(200):
-        calls = [(number, words, turn) for number in range(turn % 9 + 2)]
-        found = threads.map(squares, calls)
-        assert [(a.tolist(), b) for a, b in found] == [
-            ([number] * 3, number * turn) for number, _, _ in calls
+        numbers = np.arange(turn % 9 + 2)
+        arrays, products = threads.run(squares, PerCall(numbers), words, turn)
+        assert [a.tolist() for a in calls_of(arrays, len(numbers))] == [
+            [number] * 3 for number in numbers
         ]
+        assert products.tolist() == (numbers * turn).tolist()
     assert words[0] == sum(turn % 9 + 2 for turn in range(200))
 
 
 def test_what_a_call_raises_is_raised_when_all_are_made() -> None:
     words = np.zeros(1, np.int64)
     with pytest.raises(ValueError, match="13 is not wanted"):
-        Threads(3).map(squares, [(number, words, 1) for number in range(20)])
+        Threads(3).run(squares, PerCall(np.arange(20)), words, 1)
     assert words[0] == 19
 
 
@@ -74,11 +75,10 @@ def test_calls_run_at_once() -> None:
 
 def test_several_callers_take_turns() -> None:
     words = np.zeros(1, np.int64)
-    calls = [(number, words, 1) for number in range(4)]
 
     def call() -> None:
         for _ in range(100):
-            Threads(2).map(squares, calls)
+            Threads(2).run(squares, PerCall(np.arange(4)), words, 1)
 
     callers = [Thread(target=call) for _ in range(3)]
     for caller in callers:
@@ -112,16 +112,16 @@ def test_without_room_for_a_thread_those_started_end(
 
     monkeypatch.setattr(Thread, "start", fail_later)
     with pytest.raises(MemoryError, match="new thread"):
-        Threads(4).map(squares, [(1, np.zeros(1, np.int64), 1)] * 4)
+        Threads(4).run(squares, PerCall(np.ones(4, int)), np.zeros(1, np.int64), 1)
     for thread in started:
         thread.join(30)
         assert not thread.is_alive()
 
 
-def test_arguments_of_other_types_need_the_interpreter() -> None:
+def test_floating_point_arguments_need_the_interpreter() -> None:
     words = np.zeros(1, np.int64)
     with pytest.raises(AttributeError):  # of the pool that is not there
-        Threads(2).map(squares, [(1, words, 1), (1, words, 1.5)])
+        Threads(2).run(squares, PerCall(np.arange(2)), words, 1.5)
 
 
 def test_there_is_room_for_the_arguments_of_every_kernel() -> None:
@@ -164,7 +164,9 @@ def test_memory_of_results_lives_as_long_as_their_columns() -> None:
     assert sums.tolist() == [0, 2, 4, 6, 8]
 
 
-def test_released_pieces_are_empty() -> None:
-    pieces = ArrayPieces.of(np.arange(6), np.array([0, 3, 6]))
-    pieces.release()
-    assert [len(pieces[call]) for call in range(2)] == [0, 0]
+def test_pieces_of_several_arrays_and_pieces_between_gaps() -> None:
+    numbers = np.arange(6)
+    ends = ArrayPieces.of(numbers, np.array([0, 3]), np.array([2, 6]))
+    middle = ArrayPieces.of(numbers, np.array([2, 3]))
+    both = ArrayPieces.together([ends, middle])
+    assert [a.tolist() for a in calls_of(both, 3)] == [[0, 1], [3, 4, 5], [2]]

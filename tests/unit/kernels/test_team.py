@@ -30,7 +30,7 @@ def add_up(member, columns):
         barrier(member)
         for other in columns[turn]:
             total += other
-        before += prefix_and_total(member)[0]
+        before += prefix_and_total(member, member.size)[0]
         barrier(member)
     return total, before
 

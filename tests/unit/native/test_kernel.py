@@ -142,12 +142,12 @@ def test_types_as_text() -> None:
     fixed.flags.writeable = False
     arguments = (1, 2.0, True, None, strided, fixed, (np.uint8(1), (fixed,)))
     text = "i8,f8,b1,none,u2[:,:],f4![],(u1,(f4![]))"
-    assert types_of(arguments) == text
     types = parse(text)
     assert len(types) == len(arguments)
     assert text_of(types) == text
     words: list = []
     key = pack(arguments, words)
+    assert types_of(key) == text
     assert hash(key) == hash(pack(arguments, []))
     assert len(words) == len(words_of(types))
 

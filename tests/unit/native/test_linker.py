@@ -6,7 +6,7 @@ import pytest
 from mndmst.native import compiled_kernel
 from mndmst.native.code_store import Code
 from mndmst.native.compiler import compile_kernel, compile_runtime
-from mndmst.native.linker import Linker, links_here
+from mndmst.native.linker import Linker, LlvmLinker, links_here
 from mndmst.native.processor_levels import best_level
 
 pytestmark = pytest.mark.skipif(not links_here(), reason="LLVM links on this machine")
@@ -32,8 +32,8 @@ def codes() -> tuple[Code, Code]:
 def test_both_linkers_make_the_same_of_an_object(
     codes: tuple[Code, Code], by_llvm: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    linker = compiled_kernel._LlvmLinker() if by_llvm else Linker()
-    monkeypatch.setattr(compiled_kernel, "_linker", lambda: linker)
+    linker = LlvmLinker() if by_llvm else Linker()
+    monkeypatch.setattr(compiled_kernel, "linker", lambda: linker)
     compiled_kernel._release.cache_clear()
     try:
         run = compiled_kernel.CompiledKernel("spread", codes[0], "i8[],i8", codes[1])

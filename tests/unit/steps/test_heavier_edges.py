@@ -60,9 +60,9 @@ def test_rows_outside_are_read_up_to_their_lightest_arc_into_the_giant(run) -> N
     contract_light(run)
     rows = run.workers[0].rows
     component = run.directory.parent
-    found = walk_outside(run, rows, GiantComponent.of_rows(component, 0), key(3))
-    columns = [zip(part[0].tolist(), part[1].tolist(), strict=True) for part in found]
-    arcs = sorted(arc for column in columns for arc in column)
+    components = GiantComponent.of_rows(component, 0)
+    tail, head, *_ = walk_outside(run, rows, components, key(3))
+    arcs = sorted(zip(tail.tolist(), head.tolist(), strict=True))
     # 4 meets 5, then 1; the arc to 0 is behind. 5 meets 4, then 2.
     assert arcs == [(4, 1), (4, 5), (5, 2), (5, 4)]
 
