@@ -37,20 +37,12 @@ from .communicator import Comm
 
 # A launcher that notices by itself ends the job within this time.
 GRACE_SECONDS = 2.0
-# What the kernel takes between two probes, in seconds.
+# The longest time between two probes that the kernel accepts, in seconds.
 LONGEST_PAUSE = 32767
-LEAVING, LOST = b".", b"!"
+LEAVING, LOST, RUNNING = b".", b"!", b"~"
 SILENT = b"?"  # local only; never sent
-
-
-RUNNING = b"~"
-
-
-BEAT_SECONDS = 10.0
-
-
-QUIET_SECONDS = 60.0
-
+# Seconds between heartbeats, and without one until a rank counts as stopped.
+BEAT_SECONDS, QUIET_SECONDS = 10.0, 60.0
 
 Link = tuple[socket.socket, RankAddress]
 
