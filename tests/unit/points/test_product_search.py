@@ -158,6 +158,25 @@ def test_the_probe_chooses_by_what_a_tree_visits():
     assert "visits" in choices["wide"].reason
 
 
+@pytest.mark.parametrize("dimensions", [5, 8, 9])
+def test_few_dimensions_take_the_tree_without_a_probe(dimensions, monkeypatch):
+    """Even a query that visits all points takes no longer than a product there."""
+    probes = []
+
+    def visit_all(points, neighbours, count):
+        probes.append(count)
+        return count
+
+    monkeypatch.setattr(search_choice, "visits", visit_all)
+    monkeypatch.setattr(search_choice, "_device_for", lambda *facts: None)
+    points = np.random.default_rng(2).random((3000, dimensions))
+    coordinates = point_coordinates(points, "euclidean")
+    choice = choose_search(coordinates, "euclidean", "auto", 9)
+    assert choice.name == ("tree" if dimensions <= 8 else "product")
+    assert search_choice.visits_most(points, 9) == (dimensions > 8)
+    assert len(probes) == 2 * (dimensions > 8)
+
+
 def test_a_search_that_does_not_suit_is_refused():
     with pytest.raises(ConfigError, match="no search 'hash'"):
         points_forest(np.eye(3), search="hash")
