@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parent.parent
+EMULATED_CUDA = str(ROOT / "tests" / "emulated_cuda")
 
 # Open MPI needs to be told that root and more ranks than cores are welcome.
 OVERSUBSCRIBE = {
@@ -46,7 +47,9 @@ def environment() -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(LAUNCHER_PREFIXES)
     }
-    return inherited | OVERSUBSCRIBE | {"PYTHONPATH": str(ROOT)}
+    emulated = [EMULATED_CUDA] if EMULATED_CUDA in sys.path else []
+    paths = os.pathsep.join([str(ROOT), *emulated])
+    return inherited | OVERSUBSCRIBE | {"PYTHONPATH": paths}
 
 
 def start(command: list[str], **more: str) -> subprocess.Popen[bytes]:

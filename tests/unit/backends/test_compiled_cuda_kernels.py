@@ -1,5 +1,6 @@
 """Kernels of CUDA devices are compiled ahead, on machines without a device."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,9 +17,18 @@ def test_without_cupy_the_command_names_the_extra(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def nvrtc() -> None:
+    """Skip the test where NVRTC is missing."""
+    cupy = pytest.importorskip("cupy")
+    try:
+        cupy.cuda.nvrtc.getVersion()
+    except Exception as error:  # each packaging of NVRTC is missed by another error
+        pytest.skip(f"NVRTC is missing: {error}")
+
+
+@pytest.fixture
+def compiled(nvrtc: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The directory of the compiled kernels of one small file."""
-    pytest.importorskip("cupy")
     from mndmst.backends.cuda import kernels
 
     monkeypatch.setattr(kernels, "FILES", {"label": kernels.FILES["label"]})
@@ -35,6 +45,36 @@ def test_all_architectures_are_compiled_for_both_widths_of_keys(compiled: Path) 
         assert (
             b".target sm_80" in (compiled / f"label-{bits}-compute_80.ptx").read_bytes()
         )
+
+
+def test_files_hold_the_kernels_that_are_launched(nvrtc: None) -> None:
+    from mndmst.backends.cuda import kernels
+
+    for key in kernels.KEYS:
+        for file, names in kernels.FILES.items():
+            code = kernels.compile_kernels(file, key, "compute_80").decode()
+            found = re.findall(r"\.entry (\w+)\(", code)
+            assert sorted(found) == sorted(names), file
+
+
+@pytest.mark.parametrize(("architecture", "stages"), [("sm_80", 3), ("sm_90", 4)])
+@pytest.mark.parametrize(("factor", "parts"), [("f16", 1), ("bf16", 3)])
+def test_products_of_points_compile(
+    nvrtc: None, factor: str, parts: int, architecture: str, stages: int
+) -> None:
+    from cupy.cuda import nvrtc as compiler
+
+    from mndmst.backends.cuda.kernels import OPTIONS, kernel_source
+
+    given = {"VALUE": "float", "DIVIDED": 1, "QUERY": "double", "QUERY_DIVIDED": 0}
+    given |= {"FACTOR": factor, "PARTS": parts, "STAGES": stages}
+    defines = [f"-D{name}={value}" for name, value in given.items()]
+    program = compiler.createProgram(kernel_source("point_products"), "p.cu", (), ())
+    try:
+        compiler.compileProgram(program, (*OPTIONS, *defines, f"-arch={architecture}"))
+        assert bytes(compiler.getCUBIN(program))[1:4] == b"ELF"
+    finally:
+        compiler.destroyProgram(program)
 
 
 def test_damaged_code_is_compiled_again(compiled: Path) -> None:

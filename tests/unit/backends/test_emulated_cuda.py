@@ -1,0 +1,84 @@
+"""The tests of GPUs pass without a GPU, on an emulation of CuPy and of CUDA's language.
+
+`tests/emulated_cuda` compiles the kernels with the host's C++ compiler and compares the
+types of all arguments with the kernels' parameters. It runs one block at a time, and
+copies are done when they return: errors of streams and of concurrent blocks are left to
+`tests/gpu` on a device.
+"""
+
+import platform
+import shutil
+import subprocess
+import sys
+
+import pytest
+from processes import EMULATED_CUDA, ROOT, environment
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ compiles kernels"),
+    pytest.mark.skipif(
+        platform.machine() != "x86_64" or sys.platform != "linux",
+        reason="the emulator switches between threads on x86-64 Linux",
+    ),
+]
+
+FEW = {
+    "test_cuda.py": "gnm or without_arcs or 4-uint64 or grow",
+    "test_streamed.py": "tied or limit",
+    "test_placing.py": "",
+    "test_looking.py": "loops or wrong",
+    "test_api_gpu.py": "400-float32 or bad",
+    "test_point_products_gpu.py": "tiny",
+}
+
+
+def emulated(*arguments: str, timeout: float = 280) -> subprocess.CompletedProcess[str]:
+    env = environment() | {"PYTHONPATH": f"{EMULATED_CUDA}:{ROOT}"}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=env,
+        capture_output=True, text=True, timeout=timeout, check=False,
+    )  # fmt: skip
+
+
+def run_tests(file: str, *options: str, timeout: float = 280) -> None:
+    run = emulated(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/gpu/{file}", *options,
+        timeout=timeout,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout[-5000:]
+    assert "passed" in run.stdout
+    assert "skipped" not in run.stdout
+
+
+@pytest.mark.parametrize("file", FEW)
+def test_some_tests_of_each_file_pass(file: str) -> None:
+    run_tests(file, "-k", FEW[file])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize("file", [*FEW, "test_bench_gpu.py", "test_solve_gpu.py"])
+def test_all_tests_pass(file: str) -> None:
+    run_tests(file, "--timeout=1400", timeout=1450)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ("cupy.empty(5, np.uint32), np.uint64(5)", ""),
+        ("cupy.empty(5, np.int64), np.uint64(5)", "an array of int64 for *u4"),
+        ("np.empty(5, np.uint32), np.uint64(5)", "ndarray'> for an array of a device"),
+        ("cupy.empty(9, np.uint32)[::2], np.uint64(5)", "not contiguous"),
+        ("cupy.empty(5, np.uint32), np.uint32(5)", "uint32 for u8"),
+        ("cupy.empty(5, np.uint32), 5", "5 of None for u8"),
+        ("cupy.empty(5, np.uint32)", "takes 2, not 1"),
+    ],
+)
+def test_arguments_are_compared_with_parameters(arguments: str, error: str) -> None:
+    run = emulated(
+        "-c",
+        "import cupy, numpy as np; from mndmst.backends.cuda.kernels import Kernels; "
+        f"Kernels(np.dtype(np.uint32)).launch('number_vertices', 5, {arguments})",
+    )
+    assert (run.returncode == 0) == (error == "")
+    assert error in run.stderr
