@@ -54,6 +54,10 @@ class ThreadComm(Comm):
         values = self.gather_all(value)
         return values if self.rank == root else None
 
+    def gather_arrays(self, arrays: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+        gathered = self.gather_all(list(arrays))
+        return gathered[1:] if self.rank == 0 else []
+
     def allgatherv(self, array: np.ndarray) -> np.ndarray:
         return np.concatenate(self.gather_all(array))
 
