@@ -1,4 +1,4 @@
-"""A minimum spanning forest in memory, and the shapes other packages want it in."""
+"""A minimum spanning forest in memory: queries, and conversions for other packages."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -470,7 +470,7 @@ class Forest(Queries):
         Parameters
         ----------
         nodes : sequence, optional
-            What the vertices are called; their numbers by default.
+            Names of the vertices; their numbers by default.
         """
         graph = optional("networkx", "networkx").Graph()
         names: Sequence[Any] = range(self.num_vertices) if nodes is None else nodes

@@ -33,7 +33,7 @@ _FUNCTIONS = {
 
 
 def info() -> dict[str, Any]:
-    """Return what NetworkX shows about the backend in its documentation."""
+    """Return the description of the backend for NetworkX's documentation."""
     return {
         "backend_name": "mndmst",
         "project": "mndmst",
@@ -62,7 +62,7 @@ class BackendGraph:
         return bool(self.graph.is_multigraph())
 
     def number_of_edges(self) -> int:
-        """Return how many edges there are."""
+        """Return the number of edges."""
         return int(self.graph.number_of_edges())
 
     def forest(self, weight: str | None, maximum: bool, ignore_nan: bool) -> "Forest":
@@ -200,7 +200,7 @@ def is_connected(graph: BackendGraph) -> bool:
 
 
 class NetworkXBackend:
-    """What NetworkX calls: conversions, and the functions by their names."""
+    """The interface for NetworkX: conversions, and the functions by their names."""
 
     minimum_spanning_edges = staticmethod(partial(spanning_edges, maximum=False))
     maximum_spanning_edges = staticmethod(partial(spanning_edges, maximum=True))

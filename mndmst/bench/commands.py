@@ -65,7 +65,7 @@ def print_machine(facts: dict[str, Any], after: str = "") -> None:
 
 
 def run_start(arguments: argparse.Namespace) -> int:
-    """Print where the seconds of a whole command go."""
+    """Print the seconds of each stage of whole commands."""
     from dataclasses import asdict
 
     from ..io.shards.sharded_graph import demo_graph
@@ -84,7 +84,7 @@ def run_start(arguments: argparse.Namespace) -> int:
 
 
 def run_service(arguments: argparse.Namespace) -> int:
-    """Print what requests to a service take."""
+    """Print the times of requests to a service."""
     from dataclasses import asdict
 
     from .machine import machine
@@ -126,7 +126,7 @@ def run_papers(arguments: argparse.Namespace) -> int:
 
 
 def run_both(arguments: argparse.Namespace) -> int:
-    """Print what a graph takes on each arrangement of devices."""
+    """Print the seconds of a graph on each arrangement of devices."""
     from .whole_commands import ARRANGEMENTS, arrangement_table, compare_arrangements
 
     known = tuple(ARRANGEMENTS)
@@ -163,7 +163,7 @@ def _one_forest(digests: set[str]) -> int:
 
 
 def run_gpu(arguments: argparse.Namespace) -> int:
-    """Print what the GPU worker's kernels take."""
+    """Print the times of the GPU worker's kernels."""
     from .gpu import block, machine, run
 
     facts, records = machine(), []
@@ -177,7 +177,7 @@ def run_gpu(arguments: argparse.Namespace) -> int:
 
 
 def run_cpu(arguments: argparse.Namespace) -> int:
-    """Print what the CPU worker's kernel and its peers take."""
+    """Print the times of the CPU worker's kernel and of its peers."""
     from .contenders import installed
     from .cpu import CpuPlan, block, disagreements, plot_threads, run
     from .graphs import HARD, NAMES, available
@@ -222,7 +222,7 @@ def _sizes(text: str) -> list[tuple[int, int]]:
 
 
 def run_points(arguments: argparse.Namespace) -> int:
-    """Print what points take beside other packages."""
+    """Print the seconds of points beside other packages."""
     from dataclasses import asdict
 
     from .machine import machine
@@ -264,7 +264,7 @@ def run_points(arguments: argparse.Namespace) -> int:
 
 
 def run_scaling(arguments: argparse.Namespace) -> int:
-    """Print what graphs take on more and more ranks."""
+    """Print the seconds of graphs on more and more ranks."""
     from .machine import machine
     from .scaling import KINDS, ScalingPlan, block, disagreements, plot, run
 
@@ -313,7 +313,7 @@ def _measure(process: Process, arguments: argparse.Namespace) -> int:
 def check_files(
     record: Path | None, plot: Path | None, overwrite: bool = False
 ) -> None:
-    """Make sure, before anything is measured, that files can be written there.
+    """Check, before any measurement, that the files can be written.
 
     Raises
     ------
@@ -352,7 +352,7 @@ def chosen(
 def write(
     arguments: argparse.Namespace, draw: Drawing | None = None, **record: Any
 ) -> None:
-    """Write the files that were asked for: a record as JSON, and a picture.
+    """Write the requested files: a record as JSON, and a picture.
 
     Parameters
     ----------
@@ -379,7 +379,7 @@ def write(
 
 
 def list_of(kind: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
-    """Return what reads a list whose entries are separated by commas."""
+    """Return the reader of a list whose entries are separated by commas."""
 
     def convert(text: str) -> tuple[Any, ...]:
         return tuple(map(kind, text.split(",")))

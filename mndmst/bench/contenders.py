@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     weight: int | float
 
     def agrees(self, other: "Answer") -> bool:
-        """Return whether both may be of one forest.
+        """Return whether both can describe one forest.
 
         Integers that float64 holds are compared exactly, other totals to a relative
         1e-9, since peers add them up in float64 in an order of their own.
@@ -64,7 +64,7 @@ class Contender(ABC):
 
     @abstractmethod
     def answer(self, forest: Any) -> Answer:
-        """Return what `solve` has found."""
+        """Return the size and the weight of the result of `solve`."""
 
     def timed(self) -> tuple[float, Any]:
         """Return the milliseconds of `solve`, and its result."""
@@ -144,13 +144,13 @@ class Process:
         )
 
     def begin(self) -> None:
-        """Tell it to solve the graph once."""
+        """Start one solve of the graph."""
         assert self.process.stdin is not None
         self.process.stdin.write("solve\n")
         self.process.stdin.flush()
 
     def end(self) -> dict[str, Any]:
-        """Wait for it: its milliseconds, edges, weight and extra bytes (or None)."""
+        """Return the solve's milliseconds, edges, weight and extra bytes (or None)."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -159,7 +159,7 @@ class Process:
         return json.loads(line)
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         self.process.communicate()
 
 
@@ -390,17 +390,17 @@ PACKAGES = tuple(dict.fromkeys(peer.package for peer in PEERS))
 
 
 def installed() -> tuple[str, ...]:
-    """Return the packages that can be imported here."""
+    """Return the installed packages."""
     return tuple(package for package in PACKAGES if find_spec(package))
 
 
 def of_packages(packages: tuple[str, ...]) -> tuple[Peer, ...]:
-    """Return the peers that some packages have."""
+    """Return the peers of some packages."""
     return tuple(peer for peer in PEERS if peer.package in packages)
 
 
 def enter(peers: tuple[Peer, ...], graph: BenchGraph) -> list[PeerContender]:
-    """Convert a graph for all peers that it is not too large for."""
+    """Convert a graph for all peers whose `max_edges` it does not exceed."""
     return [
         PeerContender(peer, graph)
         for peer in peers

@@ -36,7 +36,7 @@ from .machine import Floor, measure_floor
 
 @dataclass
 class Measurement:
-    """How one contender has done.
+    """The times and the answer of one contender.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Case:
         return next((r.ms for r in self.results if r.contender == contender), None)
 
     def faster(self, result: Measurement) -> float | None:
-        """Return how many times as fast as SciPy on the upper triangle it was."""
+        """Return the speed-up over SciPy on the upper triangle."""
         scipy = self.ms("scipy")
         return None if scipy is None else scipy / result.ms
 
@@ -106,7 +106,7 @@ class Case:
         return self.num_edges / (1e3 * result.ms)
 
     def speedup(self, result: Measurement) -> float | None:
-        """Return how many times as fast as one thread threads of ours were."""
+        """Return the speed-up over one thread; None for other contenders."""
         one = self.ms("1 thread")
         ours = result.contender.partition(" ")[2] in ("thread", "threads")
         return one / result.ms if ours and one is not None else None
@@ -178,7 +178,7 @@ def block(case: Case) -> str:
 
 
 def disagreements(case: Case) -> list[str]:
-    """Return a line for each contender whose answer is not ours."""
+    """Return a line for each contender that disagrees with the CPU worker."""
     ours = case.results[0]
     return [
         f"DISAGREEMENT on {case.graph}, {case.weights}, {case.order} weights: "

@@ -41,16 +41,16 @@ class BenchGraph:
 
     @property
     def num_vertices(self) -> int:
-        """How many vertices there are."""
+        """Number of vertices."""
         return len(self.indptr) - 1
 
     @property
     def num_edges(self) -> int:
-        """How many undirected edges there are."""
+        """Number of undirected edges."""
         return len(self.indices) // 2
 
     def rows(self) -> Rows:
-        """Return the graph as a worker holds it."""
+        """Return the graph as the rows of one worker."""
         keys = weights_to_keys(self.weights.copy())
         return Rows(0, self.num_vertices, self.indptr, self.indices, keys)
 
@@ -68,7 +68,7 @@ class BenchGraph:
 
     @classmethod
     def load(cls, folder: Path) -> "BenchGraph":
-        """Read what `save` wrote into memory of this process."""
+        """Read the arrays that `save` wrote."""
         names = ("indptr", "indices", "weights")
         return cls("", "", *(np.load(folder / f"{name}.npy") for name in names))
 
@@ -92,7 +92,7 @@ HARD = ("equal", "ascending", "descending")
 
 
 def available() -> tuple[str, ...]:
-    """Return the names of the graphs that can be had here."""
+    """Return the names of the graphs that can be generated or read here."""
     return (*GENERATED, *(name for name in REAL if _real_file(name).exists()))
 
 

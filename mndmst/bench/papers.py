@@ -94,12 +94,12 @@ class PapersPlan:
 
 
 def names() -> tuple[str, ...]:
-    """Return what the papers are called."""
+    """Return the names of the papers."""
     return tuple(_load())
 
 
 def data_folder() -> Path:
-    """Return where graphs are by default, as for the tests."""
+    """Return the default folder of graphs, the same as for the tests."""
     return Path(os.environ.get("MNDMST_TEST_DATA") or _TEST_DATA)
 
 
@@ -212,7 +212,7 @@ def _graph(recipe: Recipe, name: str, how: Path | dict[str, Any]) -> BenchGraph:
 
 
 def _measure(graph: BenchGraph, ours: str, plan: PapersPlan) -> dict[str, Any]:
-    """Time what we have on a graph."""
+    """Time solves on ranks, or the kernels, on a graph."""
     if ours == "ranks":
         times = solve_on_ranks(graph, plan.repeat)
     else:

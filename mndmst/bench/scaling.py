@@ -44,7 +44,7 @@ KINDS = ("rmat", "gnm", "rgg2d", "rgg3d", "rhg", "grid2d")
 
 @dataclass
 class Point:
-    """What one number of ranks has taken with one method.
+    """The times of one method on one number of ranks.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ from .whole_commands import slowest_stages
 
 @dataclass(frozen=True)
 class MethodTurn:
-    """How one solution went.
+    """The times and the result of one solution.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What requests to a service take, on ranks of this machine."""
+"""Times of requests to a service on ranks of this machine."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -69,7 +69,7 @@ def measure(graph: Path, ranks: int, repeat: int) -> Iterator[ServiceRow]:
 def _changes(
     held: Any, edges: Any, draw: np.random.Generator, timed: Callable[..., ServiceRow]
 ) -> Iterator[ServiceRow]:
-    """Yield what batches take: new edges, any edges, forest edges."""
+    """Yield the times of batches: new edges, any edges, forest edges."""
     src, dst = edges["src"].to_numpy(), edges["dst"].to_numpy()
     n, weight = held.num_vertices, edges["weight"].to_numpy()
     ends = np.unique(np.sort(draw.integers(0, n, (16 * CHANGES, 2)), axis=1), axis=0)
@@ -100,7 +100,7 @@ def _changes(
 
 
 def _stream(held: Any, repeat: int) -> Iterator[ServiceRow]:
-    """Yield what a forest takes to a client, and a bare server of the same table."""
+    """Yield the times of a forest to a client, and of its table from a bare server."""
     flight = optional("pyarrow.flight", "serve")
     forest = held.solve()
     table = forest.table

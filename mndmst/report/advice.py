@@ -1,4 +1,4 @@
-"""What held a run back, in a sentence, and what would help."""
+"""Advice on a run: its slowest part, and a remedy."""
 
 from collections import defaultdict
 
