@@ -9,13 +9,16 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from processes import ROOT
+from services import wait_until
 
 FOLDER = os.environ.get("MNDMST_ROOTS", "")
 MOST_BYTES = 600_000_000
@@ -145,3 +148,65 @@ def test_the_health_check_follows_the_service(container: str) -> None:
     finally:
         serving.kill()
         serving.wait()
+
+
+HOSTS = {"node1": "10.78.0.1", "node2": "10.78.0.2"}
+
+
+@pytest.mark.skipif(not shutil.which("ip"), reason="needs ip (iproute2)")
+def test_two_containers_are_two_hosts(image: str, tmp_path: Path) -> None:
+    """Each has a network of its own; ranks start over ssh, as in the compose file."""
+    trial = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True)
+    if trial.returncode:
+        pytest.skip(f"no network namespaces: {trial.stderr.strip()}")
+    volumes = {name: tmp_path / name for name in ("cluster", "data")}
+    for folder in volumes.values():
+        folder.mkdir()
+        folder.chmod(0o777)
+    (volumes["cluster"] / "hosts").write_text("\n".join(HOSTS))
+    options = [f"--add-host={name}:{address}" for name, address in HOSTS.items()]
+    options += [f"--volume={folder}:/{name}" for name, folder in volumes.items()]
+    with ExitStack() as stack:
+        nodes: dict[str, int] = {}
+        for name in HOSTS:
+            do("buildah", "from", "--name", name, *options, image)
+            stack.callback(do, "buildah", "rm", name)
+            run = ["buildah", "run", *ISOLATION, "--hostname", name, name, "--"]
+            node = subprocess.Popen(
+                ["unshare", "--net", *run, "bash", "docker/node.sh"],
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            stack.callback(node.wait)
+            stack.callback(os.killpg, node.pid, signal.SIGKILL)
+            nodes[name] = node.pid
+        on = {
+            name: ["nsenter", f"--net=/proc/{pid}/ns/net"]
+            for name, pid in nodes.items()
+        }
+        wait_until(lambda: all(map(has_own_network, nodes.values())), "no networks")
+        peer = ("type", "veth", "peer", "name", "eth0", "netns", nodes["node2"])
+        do(*on["node1"], "ip", "link", "add", "eth0", *peer)
+        for name, address in HOSTS.items():
+            do(*on[name], "ip", "address", "add", f"{address}/24", "dev", "eth0")
+            do(*on[name], "ip", "link", "set", "eth0", "up")
+            do(*on[name], "ip", "link", "set", "lo", "up")
+
+        def job(*words: object) -> subprocess.CompletedProcess:
+            start = [*on["node1"], "buildah", "run", *ISOLATION, "--hostname", "node1"]
+            command = [*start, "node1", "--", "ssh", *map(str, words)]
+            return subprocess.run(command, capture_output=True, text=True, timeout=600)
+
+        for name in HOSTS:
+            wait_until(lambda: job(name, "true").returncode == 0, f"no sshd on {name}")  # noqa: B023
+        mndmst = ("node1", "bash", "launch/hosts.sh", "/cluster/hosts", 2)
+        found = job(*mndmst, "solve", "partitions/demo", "-o", "/data/forest.h5")
+        assert found.returncode == 0 and "edges=5094 trees=90" in found.stdout, found
+        info = job(*mndmst, "info").stdout
+        ranks = re.findall(r"^rank \d+ +host (\w+) +local rank \d of 2", info, re.M)
+        assert ranks == ["node1", "node1", "node2", "node2"], info
+
+
+def has_own_network(process: int) -> bool:
+    links = [Path(f"/proc/{p}/ns/net").readlink() for p in (process, "self")]
+    return links[0] != links[1]
