@@ -7,15 +7,18 @@ says which version it is.
 import json
 import secrets
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from graphs import Graph, simple_path, write_graph
 from oracle import kruskal
 from processes import ROOT, finish
-from services import Served, raw, served
+from services import Served, raw, served, wait_until
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
@@ -65,17 +68,18 @@ def test_tables_are_one_version_while_edges_go(tmp_path: Path, ranks: int) -> No
     """Two clients read, one of them with tickets it has kept; a third one changes."""
     shrinking, over = Shrinking(tmp_path, 2), threading.Event()
     with served(tmp_path, ranks, tmp_path / "g", "-q") as service:
+        seen_by_tables: list[int] = []
+        seen_by_tickets: list[int] = []
+        seen = seen_by_tables, seen_by_tickets
 
-        def read() -> list[int]:
-            seen = []
+        def read() -> None:
             with service.connect() as client:
                 while not over.is_set():
-                    seen.append(shrinking.check(client["g"].edges()))
-            return seen
+                    seen_by_tables.append(shrinking.check(client["g"].edges()))
 
-        def read_by_kept_tickets() -> list[int]:
+        def read_by_kept_tickets() -> None:
             """Each ticket is used three times: the table is the same, or refused."""
-            seen, request = [], {"graph": "g", "table": "edges"}
+            request = {"graph": "g", "table": "edges"}
             with service.connect() as client:
                 connection = client.connection
                 while not over.is_set():
@@ -88,15 +92,19 @@ def test_tables_are_one_version_while_edges_go(tmp_path: Path, ranks: int) -> No
                             break
                         table = arrow.concat_tables(shares)
                         assert shrinking.check(table) == version_of(shares[0])
-                        seen.append(version_of(table))
-            return seen
+                        seen_by_tickets.append(version_of(table))
 
         def change() -> int:
             with service.connect() as client:
                 for version in range(1, 26):
                     assert client["g"].delete(*shrinking.gone(version)) == version
                     assert client["g"].solve().details["version"] == version
+                    if version % 8 == 0:
+                        wait_until(partial(all_saw, version), "a reader waits")
             return version
+
+        def all_saw(version: int) -> bool:
+            return all(versions[-1:] == [version] for versions in seen)
 
         with ThreadPoolExecutor(3) as pool:
             readers = [pool.submit(read), pool.submit(read_by_kept_tickets)]
@@ -105,9 +113,10 @@ def test_tables_are_one_version_while_edges_go(tmp_path: Path, ranks: int) -> No
             finally:
                 over.set()
             for reader in readers:
-                seen = reader.result(60)
-                assert seen == sorted(seen)  # a version never comes back
-                assert len(set(seen)) > 2
+                reader.result(60)
+            for versions in seen:
+                assert versions == sorted(versions)  # a version never comes back
+                assert len(set(versions)) > 2
         with service.connect() as client:
             assert shrinking.check(client["g"].edges()) == last
 
@@ -164,23 +173,24 @@ def test_readers_and_writers_of_all_kinds_side_by_side(
             except OtherVersionError as error:
                 assert "belong to version" in str(error)
 
-        def stay(role) -> int:
-            count = 0
+        done: Counter[str] = Counter()
+
+        def stay(role) -> None:
             with service.connect() as client:
                 while not over.is_set():
                     role(client["g"])
-                    count += 1
-            return count
+                    done[role.__name__] += 1
 
         with ThreadPoolExecutor(6) as pool:
             roles = (edges, forest, labels, columns)
             readers = [pool.submit(stay, role) for role in roles]
             try:
+                wait_until(lambda: len(done) == len(roles), "not every reader reads")
                 assert pool.submit(write).result(200) == 40
             finally:
                 over.set()
             for reader in readers:
-                assert reader.result(60) > 0
+                reader.result(60)
 
 
 def test_a_ticket_of_before_a_batch_is_read_after_it(tmp_path: Path) -> None:
@@ -290,8 +300,9 @@ def test_columns_stay_while_weights_change_and_end_with_edges(tmp_path: Path) ->
         held = client["g"]
         held.store("hours", hours.astype(np.int32))
 
-        def look() -> int:
-            count = 0
+        looks: list[int] = []
+
+        def look() -> None:
             with service.connect() as other:
                 while not over.is_set():
                     assert "hours" in other["g"].info()["columns"]
@@ -299,11 +310,11 @@ def test_columns_stay_while_weights_change_and_end_with_edges(tmp_path: Path) ->
                     assert found.details["weight"] == expected.total
                     mixed = other["g"].solve("hours + 0 * weight")
                     assert mixed.details["weight"] == expected.total
-                    count += 1
-            return count
+                    looks.append(mixed.details["version"])
 
         looking = pool.submit(look)
         try:
+            wait_until(lambda: looks, "the other client does not solve")
             for version in range(1, 13):
                 few = np.random.default_rng(version).permutation(M // 2)[:30]
                 ends = graph.src[few], graph.dst[few]
@@ -311,7 +322,7 @@ def test_columns_stay_while_weights_change_and_end_with_edges(tmp_path: Path) ->
                 assert held.set_weights(*ends, weight) == version
         finally:
             over.set()
-        assert looking.result(60) > 0
+        looking.result(60)
         held.delete(graph.src[:1], graph.dst[:1])
         with pytest.raises(ServiceError, match="no column 'hours'"):
             client.connection.ask("solve", graph="g", weights={"column": "hours"})
@@ -368,8 +379,8 @@ def test_versions_in_memory_are_told(tmp_path: Path) -> None:
         for k in range(4):
             held.delete(graph.src[k : k + 1], graph.dst[k : k + 1])
             held.edges()
+        wait_until(lambda: numbers(held) == [3, 4], "other versions stay in memory")
         known = held.info()["versions_in_memory"]
-        assert [each["version"] for each in known] == [3, 4]
         assert all(each["bytes"] > 4 * len(graph.src) for each in known)
         # A read that has begun keeps its version
         endpoint = client.connection.info(request).endpoints[0]
@@ -382,9 +393,16 @@ def test_versions_in_memory_are_told(tmp_path: Path) -> None:
         rest = sum(chunk.data.num_rows for chunk in reader)
         assert version_of(reader.schema.empty_table()) == 4
         assert first + rest > 0
-        text = client.metrics()
-        assert "mndmst_versions_in_memory 2.0\n" in text
-        assert "mndmst_version_bytes" in text
+        wait_until(  # the server ends a stream after its client has read it
+            lambda: "mndmst_versions_in_memory 2.0\n" in client.metrics(),
+            "a version stays in memory",
+        )
+        assert "mndmst_version_bytes" in client.metrics()
+
+
+def numbers(graph: Any) -> list[int]:
+    """Return the versions of a graph that are in memory."""
+    return [each["version"] for each in graph.info()["versions_in_memory"]]
 
 
 @pytest.mark.parametrize("room", (True, False))
@@ -415,8 +433,10 @@ def test_two_versions_count_against_the_memory(tmp_path: Path, room: bool) -> No
                 with pytest.raises(OtherVersionError, match=r"version 0.* version 1"):
                     connection.share(endpoint)
             del begun
-            known = held.info()["versions_in_memory"]
-            assert [each["version"] for each in known] == ([0, 1] if room else [1])
+            wait_until(  # the server ends a stream after its client has read it
+                lambda: numbers(held) == ([0, 1] if room else [1]),
+                "another version stays in memory, or none does",
+            )
             client.shutdown()
         assert finish(service.process, 60).returncode == 0
     finally:
