@@ -306,13 +306,7 @@ def path_max(
 def _joined(forest: CurrentForest, tops: np.ndarray) -> tuple[np.ndarray, int, int]:
     """Number the fragments at the ends of entered edges, and of some tops.
 
-    Returns
-    -------
-    number : ndarray of uint32, shape (2, entered + pairs)
-    fragments : int
-        How many there are.
-    count : int
-        How many edges have entered.
+    Returns the numbers, and the counts of fragments and of entered edges.
     """
     number, distinct = numbered(np.concatenate([forest.entered.tops, tops], axis=1))
     return number, len(distinct), len(forest.entered)
@@ -323,19 +317,10 @@ def _compressed(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the compressed paths between vertices inside their fragments.
 
-    Parameters
-    ----------
-    at : ndarray of uint64
-        The place of each vertex, and above that the number of its fragment.
-
-    Returns
-    -------
-    vertices : ndarray of uint64
-        These and where paths meet; ascending.
-    above : ndarray of uint32
-        For each the position of the next one above; `NONE` without one.
-    heaviest : ndarray of int64
-        The heaviest edge on the path there; only for vertices with a path.
+    A vertex is its place, with the number of its fragment in the upper 32 bits. The
+    result is the given vertices and those where paths meet, ascending; the position of
+    the next vertex above each, or `NONE`; and for each vertex that has one the heaviest
+    edge on the path there.
     """
     index, rooted = forest.index, forest.index.rooted
     vertices = _distinct(at)

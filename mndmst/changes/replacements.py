@@ -90,16 +90,9 @@ def cut_off(
 def _but_largest(
     forest: CurrentForest, tops: np.ndarray, number: np.ndarray, joining: int
 ) -> TreePieces:
-    """Return the pieces but the largest of each tree.
+    """Return the pieces but the largest of each tree; edges from `joining` on are cut.
 
-    Parameters
-    ----------
-    tops : ndarray of uint32
-        Of fragments.
-    number : ndarray of uint32, shape (2, edges)
-        The fragments that edges join, as positions in `tops`.
-    joining : int
-        So many of these edges are still there; the others are cut.
+    Edges join the fragments at positions `number`, shape (2, edges), in `tops`.
     """
     piece, tree = np.empty((2, len(tops)), np.uint32)
     label_joined(len(tops), *number[:, :joining], piece)

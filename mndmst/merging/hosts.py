@@ -263,7 +263,13 @@ class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
             raise NotSuitableError(
                 "a list of all vertices is too large to be sent, or for a rank"
             )
-        self._components = _components_on(run, hosts)
+        components = None
+        with suppress(ConfigError):  # on all ranks of the host
+            components = HostComponents(run, hosts)
+        if not run.comm.min(int(components is not None)) or components is None:
+            hosts.free()
+            raise NotSuitableError("a host has no room for shared arrays")
+        self._components = components
         self._setting = setting
         self._sequence = BandSequence(bands(run, run.config.light_edges))
 
@@ -337,20 +343,3 @@ class ReplicateComponents(MergeOnHosts):
 
     name = "replicated"
     each_rank = True
-
-
-def _components_on(run: Run, hosts: Hosts) -> HostComponents:
-    """Return the components that every host keeps. Collective.
-
-    Raises
-    ------
-    NotSuitableError
-        On every rank, if the ranks of a host get no memory to share.
-    """
-    components = None
-    with suppress(ConfigError):  # on all ranks of the host
-        components = HostComponents(run, hosts)
-    if not run.comm.min(int(components is not None)) or components is None:
-        hosts.free()
-        raise NotSuitableError("a host has no room for shared arrays")
-    return components

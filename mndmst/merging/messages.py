@@ -1,6 +1,7 @@
 """Ranks merge by messages: rounds, rings and leaders, as in MND-MST."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..backends.base import Band
 from ..graph.model import ReducedGraph
@@ -36,6 +37,9 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
     """
 
     name = "messages"
+    # Whether most edges of a graph without locality move to another rank at once, so
+    # that a narrower first band pays. A ring moves few at a time, a round none.
+    moves_edges: ClassVar[bool] = True
 
     def __init__(
         self, setting: StrategySetting, start: MergeStart | None = None
@@ -45,15 +49,11 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
         near = facts.cut_share <= run.config.tuning.near_share
         self._contracts_heavier = near and facts.pieces == 1
         if start is None:
-            width = 1.0 if facts.has_locality else self.travelling_width
+            travels = self.moves_edges and not facts.has_locality
+            width = run.config.tuning.travelling_width if travels else 1.0
             sequence = BandSequence(bands(run, width * run.config.light_edges))
             start = MergeStart(sequence, sequence.first(run.resumed))
         self._start = start
-
-    @property
-    def travelling_width(self) -> float:
-        """Width of the first band, in `light_edges`, of a graph without locality."""
-        return self.run.config.tuning.travelling_width
 
     @staticmethod
     def refuses(facts: Facts) -> str | None:
@@ -147,27 +147,19 @@ class MergeInRings(MergeByMessages):
     """Ranks merge in rings and by levels of leaders, as in MND-MST."""
 
     name = "ring"
+    moves_edges = False
 
     def path(self, edges: int, before: int) -> Path:
         """Return `levels`."""
         return "levels"
-
-    @property
-    def travelling_width(self) -> float:
-        """The full width: rings move few edges at a time."""
-        return 1.0
 
 
 class MergeByRounds(MergeByMessages):
     """Ranks merge by global Borůvka rounds alone."""
 
     name = "boruvka"
+    moves_edges = False
 
     def path(self, edges: int, before: int) -> Path:
         """Return `round`."""
         return "round"
-
-    @property
-    def travelling_width(self) -> float:
-        """The full width: rounds move no edge."""
-        return 1.0

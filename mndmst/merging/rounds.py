@@ -88,13 +88,7 @@ def _lightest(graph: ReducedGraph) -> LightestEdges:
 def _decide(
     run: Run, decided: LightestEdges, proposals: LightestEdges
 ) -> LightestEdges:
-    """Return the choices for the components of this rank. Collective.
-
-    Parameters
-    ----------
-    decided : LightestEdges
-        Where all edges of the component are here, at its owner.
-    """
+    """Return this rank's decisions and the lightest of all ranks' proposals to it."""
     counts = run.directory.count_by_owner(proposals.label)
     run.report.ship(len(proposals.label) - counts[run.comm.rank])
     near = Coded(*encode_near(proposals.other, proposals.label, counts))
