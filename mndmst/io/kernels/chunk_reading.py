@@ -16,42 +16,21 @@ MODULUS = np.uint64(65535)
 
 
 class Chunks(NamedTuple):
-    """Offsets of a dataset's chunks, whose only filter is a checksum.
+    """Chunks of a dataset whose only filter is a checksum."""
 
-    Attributes
-    ----------
-    descriptor : int
-        Of the open file.
-    length, nbytes : int
-        Entries of a chunk, and bytes without the checksum.
-    begin : int
-        The entry with which the first one begins.
-    offsets : ndarray of int64
-        Where they are in the file.
-    """
-
-    descriptor: int
-    length: int
-    nbytes: int
-    begin: int
-    offsets: np.ndarray
+    descriptor: int  # of the open file
+    length: int  # entries of a chunk
+    nbytes: int  # of a chunk, without the checksum
+    begin: int  # the first entry of the first chunk
+    offsets: np.ndarray  # int64 [chunks]: positions in the file
 
 
 @kernel
 def fletcher32(data):
-    """Return the Fletcher-32 checksum as HDF5 computes it.
+    """Return the Fletcher-32 checksum (uint32) of words (uint16), as HDF5 computes it.
 
     HDF5 sums big-endian words. With little-endian ones every sum is 2^8 times as
     large, modulo 2^16 - 1; so it is put right once, at the end.
-
-    Parameters
-    ----------
-    data : ndarray of uint16
-        The bytes, two at a time.
-
-    Returns
-    -------
-    uint32
     """
     one, two, any_set = np.uint64(0), np.uint64(0), np.uint64(0)
     plain, weighted = np.empty(LANES, np.uint32), np.empty(LANES, np.uint32)
@@ -84,11 +63,9 @@ def fletcher32(data):
 
 @kernel
 def _sum_lanes(data, plain, weighted):
-    """Sum up every lane of the data, a row of lanes after the other.
-
-    The weighted sum has the first word of a lane as often as there are rows, and the
-    last one once: no word is multiplied.
-    """
+    """Sum up every lane of the data, a row of lanes after the other."""
+    # The weighted sum has the first word of a lane as often as there are rows, and the
+    # last one once: no word is multiplied
     plain[:] = 0
     weighted[:] = 0
     for begin in range(0, len(data), LANES):
@@ -100,24 +77,10 @@ def _sum_lanes(data, plain, weighted):
 
 @kernel
 def read_chunks(chunks, begin, target):
-    """Read consecutive entries, and verify the checksum behind each chunk.
+    """Read entries from `begin` on into `target` (uint8), and verify checksums.
 
-    A chunk is summed while it is in the cache. One of which but a part is wanted is
-    read elsewhere first.
-
-    Parameters
-    ----------
-    chunks : Chunks
-    begin : int
-        The first entry.
-    target : ndarray of uint8
-        Filled.
-
-    Returns
-    -------
-    int
-        The entry after the last that was read: its chunk is cut short, or has not the
-        checksum that it should have.
+    A chunk is summed while it is in the cache. Returns the entry after the last one
+    read: before the end, its chunk is cut short or has a wrong checksum.
     """
     length, width = chunks.length, chunks.nbytes // chunks.length
     at, end = begin, begin + len(target) // width
@@ -129,7 +92,7 @@ def read_chunks(chunks, begin, target):
         if stop - at == length:
             if not _read_chunk(chunks, number, place):
                 return at
-        else:
+        else:  # only a part of the chunk is wanted
             whole = np.empty(chunks.nbytes, np.uint8)
             if not _read_chunk(chunks, number, whole):
                 return at
@@ -181,25 +144,12 @@ BAD_IDS, BAD_WEIGHTS = 4, 5
 
 @kernel
 def read_arcs(ids, weights, rows, arcs, check, words):
-    """Read arcs, inspect them, and note the progress.
+    """Read the arcs [begin, end) into rows (`Csr`), inspect them, note the progress.
 
-    Parameters
-    ----------
-    ids, weights : checks.Chunks
-        Their entries are numbered as the arcs of the rows.
-    rows : graph.model.Csr
-        Gets them, as `inspect_rows` leaves them.
-    arcs : (int, int)
-        The arcs [begin, end).
-    check : kernels.arc_inspection.Check
-    words : ndarray of int64
-        Of `kernels.read_progress.ArcsRead`.
-
-    Returns
-    -------
-    tuple
-        The result of `inspect_rows`, without edges if the check is not the whole one;
-        or `BAD_IDS` or `BAD_WEIGHTS`, and an arc whose chunk fails its checksum.
+    The entries of the chunks `ids` and `weights` are numbered as the arcs of the rows;
+    `words` are those of `ArcsRead`. Returns the result of `inspect_rows`, without edges
+    if the check is not the whole one; or `BAD_IDS` or `BAD_WEIGHTS`, and an arc whose
+    chunk fails its checksum.
     """
     begin, end = arcs
     num_vertices, rule, whole = check

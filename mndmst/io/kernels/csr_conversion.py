@@ -12,16 +12,10 @@ from ...native.kernel import kernel
 
 @kernel
 def upper_triangle(num_vertices, src, dst, weight):
-    """Return each edge once, in its smaller end's row; loops and parallels dropped.
+    """Return each edge once, in its smaller end's row, as CSR; loops are dropped.
 
-    Of parallel edges, in either direction, the lightest stays.
-
-    Returns
-    -------
-    indptr : ndarray of int64, shape (num_vertices + 1,)
-    indices : ndarray like `src`, shape (edges,)
-        The larger ends, ascending within a row.
-    weight : ndarray like `weight`, shape (edges,)
+    The larger ends ascend within a row. Of parallel edges, in either direction, the
+    lightest stays.
     """
     # 1. Sort by the larger end, counting the smaller ends on the way
     places = np.zeros(num_vertices + 1, np.int64)
@@ -78,10 +72,7 @@ def _keep_lightest(indptr, indices, weight):
 
 @kernel
 def both_directions(indptr, indices, weight):
-    """Return the symmetric CSR rows of an upper triangle, ascending.
-
-    Parameters and results are arrays as `upper_triangle` returns them.
-    """
+    """Return the symmetric CSR rows, ascending, of the result of `upper_triangle`."""
     num_vertices = len(indptr) - 1
     row_ends = np.zeros(num_vertices + 1, np.int64)
     for u in range(num_vertices):
@@ -106,10 +97,7 @@ def both_directions(indptr, indices, weight):
 
 @kernel
 def forward_arcs(first, indptr, indices, weights):
-    """Return ends and weights of those arcs that lead to larger vertices.
-
-    The rows are CSR rows with global ids, the first one of vertex `first`.
-    """
+    """Return ends and weights of arcs to larger vertices, in rows from `first` on."""
     count = 0
     for row in range(len(indptr) - 1):
         for i in range(indptr[row], indptr[row + 1]):

@@ -30,72 +30,36 @@ PADDING = 8  # bytes after the text that may be looked at
 
 
 class Grammar(NamedTuple):
-    """The grammar of lines of edges.
+    """The grammar of lines of edges."""
 
-    Attributes
-    ----------
-    kinds : ndarray of uint8, shape (256,)
-        What each byte is: `WORD`, `BLANK`, `END`, `COMMENT` or `PREFIX`.
-    prefixed : bool
-        Whether an edge comes after a letter.
-    base, bound : int
-        Ends are from `base` to `base + bound - 1`.
-    columns : int
-        What follows the ends: `NO_WEIGHT`, `WEIGHT_LAST` or `WEIGHT_AND_MORE`.
-        What is more is not read.
-    real : bool
-        Whether weights are float64; real numbers are an error otherwise.
-    """
-
+    # uint8 [256], for each byte: `WORD`, `BLANK`, `END`, `COMMENT` or `PREFIX`
     kinds: np.ndarray
-    prefixed: bool
-    base: int
+    prefixed: bool  # whether an edge comes after a letter
+    base: int  # ends are from `base` to `base + bound - 1`
     bound: int
+    # `NO_WEIGHT`, `WEIGHT_LAST`, or `WEIGHT_AND_MORE`, of which more is not read
     columns: int
-    real: bool
+    real: bool  # whether weights are float64; real numbers are an error otherwise
 
 
 class Parsed(NamedTuple):
-    """Buffers for the values parsed from lines.
+    """Buffers for the values parsed from lines."""
 
-    Attributes
-    ----------
-    src, dst : ndarray of uint32 or int64, shape (lines,)
-        Filled with 0-based ends.
-    weight : ndarray of int64 or float64, shape (lines,) or (0,)
-        Filled.
-    doubtful : ndarray of int64, shape (lines,) or (0,)
-        Filled with the edges whose float64 weight takes more digits than are read
-        to tell; needed if weights are real.
-    """
-
-    src: np.ndarray
+    src: np.ndarray  # uint32 or int64 [lines]: 0-based ends
     dst: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # int64 or float64 [lines], or empty without weights
+    # int64 [lines], for real weights: the edges whose float64 weight takes more digits
+    # than are read to tell
     doubtful: np.ndarray
 
 
 @kernel
 def parse_lines(text, size, grammar, out):
-    """Read lines `u v` or `u v w`.
+    """Read lines `u v` or `u v w` into a `Parsed`.
 
-    Parameters
-    ----------
-    text : ndarray of uint8
-        Whole lines, and `PADDING` more bytes.
-    size : int
-        Where the last line ends.
-    grammar : Grammar
-    out : Parsed
-
-    Returns
-    -------
-    status : int
-        `GOOD`, or the fault of the last line read.
-    at : int
-        Where that line begins.
-    edges, doubts : int
-        How many there were.
+    `text` (uint8) has whole lines up to `size`, and `PADDING` more bytes. Returns
+    `GOOD` or the fault of the last line read, where that line begins, and the numbers
+    of edges and doubts.
     """
     kinds, prefixed, base, bound, columns, real = grammar
     src, dst, weight, doubtful = out

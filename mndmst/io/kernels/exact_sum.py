@@ -11,14 +11,10 @@ FRACTION_BITS = np.uint64(52)
 
 @kernel
 def add_floats(words, low, high):
-    """Add finite floats to sums of their integers, one for each exponent.
+    """Add finite floats, given as their bits (uint64), to a sum for each exponent.
 
-    Parameters
-    ----------
-    words : ndarray of uint64
-        The bits of float64.
-    low, high : ndarray of int64, shape (EXPONENTS,)
-        The lower and the upper bits of the integers, with the sign of the float.
+    `low` and `high` (int64 [EXPONENTS]) sum the lower and the upper bits of the signed
+    mantissas.
     """
     implicit = np.uint64(1) << FRACTION_BITS
     for word in words:

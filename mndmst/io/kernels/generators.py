@@ -33,12 +33,7 @@ def _below(bits, limit):
 def rmat(seed, scale, bounds, begin, src, dst):
     """Make R-MAT edges from number `begin` on.
 
-    Parameters
-    ----------
-    bounds : ndarray of uint64, shape (3,)
-        a, a + b and a + b + c, times 2^16.
-    src, dst : ndarray
-        Filled.
+    `bounds` (uint64 [3]) are a, a + b and a + b + c, times 2^16.
     """
     u, v = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     bits = np.zeros(BLOCK, np.uint64)
@@ -67,11 +62,9 @@ def _descend(bits, a, ab, abc, u, v):
 
 @kernel
 def gnm(seed, num_vertices, begin, src, dst):
-    """Make edges of G(n, m) from number `begin` on, none of them twice.
-
-    The numbers of all pairs are permuted by a Feistel network, walked until it comes
-    back among them (Black and Rogaway, CT-RSA 2002); edge i is pair permutation(i).
-    """
+    """Make edges of G(n, m) from number `begin` on, none of them twice."""
+    # The numbers of all pairs are permuted by a Feistel network, walked until it comes
+    # back among them (Black and Rogaway, CT-RSA 2002); edge i is pair permutation(i)
     pairs = np.uint64(num_vertices) * np.uint64(num_vertices - 1) // np.uint64(2)
     half = np.uint64(1)
     while half < np.uint64(32) and pairs >> (np.uint64(2) * half):
@@ -100,15 +93,8 @@ def gnm(seed, num_vertices, begin, src, dst):
 def road(seed, side, keep, begin, src, dst):
     """Make streets of a square grid of crossings: 2 v leads right, 2 v + 1 down.
 
-    Parameters
-    ----------
-    keep : uint64
-        The share of the streets that are kept, times 2^32.
-
-    Returns
-    -------
-    int
-        How many of them there are: `src` and `dst` are filled so far.
+    `keep` (uint64) is the kept share of the streets, times 2^32. Returns the number of
+    those kept, so far as `src` and `dst` are filled.
     """
     count = 0
     for i in range(len(src)):
@@ -137,20 +123,9 @@ def ssca2(seed, bounds, between, begin, end, src, dst):
     """Make the SSCA#2 edges that the vertices [begin, end) list.
 
     A vertex lists those before it in its clique, and for each distance 1, 2, 4 ...
-    with falling probability a vertex of the clique as far ahead.
-
-    Parameters
-    ----------
-    bounds : ndarray of int64, shape (cliques + 1,)
-    between : float
-        The probability at distance 1; it halves as the distance doubles.
-    src, dst : ndarray
-        Filled if they have room; to count, give none.
-
-    Returns
-    -------
-    int
-        How many edges there are.
+    with falling probability a vertex of the clique as far ahead: `between` at distance
+    1, and half of it as the distance doubles. Returns the number of edges; empty `src`
+    and `dst` are not filled.
     """
     cliques = len(bounds) - 1
     clique = first_above(bounds, begin) - 1

@@ -63,13 +63,7 @@ def _product(digits, power):
 
 @kernel
 def to_float(digits, power):
-    """Return the float64 nearest to digits * 10^power, ties to even.
-
-    Parameters
-    ----------
-    digits : uint64
-    power : int64
-    """
+    """Return the float64 nearest to digits (uint64) * 10^power, ties to even."""
     if digits == 0 or power < LEAST:
         return 0.0
     if power > LARGEST:
@@ -109,11 +103,8 @@ POWERS_OF_TEN = np.array([10**n for n in range(9)], np.uint64)
 
 @kernel
 def read_digits(at, value, taken):
-    """Append digits to a value of `taken` digits, as long as 64 bits hold them.
-
-    Zeros that lead to a digit in the same group of eight may count as taken.
-    """
-    count = 8
+    """Append digits to a value of `taken` digits, as long as 64 bits hold them."""
+    count = 8  # zeros that lead to a digit in the same group of eight may be taken
     while count == 8 and taken <= DIGITS - 8:
         part, count = read_eight(at)
         value = value * POWERS_OF_TEN[count] + part
@@ -129,10 +120,8 @@ def read_digits(at, value, taken):
 
 @kernel
 def read_eight(at):
-    """Return the value of up to eight digits, and their count.
-
-    All at once, as in Lemire's fast_float: digits become pairs, fours and eights.
-    """
+    """Return the value of up to eight digits, and their count."""
+    # All at once, as in Lemire's fast_float: digits become pairs, fours and eights
     word = load_word(at) ^ ZEROS
     others = ((word + SIXES) | word) & HIGH
     count = np.int64(8)

@@ -10,15 +10,7 @@ from ...native.kernel import kernel
 
 @kernel
 def fill_tails(indptr, first, tails):
-    """Fill in the tails of arcs, given where the row of each vertex from `first` on is.
-
-    Parameters
-    ----------
-    indptr : ndarray of int64, shape (rows + 1,)
-        From 0 to the length of `tails`.
-    tails : ndarray
-        Of ids; filled.
-    """
+    """Fill in the tails of arcs from the row pointers of vertices from `first` on."""
     for row in range(len(indptr) - 1):
         for arc in range(indptr[row], indptr[row + 1]):
             tails[arc] = first + row
@@ -32,19 +24,11 @@ def count_rows(src, first, lengths):
 
 
 class Buckets(NamedTuple):
-    """Where vertices belong.
+    """Tables by which kernels find the bucket of a vertex."""
 
-    Attributes
-    ----------
-    first : ndarray of uint64, shape (buckets + 1,)
-        The first vertex of each bucket.
-    guide : ndarray of int32
-        The bucket of the first one of every 2^shift vertices. It is small enough to
-        stay in a cache; a table of all blocks would not.
-    shift : uint64
-    """
-
-    first: np.ndarray
+    first: np.ndarray  # uint64 [buckets + 1]: the first vertex of each bucket
+    # int32: the bucket of the first one of every 2^shift vertices. It is small enough
+    # to stay in a cache; a table of all blocks would not.
     guide: np.ndarray
     shift: np.uint64
 
@@ -74,19 +58,9 @@ def count_arcs(src, dst, buckets, mirrored, counts):
 def route(edges, buckets, bits, mirrored, free, keys, weights):
     """Append arcs, and reverse arcs if mirrored, to their buckets.
 
-    The key of an arc is its row, counted from its bucket's first, above its head.
-
-    Parameters
-    ----------
-    edges : (ndarray, ndarray, ndarray)
-        Tails, heads and weights.
-    buckets : Buckets
-    bits : uint64
-        Of a head.
-    free : ndarray of int64, shape (buckets,)
-        The first free place of each bucket; moved on.
-    keys, weights : ndarray
-        Filled.
+    The key of an arc is its row, counted from its bucket's first, above the `bits`
+    (uint64) of its head. `free` (int64) has the first free place of each bucket, and is
+    moved on.
     """
     src, dst, weight = edges
     first, guide, shift = buckets
@@ -116,16 +90,7 @@ def ascending(keys):
 
 @kernel
 def take_in_order(keys, bits, weights, ordered):
-    """Take the weights whose places are the last bits of keys, and shift these out.
-
-    Parameters
-    ----------
-    keys : ndarray of uint64, shape (arcs,)
-        Changed.
-    bits : int
-    weights, ordered : ndarray, shape (arcs,)
-        The second is filled.
-    """
+    """Take the weights whose places are the last bits of keys, and shift these out."""
     shift = np.uint64(bits)
     mask = (np.uint64(1) << shift) - np.uint64(1)
     for i in range(len(keys)):
@@ -137,22 +102,8 @@ def take_in_order(keys, bits, weights, ordered):
 def close_up(keys, weights, bits, indptr, heads):
     """Turn sorted keys into rows; of arcs with the same ends the lightest stays.
 
-    Parameters
-    ----------
-    keys : ndarray of uint64, shape (arcs,)
-    weights : ndarray, shape (arcs,)
-        Closed up in place.
-    bits : int
-        As in `route`.
-    indptr : ndarray of int64, shape (rows + 1,)
-        Filled.
-    heads : ndarray, shape (arcs,)
-        Filled; may share memory with `keys`.
-
-    Returns
-    -------
-    int
-        How many arcs are left.
+    Weights are closed up in place; `indptr` and `heads`, which may share memory with
+    the keys, are filled. Returns the number of arcs left.
     """
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     count, row = 0, 0
@@ -192,8 +143,9 @@ def fingerprint(indptr, heads, keys, first):
     """Return two sums over the edges of rows, which identify a graph.
 
     Each edge is taken in its smaller end's row, so the sums over all rows are the
-    same however these are cut. Both arcs are hashed: a branch would cost more.
+    same however these are cut.
     """
+    # Both arcs are hashed: a branch would cost more
     one, two = np.uint64(0), np.uint64(0)
     for row in range(len(indptr) - 1):
         tail = np.uint64(first + row)
@@ -210,10 +162,8 @@ def fingerprint(indptr, heads, keys, first):
 
 @kernel
 def count_tails(tails, heads, shift, counts):
-    """Count tails by blocks of 2^shift vertices (int64, added); loops do not count.
-
-    Of tails in order many in turn are in one block, and are counted in a register.
-    """
+    """Count tails by blocks of 2^shift vertices (int64, added); loops do not count."""
+    # Of tails in order many in turn are in one block, and are counted in a register
     i = 0
     while i < len(tails):
         block, count = np.int64(tails[i]) >> shift, 0
@@ -236,14 +186,10 @@ def count_ends(src, dst, shift, counts):
 def balance(src, dst, keys):
     """Return the sum of a hash of each arc, with opposite signs in the two directions.
 
-    It is zero (uint64) over all arcs if every one has its twin. The loop has no branch
-    and touches nothing else, so vector instructions can do it.
-
-    Parameters
-    ----------
-    keys : ndarray of uint32 or uint64, shape (arcs,)
-        The bits of the weights.
+    It is zero (uint64) over all arcs if every one has its twin. Keys are the bits of
+    the weights.
     """
+    # The loop has no branch and touches nothing else: vector instructions can do it
     total = np.uint64(0)
     for i in range(len(src)):
         u, v = np.uint64(src[i]), np.uint64(dst[i])
@@ -258,25 +204,8 @@ def balance(src, dst, keys):
 def look_at_rows(indptr, heads, keys, first, num_vertices, shift, counts):
     """Do for rows what `count_tails`, `balance` and `in_row_order` do for arcs.
 
-    Parameters
-    ----------
-    indptr : ndarray of int64, shape (rows + 1,)
-    heads : ndarray of integers, shape (arcs,)
-    keys : ndarray of uint32 or uint64, shape (arcs,)
-        The bits of the weights.
-    first : int
-        The vertex of the first row.
-    num_vertices : uint64
-        What heads should be below; they may be of any type.
-    shift : int
-    counts : ndarray of int64
-        As in `count_tails`.
-
-    Returns
-    -------
-    balance : uint64
-    in_order : bool
-        Whether the heads of each row ascend, and none is out of range or its tail.
+    Heads may be of any integer type. Returns the balance (uint64), and whether the
+    heads of each row ascend, and none is its tail or reaches `num_vertices` (uint64).
     """
     balance, wrong = np.uint64(0), 0
     for row in range(len(indptr) - 1):
@@ -324,10 +253,7 @@ def of_pair_class(src, dst, count, wanted):
 
 @kernel
 def add_degrees(src, dst, degrees):
-    """Count the edges at each vertex as listed (int64, added to); loops do not count.
-
-    An edge that is listed in both directions counts twice.
-    """
+    """Count the listed edges at each vertex (int64, added to); loops do not count."""
     for i in range(len(src)):
         apart = src[i] != dst[i]
         degrees[src[i]] += apart
@@ -340,15 +266,6 @@ def breadth_first(indptr, indices):
 
     It begins at the first vertex, takes neighbours in the order of their row, and
     begins anew at the first vertex that is left whenever a component ends.
-
-    Parameters
-    ----------
-    indptr : ndarray of int64, shape (num_vertices + 1,)
-    indices : ndarray of integers, shape (arcs,)
-
-    Returns
-    -------
-    ndarray like `indices`, shape (num_vertices,)
     """
     num_vertices = len(indptr) - 1
     order = np.empty(num_vertices, indices.dtype)

@@ -27,87 +27,43 @@ SOURCE, TARGET, WEIGHT, OTHER = range(4)
 
 
 class TableGrammar(NamedTuple):
-    """The grammar of a table's lines.
+    """The grammar of a table's lines."""
 
-    Attributes
-    ----------
-    kinds : ndarray of uint8, shape (256,)
-        What each byte is: `WORD`, `BLANK`, `END`, `COMMENT`, `SEPARATOR` or `QUOTE` of
-        `edge_lines`.
-    by_blanks : bool
-        Whether runs of blanks separate columns, and not `SEPARATOR`.
-    roles, skipped : ndarray of int64, shape (2,) or (3,)
-        The wanted columns from left to right: `SOURCE`, `TARGET` or `WEIGHT`, and how
-        many columns are between each and the one before.
-    rest : int
-        How many columns are after the last wanted one.
-    bound : int
-        Ends are from 0 to `bound - 1`.
-    mark : int
-        The byte of the decimal mark.
-    real : bool
-        Whether weights are float64; real numbers are an error otherwise.
-    words : bool
-        Whether ends are any words: only their places are noted.
-    """
-
+    # uint8 [256], for each byte: `WORD`, `BLANK`, `END`, `COMMENT`, `SEPARATOR` or
+    # `QUOTE` of `edge_lines`
     kinds: np.ndarray
-    by_blanks: bool
+    by_blanks: bool  # whether runs of blanks separate columns, and not `SEPARATOR`
+    # int64 [2] or [3]: the wanted columns from left to right, `SOURCE`, `TARGET` or
+    # `WEIGHT`, and how many columns are between each and the one before
     roles: np.ndarray
     skipped: np.ndarray
-    rest: int
-    bound: int
-    mark: int
-    real: bool
-    words: bool
+    rest: int  # how many columns are after the last wanted one
+    bound: int  # ends are from 0 to `bound - 1`
+    mark: int  # the byte of the decimal mark
+    real: bool  # whether weights are float64; real numbers are an error otherwise
+    words: bool  # whether ends are any words: only their places are noted
 
 
 class TableParsed(NamedTuple):
-    """Room for the edges of lines.
+    """Buffers for the values parsed from a table's lines."""
 
-    Attributes
-    ----------
-    src, dst : ndarray of int64, shape (lines,)
-        Filled with ends, or with the places where their words begin.
-    src_size, dst_size : ndarray of int64, shape (lines,) or (0,)
-        Filled with the bytes of words.
-    weight : ndarray of int64 or float64, shape (lines,) or (0,)
-    doubtful, doubtful_at : ndarray of int64, shape (lines,) or (0,)
-        Filled with the edges whose float64 weight has more digits than are read to
-        tell, and where the weights begin; needed if weights are real.
-    """
-
-    src: np.ndarray
+    src: np.ndarray  # int64 [lines]: ends, or the places where their words begin
     dst: np.ndarray
-    src_size: np.ndarray
+    src_size: np.ndarray  # int64 [lines]: the bytes of words, or empty without words
     dst_size: np.ndarray
-    weight: np.ndarray
+    weight: np.ndarray  # int64 or float64 [lines], or empty without weights
+    # int64 [lines], for real weights: the edges whose float64 weight takes more digits
+    # than are read to tell, and where these weights begin
     doubtful: np.ndarray
     doubtful_at: np.ndarray
 
 
 @kernel
 def parse_table(text, size, grammar, out):
-    """Read lines of a table, an edge a line.
+    """Read lines of a table, an edge a line, into a `TableParsed`.
 
-    Parameters
-    ----------
-    text : ndarray of uint8
-        Whole lines, and `edge_lines.PADDING` more bytes.
-    size : int
-        Where the last line ends.
-    grammar : TableGrammar
-    out : TableParsed
-
-    Returns
-    -------
-    status : int
-        `GOOD`, or the fault of the last line read.
-    at : int
-        Where that line begins.
-    role : int
-        The role of the wrong column; `OTHER` behind the last wanted one.
-    edges, doubts : int
+    The arguments and results are as of `edge_lines.parse_lines`; the third result is
+    the role of the wrong column, `OTHER` behind the last wanted one.
     """
     kinds, by_blanks, roles, skipped, rest, bound, mark, real, words = grammar
     src, dst, src_size, dst_size, weight, doubtful, doubtful_at = out
@@ -187,15 +143,7 @@ def parse_table(text, size, grammar, out):
 
 @kernel
 def copy_words(text, begins, sizes, words):
-    """Copy words of a text into rows of bytes, filled up with zeros.
-
-    Parameters
-    ----------
-    text : ndarray of uint8
-    begins, sizes : ndarray of int64, shape (words,)
-    words : ndarray of uint8, shape (words, longest)
-        Filled; zeros before.
-    """
+    """Copy words of a text into rows (uint8 [words, longest]) of zeros."""
     for i in range(len(begins)):
         first = begins[i]
         for j in range(sizes[i]):
@@ -243,11 +191,7 @@ def _skip_field(table, at, by_blanks):
 
 @kernel
 def _word_end(table, at, by_blanks, quoted):
-    """Return the end of a word: its closing quote, or the separator after it.
-
-    A quote that is doubled belongs to a quoted word. Blanks within a word belong to it,
-    unless they separate words.
-    """
+    """Return the end of a word: its closing quote, or the separator after it."""
     if quoted:
         while True:
             kind = kind_of(table, at)
@@ -256,9 +200,9 @@ def _word_end(table, at, by_blanks, quoted):
             if kind == QUOTE:
                 if kind_of(table, at + 1) != QUOTE:
                     return at
-                at += 1
+                at += 1  # a doubled quote belongs to the word
             at += 1
-    last = at
+    last = at  # blanks within a word belong to it, unless they separate words
     while True:
         kind = kind_of(table, at)
         if kind in (END, SEPARATOR) or (by_blanks and kind == BLANK):

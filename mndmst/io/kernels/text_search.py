@@ -7,16 +7,8 @@ from ...native.kernel import kernel
 def find_texts(text, begins, wanted, wanted_begins, found):
     """Find the positions of ascending texts among ascending texts, by bisection.
 
-    Parameters
-    ----------
-    text : ndarray of uint8
-        The texts that are searched, one behind the other.
-    begins : ndarray of int64, shape (texts + 1,)
-        Where each begins.
-    wanted, wanted_begins
-        The texts to find, likewise.
-    found : ndarray of int64, shape (wanted texts,)
-        Filled with positions; -1 for a text that is missing.
+    Texts are concatenated UTF-8 (uint8) and where each begins (int64 [texts + 1]).
+    `found` (int64) is filled with positions; -1 for a text that is missing.
     """
     count = len(begins) - 1
     passed = 0

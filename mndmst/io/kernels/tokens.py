@@ -11,22 +11,10 @@ DIGITS = 18  # always fit 64 bits
 
 @kernel
 def read_integers(text, at, numbers):
-    """Fill an array with the next integers, separated by any white space.
+    """Fill an array (int64) with the next integers, separated by any white space.
 
-    Parameters
-    ----------
-    text : ndarray of uint8
-    at : int
-        Where to begin.
-    numbers : ndarray of int64
-        Filled.
-
-    Returns
-    -------
-    status : int
-        `GOOD`, or the fault of the word at `at`.
-    at : int
-        Where the last word ends, or the wrong one begins.
+    Returns `GOOD` or the fault of a word, and where the last word ends, or the wrong
+    one begins.
     """
     for i in range(len(numbers)):
         while at < len(text) and text[at] <= SPACE:
@@ -44,25 +32,9 @@ def read_integers(text, at, numbers):
 def read_rows(text, at, num_vertices, passed_over, src, dst, weight):
     """Read the rows of a METIS graph: a line for each vertex, comments between them.
 
-    Parameters
-    ----------
-    text : ndarray of uint8
-    at : int
-        Where the line after the header begins.
-    num_vertices, passed_over : int
-        How many lines, and words of no use in front of each.
-    src, dst : ndarray of uint32 or int64, shape (arcs,)
-        Filled with 0-based ends.
-    weight : ndarray of int64, shape (arcs,) or (0,)
-        Filled, unless neighbours have no weights.
-
-    Returns
-    -------
-    status : int
-        `GOOD`, or the fault of the word at `at`.
-    at : int
-    arcs : int
-        How many there were.
+    The lines begin at `at`, each with `passed_over` words of no use. 0-based `src` and
+    `dst`, and `weight` (int64) unless it is empty, are filled. Returns `GOOD` or the
+    fault of a word, its place, and the number of arcs.
     """
     arcs = 0
     vertex = 0

@@ -37,29 +37,13 @@ class Place(NamedTuple):
 def decode(bits, place, num_vertices, coding, begins, dst, degrees):
     """Write the successors of consecutive vertices until the buffer is full.
 
-    Parameters
-    ----------
-    bits : ndarray of uint8
-    place : Place
-    num_vertices : int
-    coding : Coding
-    begins : ndarray of int64, shape (window + 1, 2)
-        Where in `dst` the lists of the vertices before begin and end, that of v in
-        row v % (window + 1).
-    dst : ndarray of uint32 or int64
-        Ascending in each list; filled from `place.used` on.
-    degrees : ndarray of int64
-        Filled with the lengths of the lists.
+    `begins` (int64 [window + 1, 2]) says where in `dst` the lists of the vertices
+    before begin and end, that of v in row v % (window + 1). `dst` is filled from
+    `place.used` on, ascending in each list, and `degrees` (int64) with the lengths.
 
-    Returns
-    -------
-    status : int
-        `GOOD` at the last vertex, or if `degrees` is full; `NO_ROOM` where `dst` is
-        too short for the next list; `DAMAGED` where there can be no list.
-    place : Place
-        Of the next list.
-    needed : int
-        How much room the next list needs.
+    Returns a status, the place of the next list, and the room that it needs. The status
+    is `GOOD` at the last vertex, or if `degrees` is full; `NO_ROOM` where `dst` is too
+    short for the next list; `DAMAGED` where there can be no list.
     """
     at, vertex, used = place
     window, first = coding.window, vertex
