@@ -212,9 +212,7 @@ def _forest_of_names(
     weights = as_column(columns.weight, titles[2])
     ends = number_ends(columns.src, columns.dst, num_vertices, columns.nodes, titles)
     check_columns(ends.src, ends.dst, weights, num_vertices, "the edges")
-    edges = checked_edges(
-        "the edges", ends.num_vertices, ends.src, ends.dst, weights, directed=True
-    )
+    edges = checked_edges("the edges", ends.num_vertices, ends.src, ends.dst, weights)
     forest = _forest_of(edges, maximum, cpu_device(cores))
     return forest if ends.names is None else NamedForest.of(forest, ends.names)
 
@@ -245,7 +243,7 @@ def _forest_on_device(
 def _copied_edges(kind: Accelerator, num_vertices: int, arrays: list[Any]) -> Edges:
     """Return edges on a device, copied to the host."""
     src, dst, weight = map(kind.to_host, arrays)
-    return checked_edges("the edges", num_vertices, src, dst, weight, directed=True)
+    return checked_edges("the edges", num_vertices, src, dst, weight)
 
 
 def _cores(threads: int) -> int:

@@ -62,9 +62,7 @@ class ListedEntries(MatrixEntries):
 
     def edges(self) -> Edges:
         """Return the entries as edges, in their order."""
-        return Edges(
-            self.num_vertices, self.tails, self.heads, self.weights, directed=True
-        )
+        return Edges(self.num_vertices, self.tails, self.heads, self.weights)
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class CompressedEntries(MatrixEntries):
         """Return the entries as edges, in their order."""
         n = self.num_vertices
         tails = np.repeat(np.arange(n, dtype=self.heads.dtype), np.diff(self.indptr))
-        return Edges(n, tails, self.heads, self.weights, directed=True)
+        return Edges(n, tails, self.heads, self.weights)
 
     def symmetric_rows(self, threads: Threads) -> Rows | None:
         """Return rows that hold every edge twice; None if the matrix does not."""

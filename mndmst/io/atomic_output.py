@@ -67,12 +67,10 @@ class OwnFile(NamedTuple):
 class AtomicOutput:
     """The output files of one command: they get their names together, once on disk.
 
-    Used as a context manager, which gives them their names unless the block fails.
-    The first one is named last: where it exists, the others do, too.
-
-    With `comm`, its ranks write the files together: rank 0 makes and names them, all
-    methods are collective, and an error is raised on every rank. `overwrite` replaces
-    any ordinary file, not only an earlier result of the same kind.
+    A context manager gives them their names, the first one last, unless its block fails.
+    The ranks of `comm` write the files together: rank 0 makes and names them, all methods
+    are collective, and an error is raised on every rank. `overwrite` replaces any ordinary
+    file, not only an earlier result of the same kind.
     """
 
     def __init__(self, comm: "Comm | None" = None, overwrite: bool = False) -> None:
@@ -87,11 +85,8 @@ class AtomicOutput:
         return self.comm
 
     def begin(self, target: Path, kind: Kind | None = None) -> Path:
-        """Make a file that becomes `target`, and return its present name.
-
-        `kind` decides which existing file is replaced. Without a kind the name is the
-        program's own, and any ordinary file there is replaced.
-        """
+        """Make a file that becomes `target`, and return its present name."""
+        # Without a kind the name is of mndmst alone, and any ordinary file there is replaced
         made = None
         with self._on_all(), writing(target):
             if self.comm is None or self.comm.rank == 0:
@@ -114,10 +109,8 @@ class AtomicOutput:
             flush_to_disk(temporary)
 
     def publish(self) -> None:
-        """Put all files on disk and give them their names, the first one last.
-
-        If that fails (OutputError), the first file has no name.
-        """
+        """Put all files on disk, and give them their names."""
+        # The first one last: where it exists, the others do, too
         with self._on_all():
             for own, target, kind in self._begun:
                 with writing(target):
@@ -166,10 +159,7 @@ def whole_file(
 def write_picture_file(
     figure: Any, files: AtomicOutput, path: Path, kind: Kind, **how: Any
 ) -> None:
-    """Write a figure to a file that becomes `path` with the other files.
-
-    The suffix, .png, .svg or .pdf, chooses the format; `how` goes to `savefig`.
-    """
+    """Write a figure in the format of the suffix (.png, .svg, .pdf); `how` is for savefig."""
     suffix = path.suffix[1:]
     mark = {_PLACES[suffix]: text_mark(kind)}
     with files.file(path, kind) as temporary:

@@ -63,7 +63,7 @@ class Edges:
     # Whether the list may hold an edge in both directions. If not, each pair is one
     # undirected edge. In both cases only the lightest of all edges that join two
     # vertices is kept, and self-loops are ignored.
-    directed: bool
+    directed: bool = True
     # The users' names of all vertices, ascending; None where they are numbers
     names: Names | None = None
 
@@ -72,27 +72,27 @@ class Edges:
 
 
 def is_sparse(num_vertices: int, num_entries: int) -> bool:
-    """Return whether most vertices would have no edge, and their rows take much disk.
-
-    The ids in a file are then names, such as OpenStreetMap's, not numbers.
-    """
+    """Return whether ids are names, such as OpenStreetMap's: few of all have an edge."""
     far = num_vertices > SPARSE_RATIO * num_entries
     return far and BOUND_BYTES * num_vertices > ROWS_ALLOWED
 
 
 def checked_edges(
     source: object,
-    num_vertices: int,
+    num_vertices: int | None,
     src: np.ndarray,
     dst: np.ndarray,
     weight: np.ndarray,
-    directed: bool,
     before: int = 0,
 ) -> Edges:
-    """Return `Edges` from arrays of any integer and weight types, with errors by place.
+    """Return `Edges` from arrays of any integer and weight types.
 
-    `before` entries of the file come before these; errors count from 0.
+    Without `num_vertices` there is one more than the largest end. `before` entries of
+    the file come before these: errors name entries, from 0.
     """
+    if num_vertices is None:
+        tops = [int(ends.max()) for ends in (src, dst) if len(ends)]
+        num_vertices = max([0, *(top + 1 for top in tops)])
     if num_vertices > MAX_VERTICES:
         raise UnnumberedEndError(
             f"{source}: has {num_vertices} vertices; at most 2^48 can be numbered."
@@ -114,7 +114,7 @@ def checked_edges(
             "number or leave the edge out."
         )
     ids = id_dtype(num_vertices)
-    return Edges(num_vertices, as_ids(src, ids), as_ids(dst, ids), weight, directed)
+    return Edges(num_vertices, as_ids(src, ids), as_ids(dst, ids), weight)
 
 
 def as_ids(ends: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -129,10 +129,16 @@ def joined(pieces: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
     return np.concatenate(found)
 
 
-def joined_weights(pieces: Sequence[np.ndarray]) -> np.ndarray:
-    """Return weights as one array; of several types some are float64, then all are."""
-    types = {weight.dtype for weight in pieces} or {np.dtype(np.int32)}
-    return joined(pieces, types.pop() if len(types) == 1 else np.dtype(np.float64))
+def number_weights(source: object, numbers: Sequence[int | float]) -> np.ndarray:
+    """Return Python's numbers as weights: int64 if all are whole, else float64."""
+    whole = [number for number in numbers if isinstance(number, int)]
+    least, most = min(whole, default=0), max(whole, default=0)
+    if len(whole) < len(numbers):
+        check_exact(source, least, most)
+        return np.array(numbers, np.float64)
+    if not -(1 << 63) <= least <= most < 1 << 63:
+        raise InputError(f"{source}: has a weight of over 64 bits. Scale the weights.")
+    return np.array(numbers, np.int64)
 
 
 def check_exact(source: object, least: int, most: int) -> None:
@@ -211,10 +217,7 @@ class EntryFile(ABC):
         self.seekable, self.rereadable = file.seekable, file.rereadable
 
     def identity(self) -> dict[str, Any]:
-        """Return facts that identify this list, as plain values.
-
-        A run that continues another one must have the same.
-        """
+        """Return facts, as plain values, by which a restart knows its input again."""
         known: dict[str, Any] = {"file": self.name, "length": self.length}
         with suppress(OSError):
             state = Path(self.name).stat()
@@ -226,6 +229,20 @@ class EntryFile(ABC):
         with suppress(OSError):
             return Path(self.name).stat().st_size
         return 0
+
+    def joined_weights(self, pieces: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the weights of all pieces as one array of the file's type.
+
+        Of text, they are float64 if any piece is, else as narrow as fits.
+        """
+        if self.weight_dtype is not None:
+            return joined(pieces, self.weight_dtype)
+        whole = [w for w in pieces if w.dtype.kind == "i" and len(w)]
+        if any(weight.dtype.kind == "f" for weight in pieces):
+            for weight in whole:
+                check_exact(self.name, int(weight.min()), int(weight.max()))
+            return joined(pieces, np.dtype(np.float64))
+        return narrow_integers(joined(pieces, np.dtype(np.int64)))
 
     def check_entries(self, found: int) -> None:
         """Raise InputError if the header promises another number of entries."""
@@ -268,16 +285,12 @@ class EdgeFile(EntryFile):
     def rows(self, first: int, end: int) -> Rows | None:
         """Return the rows of the vertices [first, end), where the file is made of rows.
 
-        `pieces` has yielded them before, so they are not checked again. The row
-        pointers (int64) start at 0; heads and weights are typed as in `Edges`.
+        `pieces` has yielded and checked them before. The row pointers (int64) start at 0.
         """
         return None
 
     def row_pieces(self, begin: int, end: int) -> Iterator[RowPiece] | None:
-        """Return the entries in [begin, end) by rows, where the file is made of rows.
-
-        That is cheaper than `pieces`, which make a tail for every arc and check all.
-        """
+        """Return the entries in [begin, end) by rows, cheaper than `pieces`, if there are rows."""
         return None
 
     def check_contents(self) -> None:
@@ -286,23 +299,15 @@ class EdgeFile(EntryFile):
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
         self.check_contents()
-        pieces = memory_limit.collect(
-            self.name, self.pieces(0, self.length), _cost, "the list of its edges"
-        )
+        pieces = memory_limit.collect(self.name, self.pieces(0, self.length), _cost)
         self.check_entries(sum(map(len, pieces)))
         bound = max((piece.num_vertices for piece in pieces), default=0)
         count = bound if self.num_vertices is None else self.num_vertices
-        whole = [piece.weight for piece in pieces if piece.weight.dtype == np.int64]
-        if any(piece.weight.dtype.kind == "f" for piece in pieces):
-            for weight in filter(len, whole):
-                check_exact(self.name, int(weight.min()), int(weight.max()))
         ids = id_dtype(count)
         src = joined([piece.src for piece in pieces], ids)
         dst = joined([piece.dst for piece in pieces], ids)
-        weight = joined_weights([piece.weight for piece in pieces])
-        if self.weight_dtype is None and weight.dtype == np.int64:
-            weight = narrow_integers(weight)
-        return Edges(count, src, dst, weight, True, self.names)
+        weight = self.joined_weights([piece.weight for piece in pieces])
+        return Edges(count, src, dst, weight, names=self.names)
 
 
 def _cost(piece: Edges) -> int:
@@ -362,14 +367,10 @@ class EdgesInMemory(EdgeFile):
         """Yield slices of the list."""
         edges = self.edges
         for low in range(begin, end, PIECE_ENTRIES):
+            columns = (edges.src, edges.dst, edges.weight)
             held = slice(low, min(low + PIECE_ENTRIES, end))
-            yield Edges(
-                edges.num_vertices,
-                edges.src[held],
-                edges.dst[held],
-                edges.weight[held],
-                directed=edges.directed,
-            )
+            src, dst, weight = (column[held] for column in columns)
+            yield Edges(edges.num_vertices, src, dst, weight, edges.directed)
 
     def read(self) -> Edges:
         """Return the list."""

@@ -60,11 +60,7 @@ def state_of(path: Path) -> State:
 
 @contextmanager
 def opened(path: Path, state: State | None = None) -> Iterator[BufferedReader]:
-    """Open a regular file for reading; see `check_regular`.
-
-    A file that has changed since it had `state`, or while it is open, is an
-    InputError.
-    """
+    """Open a regular file for reading; InputError if it changes, or has since `state`."""
     check_regular(path)  # to open a device might have an effect
     with open(path, "rb", opener=_without_waiting) as file:
         found = os.fstat(file.fileno())
@@ -129,10 +125,7 @@ def _changed(path: Path) -> InputError:
 
 @contextmanager
 def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
-    """Turn errors of HDF5 and json on a damaged file into an InputError that names it.
-
-    `remake` says how to make such a file anew.
-    """
+    """Turn errors of HDF5 and json into an InputError with a remedy, `remake`."""
     try:
         yield
     except MndmstError:
@@ -206,10 +199,7 @@ def write_at(descriptor: int, data: bytes | memoryview, offset: int) -> None:
 
 
 def flush_to_disk(path: Path) -> None:
-    """Flush a file or directory to disk (fsync).
-
-    Some file systems cannot do that for directories.
-    """
+    """Flush a file, or a directory where the system can, to disk (fsync)."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -40,11 +40,10 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def check_graph(graph: ShardedGraph) -> dict[str, Any]:
-    """Read every row, a bounded piece at a time, and check it.
+    """Read every row, a bounded piece at a time, and check all of it.
 
-    Checksums, row pointers, ids, their order, weights that are NaN, and whether
-    every arc has its reverse of the same weight (by a sum of hashes; `solve` names such
-    an arc). Returns `checked_arcs`, and `edges`: distinct ones without self-loops.
+    Of reverse arcs a sum of hashes is checked; `solve` names a wrong arc. Returns
+    `checked_arcs`, and `edges`: distinct ones without self-loops.
     """
     threads = Threads(core_count())
     edges = arcs = balance = 0

@@ -52,10 +52,9 @@ def most_stored(nbytes: int) -> int:
 def undo(
     filters: tuple[int, ...], skipped: int, data: np.ndarray, width: int, nbytes: int
 ) -> np.ndarray:
-    """Return the bytes of a chunk after undoing its filters, the last one first.
+    """Return the `nbytes` of a chunk before its filters; ValueError if they are damaged.
 
-    `skipped` has a bit for each filter that was not applied. Entries have `width`
-    bytes. A wrong checksum, or more than `nbytes` of compressed data, is a ValueError.
+    `skipped` has a bit for each filter that was not applied; entries have `width` bytes.
     """
     for number, applied in reversed(list(enumerate(filters))):
         if skipped & 1 << number:
@@ -108,10 +107,7 @@ class _StoredChunk:
 
 
 class ChunkReader:
-    """Entries [begin, end) of a checked dataset, for threads to read while it is open.
-
-    `whole` has the chunks, if all have a checksum and no other filter.
-    """
+    """Entries [begin, end) of a checked dataset, for threads to read while it is open."""
 
     def __init__(self, path: Path, dataset: h5py.Dataset, begin: int, end: int) -> None:
         self.path, self.dataset = path, dataset
@@ -186,10 +182,7 @@ class ChunkReader:
 def read_range(
     path: Path, dataset: h5py.Dataset, begin: int, target: np.ndarray, threads: Threads
 ) -> None:
-    """Read the entries of a dataset from `begin` on with some threads.
-
-    See `ChunkReader.read`.
-    """
+    """Read the entries of a dataset from `begin` on with some threads."""
     end = begin + len(target)
     if begin == end:
         return
@@ -219,11 +212,9 @@ def _chunks(
 
 
 def _infos(dataset: h5py.Dataset, firsts: range) -> dict[int, Any]:
-    """Return HDF5's records of the chunks that begin with some entries.
-
-    To find one it walks over all of a dataset; so it walks once if many are wanted.
-    HDF5 can do that since version 1.12.3.
-    """
+    """Return HDF5's records of the chunks that begin with some entries."""
+    # To find one it walks over all of a dataset; so it walks once if many are wanted.
+    # HDF5 can do that since version 1.12.3.
     if len(firsts) <= FEW_CHUNKS or not hasattr(dataset.id, "chunk_iter"):
         return {first: dataset.id.get_chunk_info_by_coord((first,)) for first in firsts}
     infos: dict[int, Any] = {}
@@ -250,10 +241,7 @@ def checked_dataset(
     remake: str = "Make the graph again",
     dimensions: int = 1,
 ) -> h5py.Dataset:
-    """Return a dataset that is as long as it should be, really there, checksummed.
-
-    HDF5 itself fills in zeros for entries that were never written.
-    """
+    """Return a dataset that is in the file, checksummed, written to its end and fits."""
     dataset, problem = _own_item(file, name)
     if not problem:
         problem = _problem(dataset, length, dimensions)

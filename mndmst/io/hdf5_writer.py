@@ -24,10 +24,9 @@ CHUNK_ROWS = 1 << 16  # of datasets that are written at once
 
 @contextmanager
 def hdf5_file(path: Path, mode: str = "w") -> Iterator[h5py.File]:
-    """Give an HDF5 file to write to; symbolic links are not followed.
+    """Give an HDF5 file to write to; raise the first failed write after the block.
 
-    Mode "w" replaces the contents, "x" makes a file that must not exist, "r+" goes on
-    with a file. After the block, the first write that failed is raised as its OSError.
+    Mode "w" replaces the contents, "x" makes a new file, "r+" goes on with a file.
     """
     with _opened(path, mode) as (file, _):
         yield file
@@ -35,10 +34,7 @@ def hdf5_file(path: Path, mode: str = "w") -> Iterator[h5py.File]:
 
 @contextmanager
 def reserving_file(path: Path) -> Iterator["Reserving"]:
-    """Replace the contents of a file by HDF5 whose chunks many processes write later.
-
-    See `hdf5_file`.
-    """
+    """Replace a file by HDF5 whose chunks many processes write later; see `hdf5_file`."""
     with _opened(path, "w") as (file, disk):
         yield Reserving(file, disk)
 
@@ -70,10 +66,7 @@ class Reserving(NamedTuple):
     disk: "_Disk"
 
     def reserve(self, dataset: h5py.Dataset, first: int, stand_in: np.ndarray) -> int:
-        """Have HDF5 allocate a chunk without writing it; return its offset in the file.
-
-        `stand_in` is any bytes of the size that the chunk has in the file.
-        """
+        """Have HDF5 allocate a chunk of the size of `stand_in`; return its offset."""
         self.disk.stand_in, self.disk.offset = stand_in.ctypes.data, None
         dataset.id.write_direct_chunk((first,), stand_in)
         self.disk.stand_in = None
@@ -124,8 +117,8 @@ def create_dataset(
 class ColumnWriter:
     """A checksummed dataset of at most `most` entries, written from beginning to end.
 
-    Entries are gathered until they make a whole chunk, checksum behind it, so that no
-    chunk is checksummed twice. `compress` shuffles and gzips it.
+    Entries are gathered to whole chunks, so no chunk is checksummed twice. `compress`
+    shuffles and gzips them.
     """
 
     def __init__(

@@ -38,10 +38,7 @@ def room() -> int:
 
 
 def check_room(path: str | Path, nbytes: int, what: str) -> None:
-    """Raise ConfigError, with a limit that suffices, if `nbytes` exceed the limit.
-
-    `what` is the purpose, such as "its contents".
-    """
+    """Raise ConfigError, with a limit that suffices, if `what` takes more than there is."""
     if nbytes > room():
         raise exceeded(path, nbytes, what)
 
@@ -61,9 +58,7 @@ def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> Confi
     )
 
 
-def collect(
-    path: str | Path, pieces: Iterable[T], cost: Callable[[T], int], what: str
-) -> list[T]:
+def collect(path: str | Path, pieces: Iterable[T], cost: Callable[[T], int]) -> list[T]:
     """Return all pieces; count on, without keeping them, if they do not fit."""
     limit, nbytes = room(), 0
     kept: list[T] = []
@@ -76,16 +71,14 @@ def collect(
         else:
             kept.clear()
     if nbytes > limit:
-        raise exceeded(path, nbytes, what, " at least" if nbytes > FAR * limit else "")
+        least = " at least" if nbytes > FAR * limit else ""
+        raise exceeded(path, nbytes, "the list of its edges", least)
     return kept
 
 
 @contextmanager
 def capped() -> Iterator[None]:
-    """Limit the memory that other libraries can take, by the system.
-
-    Such libraries unpack files without asking, and raise their own errors.
-    """
+    """Limit by the system what libraries take that unpack files without asking."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limits = [data_bytes() + max(room(), LEAST_OF_LIBRARIES)]
     limits += [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]

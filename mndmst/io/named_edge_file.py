@@ -18,8 +18,6 @@ from .edge_file import (
     UnnumberedEndError,
     changed_meanwhile,
     checked_edges,
-    joined_weights,
-    narrow_integers,
 )
 from .names import (
     INT64,
@@ -62,7 +60,7 @@ class EdgesByName:
         """Return the names that occur, ascending, and the edges by their positions."""
         names, positions = distinct_names(joined_names([self.src, self.dst]))
         src, dst = np.split(positions, 2)
-        return names, checked_edges(source, len(names), src, dst, self.weight, True)
+        return names, checked_edges(source, len(names), src, dst, self.weight)
 
 
 class NamedEdgeFile(EntryFile):
@@ -72,28 +70,19 @@ class NamedEdgeFile(EntryFile):
 
     @abstractmethod
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
-        """Yield the entries that begin in [begin, end), a bounded number at a time.
-
-        `EdgeFile.pieces` defines the ranges.
-        """
+        """Yield the entries in a range, a bounded number at a time; see `EdgeFile.pieces`."""
 
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
-        pieces = memory_limit.collect(
-            self.name,
-            self.named_pieces(0, self.length),
-            self._cost,
-            "the list of its edges",
-        )
+        found = self.named_pieces(0, self.length)
+        pieces = memory_limit.collect(self.name, found, self._cost)
         self.check_entries(sum(map(len, pieces)))
         lists = [piece.src for piece in pieces] + [piece.dst for piece in pieces]
         joined = joined_names(lists) if lists else no_names(self.kind)
         names, positions = distinct_names(joined)
         src, dst = np.split(positions.astype(id_dtype(len(names))), 2)
-        weight = joined_weights([piece.weight for piece in pieces])
-        if self.weight_dtype is None and weight.dtype == np.int64:
-            weight = narrow_integers(weight)
-        return Edges(len(names), src, dst, weight, True, names)
+        weight = self.joined_weights([piece.weight for piece in pieces])
+        return Edges(len(names), src, dst, weight, names=names)
 
     def _cost(self, piece: EdgesByName) -> int:
         """Return the bytes that a piece takes until its ends are numbered."""
@@ -154,10 +143,7 @@ class NamedEdges:
 
 
 class NameableFile(EdgeFile):
-    """A list of edges between numbers, whose ends turn out to be names if need be.
-
-    `pieces` raises `UnnumberedEndError` for an end that is not a number of a vertex.
-    """
+    """A list of edges whose ends may turn out to be names: `UnnumberedEndError`."""
 
     # Whether it is known before any edge is read that the ends are text
     text_ends: bool

@@ -108,10 +108,7 @@ class Names(NameSource):
 
     @abstractmethod
     def find(self, wanted: "Names") -> np.ndarray:
-        """Return the positions of ascending names among these, which ascend, too.
-
-        -1 stands for a name that is missing.
-        """
+        """Return the positions of ascending names among these, ascending, too; -1 for none."""
 
     @abstractmethod
     def count_through(self, last: Key) -> int:
@@ -310,10 +307,7 @@ def names_of_texts(source: object, texts: Sequence[str]) -> Names:
 
 
 def names_of_words(source: object, words: Sequence[bytes], before: int = 0) -> Names:
-    """Return the words of a text file as names of the kind `TEXT`.
-
-    `before` words of the file come before these, for errors.
-    """
+    """Return the words of a text file as names of the kind `TEXT`."""
     for k, word in enumerate(words):
         _check_length(source, before + k, word)
         try:

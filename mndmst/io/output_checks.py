@@ -28,10 +28,8 @@ def check_outputs(
 ) -> None:
     """Check that outputs can be written and replace no protected file.
 
-    No output may replace an input, a graph's file or another output (names are compared
-    without links and dots), or have a name that says another format. `output_kinds` has
-    the rule for all other files. The directory `kept` of checkpoints must have neither
-    inputs nor outputs in it.
+    Protected are inputs, graphs, other outputs (compared without links and dots), and what
+    `output_kinds` keeps. The directory `kept` of checkpoints must hold none of them.
     """
     given = [Path(path) for path in inputs if path is not None]
     read = {path.resolve() for path in given}

@@ -53,4 +53,4 @@ def neighbour_graph(
         weight, lambda near: (points[src[near]] != points[dst[near]]).any(1)
     )
     weight = computed.scale.original(weight)
-    return checked_edges(name, len(points), src, dst, weight, directed=True)
+    return checked_edges(name, len(points), src, dst, weight)

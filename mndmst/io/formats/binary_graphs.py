@@ -84,15 +84,11 @@ class StoredArray(NamedTuple):
 
 
 class Binary:
-    """A binary file, parsed from the front into columns that are read on demand.
-
-    `size` is that of the unpacked file, which is in memory if it had to be unpacked;
-    `at` bytes have been taken.
-    """
+    """A binary file, parsed from the front into columns that are read on demand."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.at = 0
+        self.at = 0  # bytes that have been taken
         with readable(path):
             self.state = state_of(path)
         self._unpacked = read_bytes(path) if path.suffix in COMPRESSIONS else None
@@ -100,18 +96,23 @@ class Binary:
 
     @property
     def left(self) -> int:
-        """How many bytes have not been taken."""
+        """Number of bytes, unpacked, that have not been taken."""
         return self.size - self.at
+
+    def wrong(self, what: str) -> InputError:
+        """Return the error for contents that do not fit together."""
+        return InputError(
+            f"{self.path}: {what}. It is damaged or cut short, or of another format: "
+            "copy it again, or name its format."
+        )
 
     def take(self, dtype: str | np.dtype, count: int, what: str) -> StoredArray:
         """Return where the next `count` entries of a type are."""
         dtype = np.dtype(dtype)
         if count < 0 or count * dtype.itemsize > self.left:
-            raise InputError(
-                f"{self.path}: says that {count} {what} of {dtype.itemsize} bytes "
-                f"begin at byte {self.at}, where {self.left} bytes are left. It is "
-                "damaged or cut short, or of another format: copy it again, or name "
-                "its format."
+            raise self.wrong(
+                f"says that {count} {what} of {dtype.itemsize} bytes begin at byte "
+                f"{self.at}, where {self.left} bytes are left"
             )
         column = StoredArray(dtype, self.at, count)
         self.at += count * dtype.itemsize
@@ -119,19 +120,16 @@ class Binary:
 
     def counts(self, dtype: str, count: int) -> list[int]:
         """Take some numbers from a header and return them."""
-        taken = self.take(dtype, count, "counts")
-        numbers: list[int] = self.read(taken, 0, count).tolist()
-        return numbers
+        numbers = self.read(self.take(dtype, count, "counts"), 0, count)
+        return list(map(int, numbers))
 
     def read(self, column: StoredArray, begin: int, end: int) -> np.ndarray:
-        """Return the entries [begin, end) of an array.
-
-        They have memory of their own: of a map all that was read would stay.
-        """
+        """Return the entries [begin, end) of an array."""
         place = column.offset + begin * column.dtype.itemsize
         if self._unpacked is not None:
             held = np.frombuffer(self._unpacked, column.dtype, end - begin, place)
             return held.copy()
+        # Memory of its own: of a map all that was read would stay
         part = np.empty(end - begin, column.dtype)
         with readable(self.path), opened(self.path, self.state) as file:
             left = part.view(np.uint8).data
@@ -145,10 +143,8 @@ class Binary:
     def end(self) -> None:
         """Raise InputError if anything is left."""
         if self.left:
-            raise InputError(
-                f"{self.path}: goes on for {self.left} bytes after its last entry, at "
-                f"byte {self.at}. It is damaged, or of another format: copy it "
-                "again, or name its format."
+            raise self.wrong(
+                f"goes on for {self.left} bytes after its last entry, at byte {self.at}"
             )
 
 
@@ -180,11 +176,11 @@ class RowsFile(EdgeFile):
         self.weight_dtype = _weight_dtype(self.name, indices, weight)
         self.both_directions = both_directions
         if self.num_vertices < 0:
-            raise InputError(f"{file.path}: has a negative number of vertices.")
+            raise file.wrong("has a negative number of vertices")
         if weight is not None and weight.length != indices.length:
-            raise InputError(
-                f"{file.path}: has {counted(weight.length, 'weight')} for "
-                f"{counted(indices.length, 'arc')}. It is damaged: copy it again."
+            raise file.wrong(
+                f"has {counted(weight.length, 'weight')} for "
+                f"{counted(indices.length, 'arc')}"
             )
         self._file = file
         self._indptr, self._indices, self._weight = indptr, indices, weight
@@ -197,9 +193,8 @@ class RowsFile(EdgeFile):
             src = np.empty(len(piece), id_dtype(self.num_vertices))
             fill_tails(piece.indptr, piece.first, src)
             yield checked_edges(
-                self.path, self.num_vertices, src, piece.heads, piece.weights,
-                directed=True, before=begin,
-            )  # fmt: skip
+                self.path, self.num_vertices, src, piece.heads, piece.weights, begin
+            )
             begin += len(piece)
 
     def row_pieces(self, begin: int, end: int) -> Iterator[RowPiece]:
@@ -260,17 +255,15 @@ class RowsFile(EdgeFile):
             askew = self._unit > 1 and ((begins - self._base) % self._unit).any()
             if wrong.any() or askew:
                 row = low + int(wrong.argmax()) if wrong.any() else low
-                raise InputError(
-                    f"{self.path}: the rows from vertex {row} on (counted from 0) do "
-                    "not follow each other. The file is damaged or of another format: "
-                    "copy it again, or name its format."
+                raise self._file.wrong(
+                    f"the rows from vertex {row} on (counted from 0) do not follow "
+                    "each other"
                 )
         ends = [int(self._begins(v, v)[0]) for v in (0, self.num_vertices)]
         if ends != [0, self.length]:
-            raise InputError(
-                f"{self.path}: its rows go from arc {ends[0]} to {ends[1]}, but it has "
-                f"{counted(self.length, 'arc')}. The file is damaged or of another "
-                "format: copy it again, or name its format."
+            raise self._file.wrong(
+                f"its rows go from arc {ends[0]} to {ends[1]}, but it has "
+                f"{counted(self.length, 'arc')}"
             )
 
 
@@ -316,10 +309,9 @@ def open_ecl(path: Path) -> RowsFile:
             indices = file.take("<i4", arcs, "neighbours")
             weight = file.take("<i4", arcs, "weights") if file.left else None
             return RowsFile(file, indptr, indices, weight)
-    raise InputError(
-        f"{path}: its {file.size} bytes do not fit an ECL graph with "
-        "the counts at its beginning has, with 32 or with 64 bits. It is damaged or "
-        "cut short: copy it again."
+    raise file.wrong(
+        f"its {file.size} bytes do not fit an ECL graph with the counts at its "
+        "beginning, of 32 or of 64 bits"
     )
 
 
@@ -358,10 +350,9 @@ class PairFile(EdgeFile):
         width = 8 if file.left >= 16 * fewest else 4
         entries, rest = divmod(file.left, 2 * width)
         if rest or not fewest <= entries <= arcs:
-            raise InputError(
-                f"{path}: {file.left} bytes after the counts do not hold {arcs} arcs "
-                "of 32 or 64 bits. It is damaged or cut short, or of another format: "
-                "copy it again, or name its format."
+            raise file.wrong(
+                f"{file.left} bytes after the counts do not hold {arcs} arcs of 32 or "
+                "64 bits"
             )
         self.path = path
         self.name = str(path)
@@ -380,9 +371,7 @@ class PairFile(EdgeFile):
             pairs = self._file.read(self._pairs, 2 * low, 2 * high).reshape(-1, 2)
             src, dst = map(np.array, pairs.T)
             weight = np.ones(len(src), np.int32)
-            yield checked_edges(
-                self.path, self.num_vertices, src, dst, weight, True, low
-            )
+            yield checked_edges(self.path, self.num_vertices, src, dst, weight, low)
 
 
 def open_undirected_pairs(path: Path) -> PairFile:

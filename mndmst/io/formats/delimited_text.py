@@ -20,17 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ..atomic_output import whole_file
-from ..edge_file import MAX_VERTICES, Edges, UnnumberedEndError, as_ids, checked_edges
+from ..edge_file import MAX_VERTICES, Edges, UnnumberedEndError, checked_edges
 from ..kernels import edge_lines as kernels
 from ..kernels import table_lines
-from ..named_edge_file import (
-    NameableFile,
-    NamedEdges,
-    is_number,
-)
+from ..named_edge_file import NameableFile, NamedEdges, is_number
 from ..results.text_tables import (
     COLUMNS,
     name_cells,
@@ -121,9 +116,8 @@ class DelimitedFile(TextFile, NameableFile):
                     f"{self.name}: a name in or behind line {self.line_number(place)} "
                     f"is not UTF-8 ({error.reason}). Save the table in UTF-8."
                 ) from error
-            weight = self._weights(parsed)
-            self.layout.columns.check_costs(self.name, weight)
-            yield NamedEdges(src, dst, weight)
+            self.layout.columns.check_costs(self.name, parsed.weight)
+            yield NamedEdges(src, dst, parsed.weight)
 
     def _parse(self, place: int, block: bytes, real: bool) -> tuple[Edges, bool]:
         """Return the edges of a block, and whether any weight is not whole."""
@@ -137,14 +131,13 @@ class DelimitedFile(TextFile, NameableFile):
                 if not self.layout.columns.headed and b'"' not in block:
                     raise
         parsed, real = self._parse_table(place, block, real, words=False)
-        return self._edges(parsed.src, parsed.dst, self._weights(parsed)), real
+        src, dst, weight = parsed.src, parsed.dst, parsed.weight
+        return checked_edges(self.name, self.num_vertices, src, dst, weight), real
 
     def _separators_fit(self, block: bytes, edges: int) -> bool:
-        """Return whether no column in a block is empty.
-
-        The faster kernel takes a run of separators for one. In a text without names,
-        lines may have different separators.
-        """
+        """Return whether no column in a block is empty."""
+        # The faster kernel takes a run of separators for one. In a text without names,
+        # lines may have different separators.
         if self.layout.separator == BLANKS:
             return True
         text = np.frombuffer(block, np.uint8)
@@ -153,19 +146,6 @@ class DelimitedFile(TextFile, NameableFile):
         return fits or (
             not self.layout.columns.headed and _EMPTY_COLUMN.search(block) is None
         )
-
-    def _edges(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> Edges:
-        bound = self.num_vertices
-        if bound is None:
-            bound = int(max(src.max(), dst.max())) + 1 if len(src) else 0
-        ids = id_dtype(bound)
-        u, v = as_ids(src, ids), as_ids(dst, ids)
-        return checked_edges(self.name, bound, u, v, weight, directed=True)
-
-    def _weights(self, parsed: table_lines.TableParsed) -> np.ndarray:
-        if self.layout.columns.weight is None:
-            return np.ones(len(parsed.src), np.int32)
-        return parsed.weight
 
     def _parse_table(
         self, place: int, block: bytes, real: bool, words: bool
@@ -181,33 +161,27 @@ class DelimitedFile(TextFile, NameableFile):
         room = table_lines.TableParsed(
             src, dst, src_size, dst_size, weight, doubtful, doubtful_at
         )
-        grammar = self._grammar(real, words)
         status, at, role, edges, doubts = table_lines.parse_table(
-            text, len(block), grammar, room
+            text, len(block), self._grammar(real, words), room
         )
         if status == kernels.REAL_WEIGHT and not real:
             return self._parse_table(place, block, True, words)
         if status != kernels.GOOD:
-            line = block[at : block.index(b"\n", at)]
-            raise self._wrong(status, place + at, line, role)
+            raise self._wrong(status, place, block, at, role)
         for i, begin in zip(
-            room.doubtful[:doubts].tolist(),
-            room.doubtful_at[:doubts].tolist(),
-            strict=True,
+            doubtful[:doubts], doubtful_at[:doubts].tolist(), strict=True
         ):
-            word = _number_at(block, begin, self.layout.mark)
-            room.weight[i] = float(word)
-            if np.isinf(room.weight[i]):
-                line_begin = block.rfind(b"\n", 0, begin) + 1
-                line = block[line_begin : block.index(b"\n", begin)]
-                raise self._wrong(
-                    kernels.HUGE_WEIGHT, place + line_begin, line, table_lines.WEIGHT
-                )
-        found = (src[:edges], dst[:edges], src_size[:edges], dst_size[:edges])
+            weight[i] = float(_number_at(block, begin, self.layout.mark))
+            if np.isinf(weight[i]):
+                at, role = block.rfind(b"\n", 0, begin) + 1, table_lines.WEIGHT
+                raise self._wrong(kernels.HUGE_WEIGHT, place, block, at, role)
+        if not weighted:
+            weight = np.ones(count, np.int32)
+        columns = (src, dst, src_size, dst_size, weight)
+        src, dst, src_size, dst_size, weight = (c[:edges] for c in columns)
         return room._replace(
-            src=found[0], dst=found[1], src_size=found[2], dst_size=found[3],
-            weight=weight[:edges],
-        ), real  # fmt: skip
+            src=src, dst=dst, src_size=src_size, dst_size=dst_size, weight=weight
+        ), real
 
     def _grammar(self, real: bool, words: bool) -> table_lines.TableGrammar:
         layout = self.layout
@@ -233,9 +207,12 @@ class DelimitedFile(TextFile, NameableFile):
             words,
         )
 
-    def _wrong(self, status: int, place: int, line: bytes, role: int) -> InputError:
-        """Return the error for a line, by its columns."""
-        columns, number = self.layout.columns, self.line_number(place)
+    def _wrong(
+        self, status: int, place: int, block: bytes, at: int, role: int
+    ) -> InputError:
+        """Return the error for the line at a position of a block, by its columns."""
+        columns, number = self.layout.columns, self.line_number(place + at)
+        line = block[at : block.index(b"\n", at)]
         cells = split_line(line.rstrip(b"\r"), self.layout.separator)
         where = f"{self.name}: line {number}"
         if status == table_lines.LIKE_COMMENT:
@@ -251,9 +228,8 @@ class DelimitedFile(TextFile, NameableFile):
                 "quotes in a field."
             )
         cell = cells[columns.wanted[role]]
-        shown = f'has "{cell[:40]}" in {columns.name(ROLES[role])}'
-        if cell == "":
-            shown = f"has nothing in {columns.name(ROLES[role])}"
+        has = f'"{cell[:40]}"' if cell else "nothing"
+        shown = f"has {has} in {columns.name(ROLES[role])}"
         if role != table_lines.WEIGHT:
             top = "2^48" if self.num_vertices is None else str(self.num_vertices)
             error = InputError if cell == "" else UnnumberedEndError

@@ -11,8 +11,6 @@ Coordinates have a line `v id x y` for each vertex, ids from 1.
 
 import io
 import re
-import sys
-from codecs import BOM_UTF8
 from pathlib import Path
 
 import numpy as np
@@ -20,19 +18,12 @@ import numpy as np
 from ...host.errors import InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..edge_file import MAX_VERTICES, Edges
+from ..edge_file import Edges
 from ..kernels import tokens as kernels
-from .edge_text import (
-    LONGEST_HEAD,
-    LONGEST_LINE,
-    Lines,
-    TextFile,
-    check_letters,
-    line_of,
-)
-from .packed_files import COMPRESSIONS, import_scipy, read_bytes, unpacked_pieces
+from .edge_text import Lines, TextFile, check_counts, line_of, read_head
+from .packed_files import import_scipy, read_bytes
 
-_PROBLEM = re.compile(rb"^p[ \t]+sp[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*$", re.M)
+_PROBLEM = re.compile(rb"p[ \t]+sp[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*")
 _SHORTEST_ARC = len("a 1 1 1\n")
 _LINES = Lines(
     prefix=b"a",
@@ -51,8 +42,14 @@ COORDINATES_COPIES = 12
 
 def open_file(path: Path) -> TextFile:
     """Open a `.gr` file, compressed or not; see `EdgeFile`."""
-    num_vertices, num_arcs, start = _read_problem(path)
-    return TextFile(path, _LINES, num_vertices, num_arcs, start)
+    _, line, place = read_head(path, b"c")
+    problem = _PROBLEM.fullmatch(line)
+    if problem is None:
+        raise InputError(f'{path}: has no line "p sp n m". Put it before the arcs.')
+    vertices, arcs = map(int, problem.groups())
+    said = f"its p line says {counted(vertices, 'vertex')} and {counted(arcs, 'arc')}"
+    check_counts(path, vertices, arcs, _SHORTEST_ARC, said)
+    return TextFile(path, _LINES, vertices, arcs, place)
 
 
 def write(edges: Edges, path: Path) -> None:
@@ -73,34 +70,6 @@ def write(edges: Edges, path: Path) -> None:
         file.write(f"p sp {edges.num_vertices} {len(src)}\n".encode())
         if entries:
             file.write(b"a " + entries.replace(b"\n", b"\na ") + b"\n")
-
-
-def _read_problem(path: Path) -> tuple[int, int, int]:
-    """Return the counts of the p line, which comes before the arcs.
-
-    Third comes the byte where the text begins, behind the mark some programs put first.
-    """
-    problem, text, start = None, b"", 0
-    for piece in unpacked_pieces(path):
-        text += piece
-        start = len(BOM_UTF8) if text.startswith(BOM_UTF8) else 0
-        problem = _PROBLEM.search(text[start:])
-        begun = text.startswith(b"a") or b"\na" in text
-        if problem or begun or len(text) > LONGEST_HEAD:
-            break
-    if problem is None:
-        check_letters(path, text[:LONGEST_LINE])
-        raise InputError(f'{path}: has no line "p sp n m". Put it before the arcs.')
-    num_vertices, num_arcs = (int(count) for count in problem.groups())
-    packed = path.suffix in COMPRESSIONS
-    most = sys.maxsize if packed else path.stat().st_size // _SHORTEST_ARC + 1
-    if num_arcs > most or num_vertices > MAX_VERTICES:
-        raise InputError(
-            f"{path}: its p line says {counted(num_vertices, 'vertex')} and "
-            f"{counted(num_arcs, 'arc')}, more than the file can hold. Copy it again, "
-            "or fix the p line."
-        )
-    return num_vertices, num_arcs, start
 
 
 def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -25,16 +25,13 @@ _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 LONGEST_LINE = 1 << 20
 
 
-def read_head(
-    path: Path, comments: bytes, place: int = 0
-) -> tuple[list[bytes], bytes, int]:
-    """Return the lines of comment from a byte on, the line after them, and its place.
+def read_head(path: Path, comments: bytes) -> tuple[list[bytes], bytes, int]:
+    """Return the comments and empty lines, the first line after them, and its place.
 
-    Empty lines are passed over with comments, which begin with one of `comments`, and
-    so is the mark of UTF-8 that some programs put first.
+    A mark of UTF-8, which some programs put first, is passed over.
     """
     found: list[bytes] = []
-    text = b""
+    text, place = b"", 0
     for piece in chain(unpacked_pieces(path), (b"\n",)):
         text += piece
         while (stop := text.find(b"\n", place)) >= 0:
@@ -55,10 +52,7 @@ def read_head(
 
 
 def read_lines(path: Path, comments: bytes, place: int, most: int) -> list[bytes]:
-    """Return the lines from a byte of a text on, without comments and empty lines.
-
-    No more than `LONGEST_HEAD` bytes are looked at for `most` lines.
-    """
+    """Return up to `most` lines from a byte on, without comments and empty lines."""
     text = bytearray()
     found: list[bytes] = []
     for piece in unpacked_pieces(path):
@@ -79,6 +73,22 @@ def check_letters(path: Path, text: bytes) -> None:
         raise InputError(
             f"{path}: is text in UTF-16 or UTF-32, or not text. Save it as UTF-8, or "
             "name its format."
+        )
+
+
+def check_counts(
+    path: Path, vertices: int, entries: int, shortest: int, said: str
+) -> None:
+    """Refuse counts in a header that need more bytes than the file has.
+
+    An entry takes `shortest` bytes at least; `said` begins the message.
+    """
+    packed = path.suffix in COMPRESSIONS
+    most = sys.maxsize if packed else path.stat().st_size // shortest + 1
+    if entries > most or vertices > MAX_VERTICES:
+        raise InputError(
+            f"{path}: {said}, more than the file can hold. Copy it again, or fix that "
+            "line."
         )
 
 
@@ -209,15 +219,10 @@ class TextFile(EdgeFile):
         if not weighted:
             weight = np.ones(count, np.int32)
         src, dst, weight = src[:edges], dst[:edges], weight[:edges]
-        if bound is None:
-            bound = int(max(src.max(), dst.max())) + 1 if edges else 0
-        return checked_edges(self.name, bound, src, dst, weight, directed=True), real
+        return checked_edges(self.name, bound, src, dst, weight), real
 
     def _long_numbers(self, words: bytes, place: int, block: bytes) -> np.ndarray:
-        """Return weights of more digits than the kernels read, as Python reads them.
-
-        `words` has a weight a line; `block` is the text they are from, at byte `place`.
-        """
+        """Return weights of more digits than the kernels read, as Python reads them."""
         numbers = np.array(words.split(), np.bytes_).astype(np.float64)
         huge = np.flatnonzero(np.isinf(numbers))
         if len(huge):
@@ -228,9 +233,8 @@ class TextFile(EdgeFile):
 
     def _mistake(self, status: int, place: int) -> InputError:
         """Return the error for the line that begins at a byte."""
-        last = "the vertices the header names"
-        if self.num_vertices is None:
-            last = "2^48"
+        unknown = self.num_vertices is None
+        last = "2^48" if unknown else "the vertices the header names"
         mistakes = {
             kernels.BAD_LINE: f"is not {self.lines.what}",
             kernels.BAD_ID: f"joins a vertex that is not between {self.lines.base} "

@@ -6,7 +6,6 @@ A pattern has weights 1. The entries may be general or symmetric, in either tria
 """
 
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +13,10 @@ import numpy as np
 from ...host.errors import InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..edge_file import MAX_VERTICES, Edges
+from ..edge_file import Edges
 from ..kernels import edge_lines as kernels
-from .edge_text import Lines, TextFile, read_head
-from .packed_files import COMPRESSIONS, import_scipy
+from .edge_text import Lines, TextFile, check_counts, read_head
+from .packed_files import import_scipy
 
 _BANNER = re.compile(rb"%%matrixmarket\s+matrix\s+(\w+)\s+([\w-]+)\s+([\w-]+)", re.I)
 _SIZE = re.compile(rb"(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})")
@@ -60,13 +59,8 @@ def open_file(path: Path) -> TextFile:
         raise InputError(
             f"{path}: is a {rows} by {columns} matrix. The matrix of a graph is square."
         )
-    packed = path.suffix in COMPRESSIONS
-    most = sys.maxsize if packed else path.stat().st_size // _SHORTEST_ENTRY + 1
-    if entries > most or rows > MAX_VERTICES:
-        raise InputError(
-            f"{path}: says {counted(rows, 'row')} and {counted(entries, 'entry')}, "
-            "more than the file can hold. Copy it again, or fix that line."
-        )
+    said = f"says {counted(rows, 'row')} and {counted(entries, 'entry')}"
+    check_counts(path, rows, entries, _SHORTEST_ENTRY, said)
     lines = _PATTERN if kind[1] == "pattern" else _WEIGHTED
     return TextFile(path, lines, rows, entries, place + len(line) + 1)
 

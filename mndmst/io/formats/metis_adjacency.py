@@ -89,7 +89,7 @@ def read_metis(path: Path) -> Edges:
             "first line."
         )
     weight = narrow_integers(weight) if weighted else np.ones(arcs, np.int32)
-    return checked_edges(path, vertices, src, dst, weight, directed=True)
+    return checked_edges(path, vertices, src, dst, weight)
 
 
 def read_adjacency(path: Path) -> Edges:
@@ -127,7 +127,7 @@ def read_adjacency(path: Path) -> Edges:
             "the file again."
         )
     src = np.repeat(np.arange(vertices), np.diff(indptr))
-    return checked_edges(path, vertices, src, dst, weight, directed=True)
+    return checked_edges(path, vertices, src, dst, weight)
 
 
 def _integers(

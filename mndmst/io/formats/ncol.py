@@ -10,7 +10,7 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError
 from ..atomic_output import whole_file
-from ..edge_file import Edges
+from ..edge_file import Edges, number_weights
 from ..named_edge_file import EdgesByName, NamedEdgeFile
 from ..names import NameKind, names_of_words, shown
 from .edge_text import Lines, TextFile
@@ -45,7 +45,7 @@ class NcolFile(NamedEdgeFile):
             yield EdgesByName(src, dst, weight)
 
     def _weights(self, place: int, rows: list[list[bytes]]) -> np.ndarray:
-        """Return the weights of a block's lines: integers if all are, else float64."""
+        """Return the weights of a block's lines."""
         values: list[int | float] = []
         for row, words in enumerate(rows):
             if words:
@@ -55,9 +55,7 @@ class NcolFile(NamedEdgeFile):
                     raise self._wrong(
                         place, rows, row, "has a weight that is not a number"
                     ) from error
-        if all(isinstance(value, int) for value in values):
-            return np.array(values, np.int64)
-        return np.array(values, np.float64)
+        return number_weights(self.name, values)
 
     def _wrong(
         self, place: int, rows: list[list[bytes]], row: int, what: str

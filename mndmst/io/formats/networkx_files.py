@@ -56,7 +56,7 @@ def open_file(kind: str, path: Path, asked: ColumnNames | None = None) -> EdgeFi
         for end in (0, 1)
     )
     weight, note = attribute_weights(path, [link[2] for link in links], asked)
-    edges = checked_edges(path, nodes.count, src, dst, weight, directed=True)
+    edges = checked_edges(path, nodes.count, src, dst, weight)
     return EdgesInMemory(str(path), replace(edges, names=nodes.names), notes=(note,))
 
 

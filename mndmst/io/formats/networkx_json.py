@@ -12,7 +12,8 @@ JSON is for small graphs: the whole file is objects in memory.
 """
 
 import json
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from math import isinf, isnan
@@ -29,10 +30,10 @@ from ..edge_file import (
     EdgeFile,
     Edges,
     EdgesInMemory,
-    check_exact,
     checked_edges,
     is_sparse,
     narrow_integers,
+    number_weights,
 )
 from ..names import IntegerNames, NameKind, Names, distinct_names, names_of_values
 from ..names import shown as shown_name
@@ -62,14 +63,12 @@ class Nodes:
 
     count: int
     names: Names | None  # ascending; None if the ids are the numbers from 0 on
-    # The number of each node by its id, as `key` returns it
-    number: dict[Hashable, int]
-    # Turns an id into one that tells 1 from true and from 1.0
-    key: Callable[[Any], Hashable]
+    # The number of each node by its id in JSON, which tells 1 from true and from 1.0
+    number: dict[str, int]
 
     def numbers(self, ids: list[Any]) -> np.ndarray:
         """Return the numbers of some ids."""
-        found = map(self.number.__getitem__, map(self.key, ids))
+        found = map(self.number.__getitem__, map(json.dumps, ids))
         return np.fromiter(found, np.int64, len(ids))
 
 
@@ -78,18 +77,16 @@ def number_nodes(path: Path, ids: list[Any]) -> Nodes:
     names = names_of_values(path, ids)
     ordered, positions = distinct_names(names)
     if len(ordered) < len(ids):
+        twice, _ = Counter(names.texts()).most_common(1)[0]
         raise InputError(
-            f"{path}: two nodes have the id {_repeated(names)}. Give each an id of its "
-            "own."
+            f"{path}: two nodes have the id {shown_name(twice)}. Give each an id of "
+            "its own."
         )
-    plain = {type(i) for i in ids} in ({int}, {str})
-    key: Callable[[Any], Hashable] = _same if plain else _literal
-    number = dict(zip(map(key, ids), positions.tolist(), strict=True))
-    counted = np.arange(len(ids))
-    integers = isinstance(ordered, IntegerNames)
-    if not ids or (integers and np.array_equal(ordered.columns()["integers"], counted)):
-        return Nodes(len(ids), None, number, key)
-    return Nodes(len(ids), ordered, number, key)
+    number = dict(zip(map(json.dumps, ids), positions.tolist(), strict=True))
+    counted = isinstance(ordered, IntegerNames) and np.array_equal(
+        ordered.columns()["integers"], np.arange(len(ids))
+    )
+    return Nodes(len(ids), None if counted or not ids else ordered, number)
 
 
 def integers_if_all(ids: list[str]) -> list[Any]:
@@ -103,23 +100,6 @@ def _is_integer(text: str) -> bool:
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
         return False
     return str(int(text)) == text
-
-
-def _same(value: Hashable) -> Hashable:
-    return value
-
-
-def _literal(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _repeated(names: Names) -> str:
-    seen: set[str] = set()
-    for text in names.texts():
-        if text in seen:
-            return shown_name(text)
-        seen.add(text)
-    return ""
 
 
 @dataclass(frozen=True)
@@ -149,12 +129,12 @@ def open_file(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
             numbers = nodes.numbers(ends)
         except KeyError as error:
             raise InputError(
-                f"{path}: an edge joins {error}, which is not in the list of nodes. "
-                "Add it there."
+                f"{path}: an edge joins {error.args[0]}, which is not in the list of "
+                "nodes. Add it there."
             ) from error
         names, count = nodes.names, nodes.count
     src, dst = np.split(numbers, 2)
-    edges = checked_edges(path, count, src, dst, graph.weight, directed=True)
+    edges = checked_edges(path, count, src, dst, graph.weight)
     return EdgesInMemory(str(path), replace(edges, names=names), notes=(graph.note,))
 
 
@@ -225,7 +205,6 @@ def _of_records(
     path: Path, records: list[dict[str, Any]], asked: ColumnNames | None
 ) -> JsonGraph:
     columns = choose_columns(path, _columns_of(records), asked)
-    source, target = (columns.names[i] for i in columns.wanted[:2])
     for row, record in enumerate(records):
         for i in columns.wanted:
             if record.get(columns.names[i]) is None:
@@ -233,15 +212,7 @@ def _of_records(
                     f"{path}: {shown(columns.names[i])} has no value in record {row} "
                     "(from 0). Fill it, or leave the record out."
                 )
-    weight = _weights(path, records, columns.names, columns.weight)
-    columns.check_costs(path, weight)
-    return JsonGraph(
-        None,
-        [record[source] for record in records],
-        [record[target] for record in records],
-        weight,
-        columns.text(),
-    )
+    return _of_columns(path, None, records, columns)
 
 
 def _of_links(
@@ -251,17 +222,22 @@ def _of_links(
     described = _columns_of(links)
     if not links:
         return JsonGraph(vertices, [], [], np.empty(0, np.int32), "no edges")
-    columns = choose_columns(path, described, asked)
+    return _of_columns(path, vertices, links, choose_columns(path, described, asked))
+
+
+def _of_columns(
+    path: Path,
+    vertices: list[Any] | None,
+    records: Sequence[dict[str, Any]],
+    columns: TableColumns,
+) -> JsonGraph:
+    """Return the edges whose ends and weights are attributes of records."""
     source, target = (columns.names[i] for i in columns.wanted[:2])
-    weight = _weights(path, links, columns.names, columns.weight)
+    weight = _weights(path, records, columns.names, columns.weight)
     columns.check_costs(path, weight)
-    return JsonGraph(
-        vertices,
-        [link[source] for link in links],
-        [link[target] for link in links],
-        weight,
-        columns.text() + _missing(links, columns),
-    )
+    src, dst = ([record[end] for record in records] for end in (source, target))
+    note = columns.text() + _missing(records, columns)
+    return JsonGraph(vertices, src, dst, weight, note)
 
 
 def _of_adjacency(
@@ -283,13 +259,8 @@ def _of_adjacency(
             "the weight alone."
         )
     weight, note = attribute_weights(path, links, asked)
-    return JsonGraph(
-        vertices,
-        list(chain.from_iterable(map(repeat, vertices, map(len, rows)))),
-        [link[field] for link in links],
-        weight,
-        note,
-    )
+    src = list(chain.from_iterable(map(repeat, vertices, map(len, rows))))
+    return JsonGraph(vertices, src, [link[field] for link in links], weight, note)
 
 
 def attribute_weights(
@@ -355,9 +326,5 @@ def _weights(
                 f"{path}: {names[weight]} of edge {row} (from 0) is "
                 f"{json.dumps(number)}, not a number. Fix it, or leave the edge out."
             )
-    whole = [number for number in numbers if type(number) is int]
-    if len(whole) == len(numbers):
-        return narrow_integers(np.array(numbers, np.int64))
-    if whole:
-        check_exact(path, min(whole), max(whole))
-    return np.array(numbers, np.float64)
+    weights = number_weights(path, numbers)
+    return narrow_integers(weights) if weights.dtype == np.int64 else weights

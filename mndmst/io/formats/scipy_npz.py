@@ -81,7 +81,7 @@ def _read(path: Path) -> Edges:
         raise _damaged(path, error) from error
     _check_square(path, matrix.shape)
     src, dst = matrix.coords
-    return checked_edges(path, matrix.shape[0], src, dst, matrix.data, directed=True)
+    return checked_edges(path, matrix.shape[0], src, dst, matrix.data)
 
 
 @contextmanager

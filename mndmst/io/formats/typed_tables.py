@@ -25,10 +25,7 @@ from ..atomic_output import whole_file
 from ..edge_file import Edges, UnnumberedEndError, checked_edges, supported_weights
 from ..file_access import opened, state_of
 from ..memory_limit import capped, check_room, exceeded
-from ..named_edge_file import (
-    NameableFile,
-    NamedEdges,
-)
+from ..named_edge_file import NameableFile, NamedEdges
 from .packed_files import COMPRESSIONS, import_extra, read_bytes, readable
 from .table_columns import (
     EMPTY,
@@ -217,11 +214,8 @@ def kind_of(kind: Any) -> str:
     kind = values_of(kind)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return NUMBER
-    if (
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-    ):
+    is_text = (types.is_string, types.is_large_string, types.is_string_view)
+    if any(test(kind) for test in is_text):
         return TEXT
     return EMPTY if types.is_null(kind) else OTHER
 
@@ -236,7 +230,6 @@ class ParquetFile(NameableFile):
     """A table in row groups, `.parquet`. It counts in rows."""
 
     rereadable = True
-
     table_type: type[ParquetTable] = ParquetTable
 
     def __init__(self, path: Path, asked: ColumnNames | None = None) -> None:
@@ -286,11 +279,9 @@ class ParquetFile(NameableFile):
                 "numbers from 0. Number them first."
             )
         for first, (src, dst, weight) in self._arrays(begin, end):
-            bound = self.num_vertices
-            if bound is None:
-                bound = 1 + max(int(src.max()), int(dst.max()), -1)
             self.columns.check_costs(self.path, weight)
-            yield checked_edges(self.path, bound, src, dst, weight, True, first)
+            count = self.num_vertices
+            yield checked_edges(self.path, count, src, dst, weight, first)
 
     def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
         """Yield the rows [begin, end), their ends as integers or as text."""
@@ -304,25 +295,21 @@ class ParquetFile(NameableFile):
     def _arrays(self, begin: int, end: int) -> Iterator[tuple[int, list[np.ndarray]]]:
         """Yield source, target and weight of some rows, and the first row's number."""
         for first, batch in self._table.rows(begin, end, self.columns.wanted):
-            yield first, self._checked(batch, first)
-
-    def _checked(self, batch: Any, first: int) -> list[np.ndarray]:
-        """Return the columns of some rows as arrays; no value is missing or NaN."""
-        columns = []
-        for role, column in zip(ROLES, batch.columns, strict=False):
-            where = f"{self.path}: {self.columns.name(role)}"
-            check_complete(where, column, first)
-            array = np.array(column.to_numpy(zero_copy_only=False))
-            if array.dtype.kind == "f" and np.isnan(array).any():
-                row = first + int(np.isnan(array).argmax())
-                raise InputError(
-                    f"{where} has NaN in row {row} (from 0), which has no place in an "
-                    "order. Give it a number, or leave the row out."
-                )
-            columns.append(array)
-        if len(columns) < len(ROLES):
-            columns.append(np.ones(len(batch), np.int32))
-        return columns
+            columns = []
+            for role, column in zip(ROLES, batch.columns, strict=False):
+                where = f"{self.path}: {self.columns.name(role)}"
+                check_complete(where, column, first)
+                array = np.array(column.to_numpy(zero_copy_only=False))
+                if array.dtype.kind == "f" and np.isnan(array).any():
+                    row = first + int(np.isnan(array).argmax())
+                    raise InputError(
+                        f"{where} has NaN in row {row} (from 0), which has no place in "
+                        "an order. Give it a number, or leave the row out."
+                    )
+                columns.append(array)
+            if len(columns) < len(ROLES):
+                columns.append(np.ones(len(batch), np.int32))
+            yield first, columns
 
 
 class ArrowFile(ParquetFile):

@@ -88,7 +88,7 @@ class WebGraphFile(EdgeFile):
 
     def _edges(self, src: np.ndarray, dst: np.ndarray, before: int) -> Edges:
         weight = np.ones(len(src), np.int32)
-        return checked_edges(self.path, self.length, src, dst, weight, True, before)
+        return checked_edges(self.path, self.length, src, dst, weight, before)
 
     def _keep_window(
         self, begins: np.ndarray, dst: np.ndarray, needed: int

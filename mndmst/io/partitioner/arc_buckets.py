@@ -20,11 +20,9 @@ SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
 
 
 class RunWriter:
-    """Writes batches of arcs grouped by bucket, and an index of the groups.
+    """Writes batches of arcs grouped by bucket (`.arcs`), and an index of the groups.
 
-    The index is written last, under its own name, so a file that has one is whole. Used
-    as a context manager, which writes the index unless the block fails. The suffixes
-    `.arcs` and `.npy` are added to the path.
+    The index (`.npy`) is written last, unless the block fails: its file is whole.
     """
 
     def __init__(self, path: Path, buckets: int) -> None:
@@ -58,10 +56,7 @@ class RunWriter:
 def read_buckets(
     path: Path, buckets: range, places: np.ndarray, *columns: np.ndarray
 ) -> None:
-    """Read the arcs of consecutive buckets into columns, grouped by bucket.
-
-    `places` (int64) says where the arcs of each bucket go, and is moved on.
-    """
+    """Read the arcs of consecutive buckets into columns from `places` on, moved on."""
     with writing(path):
         counts = np.load(path.with_suffix(".npy"), mmap_mode="r")
     with writing(path), path.with_suffix(".arcs").open("rb") as file:

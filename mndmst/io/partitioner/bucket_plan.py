@@ -30,11 +30,7 @@ TIMES_ALLOWED, ENTRY_BYTES = 1000, 16
 
 
 def balanced_cuts(load: np.ndarray, num_parts: int) -> np.ndarray:
-    """Return where to cut so that all parts carry about the same load.
-
-    `load` (int64, ascending from 0) is the load before each place at which a cut may
-    be; the `num_parts + 1` cuts are positions in it, from the first to the last.
-    """
+    """Return the `num_parts + 1` positions that cut ascending loads evenly."""
     total = int(load[-1])
     shares = np.array([total * part // num_parts for part in range(num_parts + 1)])
     cuts = np.searchsorted(load, shares)
@@ -129,10 +125,7 @@ def check_size(
 def make_plan(
     survey: Survey, num_parts: int, room: int, name: str, runs: int = 1
 ) -> Plan:
-    """Cut vertices into parts of about equal cost, and these into buckets.
-
-    Sorting a bucket may take `room` bytes. `name` names the graph in messages.
-    """
+    """Cut vertices into parts of about equal cost, and these into buckets of `room` bytes."""
     mirrored = not survey.symmetric
     arcs = survey.counts if mirrored else survey.counts // 2
     n, shift = survey.num_vertices, survey.shift

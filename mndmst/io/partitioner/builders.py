@@ -39,10 +39,7 @@ class Builders(ABC):
 
     @contextmanager
     def raise_on_all(self) -> Iterator[None]:
-        """Raise on every rank the error that the block raised on any of them.
-
-        The block must not call the builders; see `comm.Comm.raise_on_all`.
-        """
+        """Raise any rank's error of the block on every rank; see `Comm.raise_on_all`."""
         error: MndmstError | None = None
         try:
             yield
@@ -88,10 +85,7 @@ class Alone(Builders):
 
 
 class Forked(Builders):
-    """This process, as rank 0, and its forked children.
-
-    Rank 0 has pipes to all others, and their processes; the others a pipe to rank 0.
-    """
+    """This process, as rank 0, with pipes to its forked children; or one of them."""
 
     def __init__(self, rank: int, size: int, pipes: list, processes: list) -> None:
         self.rank, self.size = rank, size
@@ -192,10 +186,8 @@ def _work(
 
 
 def _end_with(parent: int) -> None:
-    """Have the system end this process as soon as its parent has ended.
-
-    It would go on with its parts beside the run that is started next.
-    """
+    """Have the system end this process as soon as its parent has ended."""
+    # It would go on with its parts beside the run that is started next
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

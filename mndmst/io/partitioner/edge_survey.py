@@ -81,7 +81,7 @@ class Spool:
                 src, dst, weight = (np.empty(length, dtype) for dtype in types)
                 for column in (src, dst, weight):
                     fill(file, column)
-                yield Edges(num_vertices, src, dst, weight, directed=True)
+                yield Edges(num_vertices, src, dst, weight)
 
     def remove(self) -> None:
         """Remove the file."""
@@ -99,11 +99,7 @@ def share(builders: Builders, file: EntryFile) -> tuple[int, int]:
 def own_pieces(
     builders: Builders, file: EdgeFile, spool: Spool, again: bool
 ) -> Iterator[Edges]:
-    """Yield the edges of this rank's share.
-
-    The first time they are copied to a spool, unless the file is as cheap to read
-    again; then they are taken from there.
-    """
+    """Yield the edges of this rank's share, from a spool where reading `again` costs more."""
     begin, end = share(builders, file)
     if begin == end:
         return
@@ -128,13 +124,10 @@ def survey_edges(
     spool: Spool,
     report: Callable[[Iterator], Iterator],
 ) -> Survey:
-    """Look at all edges, once or twice. Collective.
-
-    A file whose entries can be read again by their numbers may be rows that list both
-    directions. While that seems so, heads are not counted, since they would equal the
-    tails. If it proves false, the survey starts again. `report` passes an iterator on,
-    and reports progress.
-    """
+    """Look at all edges, once or twice, and report progress. Collective."""
+    # A file whose entries can be read again by their numbers may be rows that list both
+    # directions. While that seems so, heads are not counted, since they would equal the
+    # tails. If it proves false, the survey starts again.
     with builders.raise_on_all():
         if builders.rank == 0:
             file.check_contents()
@@ -274,12 +267,8 @@ def _weight_dtype(
 
 
 def arc_without_reverse(file: EdgeFile) -> InputError:
-    """Return an error for an arc whose reverse is missing or has another weight.
-
-    The file is read twice: once for sums over classes of pairs of vertices, which are
-    zero where all arcs have their reverse, and once for the arcs of a class where it is
-    not.
-    """
+    """Return an error for an arc whose reverse is missing or has another weight."""
+    # The sums over classes of pairs of vertices are zero where all arcs have a reverse
     sums = np.zeros(CLASSES, np.uint64)
     for piece in file.pieces(0, file.length):
         add_by_pair(piece.src, piece.dst, _keys(piece), sums)

@@ -27,10 +27,9 @@ _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 @contextmanager
 def locked(builders: Builders, place: Path, name: Path) -> Iterator[bool]:
-    """Keep other runs from writing a graph to a directory. Collective.
+    """Keep other runs from writing a graph to `place`, named `name`. Collective.
 
-    Yields whether the lock works; some network file systems have no locks. `place` is
-    the directory without links, `name` its name in messages.
+    Yields whether the lock works; some network file systems have no locks.
     """
     path = place.with_name(f"{place.name}.mndmst-lock")
     file = -1

@@ -416,11 +416,7 @@ def build_shards(
     overwrite: bool = False,
     compress: bool = False,
 ) -> ShardedGraph:
-    """Write edges in memory as a sharded graph; see `partition`.
-
-    Self-loops are dropped. Of edges that join the same two vertices, in either
-    direction, the lightest in the order of edges is kept.
-    """
+    """Write edges in memory as a sharded graph; see `partition`."""
     options = replace(_in_memory(out, num_parts, overwrite), compress=compress)
     return partition(Alone(), EdgesInMemory("edges", edges, True), options)
 
@@ -437,11 +433,7 @@ def _in_memory(out: str | Path, num_parts: int, overwrite: bool) -> Options:
 
 
 def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the CSR rows of the undirected graph of some edges.
-
-    The row pointers are int64; within a row ids ascend, without self-loops, none twice.
-    -0.0 is written as 0.0, which it equals.
-    """
+    """Return the CSR rows of the undirected graph of some edges, as `build_shards` would."""
     weight = edges.weight
     if weight.dtype.kind == "f":
         weight = weight + weight.dtype.type(0)

@@ -133,13 +133,11 @@ def remove_numbers(work: Path, rank: int) -> None:
 
 
 def remove_work(work: Path, token: str) -> None:
-    """Remove the files of the run with a token, and then the directory.
-
-    The plan goes first, for a restart needs all that comes with it, and the mark last.
-    """
+    """Remove the files of the run with a token, and then the directory."""
     if read_token(work) != token:
         return
     with suppress(OSError):
+        # The plan first, for a restart needs all that comes with it, and the mark last
         for path in sorted(work.iterdir(), key=lambda path: path.name != PLAN):
             if _FILES.fullmatch(_ON_THE_WAY.sub("", path.name)):
                 path.unlink()
@@ -189,19 +187,13 @@ def record_of(described: dict[str, Any]) -> str:
 
 
 def check_place(options: Options) -> None:
-    """Refuse a directory that is in the way, before its input is read.
-
-    `prepare` decides where a run that was killed, or is to continue, has left files.
-    """
+    """Refuse a directory that is in the way; `prepare` decides after a killed run."""
     if not options.restart and read_token(options.work) is None:
         Destination(options.out, options.overwrite).check(options.parts)
 
 
 def prepare(options: Options, described: dict[str, Any], has_locks: bool) -> RunStart:
-    """Prepare the directories, and return the point to start from.
-
-    `has_locks` says whether it is certain that no other run is at work there.
-    """
+    """Prepare the directories, and return the point to start from."""
     token = read_token(options.work)
     if options.restart and _record_in(options.out) == record_of(described):
         target = Destination(options.out, options.overwrite)

@@ -82,15 +82,11 @@ class RandomEdges(EdgeFile):
         """Yield the edges in a range with their weights."""
         for src, dst in self.ends(begin, end):
             weight = weights_of(hash_edges(self.seed, src, dst), self.weight_dtype)
-            yield Edges(self.num_vertices or 0, src, dst, weight, directed=True)
+            yield Edges(self.num_vertices or 0, src, dst, weight)
 
 
 class NumberedEdges(RandomEdges):
-    """R-MAT [1], G(n, m), or a street grid: one edge, or none, for each number.
-
-    [1] Chakrabarti, Zhan and Faloutsos: R-MAT: A recursive model for graph mining.
-    SDM 2004.
-    """
+    """R-MAT, G(n, m), or a street grid: one edge, or none, for each number."""
 
     def __init__(
         self, kind: str, seed: int, dtype: np.dtype, given: dict[str, Any]
@@ -141,11 +137,7 @@ class NumberedEdges(RandomEdges):
 
 
 class CliqueEdges(RandomEdges):
-    """SSCA#2 [1]: random cliques, and fewer edges the farther two of them are apart.
-
-    [1] Bader and Madduri: Design and implementation of the HPCS graph analysis
-    benchmark on symmetric multiprocessors. HiPC 2005.
-    """
+    """SSCA#2: random cliques, and fewer edges the farther two of them are apart."""
 
     VERTICES = 1 << 13
 

@@ -27,11 +27,8 @@ _PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"(\xb5/\xfd": ".zst"}
 
 @contextmanager
 def stored(out: Path, format: str | None) -> Iterator[Path]:
-    """Copy standard input to a file beside an output, and remove it after the block.
-
-    `format` is that of the edges; a text of edges by default. Packed input is known by
-    its first bytes. Errors in the block name standard input in place of the copy.
-    """
+    """Copy standard input to a file beside an output, and remove it after the block."""
+    # Packed input is known by its first bytes
     source = sys.stdin.buffer
     first = source.read(_PIECE)
     packed = (suffix for mark, suffix in _PACKED.items() if first.startswith(mark))

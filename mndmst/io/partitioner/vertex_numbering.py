@@ -177,7 +177,7 @@ def _numbered(
         if (numbers < 0).any():
             raise changed_meanwhile(source)
         src, dst = np.split(numbers[positions], 2)
-        yield checked_edges(source, len(names), src, dst, piece.weight, directed=True)
+        yield checked_edges(source, len(names), src, dst, piece.weight)
 
 
 def _save_merged(

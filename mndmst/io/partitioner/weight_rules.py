@@ -86,10 +86,7 @@ def open_weighed(
     format: str | None = None,
     columns: str | Mapping[str, str] | None = None,
 ) -> EdgeFile | NamedEdgeFile:
-    """Open a graph in any of the formats, with the weights that a rule gives.
-
-    Where a rule makes the weights, a table needs no column of them.
-    """
+    """Open a graph with the weights of a rule; then a table needs no column of them."""
     asked = ColumnNames.of(columns)
     if rule != "file" and asked.weight:
         raise ConfigError(
@@ -102,10 +99,7 @@ def open_weighed(
 
 
 def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile:
-    """Return a file with the weights that a rule of the table above gives.
-
-    Of named vertices all edges have one weight: the other rules compute with numbers.
-    """
+    """Return a file with the weights of a rule; of named vertices all have one weight."""
     kind, _, rest = rule.partition(":")
     words = rest.split(":") if rest else []
     if kind == "file" and not words:

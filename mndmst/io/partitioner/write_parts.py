@@ -114,13 +114,10 @@ def _rows(plan: Plan, bucket: int, keys: np.ndarray, weights: np.ndarray) -> Row
 
 
 def sort_arcs(keys: np.ndarray, weights: np.ndarray, bits: int) -> np.ndarray:
-    """Sort keys of some bits in place, and return the weights in their order.
-
-    A key has room for its place below it, unless there are more than 2^40 vertices or
-    so; then the sort need not carry anything else along.
-    """
+    """Sort keys of some bits in place, and return the weights in their order."""
     if kernels.ascending(keys):
         return weights
+    # A key has room for its place below it, unless there are some 2^40 vertices
     width = (len(keys) - 1).bit_length()
     if bits + width > 64:
         weights = weights[np.argsort(keys)]
@@ -177,10 +174,7 @@ def name_by_content(
     sums: np.ndarray,
     original: VertexIds | None,
 ) -> str:
-    """Return a uuid computed from rows and ids, independent of the parts.
-
-    `sums` (uint64) come from `kernels.partitioner.fingerprint`, over all rows.
-    """
+    """Return a uuid computed from ids and from sums of `fingerprint` over all rows."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{num_vertices} {weight_dtype.str} ".encode())
     digest.update(sums.astype("<u8").tobytes())

@@ -62,8 +62,7 @@ def write_clusters(
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
-    `columns` are datasets by name, `attributes` follow the format's own. `names` has
-    the names of vertices, for a table of text.
+    `columns` are datasets by name; `names` are those of vertices, for a table of text.
     """
     if path.suffix == ".csv":
         id_name = attributes.get("ids-name", "id")
@@ -159,13 +158,7 @@ class StoredDendrogram:
 
 
 def read_dendrogram(path: Path) -> StoredDendrogram:
-    """Read the dendrogram of a cluster file.
-
-    Raises
-    ------
-    InputError
-        If the file is another or damaged, or its rows are not a dendrogram.
-    """
+    """Read the dendrogram of a cluster file; InputError if it is none, or damaged."""
     columns: dict[str, np.ndarray] = {}
     with reading(path, "cluster again"), open_hdf5(path) as file:
         if file.attrs.get("format") != FORMAT or "linkage" not in file:

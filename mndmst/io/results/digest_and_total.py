@@ -24,10 +24,7 @@ _POINT = 1074
 
 
 class PairDigest:
-    """SHA-256 of (src, dst) pairs as little-endian int64, pair after pair.
-
-    Of a single column, or of more than two, in the same way.
-    """
+    """SHA-256 of rows of one or more columns, such as pairs, as little-endian int64."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
@@ -100,17 +97,13 @@ class ExactSum:
 
 
 def begin_digest(comm: Comm, *columns: np.ndarray) -> Callable[[], str]:
-    """Begin to compute the digest of a forest whose edges are spread over the ranks.
+    """Begin the digest of columns spread over the ranks in order; return how to end it.
 
-    Collective; the returned function is collective, too, and waits for the digest. A
-    thread of rank 0 hashes its own edges meanwhile. Then the ranks send their edges to
-    rank 0, one rank after the other in pieces of bounded size; no rank holds more than
-    its own edges and two pieces.
-
-    The columns are u and v of this rank's edges, sorted by (u, v), also from rank to
-    rank, or others in order over the ranks, such as the labels of vertices. They must
-    not change until the digest is there.
+    Both are collective. The columns, such as u and v of edges sorted from rank to rank,
+    must not change meanwhile.
     """
+    # A thread of rank 0 hashes its own edges, then those that one rank after the other
+    # sends in pieces: no rank holds more than its own edges and two pieces
     counts = comm.gather(len(columns[0]))
     if counts is None:
 
@@ -144,10 +137,7 @@ def forest_digest(comm: Comm, *columns: np.ndarray) -> str:
 
 
 def exact_total(comm: Comm, weights: np.ndarray) -> int | float:
-    """Return the sum of the weights of all ranks: exact, or for floats the nearest.
-
-    The result does not depend on how the weights are spread, nor on their order.
-    """
+    """Return the sum of the weights of all ranks: exact, or for floats the nearest."""
     part = ExactSum(weights.dtype)
     part.add(weights)
     return _total_of_ranks(comm, part)
@@ -156,10 +146,8 @@ def exact_total(comm: Comm, weights: np.ndarray) -> int | float:
 def total_of_keys(
     comm: Comm, lists: Sequence[np.ndarray], dtype: np.dtype, threads: Threads
 ) -> int | float:
-    """Return the exact total of weights given as lists of keys.
-
-    Threads turn pieces that stay in the cache into weights, and add them.
-    """
+    """Return the exact total of weights given as lists of keys."""
+    # Threads turn pieces that stay in the cache into weights, and add them
     pieces = [
         keys[low : low + PIECE] for keys in lists for low in range(0, len(keys), PIECE)
     ]

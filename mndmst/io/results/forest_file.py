@@ -164,10 +164,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def describe_forest(path: str | Path) -> dict[str, Any]:
-    """Return a forest file's attributes, with digest and total recomputed.
-
-    `damage` lists differences between the attributes and the edges, in words.
-    """
+    """Return a forest file's attributes; `damage` says how its edges differ from them."""
     forest = read_forest(path)
     header = forest.header
     digest, total = PairDigest(), ExactSum(forest.weight_dtype)
@@ -331,8 +328,7 @@ def write_forest_in(
 ) -> None:
     """Write a forest in memory to a file that becomes `path` with other files.
 
-    Edges are src and dst (int64), sorted, src < dst, and the weights. Names are those
-    of all vertices, no two equal, for the file to keep itself.
+    Edges are src < dst (int64), sorted, and weights. The file keeps `names` itself.
     """
     datasets = ("forest/src", "forest/dst", "forest/weight")
     columns = dict(zip(datasets, edges, strict=True))

@@ -33,10 +33,7 @@ _NAME_BYTES = 200
 
 
 class GraphNames(NameSource):
-    """The names that a graph keeps, or the original ids of its vertices.
-
-    Names are read from the shards when they are asked for.
-    """
+    """The names, or original ids, of a graph's vertices, read when they are asked for."""
 
     def __init__(self, graph: ShardedGraph) -> None:
         self.graph = graph
@@ -133,8 +130,7 @@ def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:
 def names_of_forest(forest: Path, graph: Path | None = None) -> NameSource | None:
     """Return the names of a forest's vertices; None where they are their numbers.
 
-    `graph` is the forest's graph, where it is not where the forest says it is. It is an
-    InputError if the vertices have names, and the graph that keeps them is not found.
+    `graph` has them, by default where the forest says it is; InputError if it is not there.
     """
     if graph is not None:
         return names_of_graph(graph_of_forest(forest, graph))

@@ -67,10 +67,7 @@ def write_labels_table(
 
 
 def describe_labels(path: Path) -> dict[str, Any]:
-    """Return a labels file's attributes, with the digest recomputed.
-
-    `damage` is a list of texts that say where the labels differ from the attributes.
-    """
+    """Return a labels file's attributes; `damage` says how the labels differ from them."""
     digest, components = PairDigest(), 0
     with reading(path, "compute it again"), open_hdf5(path) as file:
         facts = read_attributes(file)

@@ -24,15 +24,7 @@ PIECES = 1 << 16  # pieces of text that are written together
 def write_newick(
     file: TextIO, linkage: np.ndarray, name: Callable[[int], str] = str
 ) -> None:
-    """Write a dendrogram as Newick trees, a line for each.
-
-    Parameters
-    ----------
-    linkage : ndarray of float64, shape (points - 1, 4)
-        As from `single_linkage`.
-    name : callable
-        Returns the name of a point.
-    """
+    """Write a dendrogram as from `single_linkage` as Newick trees, a line for each."""
     _write(file, _pieces(linkage, name))
 
 

@@ -33,19 +33,9 @@ def write_columns(
 ) -> None:
     """Write columns that are spread over the ranks; every rank calls it.
 
-    The file becomes `path` with the other outputs. Hosts write one after the other: of
-    two hosts that change one page of a network file system, one may lose its bytes.
-
-    Parameters
-    ----------
-    columns : dict of str to ndarray
-        Under the name of each dataset this rank's part, in rank order; names and
-        types are the same on every rank.
-    attributes : callable
-        Returns attributes of the root. Every rank calls it when the columns have been
-        written, so the attributes may be computed meanwhile.
-    dtypes : dict of str to dtype, optional
-        The types to store, where they are not the arrays'.
+    The file becomes `path` with the other outputs. `columns` are this rank's parts of the
+    datasets, in rank order; `dtypes` the stored types where they differ. Every rank calls
+    `attributes`, of the root, when the columns have been written.
     """
     comm = outputs.ranks
     kinds = {name: column.dtype for name, column in columns.items()} | (dtypes or {})
@@ -107,11 +97,7 @@ class ReservedChunk:
 
 @dataclass(frozen=True)
 class Layout:
-    """A column of all ranks, and which rank writes each of its chunks.
-
-    A rank writes the chunks that begin among its entries. It sends its leading entries,
-    which belong to a chunk of an earlier rank, to that rank.
-    """
+    """A column of all ranks; a rank writes the chunks that begin among its entries."""
 
     name: str
     dtype: np.dtype  # the type to store
@@ -148,10 +134,7 @@ class Layout:
     def chunks(
         self, rank: int, column: np.ndarray, trailing: np.ndarray, offsets: np.ndarray
     ) -> list[ReservedChunk]:
-        """Return the chunks that a rank writes, at their offsets in the file.
-
-        `trailing`, the leading entries of later ranks, complete the last chunk.
-        """
+        """Return the chunks that a rank writes; `trailing` of later ranks complete the last."""
         begin, end = self.starts[rank : rank + 2].tolist()
         length = self.chunk_length
         return [

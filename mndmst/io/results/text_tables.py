@@ -26,10 +26,7 @@ SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
 def write_lines(file: TextIO, line: str, columns: Sequence[np.ndarray]) -> None:
-    """Write a line for each row of some columns.
-
-    `line` has a place for the value of each column: `%d`, or `%r` for all digits.
-    """
+    """Write a line for each row of columns: `%d` a value, or `%r` for all digits."""
     for low in range(0, len(columns[0]), ROWS):
         held = (column[low : low + ROWS].tolist() for column in columns)
         lines = map(line.__mod__, zip(*held, strict=True))
@@ -92,9 +89,9 @@ def write_table(
 ) -> None:
     """Write a table whose rows are spread over the ranks; every rank calls it.
 
-    The file becomes `path` with the other outputs. Ranks write in turn, and one at a
-    time holds the names in memory. The first two columns are vertices.
+    The file becomes `path` with the other outputs. The first two columns are vertices.
     """
+    # Ranks write in turn, and one at a time holds the names in memory
     comm, separator = outputs.ranks, SEPARATORS[path.suffix]
     vertices = name_cells(names)
     cells = [vertices, vertices, *(number_cells for _ in columns[2:])]

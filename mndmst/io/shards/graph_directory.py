@@ -99,10 +99,7 @@ class Destination:
             )
 
     def publish(self, names: list[str], uuid: str) -> None:
-        """Remove the graph that was there; give files their names, the index last.
-
-        Files that have their names already stay.
-        """
+        """Remove the graph that was there; give files their names, the index last."""
         path, index = self.path, self.path / INDEX_NAME
         with writing(path):
             waiting = [name for name in names if self.temporary(name).exists()]
@@ -135,10 +132,7 @@ class Destination:
                 self.path.rmdir()
 
     def abandon(self) -> None:
-        """Remove the files of a run with this token, which has ended.
-
-        If the run had begun to remove an older graph, its rest gets its index back.
-        """
+        """Remove the files of an ended run; an older graph gets its index back."""
         with suppress(OSError):
             for name in self._names():
                 if name.endswith(f".{self.token}.tmp") and _ON_THE_WAY.fullmatch(name):
@@ -179,11 +173,8 @@ class Destination:
 
 @contextmanager
 def no_new_folders(path: Path) -> Iterator[None]:
-    """Remove the folders that a block has made for a path, if it raises an error.
-
-    A folder that holds anything stays. So does one that was there before: an empty one
-    may have settings of the file system.
-    """
+    """Remove the folders that a block has made for a path, if it raises an error."""
+    # A folder that was there before stays: an empty one may have settings of the system
     made = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
     try:
         yield
@@ -195,10 +186,7 @@ def no_new_folders(path: Path) -> Iterator[None]:
 
 
 def remove_shards(path: Path) -> None:
-    """Remove the shards in a directory, whole or not, and the directory.
-
-    Other files stay, and then the directory does.
-    """
+    """Remove the shards in a directory, whole or not, and the directory if it is empty."""
     for file in list(path.iterdir()):
         own = file.name == INDEX_NAME or part_of_name(file.name) is not None
         if own or _ON_THE_WAY.fullmatch(file.name):

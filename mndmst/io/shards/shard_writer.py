@@ -88,17 +88,11 @@ VertexIds = OriginalIds | NameSource
 class ShardWriter:
     """A sharded graph being written (`shard_layout` describes the files).
 
-    Parts go to temporary names in the target directory (see `graph_directory`).
-    `finish` gives them their final names and the index last. Used as a context
-    manager, it removes the temporary parts it has written if the block fails. Several
-    processes may write the parts of one graph, each through a writer of its own for
-    the same `Destination`; after all of them are done one calls `finish`.
-
-    A `Destination` has been claimed; a path is claimed here. `vtxdist` (int64
-    [parts + 1]) ascends from 0 to `num_vertices`. The same graph in other parts may
-    carry the same `uuid`. `compress` shuffles and gzips the datasets: smaller, and
-    several times slower to read. `original` are the ids that vertices had at first, if
-    they have others now, or their names.
+    Parts go to temporary names in a `Destination` that has been claimed (a path is claimed
+    here); if the block fails, they are removed. Several processes may write the parts of
+    one graph, each through a writer of its own; after all of them are done one calls
+    `finish`. `vtxdist` (int64 [parts + 1]) ascends from 0 to `num_vertices`. `compress`
+    shuffles and gzips the datasets: smaller, and several times slower to read.
     """
 
     def __init__(
@@ -137,11 +131,7 @@ class ShardWriter:
     def write_part(
         self, part: int, indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray
     ) -> None:
-        """Write the rows of one part under its temporary name.
-
-        The row pointers (int64) start at 0; ids ascend within a row, and each edge
-        stands in both rows.
-        """
+        """Write the CSR rows of one part, ids ascending, under its temporary name."""
         with self.part(part, len(indices)) as file:
             file.append(indptr, indices, weights)
 
@@ -179,8 +169,7 @@ class ShardWriter:
     def finish(self, uuid: str | None = None, record: str | None = None) -> None:
         """Check that every part is there, then give all files their final names.
 
-        `uuid` replaces the one given at first, where that was not known yet. `record`
-        tells that the graph is the one that a run would make.
+        A `uuid` replaces the first one; a `record` tells a restart that the graph is finished.
         """
         names = [part_name(part) for part in range(self.num_parts)]
         self.uuid = uuid or self.uuid

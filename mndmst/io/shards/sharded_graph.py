@@ -82,10 +82,7 @@ class ShardedGraph:
         return self.reordered or self.names is not None
 
     def read_indptr(self, begin: int, end: int, threads: Threads = ALONE) -> np.ndarray:
-        """Return where the rows of the vertices [begin, end) begin and end (int64).
-
-        Arc numbers are counted over the whole graph; differences are degrees.
-        """
+        """Return the first arc of each row of [begin, end), and the last one's end (int64)."""
         indptr = np.empty(end - begin + 1, np.int64)
         for part, low, high in self.overlap(begin, end):
             target = indptr[low - begin : high - begin + 1]
@@ -171,11 +168,7 @@ class ShardedGraph:
 
     @contextmanager
     def open(self, part: int) -> Iterator[h5py.File]:
-        """Open a part, which is compared with the index the first time.
-
-        From then on it must stay as it is: its rows must fit the rows that were read
-        before.
-        """
+        """Open a part, compared with the index the first time, and unchanged since."""
         path = self.parts[part]
         with reading(path), open_hdf5(path) as file:
             found = os.fstat(file.id.get_vfd_handle())
@@ -245,10 +238,7 @@ class ShardedGraph:
         return int(self.arcdist[part + 1] - self.arcdist[part])
 
     def overlap(self, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the parts that [begin, end) touches and which rows of them.
-
-        Rows may be none, as in an empty part, but there is always one part at least.
-        """
+        """Yield the parts, at least one, that [begin, end) touches, and which rows of them."""
         first = int(np.searchsorted(self.vtxdist, begin, "right")) - 1
         first = min(first, self.num_parts - 1)
         last = max(int(np.searchsorted(self.vtxdist, end, "left")), first + 1)
@@ -285,8 +275,7 @@ def _move(numbers: np.ndarray, shift: int, threads: Threads) -> bool:
 def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
     """Open a graph: a directory of shards, its index, or a shard that is all of it.
 
-    `check` opens every part once and compares it with the index. Of many ranks one is
-    enough to do so: a part is always checked when it is read.
+    `check` compares every part with the index now; of many ranks one is enough to do so.
     """
     path = Path(path)
     file = path / INDEX_NAME if path.is_dir() else path

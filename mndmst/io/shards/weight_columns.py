@@ -68,10 +68,7 @@ def write_column(
     weights: Iterable[np.ndarray],
     overwrite: bool = False,
 ) -> WeightColumn:
-    """Write a column beside the shards of a graph, whole or not at all.
-
-    The weights come in the order of edges, piece by piece.
-    """
+    """Write weights in the order of edges as a column beside the shards of a graph."""
     target = column_target(graph, name)
     with writing(target):
         check_replaceable(target, COLUMN, overwrite)
@@ -99,10 +96,7 @@ def column_target(graph: ShardedGraph, name: str) -> Path:
 def weights_of_same_edges(
     graph: ShardedGraph, other: ShardedGraph
 ) -> Iterator[np.ndarray]:
-    """Yield the weights of a graph that has the same edges, in the order of edges.
-
-    Holds a piece of both graphs at a time.
-    """
+    """Yield the weights of a graph that has the same edges, in the order of edges."""
     sizes = [(g.num_vertices, g.num_arcs // 2) for g in (graph, other)]
     if sizes[0] != sizes[1]:
         (n, m), (other_n, other_m) = sizes

@@ -44,7 +44,7 @@ PACK = {
 # A beginning, what is repeated, how many MiB of it, and what is said.
 ARCS = 40 * MIB
 BOMBS = {
-    "one-line.gr": (b"c ", b"x", 300, "has no line"),
+    "one-line.gr": (b"c ", b"x", 300, "no edge in its first"),
     "no-edge.csv": (b"", b"#\n", 300, "no edge in its first"),
     "one-line.csv": (b"1,2,3\n", b"x", 300, "a line of over"),
     "zeros.egr": (struct.pack("<ii", ARCS - 2, ARCS), bytes(4), 320, "suffices"),

@@ -49,7 +49,7 @@ def random_edges(num_vertices: int, num_edges: int, dtype: str = "float32") -> E
     rng = np.random.default_rng(4)
     ends = rng.integers(0, num_vertices, (2, num_edges)).astype(np.uint32)
     weight = rng.integers(-50, 50, num_edges).astype(dtype)
-    return Edges(num_vertices, *ends, weight, directed=True)
+    return Edges(num_vertices, *ends, weight)
 
 
 class Halves(EdgesInMemory):
@@ -84,10 +84,10 @@ def test_rows_need_no_routing_and_make_the_same_graph(tmp_path, monkeypatch):
     graph = open_graph(made(tmp_path / "graph", random_edges(3000, 20000)))
     indptr, heads, weights = read_rows(graph, 0, 3000)
     tails = np.repeat(np.arange(3000, dtype=np.uint32), np.diff(indptr))
-    listed = Edges(3000, tails, heads, weights, directed=True)
+    listed = Edges(3000, tails, heads, weights)
     shuffled = np.random.default_rng(1).permutation(len(heads))
     columns = (column[shuffled] for column in (tails, heads, weights))
-    routed = made(tmp_path / "routed", Edges(3000, *columns, directed=True))
+    routed = made(tmp_path / "routed", Edges(3000, *columns))
     expected = digest(routed)
     monkeypatch.setattr("mndmst.io.edge_file.PIECE_ENTRIES", 700)
     monkeypatch.setattr(passes, "route_arcs", None)  # a call would fail
@@ -116,7 +116,7 @@ def test_rows_with_a_flaw_are_routed(tmp_path, monkeypatch, flaw):
     graph = open_graph(made(tmp_path / "whole", random_edges(60, 300, "int32")))
     tails, heads, weights = flawed_arcs(graph, flaw)
     ends = tails.astype(np.uint32), heads.astype(np.uint32)
-    listed = Edges(60, *ends, weights.astype(np.int32), directed=True)
+    listed = Edges(60, *ends, weights.astype(np.int32))
     indptr = np.concatenate(([0], np.cumsum(np.bincount(tails, minlength=60))))
     rows = scipy.sparse.csr_array((listed.weight, heads, indptr), shape=(60, 60))
     scipy.sparse.save_npz(tmp_path / "rows.npz", rows, compressed=False)
@@ -146,7 +146,7 @@ def test_blocks_of_vertices_give_the_same_rows(tmp_path, monkeypatch):
 def test_nasty_graphs(tmp_path, name):
     graph = NASTY[name]
     ends = (graph.src.astype(np.uint32), graph.dst.astype(np.uint32))
-    edges = Edges(graph.n, *ends, graph.weight, directed=True)
+    edges = Edges(graph.n, *ends, graph.weight)
     found = open_graph(made(tmp_path / "graph", edges))
     indptr, heads, weights = read_rows(found, 0, graph.n)
     tails = np.repeat(np.arange(graph.n), np.diff(indptr))

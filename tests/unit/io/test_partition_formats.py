@@ -70,7 +70,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, routed: bool) ->
     if not routed:  # the first file that is written is a part
         indptr, indices, weights = symmetric_rows(edges)
         tails = np.repeat(np.arange(2000, dtype=np.uint32), np.diff(indptr))
-        edges = Edges(2000, tails, indices, weights, directed=True)
+        edges = Edges(2000, tails, indices, weights)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2_500_000, hard))
     try:

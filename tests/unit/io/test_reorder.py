@@ -35,7 +35,7 @@ def random_edges(num_vertices=400, num_edges=900) -> Edges:
     rng = np.random.default_rng(7)
     ends = rng.integers(0, num_vertices, (2, num_edges)).astype(np.uint32)
     weight = rng.permutation(num_edges).astype(np.int32)
-    return Edges(num_vertices, *ends, weight, directed=True)
+    return Edges(num_vertices, *ends, weight)
 
 
 def arcs(graph: ShardedGraph) -> list[np.ndarray]:
@@ -158,7 +158,7 @@ def test_a_lonely_arc_is_named_by_its_original_ids(tmp_path):
 
 def test_ties_leave_the_total_weight(tmp_path):
     edges = random_edges(300, 3000)
-    tied = Edges(300, edges.src, edges.dst, edges.weight % 5, directed=True)
+    tied = Edges(300, edges.src, edges.dst, edges.weight % 5)
     graphs = [made(tmp_path / order, tied, order) for order in ORDERS]
     forests = [minimum_spanning_forest(*arcs(graph)) for graph in graphs]
     assert len({forest.total_weight for forest in forests}) == 1

@@ -43,7 +43,7 @@ def ring(num_vertices: int, both: bool = False) -> Edges:
         arcs = sorted([*arcs, *((v, u, w) for u, v, w in arcs)])
     src, dst, weight = zip(*arcs, strict=True)
     ends = (np.array(end, id_dtype(n)) for end in (src, dst))
-    return Edges(n, *ends, np.array(weight, np.int32), directed=True)
+    return Edges(n, *ends, np.array(weight, np.int32))
 
 
 def planned(edges: Edges, work: Path) -> tuple[Survey, Plan]:
