@@ -67,10 +67,10 @@ class OwnFile(NamedTuple):
 class AtomicOutput:
     """The output files of one command: they get their names together, once on disk.
 
-    A context manager gives them their names, the first one last, unless its block fails.
-    The ranks of `comm` write the files together: rank 0 makes and names them, all methods
-    are collective, and an error is raised on every rank. `overwrite` replaces any ordinary
-    file, not only an earlier result of the same kind.
+    A context manager gives them their names, the first one last, unless its block
+    fails. The ranks of `comm` write the files together: rank 0 makes and names them,
+    all methods are collective, and an error is raised on every rank. `overwrite`
+    replaces any ordinary file, not only an earlier result of the same kind.
     """
 
     def __init__(self, comm: "Comm | None" = None, overwrite: bool = False) -> None:
@@ -86,7 +86,7 @@ class AtomicOutput:
 
     def begin(self, target: Path, kind: Kind | None = None) -> Path:
         """Make a file that becomes `target`, and return its present name."""
-        # Without a kind the name is of mndmst alone, and any ordinary file there is replaced
+        # Without a kind the name is of mndmst alone: any ordinary file is replaced
         made = None
         with self._on_all(), writing(target):
             if self.comm is None or self.comm.rank == 0:
@@ -159,7 +159,7 @@ def whole_file(
 def write_picture_file(
     figure: Any, files: AtomicOutput, path: Path, kind: Kind, **how: Any
 ) -> None:
-    """Write a figure in the format of the suffix (.png, .svg, .pdf); `how` is for savefig."""
+    """Write a figure as the suffix (.png, .svg, .pdf) says; `how` is for `savefig`."""
     suffix = path.suffix[1:]
     mark = {_PLACES[suffix]: text_mark(kind)}
     with files.file(path, kind) as temporary:

@@ -72,7 +72,7 @@ class Edges:
 
 
 def is_sparse(num_vertices: int, num_entries: int) -> bool:
-    """Return whether ids are names, such as OpenStreetMap's: few of all have an edge."""
+    """Return whether ids are names, such as OpenStreetMap's: most have no edge."""
     far = num_vertices > SPARSE_RATIO * num_entries
     return far and BOUND_BYTES * num_vertices > ROWS_ALLOWED
 
@@ -285,12 +285,13 @@ class EdgeFile(EntryFile):
     def rows(self, first: int, end: int) -> Rows | None:
         """Return the rows of the vertices [first, end), where the file is made of rows.
 
-        `pieces` has yielded and checked them before. The row pointers (int64) start at 0.
+        `pieces` has yielded and checked them before. The row pointers (int64) start at
+        0.
         """
         return None
 
     def row_pieces(self, begin: int, end: int) -> Iterator[RowPiece] | None:
-        """Return the entries in [begin, end) by rows, cheaper than `pieces`, if there are rows."""
+        """Return what `pieces` yields, by rows and unchecked, if there are rows."""
         return None
 
     def check_contents(self) -> None:

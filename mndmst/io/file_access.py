@@ -60,7 +60,7 @@ def state_of(path: Path) -> State:
 
 @contextmanager
 def opened(path: Path, state: State | None = None) -> Iterator[BufferedReader]:
-    """Open a regular file for reading; InputError if it changes, or has since `state`."""
+    """Open a regular file to read; InputError if it changes, or has since `state`."""
     check_regular(path)  # to open a device might have an effect
     with open(path, "rb", opener=_without_waiting) as file:
         found = os.fstat(file.fileno())

@@ -52,9 +52,9 @@ def most_stored(nbytes: int) -> int:
 def undo(
     filters: tuple[int, ...], skipped: int, data: np.ndarray, width: int, nbytes: int
 ) -> np.ndarray:
-    """Return the `nbytes` of a chunk before its filters; ValueError if they are damaged.
+    """Return the `nbytes` of a chunk before its filters; ValueError for damage.
 
-    `skipped` has a bit for each filter that was not applied; entries have `width` bytes.
+    Entries have `width` bytes; `skipped` has a bit for each filter not applied.
     """
     for number, applied in reversed(list(enumerate(filters))):
         if skipped & 1 << number:
@@ -107,7 +107,7 @@ class _StoredChunk:
 
 
 class ChunkReader:
-    """Entries [begin, end) of a checked dataset, for threads to read while it is open."""
+    """Entries [begin, end) of a checked, open dataset, for threads to read."""
 
     def __init__(self, path: Path, dataset: h5py.Dataset, begin: int, end: int) -> None:
         self.path, self.dataset = path, dataset
@@ -241,7 +241,7 @@ def checked_dataset(
     remake: str = "Make the graph again",
     dimensions: int = 1,
 ) -> h5py.Dataset:
-    """Return a dataset that is in the file, checksummed, written to its end and fits."""
+    """Return a dataset that is in the file itself, checksummed, and whole."""
     dataset, problem = _own_item(file, name)
     if not problem:
         problem = _problem(dataset, length, dimensions)

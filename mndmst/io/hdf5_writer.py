@@ -34,7 +34,7 @@ def hdf5_file(path: Path, mode: str = "w") -> Iterator[h5py.File]:
 
 @contextmanager
 def reserving_file(path: Path) -> Iterator["Reserving"]:
-    """Replace a file by HDF5 whose chunks many processes write later; see `hdf5_file`."""
+    """Replace a file by HDF5 whose chunks are written later; see `hdf5_file`."""
     with _opened(path, "w") as (file, disk):
         yield Reserving(file, disk)
 

@@ -38,7 +38,7 @@ def room() -> int:
 
 
 def check_room(path: str | Path, nbytes: int, what: str) -> None:
-    """Raise ConfigError, with a limit that suffices, if `what` takes more than there is."""
+    """Raise ConfigError, with a limit that suffices, if `what` takes too much."""
     if nbytes > room():
         raise exceeded(path, nbytes, what)
 

@@ -70,7 +70,7 @@ class NamedEdgeFile(EntryFile):
 
     @abstractmethod
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
-        """Yield the entries in a range, a bounded number at a time; see `EdgeFile.pieces`."""
+        """Yield the entries in a range, some at a time; see `EdgeFile.pieces`."""
 
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""

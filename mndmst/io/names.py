@@ -108,7 +108,7 @@ class Names(NameSource):
 
     @abstractmethod
     def find(self, wanted: "Names") -> np.ndarray:
-        """Return the positions of ascending names among these, ascending, too; -1 for none."""
+        """Return the positions of names, -1 for none; these and `wanted` ascend."""
 
     @abstractmethod
     def count_through(self, last: Key) -> int:

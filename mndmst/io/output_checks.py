@@ -28,8 +28,9 @@ def check_outputs(
 ) -> None:
     """Check that outputs can be written and replace no protected file.
 
-    Protected are inputs, graphs, other outputs (compared without links and dots), and what
-    `output_kinds` keeps. The directory `kept` of checkpoints must hold none of them.
+    Protected are inputs, graphs, other outputs (compared without links and dots), and
+    what `output_kinds` keeps. The directory `kept` of checkpoints must hold none of
+    them.
     """
     given = [Path(path) for path in inputs if path is not None]
     read = {path.resolve() for path in given}

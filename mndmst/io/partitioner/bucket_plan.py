@@ -125,7 +125,7 @@ def check_size(
 def make_plan(
     survey: Survey, num_parts: int, room: int, name: str, runs: int = 1
 ) -> Plan:
-    """Cut vertices into parts of about equal cost, and these into buckets of `room` bytes."""
+    """Cut vertices into parts of equal cost, and these into buckets of `room` bytes."""
     mirrored = not survey.symmetric
     arcs = survey.counts if mirrored else survey.counts // 2
     n, shift = survey.num_vertices, survey.shift

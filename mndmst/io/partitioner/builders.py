@@ -39,7 +39,7 @@ class Builders(ABC):
 
     @contextmanager
     def raise_on_all(self) -> Iterator[None]:
-        """Raise any rank's error of the block on every rank; see `Comm.raise_on_all`."""
+        """Raise any rank's error of the block on all ranks; see `Comm.raise_on_all`."""
         error: MndmstError | None = None
         try:
             yield

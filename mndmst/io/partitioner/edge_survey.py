@@ -99,7 +99,7 @@ def share(builders: Builders, file: EntryFile) -> tuple[int, int]:
 def own_pieces(
     builders: Builders, file: EdgeFile, spool: Spool, again: bool
 ) -> Iterator[Edges]:
-    """Yield the edges of this rank's share, from a spool where reading `again` costs more."""
+    """Yield the edges of this rank's share: from its spool if read `again`."""
     begin, end = share(builders, file)
     if begin == end:
         return

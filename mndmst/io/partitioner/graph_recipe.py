@@ -119,7 +119,7 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
 
 
 def check_shards(recipe: Recipe, graph: ShardedGraph, compact: bool = False) -> None:
-    """Raise InputError if a graph, perhaps compact, is not the one its recipe promises."""
+    """Raise InputError if a graph is not the one that its recipe promises."""
     expected = recipe.counts | recipe.answer
     if compact:
         expected.pop("vertices", None)

@@ -433,7 +433,7 @@ def _in_memory(out: str | Path, num_parts: int, overwrite: bool) -> Options:
 
 
 def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the CSR rows of the undirected graph of some edges, as `build_shards` would."""
+    """Return the CSR rows of a graph as `build_shards` would write them."""
     weight = edges.weight
     if weight.dtype.kind == "f":
         weight = weight + weight.dtype.type(0)

@@ -17,6 +17,12 @@ float64            odd multiples of 2^-53 between 0 and 1
 
 [1] Funke, Lamm, Meyer, Penschuck, Sanders, Schulz, Strash and von Looz:
     Communication-free massively distributed graph generation. JPDC 131, 2019.
+
+[2] Chakrabarti, Zhan and Faloutsos: R-MAT: A recursive model for graph mining.
+    SDM 2004.
+
+[3] Bader and Madduri: Design and implementation of the HPCS graph analysis
+    benchmark on symmetric multiprocessors. HiPC 2005.
 """
 
 import math
@@ -86,7 +92,7 @@ class RandomEdges(EdgeFile):
 
 
 class NumberedEdges(RandomEdges):
-    """R-MAT, G(n, m), or a street grid: one edge, or none, for each number."""
+    """R-MAT [2], G(n, m), or a street grid: one edge, or none, for each number."""
 
     def __init__(
         self, kind: str, seed: int, dtype: np.dtype, given: dict[str, Any]
@@ -137,7 +143,7 @@ class NumberedEdges(RandomEdges):
 
 
 class CliqueEdges(RandomEdges):
-    """SSCA#2: random cliques, and fewer edges the farther two of them are apart."""
+    """SSCA#2 [3]: random cliques, and fewer edges the farther two of them are apart."""
 
     VERTICES = 1 << 13
 

@@ -19,7 +19,7 @@ from .write_parts import name_by_content
 
 
 def check_new(out: Path, num_parts: int, overwrite: bool, read: Path) -> None:
-    """Check, before any work, that a graph may take a directory; the one `read` stays."""
+    """Check, before any work, that a graph can be written; the one `read` stays."""
     with writing(out):
         folder = read if read.is_dir() else read.parent
         if out.resolve() == folder.resolve():
@@ -45,7 +45,7 @@ def write_rows(
     comm: Comm, out: Path, rows: Rows, weight_dtype: np.dtype, uuid: str,
     original: VertexIds | None = None, overwrite: bool = False,
 ) -> None:  # fmt: skip
-    """Write the consecutive rows of all ranks as a graph, a part for each. Collective."""
+    """Write the consecutive rows of all ranks, a part for each. Collective."""
     vtxdist = np.append(comm.allgather(rows.first), rows.num_vertices)
     own = no_new_folders(out.resolve()) if comm.rank == 0 else nullcontext()
     with own, locked(RankBuilders(comm), out.resolve(), out):

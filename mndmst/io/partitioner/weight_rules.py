@@ -99,7 +99,7 @@ def open_weighed(
 
 
 def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile:
-    """Return a file with the weights of a rule; of named vertices all have one weight."""
+    """Return a file with the weights that a rule gives."""
     kind, _, rest = rule.partition(":")
     words = rest.split(":") if rest else []
     if kind == "file" and not words:

@@ -164,7 +164,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def describe_forest(path: str | Path) -> dict[str, Any]:
-    """Return a forest file's attributes; `damage` says how its edges differ from them."""
+    """Return a forest file's attributes; `damage` says how its edges differ."""
     forest = read_forest(path)
     header = forest.header
     digest, total = PairDigest(), ExactSum(forest.weight_dtype)

@@ -33,7 +33,7 @@ _NAME_BYTES = 200
 
 
 class GraphNames(NameSource):
-    """The names, or original ids, of a graph's vertices, read when they are asked for."""
+    """The names, or original ids, of a graph's vertices, read on demand."""
 
     def __init__(self, graph: ShardedGraph) -> None:
         self.graph = graph
@@ -130,7 +130,8 @@ def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:
 def names_of_forest(forest: Path, graph: Path | None = None) -> NameSource | None:
     """Return the names of a forest's vertices; None where they are their numbers.
 
-    `graph` has them, by default where the forest says it is; InputError if it is not there.
+    `graph` has them, by default where the forest says it is; InputError if it is not
+    there.
     """
     if graph is not None:
         return names_of_graph(graph_of_forest(forest, graph))

@@ -67,7 +67,7 @@ def write_labels_table(
 
 
 def describe_labels(path: Path) -> dict[str, Any]:
-    """Return a labels file's attributes; `damage` says how the labels differ from them."""
+    """Return a labels file's attributes; `damage` says how its labels differ."""
     digest, components = PairDigest(), 0
     with reading(path, "compute it again"), open_hdf5(path) as file:
         facts = read_attributes(file)

@@ -33,9 +33,9 @@ def write_columns(
 ) -> None:
     """Write columns that are spread over the ranks; every rank calls it.
 
-    The file becomes `path` with the other outputs. `columns` are this rank's parts of the
-    datasets, in rank order; `dtypes` the stored types where they differ. Every rank calls
-    `attributes`, of the root, when the columns have been written.
+    The file becomes `path` with the other outputs. `columns` are this rank's parts of
+    the datasets, in rank order; `dtypes` the stored types where they differ. Every rank
+    calls `attributes`, of the root, when the columns have been written.
     """
     comm = outputs.ranks
     kinds = {name: column.dtype for name, column in columns.items()} | (dtypes or {})
@@ -134,7 +134,7 @@ class Layout:
     def chunks(
         self, rank: int, column: np.ndarray, trailing: np.ndarray, offsets: np.ndarray
     ) -> list[ReservedChunk]:
-        """Return the chunks that a rank writes; `trailing` of later ranks complete the last."""
+        """Return the chunks that a rank writes; `trailing` complete the last one."""
         begin, end = self.starts[rank : rank + 2].tolist()
         length = self.chunk_length
         return [

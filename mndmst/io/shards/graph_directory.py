@@ -186,7 +186,7 @@ def no_new_folders(path: Path) -> Iterator[None]:
 
 
 def remove_shards(path: Path) -> None:
-    """Remove the shards in a directory, whole or not, and the directory if it is empty."""
+    """Remove the shards in a directory, whole or not, and it, if nothing is left."""
     for file in list(path.iterdir()):
         own = file.name == INDEX_NAME or part_of_name(file.name) is not None
         if own or _ON_THE_WAY.fullmatch(file.name):

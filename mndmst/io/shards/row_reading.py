@@ -50,9 +50,10 @@ SAMPLE = 8192  # ids kept of arcs that a device reads
 class PartArcs:
     """Arcs [begin, end) of the requested rows in the open file of a part.
 
-    `csr` are these rows, with the ids and keys of all parts; arc numbers in the file are
-    larger by `shift`. `seams` are the arcs with which pieces begin, but for the first one.
-    `chunks` say where ids and weights are, if they need no other type and no unpacking.
+    `csr` are these rows, with the ids and keys of all parts; arc numbers in the file
+    are larger by `shift`. `seams` are the arcs with which pieces begin, but for the
+    first one. `chunks` say where ids and weights are, if they need no other type and no
+    unpacking.
     """
 
     def __init__(
@@ -263,8 +264,8 @@ class ReadInProgress:
     ) -> ArcFacts:
         """Read all arcs and check ids, their order, weights and checksums.
 
-        `to_keys` turns weights into keys, in place. With an `inspection` elsewhere, only
-        checksums and weights are checked here, unless it fails.
+        `to_keys` turns weights into keys, in place. With an `inspection` elsewhere,
+        only checksums and weights are checked here, unless it fails.
         """
         rule = key_rule(self.graph.weight_dtype)
         rule = rule if to_keys else rule.unchanged()

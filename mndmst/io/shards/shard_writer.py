@@ -88,11 +88,12 @@ VertexIds = OriginalIds | NameSource
 class ShardWriter:
     """A sharded graph being written (`shard_layout` describes the files).
 
-    Parts go to temporary names in a `Destination` that has been claimed (a path is claimed
-    here); if the block fails, they are removed. Several processes may write the parts of
-    one graph, each through a writer of its own; after all of them are done one calls
-    `finish`. `vtxdist` (int64 [parts + 1]) ascends from 0 to `num_vertices`. `compress`
-    shuffles and gzips the datasets: smaller, and several times slower to read.
+    Parts go to temporary names in a `Destination` that has been claimed (a path is
+    claimed here); if the block fails, they are removed. Several processes may write the
+    parts of one graph, each through a writer of its own; after all of them are done one
+    calls `finish`. `vtxdist` (int64 [parts + 1]) ascends from 0 to `num_vertices`.
+    `compress` shuffles and gzips the datasets: smaller, and several times slower to
+    read.
     """
 
     def __init__(
@@ -169,7 +170,8 @@ class ShardWriter:
     def finish(self, uuid: str | None = None, record: str | None = None) -> None:
         """Check that every part is there, then give all files their final names.
 
-        A `uuid` replaces the first one; a `record` tells a restart that the graph is finished.
+        A `uuid` replaces the first one; a `record` tells a restart that the graph is
+        finished.
         """
         names = [part_name(part) for part in range(self.num_parts)]
         self.uuid = uuid or self.uuid

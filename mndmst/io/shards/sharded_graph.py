@@ -82,7 +82,7 @@ class ShardedGraph:
         return self.reordered or self.names is not None
 
     def read_indptr(self, begin: int, end: int, threads: Threads = ALONE) -> np.ndarray:
-        """Return the first arc of each row of [begin, end), and the last one's end (int64)."""
+        """Return where rows begin (int64 [rows + 1]), counted over the whole graph."""
         indptr = np.empty(end - begin + 1, np.int64)
         for part, low, high in self.overlap(begin, end):
             target = indptr[low - begin : high - begin + 1]
@@ -238,7 +238,7 @@ class ShardedGraph:
         return int(self.arcdist[part + 1] - self.arcdist[part])
 
     def overlap(self, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the parts, at least one, that [begin, end) touches, and which rows of them."""
+        """Yield the parts that [begin, end) touches, at least one, and their rows."""
         first = int(np.searchsorted(self.vtxdist, begin, "right")) - 1
         first = min(first, self.num_parts - 1)
         last = max(int(np.searchsorted(self.vtxdist, end, "left")), first + 1)
@@ -275,7 +275,8 @@ def _move(numbers: np.ndarray, shift: int, threads: Threads) -> bool:
 def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
     """Open a graph: a directory of shards, its index, or a shard that is all of it.
 
-    `check` compares every part with the index now; of many ranks one is enough to do so.
+    `check` compares every part with the index now; of many ranks one is enough to do
+    so.
     """
     path = Path(path)
     file = path / INDEX_NAME if path.is_dir() else path
