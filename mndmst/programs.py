@@ -86,7 +86,7 @@ def partition(
     """
     from .host.memory import free_bytes
     from .io.memory_limit import allow
-    from .io.partitioner.builders import Alone
+    from .io.partitioner.builders import LocalBuilders
     from .io.partitioner.partition import partition as partition_edges
     from .io.partitioner.partition_run import Options, check_place
     from .io.partitioner.weight_rules import open_weighed
@@ -110,7 +110,7 @@ def partition(
     try:
         check_place(options)
         edges = open_weighed(as_path(file, "file"), weights or "file", format, columns)
-        partition_edges(Alone(), edges, options)
+        partition_edges(LocalBuilders(), edges, options)
     finally:
         allow(0)
     return options.out

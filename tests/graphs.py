@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
+from shard_files import claimed
 
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.io.shards.shard_writer import ShardWriter
@@ -43,7 +44,8 @@ def write_arcs(directory: Path, arcs: Graph, parts: int = 1) -> Path:
     src, dst, weight = arcs.src[order], arcs.dst[order], arcs.weight[order]
     indptr = np.searchsorted(src, np.arange(arcs.n + 1))
     vtxdist = np.arange(parts + 1) * arcs.n // parts
-    with ShardWriter(directory, arcs.n, weight.dtype, vtxdist, UUID) as writer:
+    target = claimed(directory, parts)
+    with ShardWriter(target, arcs.n, weight.dtype, vtxdist, UUID) as writer:
         for part in range(parts):
             rows = indptr[vtxdist[part] : vtxdist[part + 1] + 1]
             held = slice(rows[0], rows[-1])

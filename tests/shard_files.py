@@ -22,13 +22,19 @@ def symmetric_rows(num_vertices=60, num_edges=150, dtype=np.int32, seed=1):
     return indptr, columns[order].astype(np.uint32), np.tile(weights, 2)[order]
 
 
+def claimed(path, parts, overwrite=False):
+    """Return a directory that may be written to, for a `ShardWriter`."""
+    target = Destination(path, overwrite)
+    target.claim(parts)
+    return target
+
+
 def write(
     path, rows, vtxdist, uuid=UUID, num_vertices=None, overwrite=False, **options
 ):
     indptr, indices, weights = rows
     num_vertices = len(indptr) - 1 if num_vertices is None else num_vertices
-    target = Destination(path, overwrite)
-    target.claim(len(vtxdist) - 1)
+    target = claimed(path, len(vtxdist) - 1, overwrite)
     with ShardWriter(
         target, num_vertices, weights.dtype, np.array(vtxdist), uuid, **options
     ) as writer:

@@ -111,8 +111,7 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
         name = leaf_names(None if names is None else names.take(slice(None)).texts())
     else:
         stored = read_dendrogram(arguments.file)
-        ids = None if arguments.numbers else stored.ids
-        name = leaf_names(ids)
+        name = leaf_names(None if arguments.numbers else stored.ids)
     with (
         AtomicOutput(overwrite=arguments.overwrite) as files,
         files.file(arguments.out, CLUSTERS) as temporary,

@@ -83,19 +83,11 @@ def tell_graph(path: Path, quiet: bool = False) -> int:
 
 
 class Source(NamedTuple):
-    """The input that shards are written from.
-
-    Attributes
-    ----------
-    parts : int
-        Default number of shards.
-    check : callable, optional
-        Raises an error if the graph differs from the recipe.
-    """
+    """The input that shards are written from."""
 
     file: Any
-    parts: int = 1
-    check: Callable[[Any], None] | None = None
+    parts: int = 1  # default number of shards
+    check: Callable[[Any], None] | None = None  # raises if it is not as its recipe
 
 
 def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> int:
@@ -107,11 +99,16 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     from ..host.launcher import launched_processes
     from ..host.memory import free_bytes
     from ..io.memory_limit import allow
-    from ..io.partitioner.builders import Alone, Builders, RankBuilders, run_forked
+    from ..io.partitioner.builders import (
+        Builders,
+        LocalBuilders,
+        RankBuilders,
+        run_forked,
+    )
     from ..io.partitioner.partition import partition
     from ..io.partitioner.partition_run import check_place
 
-    builders: Builders = Alone()
+    builders: Builders = LocalBuilders()
     processes = 1
     if launched_processes() > 1:
         from .ranks import begin
@@ -266,13 +263,7 @@ def _refuse(what: str, why: str) -> Source:
 
 
 def _open(arguments: argparse.Namespace, path: Path) -> Source:
-    """Open the file or the recipe.
-
-    Raises
-    ------
-    ConfigError
-        For options that only go with a recipe, or without one.
-    """
+    """Open the file or the recipe; refuse options that go with the other alone."""
     from ..host.errors import ConfigError
     from ..io.partitioner.graph_recipe import check_shards, load_recipe, open_recipe
     from ..io.partitioner.weight_rules import open_weighed
@@ -290,11 +281,8 @@ def _open(arguments: argparse.Namespace, path: Path) -> Source:
         )
     recipe = load_recipe(path)
     file = open_recipe(recipe, arguments.source)
-    return Source(
-        file,
-        recipe.parts,
-        lambda graph: check_shards(recipe, graph, arguments.compact_ids),
-    )
+    check = partial(check_shards, recipe, compact=arguments.compact_ids)
+    return Source(file, recipe.parts, check)
 
 
 OWN = ("rmat", "ssca2", "gnm", "road")

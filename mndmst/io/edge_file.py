@@ -129,6 +129,22 @@ def joined(pieces: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
     return np.concatenate(found)
 
 
+def read_number(word: str) -> int | float:
+    """Return a number, a whole one of up to 64 bits exactly; else raise ValueError."""
+    if "_" in word:  # which Python takes
+        raise ValueError("not a number")
+    try:
+        whole = int(word)
+    except ValueError:
+        number = float(word)
+        if np.isinf(number) and "n" not in word.lower():
+            raise ValueError("beyond the largest float64") from None
+        return number
+    if not -(1 << 63) <= whole < 1 << 63:
+        raise ValueError("over 64 bits")
+    return whole
+
+
 def number_weights(source: object, numbers: Sequence[int | float]) -> np.ndarray:
     """Return Python's numbers as weights: int64 if all are whole, else float64."""
     whole = [number for number in numbers if isinstance(number, int)]
@@ -159,6 +175,11 @@ def narrow_integers(weight: np.ndarray) -> np.ndarray:
         limits.min <= weight.min() and weight.max() <= limits.max
     )
     return weight.astype(np.int32) if fits else weight
+
+
+def without_negative_zero(weight: np.ndarray) -> np.ndarray:
+    """Return weights with 0.0 in place of -0.0, which it equals."""
+    return weight + weight.dtype.type(0) if weight.dtype.kind == "f" else weight
 
 
 def supported_weights(source: object, weight: np.ndarray) -> np.ndarray:

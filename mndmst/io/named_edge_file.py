@@ -34,8 +34,8 @@ from .names import (
 # Bytes that Python takes for a text and its place in a table, beside its letters.
 KEY_BYTES = 160
 
-_INTEGER = re.compile(r"0|-?[1-9]\d{0,19}")
-_NUMBER = re.compile(r"-?\d{1,20}([.]\d*)?")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}")
+_NUMBER = re.compile(r"-?[0-9]{1,20}([.][0-9]*)?")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from operator import lt
 from typing import Any
 
 import numpy as np
@@ -120,8 +121,8 @@ class Names(NameSource):
 
     def ascend(self) -> bool:
         """Return whether every name is above the one before it."""
-        keys = self.keys()
-        return all(map(_is_below, keys, keys[1:]))
+        keys: Sequence[Any] = self.keys()
+        return all(map(lt, keys, keys[1:]))
 
 
 @dataclass(frozen=True)
@@ -346,10 +347,6 @@ def shown(text: str) -> str:
 
 def _text(key: Key) -> str:
     return str(key) if isinstance(key, int) else key.decode()
-
-
-def _is_below(one: Any, other: Any) -> bool:
-    return bool(one < other)
 
 
 def _utf8(source: object, position: int, text: str) -> bytes:

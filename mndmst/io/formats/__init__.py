@@ -110,27 +110,13 @@ def open_edges(
     format: str | None = None,
     columns: str | Mapping[str, str] | ColumnNames | None = None,
 ) -> EdgeFile | NamedEdgeFile:
-    """Open a graph in any of the formats.
+    """Open a graph in any of the formats, compressed (`.gz`, `.xz`, `.zst`) or not.
 
-    Weights keep their type; those in text are integers, or float64 if any of them
-    is not an integer. Files may be compressed (`.gz`, `.xz`, `.zst`).
-
-    Parameters
-    ----------
-    path : str or Path
-        A directory is taken for shards.
-    format : str, optional
-        One of `NAMES`; by default the suffix of the path.
-    columns : str, mapping or ColumnNames, optional
-        The columns of a table: "source=A,target=B,weight=C" or
-        {"source": "A", "target": "B", "weight": "C"}, or some of these roles; an empty
-        weight gives every edge weight 1. The rule of `table_columns` finds the others.
-
-    Returns
-    -------
-    EdgeFile or NamedEdgeFile
-        The second, where vertices have names. Formats that cannot be read in pieces
-        have been read whole. `notes` says which columns of a table are read.
+    The suffix of the path names the format, unless `format`, one of `NAMES`, does; a
+    directory is taken for shards. `columns` names those of a table; see `ColumnNames`.
+    Weights keep their type; those in text are integers, or float64 if one of them is
+    not an integer. Formats that cannot be read in pieces have been read whole. `notes`
+    says which columns of a table are read.
 
     Raises
     ------
@@ -178,19 +164,10 @@ def read_edges(
 
 
 def write_edges(edges: Edges, path: str | Path) -> None:
-    """Write a graph under one of the suffixes of `_WRITERS`.
+    """Write a graph, whole or not at all, under one of the suffixes of `_WRITERS`.
 
-    The file appears under its name when it is whole.
-
-    Raises
-    ------
-    ConfigError
-        If the suffix is none of these, or vertices have names, for which the format
-        has no place.
-    OutputError
-        If the file cannot be written.
-    MissingExtraError
-        If a package that the format needs is not installed.
+    It is a ConfigError if the suffix is none of these, or has no place for names of
+    vertices.
     """
     path = Path(path)
     check_writer(path)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError
 from ..atomic_output import whole_file
-from ..edge_file import Edges, number_weights
+from ..edge_file import Edges, number_weights, read_number
 from ..named_edge_file import EdgesByName, NamedEdgeFile
 from ..names import NameKind, names_of_words, shown
 from .edge_text import Lines, TextFile
@@ -50,7 +50,9 @@ class NcolFile(NamedEdgeFile):
         for row, words in enumerate(rows):
             if words:
                 try:
-                    values.append(_number(words[2]) if len(words) == 3 else 1)
+                    values.append(
+                        read_number(words[2].decode()) if len(words) == 3 else 1
+                    )
                 except ValueError as error:
                     raise self._wrong(
                         place, rows, row, "has a weight that is not a number"
@@ -80,19 +82,3 @@ def write(edges: Edges, path: Path) -> None:
         ends = zip(edges.src.tolist(), edges.dst.tolist(), strict=True)
         for (u, v), weight in zip(ends, edges.weight.tolist(), strict=True):
             file.write(f"{texts[u]} {texts[v]} {weight!r}\n")
-
-
-def _number(word: bytes) -> int | float:
-    """Return a number; integers of up to 64 bits exactly."""
-    if b"_" in word:  # which Python takes
-        raise ValueError("not a number")
-    try:
-        number = int(word)
-    except ValueError:
-        value = float(word)
-        if not np.isfinite(value) and b"n" not in word.lower():
-            raise ValueError("beyond the largest float64") from None
-        return value
-    if not -(1 << 63) <= number < 1 << 63:
-        raise ValueError("over 64 bits")
-    return number

@@ -49,15 +49,15 @@ def open_file(kind: str, path: Path, asked: ColumnNames | None = None) -> EdgeFi
         links = list(graph.edges(data=True))
     texts = [i for i in ids if isinstance(i, str)]
     new_ids = integers_if_all(texts) if len(texts) == len(ids) else ids
-    nodes = number_nodes(path, new_ids)
-    place = dict(zip(ids, nodes.numbers(new_ids).tolist(), strict=True))
+    numbers, names = number_nodes(path, new_ids)
+    place = dict(zip(ids, numbers.tolist(), strict=True))
     src, dst = (
         np.fromiter((place[link[end]] for link in links), np.int64, len(links))
         for end in (0, 1)
     )
     weight, note = attribute_weights(path, [link[2] for link in links], asked)
-    edges = checked_edges(path, nodes.count, src, dst, weight)
-    return EdgesInMemory(str(path), replace(edges, names=nodes.names), notes=(note,))
+    edges = checked_edges(path, len(ids), src, dst, weight)
+    return EdgesInMemory(str(path), replace(edges, names=names), notes=(note,))
 
 
 def _gml(networkx: Any, contents: bytearray) -> Any:

@@ -35,6 +35,7 @@ from ..edge_file import (
     narrow_integers,
     number_weights,
 )
+from ..named_edge_file import is_integer
 from ..names import IntegerNames, NameKind, Names, distinct_names, names_of_values
 from ..names import shown as shown_name
 from .packed_files import read_bytes
@@ -57,49 +58,28 @@ _ROWS = 1 << 16  # edges that are written at a time
 _FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of records"
 
 
-@dataclass(frozen=True)
-class Nodes:
-    """The nodes of a file, numbered."""
+def number_nodes(path: Path, ids: list[Any]) -> tuple[np.ndarray, Names | None]:
+    """Return the numbers of nodes (int64), and the names they stand for.
 
-    count: int
-    names: Names | None  # ascending; None if the ids are the numbers from 0 on
-    # The number of each node by its id in JSON, which tells 1 from true and from 1.0
-    number: dict[str, int]
-
-    def numbers(self, ids: list[Any]) -> np.ndarray:
-        """Return the numbers of some ids."""
-        found = map(self.number.__getitem__, map(json.dumps, ids))
-        return np.fromiter(found, np.int64, len(ids))
-
-
-def number_nodes(path: Path, ids: list[Any]) -> Nodes:
-    """Number nodes: ids from 0 on stay, others are numbered in ascending order."""
+    Ids from 0 on stay; others are numbered in ascending order, and are the names.
+    """
     names = names_of_values(path, ids)
-    ordered, positions = distinct_names(names)
+    ordered, numbers = distinct_names(names)
     if len(ordered) < len(ids):
         twice, _ = Counter(names.texts()).most_common(1)[0]
         raise InputError(
             f"{path}: two nodes have the id {shown_name(twice)}. Give each an id of "
             "its own."
         )
-    number = dict(zip(map(json.dumps, ids), positions.tolist(), strict=True))
     counted = isinstance(ordered, IntegerNames) and np.array_equal(
         ordered.columns()["integers"], np.arange(len(ids))
     )
-    return Nodes(len(ids), None if counted or not ids else ordered, number)
+    return numbers, None if counted or not ids else ordered
 
 
 def integers_if_all(ids: list[str]) -> list[Any]:
     """Return texts as integers, if all are integers without zeros in front."""
-    whole = all(_is_integer(text) for text in ids)
-    return list(map(int, ids)) if whole else list(ids)
-
-
-def _is_integer(text: str) -> bool:
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
-        return False
-    return str(int(text)) == text
+    return list(map(int, ids)) if all(map(is_integer, ids)) else list(ids)
 
 
 @dataclass(frozen=True)
@@ -123,16 +103,20 @@ def open_file(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
         names, count = None, 1 + max(ends, default=-1)
         numbers = np.array(ends, np.int64)
     else:
+        # In JSON 1, true and 1.0 are three ids
+        keys = list(map(json.dumps, ends))
         listed = graph.vertices
-        nodes = number_nodes(path, _distinct(ends) if listed is None else listed)
+        if listed is None:
+            listed = list(dict(zip(keys, ends, strict=True)).values())
+        found, names = number_nodes(path, listed)
+        number = dict(zip(map(json.dumps, listed), found.tolist(), strict=True))
         try:
-            numbers = nodes.numbers(ends)
+            numbers, count = np.array([number[key] for key in keys], int), len(listed)
         except KeyError as error:
             raise InputError(
                 f"{path}: an edge joins {error.args[0]}, which is not in the list of "
                 "nodes. Add it there."
             ) from error
-        names, count = nodes.names, nodes.count
     src, dst = np.split(numbers, 2)
     edges = checked_edges(path, count, src, dst, graph.weight)
     return EdgesInMemory(str(path), replace(edges, names=names), notes=(graph.note,))
@@ -169,11 +153,6 @@ def _are_numbers(ends: list[Any]) -> bool:
     if not all(type(end) is int and 0 <= end < MAX_VERTICES for end in ends):
         return False
     return not is_sparse(1 + max(ends, default=-1), len(ends) // 2)
-
-
-def _distinct(ends: list[Any]) -> list[Any]:
-    """Return ends, each once; 1, true and 1.0 are three."""
-    return list({json.dumps(end): end for end in ends}.values())
 
 
 def load(path: Path, asked: ColumnNames | None = None) -> JsonGraph:

@@ -34,9 +34,8 @@ def import_scipy() -> Any:
 
 def read_bytes(path: Path, copies: int = 1) -> bytearray:
     """Return a file's contents, unpacked, if `copies` times as much fits in memory."""
-    room = (
-        8 * memory_limit.room() // (9 * copies)
-    )  # a growing array has an eighth to spare
+    # A growing array has an eighth to spare
+    room = 8 * memory_limit.room() // (9 * copies)
     contents = bytearray()
     with readable(path):
         size = state_of(path)[1] if path.suffix not in COMPRESSIONS else 0
@@ -78,15 +77,14 @@ def readable(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
 
 
-def _read(path: Path, file: BinaryIO) -> Iterator[bytes]:
+def _read(path: Path, file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
     while piece := file.read(PIECE_BYTES):
         yield piece
 
 
 def _ungzip(path: Path, file: BinaryIO) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=file) as unpacked:
-        while piece := unpacked.read(PIECE_BYTES):
-            yield piece
+        yield from _read(path, unpacked)
 
 
 def _unxz(path: Path, file: BinaryIO) -> Iterator[bytes]:

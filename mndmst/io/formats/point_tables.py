@@ -70,16 +70,9 @@ TYPED_COPIES = 4
 
 
 def check_integers(points: np.ndarray, source: str, first: int = 0) -> None:
-    """Refuse integers that float64 would round: distances of some would be 0.
+    """Refuse integers, also of Python, that float64 would round: distances would be 0.
 
-    Parameters
-    ----------
-    points : ndarray of any type, first axis points
-        Objects are looked at if they are integers of Python.
-    source : str
-        Begins the message, which names the first such integer.
-    first : int
-        Number of the first point.
+    `source` begins the message, which counts points from `first`.
     """
     whole = points.dtype.kind in "iu" and points.dtype.itemsize == 8
     if not whole and points.dtype.kind != "O":

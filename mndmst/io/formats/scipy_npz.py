@@ -38,12 +38,8 @@ _LOCAL_HEADER = 26  # bytes before the lengths of a member's name and of extras
 
 def open_file(path: Path) -> EdgeFile | Edges:
     """Open a `.npz` file; see `EdgeFile`. Weights keep their type."""
-    try:
+    with _reading(path):
         rows = None if path.suffix in COMPRESSIONS else _stored_rows(path)
-    except MndmstError:
-        raise
-    except _DAMAGES as error:
-        raise _damaged(path, error) from error
     if rows is None:
         return _read(path)
     file, shape, (indptr, indices, weight) = rows
@@ -58,13 +54,8 @@ class StoredMatrix(RowsFile):
 
     def check_contents(self) -> None:
         """Raise InputError if the checksums of the archive are others."""
-        try:
-            with opened(self.path, self.state) as file:
-                damaged = zipfile.ZipFile(file).testzip()
-        except MndmstError:
-            raise
-        except _DAMAGES as error:
-            raise _damaged(self.path, error) from error
+        with _reading(self.path), opened(self.path, self.state) as file:
+            damaged = zipfile.ZipFile(file).testzip()
         if damaged:
             raise _damaged(self.path, f"{damaged} has another checksum")
 
@@ -72,16 +63,22 @@ class StoredMatrix(RowsFile):
 def _read(path: Path) -> Edges:
     """Read the whole matrix, if it fits into memory."""
     scipy = import_scipy()
+    with _reading(path), _archive(path) as file:
+        matrix = scipy.sparse.load_npz(file).tocoo()
+    _check_square(path, matrix.shape)
+    src, dst = matrix.coords
+    return checked_edges(path, matrix.shape[0], src, dst, matrix.data)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn the errors of a damaged archive into an InputError."""
     try:
-        with _archive(path) as file:
-            matrix = scipy.sparse.load_npz(file).tocoo()
+        yield
     except MndmstError:
         raise
     except _DAMAGES as error:
         raise _damaged(path, error) from error
-    _check_square(path, matrix.shape)
-    src, dst = matrix.coords
-    return checked_edges(path, matrix.shape[0], src, dst, matrix.data)
 
 
 @contextmanager

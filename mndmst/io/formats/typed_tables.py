@@ -211,19 +211,14 @@ def check_complete(where: str, column: Any, first: int) -> None:
 def kind_of(kind: Any) -> str:
     """Return the kind of the values of a column by its type in PyArrow."""
     types = import_extra("pyarrow.types").types
-    kind = values_of(kind)
+    if types.is_dictionary(kind):
+        kind = kind.value_type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return NUMBER
     is_text = (types.is_string, types.is_large_string, types.is_string_view)
     if any(test(kind) for test in is_text):
         return TEXT
     return EMPTY if types.is_null(kind) else OTHER
-
-
-def values_of(kind: Any) -> Any:
-    """Return the type of values that a dictionary may hold."""
-    types = import_extra("pyarrow.types").types
-    return kind.value_type if types.is_dictionary(kind) else kind
 
 
 class ParquetFile(NameableFile):
@@ -243,7 +238,7 @@ class ParquetFile(NameableFile):
         self.columns = choose_columns(path, table.columns(), asked)
         self.notes = (self.columns.text(),)
         types = [table.schema.field(i).type for i in self.columns.wanted]
-        self.text_ends = TEXT in [kind_of(values_of(kind)) for kind in types[:2]]
+        self.text_ends = TEXT in map(kind_of, types[:2])
         for role, kind in zip(ROLES, types, strict=False):
             self._check_type(role, kind)
         weight = np.empty(0, types[2].to_pandas_dtype() if types[2:] else "i4")
@@ -264,7 +259,7 @@ class ParquetFile(NameableFile):
                     f"{where}, which cannot be kept exactly. Write weights as 32- or "
                     "64-bit integers or floats."
                 )
-        elif not types.is_integer(kind) and kind_of(values_of(kind)) != TEXT:
+        elif not types.is_integer(kind) and kind_of(kind) != TEXT:
             raise InputError(
                 f"{where}, and a vertex is a whole number. Write it as integers, or "
                 "name another with --columns source=A,target=B."

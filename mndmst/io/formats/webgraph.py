@@ -25,6 +25,7 @@ from .packed_files import COMPRESSIONS, read_bytes, readable
 _CODES = {"OUTDEGREES_GAMMA", "REFERENCES_UNARY", "BLOCK_COUNT_GAMMA", "BLOCKS_GAMMA",
           "RESIDUALS_ZETA", "OFFSETS_GAMMA", "OFFSETS_DELTA"}  # fmt: skip
 
+_NUMBERS = ("nodes", "arcs", "windowsize", "minintervallength", "zetak")
 _MOST = 1 << 62
 
 
@@ -41,12 +42,8 @@ class WebGraphFile(EdgeFile):
         beside = properties_path(path)
         properties = _read_properties(beside)
         try:
-            self.length, self.num_entries, window, shortest, k = (
-                int(properties[name])
-                for name in (
-                    "nodes", "arcs", "windowsize", "minintervallength", "zetak"
-                )
-            )  # fmt: skip
+            numbers = [int(properties[name]) for name in _NUMBERS]
+            self.length, self.num_entries, window, shortest, k = numbers
         except (KeyError, ValueError) as error:
             raise InputError(
                 f"{beside}: lacks a number ({error}). Copy it again."
@@ -76,7 +73,8 @@ class WebGraphFile(EdgeFile):
                 )
             if used > held:
                 src = np.repeat(np.arange(first, vertex), degrees[: vertex - first])
-                yield self._edges(src, dst[held:used].copy(), found)
+                heads, weight = dst[held:used].copy(), np.ones(len(src), np.int32)
+                yield checked_edges(self.path, self.length, src, heads, weight, found)
             found += used - held
             dst, used = self._keep_window(begins, dst, needed)
             place = place._replace(used=used)
@@ -85,10 +83,6 @@ class WebGraphFile(EdgeFile):
         """Return the file: mapped, or in memory if it had to be unpacked."""
         held = mapped(self.path) if self._contents is None else self._contents
         return np.frombuffer(held, np.uint8)
-
-    def _edges(self, src: np.ndarray, dst: np.ndarray, before: int) -> Edges:
-        weight = np.ones(len(src), np.int32)
-        return checked_edges(self.path, self.length, src, dst, weight, before)
 
     def _keep_window(
         self, begins: np.ndarray, dst: np.ndarray, needed: int

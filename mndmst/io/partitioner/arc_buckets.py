@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..atomic_output import whole_file
-from ..edge_file import Edges
+from ..edge_file import Edges, without_negative_zero
 from ..file_access import fill, writing
 from ..kernels import partitioner as kernels
 from .bucket_plan import KEY_BYTES, Plan
@@ -96,14 +96,11 @@ def route_arcs(
                 kernels.count_arcs(src, dst, buckets, plan.mirrored, counts)
             total = int(counts.sum())
             if len(keys) < total:
-                keys, weights = (
-                    np.empty(total, kept.dtype) for kept in (keys, weights)
-                )
+                keys, weights = (np.empty(total, c.dtype) for c in (keys, weights))
             free = np.cumsum(counts) - counts
             for src, dst, weight in batch:
                 edges = src, dst, final_weights(weight, plan)
-                mirrored = plan.mirrored
-                kernels.route(edges, buckets, bits, mirrored, free, keys, weights)
+                kernels.route(edges, buckets, bits, plan.mirrored, free, keys, weights)
             writer.append(counts, keys[:total], weights[:total])
 
 
@@ -125,5 +122,4 @@ def _batches(
 
 def final_weights(weight: np.ndarray, plan: Plan) -> np.ndarray:
     """Return weights in the type of the shards; -0.0 is written as 0.0."""
-    weight = weight.astype(plan.weight_dtype, copy=False)
-    return weight + weight.dtype.type(0) if weight.dtype.kind == "f" else weight
+    return without_negative_zero(weight.astype(plan.weight_dtype, copy=False))

@@ -10,7 +10,7 @@ import os
 import signal
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -70,27 +70,18 @@ class RankBuilders(Builders):
         return total
 
 
-class Alone(Builders):
-    """One process alone."""
+class LocalBuilders(Builders):
+    """This process, alone or as rank 0 with forked children; or one of these."""
 
-    rank, size = 0, 1
-
-    def allgather(self, value: Any) -> list[Any]:
-        """Return the value, in a list."""
-        return [value]
-
-    def sum(self, array: np.ndarray) -> np.ndarray:
-        """Return the array."""
-        return array
-
-
-class Forked(Builders):
-    """This process, as rank 0, with pipes to its forked children; or one of them."""
-
-    def __init__(self, rank: int, size: int, pipes: list, processes: list) -> None:
+    def __init__(
+        self,
+        rank: int = 0,
+        size: int = 1,
+        pipes: Sequence[Any] = (),
+        processes: Sequence[Any] = (),
+    ) -> None:
         self.rank, self.size = rank, size
-        self.pipes = pipes
-        self.processes = processes
+        self.pipes, self.processes = pipes, processes
 
     def allgather(self, value: Any) -> list[Any]:
         """Return the small values of all ranks on every rank."""
@@ -143,7 +134,7 @@ def _sum(arrays: Iterator[np.ndarray]) -> np.ndarray:
 def run_forked(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
     """Return task(builders, *arguments) of rank 0; `jobs` processes run it."""
     if jobs == 1:
-        return task(Alone(), *arguments)
+        return task(LocalBuilders(), *arguments)
     # Open files and memory are shared with the others by forking, and so is
     # Numba, which takes a third of a second to get ready for the first kernel. Threads
     # that NumPy has started would not be there, but nothing here asks them for work.
@@ -154,7 +145,7 @@ def run_forked(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
     for rank in range(1, jobs):
         here, there = context.Pipe()
         # A fork has our ends too, and with them would never see that we are gone
-        other = Forked(rank, jobs, [there], [])
+        other = LocalBuilders(rank, jobs, [there], [])
         given = (other, [*pipes, here], os.getpid(), task, arguments)
         process = context.Process(target=_work, args=given, name=str(rank), daemon=True)
         with warnings.catch_warnings():
@@ -164,7 +155,7 @@ def run_forked(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
         pipes.append(here)
         processes.append(process)
     try:
-        result = task(Forked(0, jobs, pipes, processes), *arguments)
+        result = task(LocalBuilders(0, jobs, pipes, processes), *arguments)
     except BaseException:
         for process in processes:
             process.terminate()
@@ -175,7 +166,7 @@ def run_forked(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _work(
-    builders: Forked, others: list, parent: int, task: Callable, arguments: tuple
+    builders: LocalBuilders, others: list, parent: int, task: Callable, arguments: tuple
 ) -> None:
     for other in others:
         other.close()

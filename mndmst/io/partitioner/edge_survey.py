@@ -1,5 +1,6 @@
 """First pass over an edge file: count ends by blocks, test order and symmetry."""
 
+import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +18,7 @@ from ..edge_file import (
     RowPiece,
     check_exact,
     narrow_integers,
+    without_negative_zero,
 )
 from ..file_access import fill, writing
 from ..kernels.partitioner import (
@@ -96,19 +98,20 @@ def share(builders: Builders, file: EntryFile) -> tuple[int, int]:
     return file.length * rank // size, file.length * (rank + 1) // size
 
 
+def share_pieces(builders: Builders, file: EdgeFile) -> Iterator[Edges]:
+    """Return the edges of this rank's share, as the file has them."""
+    begin, end = share(builders, file)
+    return file.pieces(begin, end) if begin < end else iter(())
+
+
 def own_pieces(
     builders: Builders, file: EdgeFile, spool: Spool, again: bool
 ) -> Iterator[Edges]:
-    """Yield the edges of this rank's share: from its spool if read `again`."""
+    """Return the edges of this rank's share: from its spool if read `again`."""
     begin, end = share(builders, file)
-    if begin == end:
-        return
-    if file.rereadable:
-        yield from file.pieces(begin, end)
-    elif again:
-        yield from spool.pieces()
-    else:
-        yield from spool.keep(file.pieces(begin, end))
+    if begin == end or file.rereadable:
+        return share_pieces(builders, file)
+    return spool.pieces() if again else spool.keep(file.pieces(begin, end))
 
 
 def own_rows(builders: Builders, file: EdgeFile) -> Iterator[RowPiece | Edges]:
@@ -128,9 +131,7 @@ def survey_edges(
     # A file whose entries can be read again by their numbers may be rows that list both
     # directions. While that seems so, heads are not counted, since they would equal the
     # tails. If it proves false, the survey starts again.
-    with builders.raise_on_all():
-        if builders.rank == 0:
-            file.check_contents()
+    check_copies(builders, file)
     if file.rereadable and file.length == file.num_entries:
         with builders.raise_on_all():
             found = _look(file, report(own_rows(builders, file)), as_rows=True)
@@ -143,6 +144,14 @@ def survey_edges(
         pieces = report(own_pieces(builders, file, spool, again=False))
         found = _look(file, pieces, as_rows=False)
     return _merge(builders, file, found)
+
+
+def check_copies(builders: Builders, file: EdgeFile) -> None:
+    """Let the first rank of each host check the file's checksums. Collective."""
+    hosts = builders.allgather(platform.node())  # hosts may have copies of their own
+    with builders.raise_on_all():
+        if hosts.index(hosts[builders.rank]) == builders.rank:
+            file.check_contents()
 
 
 class _Found:
@@ -202,9 +211,7 @@ class _Found:
         if weight.dtype == np.int64 and len(weight):
             self.least = min(self.least, int(weight.min()))
             self.most = max(self.most, int(weight.max()))
-        if weight.dtype.kind == "f":
-            weight = weight + weight.dtype.type(0)
-        return weight.view(key_dtype(weight.dtype))
+        return _weight_bits(weight)
 
     def _follow(self, in_order: bool, tails: np.ndarray, heads: np.ndarray) -> None:
         """Check that arcs in order continue the rows before them."""
@@ -271,7 +278,7 @@ def arc_without_reverse(file: EdgeFile) -> InputError:
     # The sums over classes of pairs of vertices are zero where all arcs have a reverse
     sums = np.zeros(CLASSES, np.uint64)
     for piece in file.pieces(0, file.length):
-        add_by_pair(piece.src, piece.dst, _keys(piece), sums)
+        add_by_pair(piece.src, piece.dst, _weight_bits(piece.weight), sums)
     wanted = int(np.flatnonzero(sums)[0])
     found = []
     for piece in file.pieces(0, file.length):
@@ -292,8 +299,5 @@ def arc_without_reverse(file: EdgeFile) -> InputError:
     )
 
 
-def _keys(piece: Edges) -> np.ndarray:
-    weight = piece.weight
-    if weight.dtype.kind == "f":
-        weight = weight + weight.dtype.type(0)
-    return weight.view(key_dtype(weight.dtype))
+def _weight_bits(weight: np.ndarray) -> np.ndarray:
+    return without_negative_zero(weight).view(key_dtype(weight.dtype))

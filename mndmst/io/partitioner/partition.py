@@ -37,6 +37,7 @@ from ..edge_file import (
     RowPiece,
     UnnumberedEndError,
     is_sparse,
+    without_negative_zero,
 )
 from ..kernels.csr_conversion import both_directions, upper_triangle
 from ..named_edge_file import EndKinds, NameableFile, NamedEdgeFile
@@ -46,13 +47,14 @@ from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
 from ..shards.sharded_graph import ShardedGraph, open_graph
 from .arc_buckets import route_arcs
 from .bucket_plan import Plan, built_size, check_size, check_vertices, make_plan
-from .builders import Alone, Builders
+from .builders import Builders, LocalBuilders
 from .edge_survey import (
     Spool,
     Survey,
     arc_without_reverse,
     own_pieces,
     share,
+    share_pieces,
     survey_edges,
 )
 from .graph_lock import locked
@@ -104,14 +106,14 @@ def partition(
     Raises
     ------
     ConfigError
-        If the memory does not suffice, there are far more parts than vertices, or
-        a run with other options has left the files that a restart finds.
+        If the memory does not suffice, there are far more parts than vertices, or a run
+        with other options has left the files that a restart finds.
     InputError
         If the file is damaged, an arc has no reverse where all should, or there are far
         more vertices than its edges can name.
     OutputError
-        If the output is not empty, has not enough room or cannot be written, or
-        another run is writing there.
+        If the output is not empty, has not enough room or cannot be written, or another
+        run is writing there.
     """
     with builders.raise_on_all():
         options.check()
@@ -208,10 +210,8 @@ class _Passes:
         try:
             return self._survey(file, spool)
         except UnnumberedEndError:
-            if (
-                not isinstance(file, NameableFile)
-                or self.options.num_vertices is not None
-            ):
+            asked = self.options.num_vertices is not None
+            if asked or not isinstance(file, NameableFile):
                 raise
             kinds = self._kinds_of_ends(file)
             if not kinds.are_names:
@@ -269,8 +269,7 @@ class _Passes:
         """Look at all ids, before vertices are ordered by number."""
         bound = entries = 0
         with self.builders.raise_on_all():
-            begin, end = share(self.builders, file)
-            for piece in file.pieces(begin, end) if begin < end else ():
+            for piece in share_pieces(self.builders, file):
                 bound = max(bound, piece.num_vertices)
                 entries += len(piece)
         bounds, counts = zip(*self.builders.allgather((bound, entries)), strict=True)
@@ -418,7 +417,7 @@ def build_shards(
 ) -> ShardedGraph:
     """Write edges in memory as a sharded graph; see `partition`."""
     options = replace(_in_memory(out, num_parts, overwrite), compress=compress)
-    return partition(Alone(), EdgesInMemory("edges", edges, True), options)
+    return partition(LocalBuilders(), EdgesInMemory("edges", edges, True), options)
 
 
 def check_new_graph(out: str | Path, num_parts: int, overwrite: bool) -> None:
@@ -434,9 +433,7 @@ def _in_memory(out: str | Path, num_parts: int, overwrite: bool) -> Options:
 
 def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the CSR rows of a graph as `build_shards` would write them."""
-    weight = edges.weight
-    if weight.dtype.kind == "f":
-        weight = weight + weight.dtype.type(0)
+    weight = without_negative_zero(edges.weight)
     return both_directions(
         *upper_triangle(edges.num_vertices, edges.src, edges.dst, weight)
     )

@@ -28,6 +28,7 @@ float64            odd multiples of 2^-53 between 0 and 1
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -73,6 +74,11 @@ class RandomEdges(EdgeFile):
         self.seed = seed
         self.weight_dtype: np.dtype = dtype
         self.parameters = parameters
+        self._prepare(parameters)
+
+    @abstractmethod
+    def _prepare(self, given: dict[str, Any]) -> None:
+        """Check the parameters, and set the numbers of edges and of vertices."""
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify the graph."""
@@ -94,11 +100,8 @@ class RandomEdges(EdgeFile):
 class NumberedEdges(RandomEdges):
     """R-MAT [2], G(n, m), or a street grid: one edge, or none, for each number."""
 
-    def __init__(
-        self, kind: str, seed: int, dtype: np.dtype, given: dict[str, Any]
-    ) -> None:
-        super().__init__(kind, seed, dtype, given)
-        if kind == "rmat":
+    def _prepare(self, given: dict[str, Any]) -> None:
+        if self.kind == "rmat":
             _check(self, "scale", 1, 44)
             _check(self, "edge_factor", 0)
             for name in ("a", "b", "c"):
@@ -112,7 +115,7 @@ class NumberedEdges(RandomEdges):
             self.num_vertices = 1 << given["scale"]
             self.length = given["edge_factor"] << given["scale"]
             self.bounds = np.round(sums * 65536).astype(np.uint64)
-        elif kind == "gnm":
+        elif self.kind == "gnm":
             n, m = given["n"], given["m"]
             _check(self, "n", 0, (1 << 32) - 1)
             _check(self, "m", 0, n * (n - 1) // 2)
@@ -134,10 +137,8 @@ class NumberedEdges(RandomEdges):
             elif self.kind == "gnm":
                 kernels.gnm(self.seed, self.num_vertices, low, src, dst)
             else:
-                side, keep = (
-                    self.parameters["side"],
-                    np.uint64(self.parameters["keep"] * 2**32),
-                )
+                side = self.parameters["side"]
+                keep = np.uint64(self.parameters["keep"] * 2**32)
                 count = kernels.road(self.seed, side, keep, low, src, dst)
             yield src[:count], dst[:count]
 
@@ -147,28 +148,25 @@ class CliqueEdges(RandomEdges):
 
     VERTICES = 1 << 13
 
-    def __init__(
-        self, kind: str, seed: int, dtype: np.dtype, given: dict[str, Any]
-    ) -> None:
-        super().__init__(kind, seed, dtype, given)
+    def _prepare(self, given: dict[str, Any]) -> None:
         _check(self, "scale", 1, 40)
         _check(self, "clique", 0)
         _check(self, "between", 0, 1)
         scale, largest = given["scale"], given["clique"] or 1 << given["scale"] // 3
         self.num_vertices = self.length = 1 << scale
         self.between = float(given["between"])
-        self.bounds = kernels.clique_bounds(seed, self.num_vertices, largest)
+        self.bounds = kernels.clique_bounds(self.seed, self.num_vertices, largest)
 
     def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the edges that the vertices [begin, end) list."""
         none = np.empty(0, id_dtype(self.num_vertices or 0))
         for low in range(begin, end, self.VERTICES):
             high = min(low + self.VERTICES, end)
-            count = kernels.ssca2(
-                self.seed, self.bounds, self.between, low, high, none, none
+            make = partial(
+                kernels.ssca2, self.seed, self.bounds, self.between, low, high
             )
-            src, dst = np.empty((2, count), none.dtype)
-            kernels.ssca2(self.seed, self.bounds, self.between, low, high, src, dst)
+            src, dst = np.empty((2, make(none, none)), none.dtype)
+            make(src, dst)
             yield src, dst
 
 
@@ -203,10 +201,7 @@ class KaGenEdges(RandomEdges):
     seekable = False
     rereadable = False
 
-    def __init__(
-        self, kind: str, seed: int, dtype: np.dtype, parameters: dict[str, Any]
-    ) -> None:
-        super().__init__(kind, seed, dtype, parameters)
+    def _prepare(self, given: dict[str, Any]) -> None:
         self.kagen = import_kagen()
         self.length = 1
 
@@ -255,22 +250,13 @@ def import_kagen() -> Any:
 def open_random(
     kind: str, seed: int = 1, weights: str | np.dtype = "int32", **parameters: float
 ) -> RandomEdges:
-    """Return a random graph as an edge file, made as it is read.
+    """Return a random graph of one of `KINDS` as an edge file, made as it is read.
 
-    Parameters
-    ----------
-    seed : int
-        From 0 to 2^31 - 1.
-    weights : dtype
-        One of `order.WEIGHT_DTYPES`.
-    **parameters
-        ``rmat``: ``scale`` (2^scale vertices), ``edge_factor`` (edges a vertex,
-        repeats included), ``a``, ``b``, ``c`` (the chances of three quadrants).
-        ``ssca2``: ``scale``, ``clique`` (the most vertices of one, 2^(scale / 3) if
-        0), ``between`` (the chance of an edge to the next clique).
-        ``gnm``: ``n``, ``m``. ``rgg2d``, ``rgg3d``, ``rhg``: ``n``, ``degree``,
-        ``gamma``. ``road``, ``grid2d``, ``grid3d``: ``side``, ``keep`` (the share of
-        the edges that is kept).
+    The seed is from 0 to 2^31 - 1, and the weights one of `order.WEIGHT_DTYPES`.
+    ``scale`` is of 2^scale vertices, ``edge_factor`` counts edges a vertex, repeats
+    included; ``a``, ``b``, ``c`` are the chances of three quadrants; ``clique`` has the
+    most vertices of one, 2^(scale / 3) if 0; ``between`` is the chance of an edge to
+    the next clique; ``keep`` the share of the edges that is kept.
     """
     try:
         dtype = np.dtype(weights)

@@ -2,11 +2,9 @@
 
 The copy is in a directory beside the output, `NAME.input-work`, with an empty file
 whose name is the token of the run (see `partition_run`). The run holds a lock on that
-file, so the next run knows which files a killed run has left, and removes them.
+directory (`graph_lock`), so what it finds there is of a killed run, and is removed.
 """
 
-import errno
-import fcntl
 import os
 import shutil
 import sys
@@ -14,10 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...host.errors import MndmstError, OutputError
+from ...host.errors import MndmstError
 from ..file_access import writing
 from ..shards.graph_directory import new_token, no_new_folders
-from .partition_run import make_work, mark_of, read_token, remove_work
+from .builders import LocalBuilders
+from .graph_lock import locked
+from .partition_run import make_work, read_token, remove_work
 
 NAME = "standard input"
 _PIECE = 1 << 20
@@ -48,33 +48,12 @@ def stored(out: Path, format: str | None) -> Iterator[Path]:
 @contextmanager
 def _own_directory(work: Path, out: Path) -> Iterator[Path]:
     """Make a directory for this run; remove it after the block."""
-    before = read_token(work)
-    if before is not None:
-        os.close(_locked(mark_of(work, before), out))
-        remove_work(work, before)
-    token = new_token()
-    with writing(work):
-        work.parent.mkdir(parents=True, exist_ok=True)
-    make_work(work, token)
-    lock = _locked(mark_of(work, token), out)
-    try:
-        yield work
-    finally:
-        os.close(lock)
-        remove_work(work, token)
-
-
-def _locked(mark: Path, out: Path) -> int:
-    """Open a file and lock it, where the file system has locks."""
-    with writing(mark):
-        file = os.open(mark, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            os.close(file)
-            raise OutputError(
-                f"{out}: another run copies standard input to {mark.parent}. Wait for "
-                "it, or give another directory."
-            ) from error
-    return file
+    with locked(LocalBuilders(), work, out):
+        before, token = read_token(work), new_token()
+        if before is not None:
+            remove_work(work, before)
+        make_work(work, token)
+        try:
+            yield work
+        finally:
+            remove_work(work, token)

@@ -49,7 +49,7 @@ from ..names import (
 )
 from .bucket_plan import check_vertices
 from .builders import Builders
-from .edge_survey import share
+from .edge_survey import share, share_pieces
 from .partition_run import NAMES, NAMES_KIND, NEW_IDS, ORDER, VERTICES, write_json
 
 # Bytes of names in memory at once, and how often they are copied while sorted. Fewer
@@ -119,8 +119,7 @@ class NumberedFile(EdgeFile):
 
 def save_vertices(builders: Builders, file: EdgeFile, work: Path, room: int) -> None:
     """Save the ids that occur in a file; see `save_names`. Collective."""
-    begin, end = share(builders, file)
-    pieces = _by_id(file.pieces(begin, end)) if begin < end else ()
+    pieces = _by_id(share_pieces(builders, file))
     _save_merged(builders, pieces, NameKind.INT64, work / VERTICES, room)
 
 
@@ -319,9 +318,8 @@ def save_order(builders: Builders, file: EdgeFile, order: str, work: Path) -> No
     degrees = builders.sum(np.pad(counted, (0, num_vertices - len(counted))))
     with builders.raise_on_all():
         if builders.rank == 0:
-            ordered = _ordered(file, order, degrees).astype(
-                stored_id_dtype(num_vertices)
-            )
+            stored = stored_id_dtype(num_vertices)
+            ordered = _ordered(file, order, degrees).astype(stored)
             with writing(work):
                 for name, ids in ((ORDER, ordered), (NEW_IDS, _inverse(ordered))):
                     with (work / name).open("xb") as target:
@@ -349,8 +347,7 @@ def _own_degrees(builders: Builders, file: EdgeFile) -> tuple[np.ndarray, int]:
     num_vertices, entries = file.num_vertices or 0, 0
     _check_room(file.name, num_vertices, num_vertices)
     degrees = np.zeros(num_vertices, np.int64)
-    begin, end = share(builders, file)
-    for piece in file.pieces(begin, end) if begin < end else ():
+    for piece in share_pieces(builders, file):
         entries += len(piece)
         num_vertices = max(num_vertices, piece.num_vertices)
         if num_vertices > len(degrees):

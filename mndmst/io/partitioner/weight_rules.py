@@ -1,19 +1,7 @@
-"""Rules that give edges other weights than their file.
+"""Rules that give edges other weights than their file; see `formats/README.md`.
 
-=========================  =====================================================
-`file`                     the file's weights; 1 where it has none
-`constant:X`               X for every edge
-`hash[:SEED]`              1 to 2^24, hashed from the seed and the ends, as
-                           `generate` does
-`random:LOW:HIGH[:SEED]`   from LOW to HIGH in the same way: integers if LOW and
-                           HIGH are, else float64
-`ecl`                      as ECL-MST [1] computes them: 1 + u v mod n with its
-                           32-bit overflow, int32
-`euclid:FILE`              the distance of the ends (float64) by the coordinates
-                           in a DIMACS `.co` file
-=========================  =====================================================
-
-Every rule gives the two directions of an edge one weight.
+Every rule gives the two directions of an edge one weight. `ecl` computes weights as
+ECL-MST [1] does: 1 + u v mod n with its 32-bit overflow, int32.
 
 [1] Fallin, Gonzalez, Seo and Burtscher: A High-Performance MST Implementation for
     GPUs. SC 2023.
@@ -29,7 +17,7 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
-from ..edge_file import EdgeFile, Edges, WrappedEdgeFile, narrow_integers
+from ..edge_file import EdgeFile, Edges, WrappedEdgeFile, narrow_integers, read_number
 from ..formats import is_table, open_edges
 from ..formats.dimacs import read_coordinates
 from ..formats.table_columns import ColumnNames
@@ -220,12 +208,7 @@ def _dtype(low: int | float, high: int | float) -> np.dtype:
 def _number(rule: str, word: str) -> int | float:
     """Read an integer of 64 bits or a finite float."""
     try:
-        if word.lstrip("+-").isdecimal():
-            whole = int(word)
-            if -_LIMIT <= whole < _LIMIT:
-                return whole
-            raise ValueError("beyond 64 bits, and not rounded")
-        number = float(word)
+        number = read_number(word)
     except ValueError:
         number = float("nan")
     if not isfinite(number):

@@ -1,26 +1,9 @@
 """The cluster file of `cluster`, `hdbscan` and `linkage`, readable with plain h5py.
 
-One HDF5 file::
-
-    clusters.h5
-        @ format "mndmst-clusters", version, creator
-        @ graph-uuid, num_vertices, num_clusters, rule; of points also metric, and
-          ids-name where there are ids
-        labels                   int64 [vertices]: 0, 1, ... ; -1 is noise
-        probabilities            float64 [vertices], of HDBSCAN*
-        ids                      of points whose table has them: int64, or UTF-8 text
-        outlier_scores           float64 [vertices], of hdbscan: GLOSH
-        persistence              float64 [clusters], of hdbscan
-        linkage                  float64 [vertices - 1, 4], as SciPy's
-        condensed                of HDBSCAN*: parent, child, lambda, size
-        prediction               of hdbscan --prediction-data, see
-                                 `points.prediction_file`
-
-The file of `predict` has the labels and probabilities of new points, whose labels may
-exceed their number. The file of `linkage` has the dendrogram alone.
-
-A file whose name ends in `.csv` has the ids, labels and probabilities as text, or that
-dendrogram; a file whose name ends in `.nwk` has the dendrogram as Newick trees.
+docs/files.md describes it. The file of `predict` has the labels and probabilities of
+new points, whose labels may exceed their number. The file of `linkage` has the
+dendrogram alone. A file whose name ends in `.csv` has the ids, labels and probabilities
+as text, or that dendrogram; one in `.nwk` has the dendrogram as Newick trees.
 """
 
 from dataclasses import dataclass
@@ -40,7 +23,6 @@ from ..names import NameSource
 from ..output_kinds import CLUSTERS, hdf5_mark
 from .newick import leaf_names, write_newick
 from .text_tables import (
-    Cells,
     name_cells,
     number_cells,
     quoted,
@@ -94,29 +76,24 @@ def _write_text(
     names: NameSource | None,
 ) -> None:
     """Write a line for each vertex, or for each step of a dendrogram alone."""
-    if "labels" in columns:
-        header = ["vertex", "label"]
-        written = [np.arange(len(columns["labels"])), columns["labels"]]
-        cells: list[Cells] = [name_cells(names), number_cells]
+    with (
+        files.file(path, CLUSTERS) as temporary,
+        temporary.open("w", encoding="utf-8") as file,
+    ):
+        if "labels" not in columns:
+            file.write("cluster1,cluster2,distance,size\n")
+            write_lines(file, "%d,%d,%r,%d", [*columns["linkage"].T])
+            return
+        labels = columns["labels"]
+        table = [("vertex", np.arange(len(labels)), name_cells(names))]
         if "ids" in columns:
-            header.insert(1, quoted(id_name))
-            written.insert(1, columns["ids"])
-            cells.insert(1, text_cells)
+            table.append((quoted(id_name), columns["ids"], text_cells))
+        table.append(("label", labels, number_cells))
         if "probabilities" in columns:
-            header.append("probability")
-            written.append(columns["probabilities"])
-            cells.append(number_cells)
-        with (
-            files.file(path, CLUSTERS) as temporary,
-            temporary.open("w", encoding="utf-8") as file,
-        ):
-            file.write(",".join(header) + "\n")
-            write_rows(file, written, cells)
-        return
-    header, line = ["cluster1", "cluster2", "distance", "size"], "%d,%d,%r,%d"
-    with files.file(path, CLUSTERS) as temporary, temporary.open("w") as file:
+            table.append(("probability", columns["probabilities"], number_cells))
+        header, written, cells = zip(*table, strict=True)
         file.write(",".join(header) + "\n")
-        write_lines(file, line, [*columns["linkage"].T])
+        write_rows(file, written, cells)
 
 
 def read_labels(path: str | Path) -> np.ndarray:
@@ -139,22 +116,13 @@ def read_labels(path: str | Path) -> np.ndarray:
 
 @dataclass(frozen=True)
 class StoredDendrogram:
-    """The dendrogram of a cluster file, and the names and labels of its points.
+    """The dendrogram of a cluster file, and what the file has of its points."""
 
-    Attributes
-    ----------
-    linkage : ndarray of float64, shape (points - 1, 4)
-    labels, ids, persistence : ndarray, or None
-        As the file has them.
-    facts : dict
-        The attributes of the file.
-    """
-
-    linkage: np.ndarray
+    linkage: np.ndarray  # float64 [points - 1, 4]
     labels: np.ndarray | None
     ids: np.ndarray | None
     persistence: np.ndarray | None
-    facts: dict[str, Any]
+    facts: dict[str, Any]  # the attributes of the file
 
 
 def read_dendrogram(path: Path) -> StoredDendrogram:

@@ -1,28 +1,8 @@
 """Read and write the forest file: a run's result, readable with plain h5py.
 
-One HDF5 file::
-
-    forest.h5
-        @ format "mndmst-forest", version, creator
-        @ graph-uuid, num_vertices   of the graph
-        @ num_edges, num_trees, total_weight, weight_dtype, digest
-        @ config, report             JSON
-        @ names-uuid, names-path, names-path-relative   the graph that keeps the names
-                                     of the vertices, if they have any
-        forest
-            src, dst                 int64 [edges], src < dst, sorted by (src, dst)
-            weight                   the graph's weight type
-        labels                       int64 [vertices], optional: the smallest vertex
-                                     of each vertex's tree
-        names                        of points whose table has unique ids: integers
-                                     [vertices], or text (UTF-8 bytes) and begins
-
-`total_weight` is exact for integer weights, in decimal digits where it does not fit
-an int64; for floats it is the float nearest to the exact sum. `digest` is the
-SHA-256 of the (src, dst) pairs (`digest_and_total`). Nothing in the datasets, the
-totals and the digest depends on how many ranks computed the forest.
-
-All ranks write one file together (`parallel_columns`), or one process alone.
+docs/files.md describes it. Nothing in the datasets, the totals (`digest_and_total`) and
+the digest depends on how many ranks computed the forest. All ranks write one file
+together (`parallel_columns`), or one process alone.
 """
 
 import json

@@ -1,14 +1,7 @@
 """Files with a label for each vertex, as `mndmst components` writes them.
 
-A file is laid out as::
-
-    /                            @ format "mndmst-labels", version, creator
-        @ graph-uuid, num_vertices, num_components, digest
-        labels                   int64 [vertices]: the smallest vertex of each
-                                 vertex's component
-
-`digest` is the SHA-256 of the labels as little-endian int64. Nothing depends on how
-many ranks computed them.
+docs/files.md describes them. `digest` is the SHA-256 of the labels as little-endian
+int64. Nothing depends on how many ranks computed them.
 """
 
 from dataclasses import dataclass

@@ -119,18 +119,6 @@ class Destination:
                 self.temporary(name).rename(path / name)
             flush_to_disk(path)
 
-    def remove(self) -> None:
-        """Remove the graph in the directory, and that if nothing else is in it."""
-        index = self.path / INDEX_NAME
-        with writing(self.path):
-            if self._graph_in(index):
-                index.rename(self._aside)
-            for name in self._graph_in(self._aside) - {INDEX_NAME}:
-                (self.path / name).unlink(missing_ok=True)
-            self._aside.unlink(missing_ok=True)
-            with suppress(OSError):
-                self.path.rmdir()
-
     def abandon(self) -> None:
         """Remove the files of an ended run; an older graph gets its index back."""
         with suppress(OSError):

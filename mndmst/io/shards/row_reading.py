@@ -363,13 +363,8 @@ def read_rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the CSR rows of the vertices [begin, end) of a graph, checked.
 
-    Returns
-    -------
-    indptr : ndarray of int64, shape (end - begin + 1,)
-        Starts at 0.
-    indices : ndarray of uint32 or int64, shape (arcs,)
-        Global ids, ascending within a row; `order.id_dtype` gives the type.
-    weights : ndarray of `weight_dtype`, shape (arcs,)
+    `indptr` (int64) starts at 0; global ids (`order.id_dtype`) ascend within a row;
+    weights have the type of the graph.
     """
     rows = ReadInProgress(graph, begin, end, threads)
     rows.read(to_keys=False)

@@ -88,17 +88,16 @@ VertexIds = OriginalIds | NameSource
 class ShardWriter:
     """A sharded graph being written (`shard_layout` describes the files).
 
-    Parts go to temporary names in a `Destination` that has been claimed (a path is
-    claimed here); if the block fails, they are removed. Several processes may write the
-    parts of one graph, each through a writer of its own; after all of them are done one
-    calls `finish`. `vtxdist` (int64 [parts + 1]) ascends from 0 to `num_vertices`.
-    `compress` shuffles and gzips the datasets: smaller, and several times slower to
-    read.
+    Parts go to temporary names in a `Destination` that has been claimed; if the block
+    fails, they are removed. Several processes may write the parts of one graph, each
+    through a writer of its own; after all of them are done one calls `finish`.
+    `vtxdist` (int64 [parts + 1]) ascends from 0 to `num_vertices`. `compress` shuffles
+    and gzips the datasets: smaller, and several times slower to read.
     """
 
     def __init__(
         self,
-        target: Destination | str | Path,
+        target: Destination,
         num_vertices: int,
         weight_dtype: np.dtype,
         vtxdist: np.ndarray,
@@ -106,6 +105,7 @@ class ShardWriter:
         compress: bool = False,
         original: VertexIds | None = None,
     ) -> None:
+        self.target = target
         self.num_vertices = int(num_vertices)
         self.weight_dtype = np.dtype(weight_dtype)
         self.vtxdist = np.asarray(vtxdist, np.int64)
@@ -118,11 +118,6 @@ class ShardWriter:
         ends = self.vtxdist[[0, -1]].tolist()
         if ends != [0, num_vertices] or not ascends(self.vtxdist):
             raise ValueError("vtxdist must ascend from 0 to num_vertices")
-        if isinstance(target, Destination):
-            self.target = target
-        else:
-            self.target = Destination(Path(target))
-            self.target.claim(self.num_parts)
 
     @property
     def num_parts(self) -> int:
@@ -178,10 +173,8 @@ class ShardWriter:
         arcs = [self._count_arcs(self.target.held(name), uuid) for name in names]
         arcdist = np.concatenate(([0], np.cumsum(arcs, dtype=np.int64)))
         with self._new_file(INDEX_NAME) as file:
-            header = {
-                "num_arcs": int(arcdist[-1]),
-                "weight_dtype": self.weight_dtype.name,
-            }
+            dtype = self.weight_dtype.name
+            header = {"num_arcs": int(arcdist[-1]), "weight_dtype": dtype}
             self._write_header(file, GRAPH_FORMAT, header)
             if record is not None:
                 write_attributes(file, {MADE_FROM: record})
@@ -225,10 +218,8 @@ class ShardWriter:
         if not file.exists():
             raise OutputError(f"{file}: the part was not written. Make it again.")
         with writing(file), open_hdf5(file) as part:
-            arcs, found = (
-                int(part.attrs["num_arcs"]),
-                read_attribute(part, "graph-uuid"),
-            )
+            arcs = int(part.attrs["num_arcs"])
+            found = read_attribute(part, "graph-uuid")
         if uuid not in (None, found):
             with writing(file), hdf5_file(file, "r+") as part:
                 write_attributes(part, {"graph-uuid": uuid})

@@ -133,7 +133,7 @@ def test_a_copy_of_standard_input_is_swept(tmp_path, end):
             time.sleep(0.02)
         other = partition(EDGES, out)
         assert other.returncode == 1
-        assert f"{out}: another run copies standard input" in other.stderr
+        assert f"{out}: another run is writing a graph there" in other.stderr
         run.send_signal(end)
         run.communicate(timeout=60)
     assert list(work.glob("input.*"))

@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from square import DATA, SQUARE, square, triples
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import NAMES, open_edges, read_edges, write_edges
 from mndmst.io.formats.binary_graphs import RowsFile
-from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.partitioner.builders import LocalBuilders, run_forked
+from mndmst.io.partitioner.edge_survey import check_copies
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.weight_rules import weigh
@@ -71,7 +73,7 @@ def test_one_graph_from_all_formats(tmp_path: Path, bvgraph: Path) -> None:
     for number, path in enumerate(paths):
         file, out = weigh(open_edges(path), "hash"), tmp_path / str(number)
         options = Options(out, 2, MEMORY, quiet=True, symmetrize=True)
-        uuids.add(partition(Alone(), file, options).uuid)
+        uuids.add(partition(LocalBuilders(), file, options).uuid)
     assert len(uuids) == 1
 
 
@@ -257,6 +259,35 @@ def test_stored_matrices_are_read_in_pieces(
         options = Options(tmp_path / "graph", quiet=True)
         with pytest.raises(InputError, match=r"m\.npz.*data\.npy has another checksum"):
             run_forked(jobs, partition, open_edges(path), options)
+
+
+class OnHosts(LocalBuilders):
+    """Ranks on several hosts, of which one is here."""
+
+    def __init__(self, rank: int, hosts: str) -> None:
+        super().__init__(rank, len(hosts))
+        self.hosts = hosts
+
+    def allgather(self, value: object) -> list:
+        return list(self.hosts) if isinstance(value, str) else [value]
+
+
+@pytest.mark.parametrize(
+    ("rank", "hosts", "checks"), [(0, "aab", True), (1, "aab", False), (2, "aab", True)]
+)
+def test_one_rank_of_each_host_checks_the_checksums(
+    tmp_path: Path, rank: int, hosts: str, checks: bool
+) -> None:
+    """Each host may have a copy of its own, of which one alone is damaged."""
+    path = tmp_path / "m.npz"
+    matrix = scipy.sparse.csr_array(np.eye(5, k=1) + np.eye(5, k=-1))
+    scipy.sparse.save_npz(path, matrix, compressed=False)
+    contents = bytearray(path.read_bytes())
+    contents[contents.index(b"data.npy") + 200] ^= 1
+    path.write_bytes(contents)
+    damage = pytest.raises(InputError, match=r"m\.npz.*data\.npy has another checksum")
+    with damage if checks else nullcontext():
+        check_copies(OnHosts(rank, hosts), open_edges(path))
 
 
 adjacency = st.integers(0, 40).flatmap(

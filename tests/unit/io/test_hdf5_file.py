@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from mpi4py import MPI
+from shard_files import claimed
 
 from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
@@ -54,7 +55,8 @@ def forest(path: Path) -> None:
 def shards(path: Path) -> None:
     vtxdist = np.array([0, N // 2, N])
     indptr = np.arange(N // 2 + 1)
-    with ShardWriter(path, N, np.dtype(np.int32), vtxdist, "uuid") as writer:
+    target = claimed(path, 2)
+    with ShardWriter(target, N, np.dtype(np.int32), vtxdist, "uuid") as writer:
         for part in (0, 1):
             columns = NUMBERS[: N // 2], NUMBERS[: N // 2].astype(np.int32)
             writer.write_part(part, indptr, *columns)

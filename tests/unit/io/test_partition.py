@@ -19,7 +19,7 @@ from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges
 from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner.arc_buckets import RunWriter, read_buckets
-from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.partitioner.builders import LocalBuilders, run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.write_parts import sort_arcs
@@ -169,7 +169,7 @@ def test_an_arc_without_its_twin_is_named_or_given_one(tmp_path):
         np.tile(edges.weight, 2), True,
     )  # fmt: skip
     options = Options(tmp_path / "graph", 2, quiet=True)
-    expected = partition(Alone(), Halves("both", both), options).uuid
+    expected = partition(LocalBuilders(), Halves("both", both), options).uuid
     lost = int(np.flatnonzero(both.src != both.dst)[7])
     columns = (np.delete(c, lost) for c in (both.src, both.dst, both.weight))
     rest = Halves("halves.egr", Edges(100, *columns, True))
@@ -177,9 +177,9 @@ def test_an_arc_without_its_twin_is_named_or_given_one(tmp_path):
     with pytest.raises(
         InputError, match=rf"halves.egr: the arc \({v}, {u}\) of.*--sym"
     ):
-        partition(Alone(), rest, Options(tmp_path / "lost", 2, quiet=True))
+        partition(LocalBuilders(), rest, Options(tmp_path / "lost", 2, quiet=True))
     options = Options(tmp_path / "lost", 2, symmetrize=True, quiet=True)
-    assert partition(Alone(), rest, options).uuid == expected
+    assert partition(LocalBuilders(), rest, options).uuid == expected
     assert [path.name for path in tmp_path.iterdir()] == ["graph", "lost"]
 
 

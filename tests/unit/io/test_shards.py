@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from shard_files import UUID, symmetric_rows, write
+from shard_files import UUID, claimed, symmetric_rows, write
 
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import OutputError
@@ -86,8 +86,8 @@ def test_id_types_follow_the_number_of_vertices(
     # would have 2^31 rows, is left out.
     ids = np.array([num_vertices - 1, num_vertices - 2], in_memory)
     writer = ShardWriter(
-        tmp_path / "graph", num_vertices, np.int32, [0, num_vertices - 2, num_vertices],
-        UUID,
+        claimed(tmp_path / "graph", 2), num_vertices, np.int32,
+        [0, num_vertices - 2, num_vertices], UUID,
     )  # fmt: skip
     writer.write_part(1, np.arange(3), ids, np.ones(2, np.int32))
     monkeypatch.setattr(
@@ -148,7 +148,7 @@ def test_a_failure_while_writing_leaves_the_old_graph(graph):
 
 
 def test_a_part_that_was_not_written(tmp_path):
-    writer = ShardWriter(tmp_path / "graph", 4, np.int32, [0, 2, 4], UUID)
+    writer = ShardWriter(claimed(tmp_path / "graph", 2), 4, np.int32, [0, 2, 4], UUID)
     writer.write_part(0, np.zeros(3, int), np.empty(0, int), np.empty(0, np.int32))
     with pytest.raises(OutputError, match=r"part-00001\.h5.*not written"):
         writer.finish()

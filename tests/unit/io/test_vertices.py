@@ -15,7 +15,7 @@ from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges
 from mndmst.io.formats import NAMES, open_edges, read_edges
 from mndmst.io.partitioner import write_parts as parts
-from mndmst.io.partitioner.builders import Alone, run_forked
+from mndmst.io.partitioner.builders import LocalBuilders, run_forked
 from mndmst.io.partitioner.graph_recipe import load_recipe, open_recipe
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
@@ -273,4 +273,6 @@ def test_a_file_that_changes_meanwhile_is_told(
 
     monkeypatch.setattr(passes, "save_vertices", save_and_change)
     with pytest.raises(InputError, match=r"far\.txt: has changed while"):
-        partition(Alone(), open_edges(file), Options(tmp_path / "g", compact_ids=True))
+        partition(
+            LocalBuilders(), open_edges(file), Options(tmp_path / "g", compact_ids=True)
+        )

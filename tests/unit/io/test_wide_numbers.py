@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shard_files import UUID
+from shard_files import UUID, claimed
 
 from mndmst.graph.model import Csr
 from mndmst.graph.order import id_dtype, key_rule
@@ -18,7 +18,7 @@ from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.partitioner.arc_buckets import route_arcs
 from mndmst.io.partitioner.bucket_plan import Plan, built_size, make_plan
-from mndmst.io.partitioner.builders import Alone
+from mndmst.io.partitioner.builders import LocalBuilders
 from mndmst.io.partitioner.edge_survey import Spool, Survey, survey_edges
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
@@ -48,7 +48,9 @@ def ring(num_vertices: int, both: bool = False) -> Edges:
 
 def planned(edges: Edges, work: Path) -> tuple[Survey, Plan]:
     file = EdgesInMemory("ring", edges)
-    found = survey_edges(Alone(), file, Spool(work / "spool"), lambda pieces: pieces)
+    found = survey_edges(
+        LocalBuilders(), file, Spool(work / "spool"), lambda pieces: pieces
+    )
     return found, make_plan(found, 4, 1 << 40, "ring")
 
 
@@ -118,7 +120,8 @@ def test_the_last_rows_of_a_graph_are_read_and_checked(
     indptr = np.arange(0, 9, 2)
     weights = np.array([5, 7, 5, 6, 6, 8, 7, 8], np.int32)
     vtxdist = [0, first, num_vertices]
-    writer = ShardWriter(tmp_path / "graph", num_vertices, np.int32, vtxdist, UUID)
+    target = claimed(tmp_path / "graph", 2)
+    writer = ShardWriter(target, num_vertices, np.int32, vtxdist, UUID)
     writer.write_part(1, indptr, heads, weights)
     writer.target.temporary("part-00000.h5").write_bytes(b"")
     before = 1 << 33  # arcs of a part that is not there
@@ -150,7 +153,7 @@ def test_files_of_other_formats_keep_ids(
     for name in ("src", "dst", "weight"):
         np.testing.assert_array_equal(getattr(found, name), getattr(edges, name))
     options = Options(tmp_path / "graph", 2, compact_ids=True, quiet=True)
-    graph = partition(Alone(), open_edges(file), options)
+    graph = partition(LocalBuilders(), open_edges(file), options)
     named = np.unique([edges.src, edges.dst])
     original = graph.read_original_ids(0, graph.num_vertices)
     np.testing.assert_array_equal(original, named)
