@@ -46,13 +46,8 @@ UNABLE = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
-def check_regular(path: Path) -> None:
-    """Refuse a path that is not a regular file, before it is opened."""
-    _refuse_others(path, path.stat())
-
-
 def state_of(path: Path) -> State:
-    """Return the state of a regular file; see `check_regular`."""
+    """Return the state of a file; refuse what is not a regular one."""
     found = path.stat()
     _refuse_others(path, found)
     return _state(found)
@@ -61,7 +56,7 @@ def state_of(path: Path) -> State:
 @contextmanager
 def opened(path: Path, state: State | None = None) -> Iterator[BufferedReader]:
     """Open a regular file to read; InputError if it changes, or has since `state`."""
-    check_regular(path)  # to open a device might have an effect
+    state_of(path)  # to open a device might have an effect
     with open(path, "rb", opener=_without_waiting) as file:
         found = os.fstat(file.fileno())
         _refuse_others(path, found)
@@ -154,7 +149,7 @@ def open_hdf5(path: Path) -> "Iterator[h5py.File]":
     """Open a regular file for reading; use it inside `reading`."""
     import h5py  # a client of the service needs none
 
-    check_regular(path)
+    state_of(path)
     with h5py.File(path, "r") as file:
         yield file
 

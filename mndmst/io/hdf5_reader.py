@@ -251,16 +251,12 @@ def checked_dataset(
 
 
 def read_dataset(
-    path: Path,
-    dataset: h5py.Dataset,
-    begin: int = 0,
-    end: int | None = None,
-    threads: Threads = ALONE,
+    path: Path, dataset: h5py.Dataset, begin: int = 0, end: int | None = None
 ) -> np.ndarray:
     """Return the entries [begin, end) of a dataset that has been checked; else all."""
     end = len(dataset) if end is None else min(end, len(dataset))
     target = np.empty(max(0, end - begin), dataset.dtype)
-    read_range(path, dataset, begin, target, threads)
+    read_range(path, dataset, begin, target, ALONE)
     return target
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.atomic_output import whole_file
-from ..io.file_access import check_regular
+from ..io.file_access import state_of
 from .remote_names import RemoteNames
 
 KINDS = {".csv": "csv", ".parquet": "parquet", ".arrow": "feather"}
@@ -22,7 +22,7 @@ def read_array(path: Path) -> np.ndarray:
         If there is none.
     """
     try:
-        check_regular(path)
+        state_of(path)
         array: np.ndarray = np.load(path, allow_pickle=False)
     except MndmstError:
         raise
@@ -52,7 +52,7 @@ def read_columns(
     module = _module(path)
     arrow = optional("pyarrow", "serve", "Tables need")
     try:
-        check_regular(path)
+        state_of(path)
         if path.suffix == ".csv":
             text = vertex_names is not None and not vertex_names.kind.is_integer
             types = {n: arrow.string() for n in names if text and n != "weight"}

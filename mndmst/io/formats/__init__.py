@@ -98,7 +98,9 @@ _OTHERS: dict[str, Callable[[Path], Opened]] = {
     ".adj": metis_adjacency.read_adjacency,
     ".ncol": ncol.NcolFile,
     ".binary-edgelist": binary_graphs.PairFile,
-    ".undirected-binary-edgelist": binary_graphs.open_undirected_pairs,
+    ".undirected-binary-edgelist": partial(
+        binary_graphs.PairFile, both_directions=False
+    ),
     ".h5": _dot_h5,
 }
 _SUFFIXES = (*_OTHERS, *_TABLES)

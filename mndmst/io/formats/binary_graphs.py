@@ -372,8 +372,3 @@ class PairFile(EdgeFile):
             src, dst = map(np.array, pairs.T)
             weight = np.ones(len(src), np.int32)
             yield checked_edges(self.path, self.num_vertices, src, dst, weight, low)
-
-
-def open_undirected_pairs(path: Path) -> PairFile:
-    """Open a `.undirected-binary-edgelist` file; see `EdgeFile`. Weights are 1."""
-    return PairFile(path, both_directions=False)

@@ -28,9 +28,9 @@ from ..kernels import table_lines
 from ..named_edge_file import NameableFile, NamedEdges, is_number
 from ..results.text_tables import (
     COLUMNS,
+    SEPARATORS,
     name_cells,
     number_cells,
-    write_lines,
     write_rows,
 )
 from .edge_text import Lines, TextFile, read_head, read_lines
@@ -297,30 +297,19 @@ def open_file(path: Path, asked: ColumnNames | None = None) -> TextFile:
 
 
 def write(edges: Edges, path: Path) -> None:
-    """Write `u v w` a line, separated by tabs.
+    """Write `u v w` a line, names or numbers, separated by tabs or in .csv by commas.
 
-    A `.csv` file has commas and the names of its columns, as spreadsheets and pandas
-    expect it, and therefore no comment that says how many vertices there are.
+    The names of the columns come first, as spreadsheets and pandas expect them in .csv;
+    of numbers between tabs a comment that says how many vertices there are.
     """
-    if edges.names is not None:
-        _write_named(edges, path)
-        return
-    line, head = "%d\t%d\t%r", f"# {edges.num_vertices} vertices"
-    if path.suffix == ".csv":
-        line, head = "%d,%d,%r", ",".join(COLUMNS)
-    with whole_file(path) as temporary, temporary.open("w") as file:
-        file.write(f"{head}\n")
-        write_lines(file, line, (edges.src, edges.dst, edges.weight))
-
-
-def _write_named(edges: Edges, path: Path) -> None:
-    """Write names in place of numbers, below the names of the columns."""
-    separator = "," if path.suffix == ".csv" else "\t"
-    names = name_cells(edges.names)
+    separator, cells = SEPARATORS.get(path.suffix, "\t"), name_cells(edges.names)
+    head = separator.join(COLUMNS)
+    if edges.names is None and path.suffix != ".csv":
+        head = f"# {edges.num_vertices} vertices"
     columns = edges.src, edges.dst, edges.weight
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.write(separator.join(COLUMNS) + "\n")
-        write_rows(file, columns, (names, names, number_cells), separator)
+        file.write(f"{head}\n")
+        write_rows(file, columns, (cells, cells, number_cells), separator)
 
 
 def _bounded(path: Path, vertices: int) -> int:

@@ -285,8 +285,8 @@ class _Lines:
         wanted = columns.coordinates
         if self._bare:
             whole = wanted == tuple(range(self.width))
-            if not whole:  # else NumPy compares the lines
-                self._check_width()
+            if not (whole or self._fits()):  # of whole lines, NumPy compares them
+                self._check_each_width()
             text = self.text.replace(",", ".") if decimal_commas else self.text
             mark = None if self.separator == BLANKS else self.separator.decode()
             used = None if whole else wanted
@@ -344,13 +344,12 @@ class _Lines:
         if alike and not self.first_is_coordinate:
             raise like_comment(self._place(number), "#", self.width)
 
-    def _check_width(self) -> None:
-        """Refuse lines of another number of columns, in a text without quotes."""
-        lines = self.text.count("\n") + (not self.text.endswith("\n"))
-        if self.separator == BLANKS or (
-            self.text.count(self.separator.decode()) != lines * (self.width - 1)
-        ):
-            self._check_each_width()
+    def _fits(self) -> bool:
+        """Return whether every line has all separators, in a text without quotes."""
+        if self.separator == BLANKS:  # runs of them separate columns
+            return False
+        mark, lines = self.separator.decode(), self.text.rstrip("\n").split("\n")
+        return all(line.count(mark) == self.width - 1 for line in lines)
 
     def _check_each_width(self) -> None:
         for number, row in self._rows():

@@ -241,10 +241,8 @@ class _Passes:
             compact = self._is_sparse(file)
         while True:
             numbered = self._number(file, compact)
-            found = survey_edges(
-                self.builders, numbered, spool,
-                lambda pieces: self._report(pieces, self._edges_read),
-            )  # fmt: skip
+            report = partial(self._report, self._edges_read)
+            found = survey_edges(self.builders, numbered, spool, report)
             sparse = is_sparse(found.num_vertices, found.num_entries)
             if compact or not (may_be_sparse and sparse):
                 return _NumberedVertices(file, numbered, compact), found
@@ -256,7 +254,7 @@ class _Passes:
         return f"reading: {counted(done * self.builders.size, 'edge')}"
 
     def _report(
-        self, pieces: Iterator[Piece], text: Callable[[int], str]
+        self, text: Callable[[int], str], pieces: Iterator[Piece]
     ) -> Iterator[Piece]:
         """Pass pieces on, and report progress."""
         done = 0
@@ -386,8 +384,8 @@ class _Passes:
             plan = make_plan(found, options.parts, room, file.name, builders.size)
             if not plan.in_rows:
                 pieces = self._report(
-                    own_pieces(builders, file, spool, again=True),
                     lambda done: f"routing: {100 * done // total} %",
+                    own_pieces(builders, file, spool, again=True),
                 )
                 route_arcs(plan, pieces, options.work, builders.rank, room)
             spool.remove()

@@ -27,7 +27,6 @@ from .text_tables import (
     number_cells,
     quoted,
     text_cells,
-    write_lines,
     write_rows,
 )
 
@@ -82,7 +81,9 @@ def _write_text(
     ):
         if "labels" not in columns:
             file.write("cluster1,cluster2,distance,size\n")
-            write_lines(file, "%d,%d,%r,%d", [*columns["linkage"].T])
+            rows = columns["linkage"]
+            ends, size = rows[:, :2].T.astype(np.int64), rows[:, 3].astype(np.int64)
+            write_rows(file, (*ends, rows[:, 2], size), [number_cells] * 4)
             return
         labels = columns["labels"]
         table = [("vertex", np.arange(len(labels)), name_cells(names))]

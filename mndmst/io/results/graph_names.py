@@ -152,14 +152,14 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> NameSource | Non
 
 
 def with_vertex_ids(edges: Edges, graph: ShardedGraph) -> Edges:
-    """Return edges, each once, with the names or original ids of a graph's vertices."""
+    """Return edges, each once, with the names or original ids of a graph's vertices.
+
+    Under original ids they are sorted by (src, dst), src < dst.
+    """
     if graph.names is not None:
         return _with_names(edges, graph)
-    return with_original_ids(edges, graph) if graph.reordered else edges
-
-
-def with_original_ids(edges: Edges, graph: ShardedGraph) -> Edges:
-    """Return edges, each once, under original ids: src < dst, sorted by (src, dst)."""
+    if not graph.reordered:
+        return edges
     original = graph.read_original_ids(0, graph.num_vertices)
     bound = graph.original_vertices or graph.num_vertices
     return _renumbered(edges, original, bound)

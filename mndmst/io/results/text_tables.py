@@ -25,14 +25,6 @@ Cells = Callable[[np.ndarray], list[str]]
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
-def write_lines(file: TextIO, line: str, columns: Sequence[np.ndarray]) -> None:
-    """Write a line for each row of columns: `%d` a value, or `%r` for all digits."""
-    for low in range(0, len(columns[0]), ROWS):
-        held = (column[low : low + ROWS].tolist() for column in columns)
-        lines = map(line.__mod__, zip(*held, strict=True))
-        file.write("\n".join(lines) + "\n")
-
-
 def name_cells(names: NameSource | None) -> Cells:
     """Return the function that turns vertices into cells: names, or numbers."""
     if names is None:

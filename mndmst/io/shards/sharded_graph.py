@@ -183,11 +183,6 @@ class ShardedGraph:
                 )
             yield file
 
-    def check_part(self, part: int) -> None:
-        """Compare a part's header and the sizes of its datasets with the index."""
-        with self.open(part):
-            pass
-
     def _check(self, part: int, file: h5py.File) -> None:
         begin, end = self.vtxdist[part : part + 2].tolist()
         expected = {
@@ -297,7 +292,8 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
         graph = reader(file, opened)
     if check:
         for part in range(graph.num_parts):
-            graph.check_part(part)
+            with graph.open(part):
+                pass
     return graph
 
 
@@ -385,11 +381,9 @@ CHECKOUT = Path(__file__).parents[3]
 def demo_graph() -> Path:
     """Return the directory of the shipped graph."""
     places = [folder / "partitions" / "demo" for folder in (Path.cwd(), CHECKOUT)]
-    places.append(Path(sysconfig.get_path("data")) / INSTALLED)
-    places.append(
-        Path(sysconfig.get_path("data", sysconfig.get_preferred_scheme("user")))
-        / INSTALLED
-    )
+    user = sysconfig.get_preferred_scheme("user")
+    for data in (sysconfig.get_path("data"), sysconfig.get_path("data", user)):
+        places.append(Path(data, INSTALLED))
     for place in places:
         if place.is_dir():
             return place

@@ -184,6 +184,7 @@ def test_two_readings_are_refused_until_the_user_decides(
         ("id,x,y\n1,0.5,1\n\n2,a,1\n", 'line 4 has "a" in column x'),
         ("x,y\n0.5,1\n2,3,4\n", "line 3 has 3 columns, not 2"),
         ("id,x,y\n1,0.5,1\n2,3\n", "line 3 has 2 columns, not 3"),
+        ("x,y,id\n1,2,7\n3,4\n5,6,8,9\n", "line 3 has 2 columns, not 3"),
         ("x,y\n0.5,nan\n", "has a coordinate that is not a finite number"),
         ("0 0,5\n1 0,5\n", "decimal commas between blanks"),
         ('0,"0,5"\n1,"0,5"\n', "decimal commas between commas"),
