@@ -140,6 +140,29 @@ def test_mistakes_in_mtx(tmp_path, text, message):
         read_edges(tmp_path / "bad.mtx")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "g.ncol",
+            "a b 9007199254740993\nb c 0.5\n",
+            "9007199254740993 and weights wi",
+        ),
+        ("g.json", '[{"source": 0, "target": 1, "weight": %s}]', "of over 64 bits"),
+        (
+            "g.gml",
+            "graph [ node [ id 0 ] node [ id 1 ] edge [source 0 target 1 weight %s] ]",
+            "of over 64 bits",
+        ),
+    ],
+)
+def test_whole_weights_are_exact_or_refused(tmp_path, name, text, message):
+    path = tmp_path / name
+    path.write_text(text.replace("%s", "9" * 20))
+    with pytest.raises(InputError, match=message):
+        read_edges(path)
+
+
 def test_mistakes_in_npz(tmp_path):
     (tmp_path / "bad.npz").write_bytes(b"PK")
     with pytest.raises(InputError, match=r"bad\.npz: is not a sparse matrix"):
