@@ -17,7 +17,6 @@ from .edge_file import (
     EntryFile,
     UnnumberedEndError,
     changed_meanwhile,
-    checked_edges,
 )
 from .names import (
     INT64,
@@ -55,12 +54,6 @@ class EdgesByName:
         held = slice(low, high)
         src, dst = self.src.take(held), self.dst.take(held)
         return EdgesByName(src, dst, self.weight[held])
-
-    def numbered(self, source: object) -> tuple[Names, Edges]:
-        """Return the names that occur, ascending, and the edges by their positions."""
-        names, positions = distinct_names(joined_names([self.src, self.dst]))
-        src, dst = np.split(positions, 2)
-        return names, checked_edges(source, len(names), src, dst, self.weight)
 
 
 class NamedEdgeFile(EntryFile):

@@ -111,9 +111,10 @@ class Names(NameSource):
     def find(self, wanted: "Names") -> np.ndarray:
         """Return the positions of names, -1 for none; these and `wanted` ascend."""
 
-    @abstractmethod
     def count_through(self, last: Key) -> int:
         """Count the names up to and including `last`; the names ascend."""
+        keys: Sequence[Any] = self.keys()
+        return bisect_right(keys, last)
 
     def texts(self) -> list[str]:
         """Return the names as a table shows them: numbers, texts, or JSON."""
@@ -227,10 +228,6 @@ class TextNames(Names):
         find_texts(self.text, self.begins, columns["text"], columns["begins"], found)
         return found
 
-    def count_through(self, last: Key) -> int:
-        """Count the names up to and including `last`."""
-        return bisect_right(self.keys(), last)
-
     @property
     def nbytes(self) -> int:
         """Bytes of all names."""
@@ -307,15 +304,15 @@ def names_of_texts(source: object, texts: Sequence[str]) -> Names:
     return names_of_keys(NameKind.TEXT, keys)
 
 
-def names_of_words(source: object, words: Sequence[bytes], before: int = 0) -> Names:
+def names_of_words(source: object, words: Sequence[bytes]) -> Names:
     """Return the words of a text file as names of the kind `TEXT`."""
     for k, word in enumerate(words):
-        _check_length(source, before + k, word)
+        _check_length(source, k, word)
         try:
             word.decode()
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{source}: name {before + k + 1} is not UTF-8 ({error.reason}). Save "
+                f"{source}: name {k + 1} is not UTF-8 ({error.reason}). Save "
                 "the file in UTF-8."
             ) from error
     return names_of_keys(NameKind.TEXT, words)

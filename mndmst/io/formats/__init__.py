@@ -143,17 +143,13 @@ def open_edges(
         )
     asked = ColumnNames.of(columns)
     if suffix in _TABLES:
-        return _with_names(_TABLES[suffix](path, asked))
+        file = _TABLES[suffix](path, asked)
+        if isinstance(file, NameableFile) and file.text_ends:
+            return file.named(NameKind.TEXT)
+        return file
     check_no_columns(path, asked)
     opened = _OTHERS[suffix](path)
     return EdgesInMemory(str(path), opened) if isinstance(opened, Edges) else opened
-
-
-def _with_names(file: EdgeFile) -> EdgeFile | NamedEdgeFile:
-    """Return a table by the names of vertices, if the ends are known to be text."""
-    if isinstance(file, NameableFile) and file.text_ends:
-        return file.named(NameKind.TEXT)
-    return file
 
 
 def read_edges(

@@ -250,14 +250,10 @@ def is_ignored(name: str) -> bool:
     return word in _IGNORED or _IGNORED_PATTERN.fullmatch(word) is not None
 
 
-def knows_ends(names: Sequence[str]) -> bool:
-    """Return whether some names are known for the two ends of edges."""
-    return bool(_ends_of(list(map(plain, names))))
-
-
-def surely_knows_ends(names: Sequence[str]) -> bool:
-    """Return whether some names are known for ends, and for nothing else."""
-    return bool(_ends_of(list(map(plain, names)), _KINDS_OF_PAIRS[:1]))
+def knows_ends(names: Sequence[str], surely: bool = False) -> bool:
+    """Return whether some names are known for ends; `surely` for nothing else."""
+    kinds = _KINDS_OF_PAIRS[:1] if surely else _KINDS_OF_PAIRS
+    return bool(_ends_of(list(map(plain, names)), kinds))
 
 
 def choose_columns(

@@ -24,7 +24,6 @@ from .table_columns import (
     knows_ends,
     listed,
     plain,
-    surely_knows_ends,
 )
 
 TAB, SEMICOLON, COMMA, BLANKS = b"\t", b";", b",", b" "
@@ -190,7 +189,7 @@ def _is_header(path: object, number: int, sample: _Sample, asked: ColumnNames) -
         return not all(numeric) or "0" in given
     if all(numeric) or (given and all(map(WHOLE.fullmatch, given))):
         return False
-    if not any(numeric) or has_index_header(names) or surely_knows_ends(names):
+    if not any(numeric) or has_index_header(names) or knows_ends(names, surely=True):
         if not cells and not knows_ends(names):
             raise InputError(
                 f"{path}: line {number} is not an edge, and none follows it. Fix it, "
