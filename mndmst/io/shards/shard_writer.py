@@ -86,7 +86,7 @@ VertexIds = OriginalIds | NameSource
 
 
 class ShardWriter:
-    """A sharded graph being written (`shard_layout` describes the files).
+    """A sharded graph being written (docs/files.md describes the files).
 
     Parts go to temporary names in a `Destination` that has been claimed; if the block
     fails, they are removed. Several processes may write the parts of one graph, each

@@ -1,6 +1,6 @@
 """A sharded graph on disk: headers, bounds of parts, row pointers, names.
 
-`shard_layout` describes the files: each undirected edge stands twice, in the rows of
+docs/files.md describes the files: each undirected edge stands twice, in the rows of
 both its ends, and the ids within a row ascend. Headers are checked against the datasets
 before any memory is taken for them. `row_reading` reads the arcs.
 """
