@@ -385,16 +385,12 @@ def _choose_ends(
     """Return the columns of the two ends, those first that the user has named."""
     if "source" in given and "target" in given:
         return given["source"], given["target"]
-    words = [
-        "" if i in given.values() else plain(column.name)
-        for i, column in enumerate(columns)
-    ]
-    for role in ("source", "target"):
-        if role in given:
-            words[given[role]] = plain(columns[given[role]].name)
+    words = [plain(column.name) for column in columns]
+    if "weight" in given:
+        words[given["weight"]] = ""
     pairs = _ends_of(words)
-    if "source" in given or "target" in given:
-        position = given.get("source", given.get("target", -1))
+    position = given.get("source", given.get("target"))
+    if position is not None:
         pairs = [pair for pair in pairs if position in pair]
     if len(pairs) == 1:
         first, second = pairs[0]
