@@ -71,7 +71,7 @@ class NamedEdgeFile(EntryFile):
         pieces = memory_limit.collect(self.name, found, self._cost)
         self.check_entries(sum(map(len, pieces)))
         lists = [piece.src for piece in pieces] + [piece.dst for piece in pieces]
-        joined = joined_names(lists) if lists else no_names(self.kind)
+        joined = joined_names(lists) if lists else names_of_keys(self.kind, [])
         names, positions = distinct_names(joined)
         src, dst = np.split(positions.astype(id_dtype(len(names))), 2)
         weight = self.joined_weights([piece.weight for piece in pieces])
@@ -168,11 +168,6 @@ class NameableFile(EdgeFile):
             if not kinds.are_names:
                 raise
         return self.named(kinds.kind).read()
-
-
-def no_names(kind: NameKind) -> Names:
-    """Return an empty list of names."""
-    return names_of_keys(kind, [])
 
 
 class NamedTable(NamedEdgeFile):

@@ -118,7 +118,7 @@ class Names(NameSource):
 
     def texts(self) -> list[str]:
         """Return the names as a table shows them: numbers, texts, or JSON."""
-        return list(map(_text, self.keys()))
+        return [k.decode() if isinstance(k, bytes) else str(k) for k in self.keys()]
 
     def ascend(self) -> bool:
         """Return whether every name is above the one before it."""
@@ -340,10 +340,6 @@ def shown(text: str) -> str:
     """Return a name for a message: on one line, and not too long."""
     line = json.dumps(text, ensure_ascii=False)[1:-1]
     return line if len(line) <= SHOWN else f"{line[: SHOWN - 3]}..."
-
-
-def _text(key: Key) -> str:
-    return str(key) if isinstance(key, int) else key.decode()
 
 
 def _utf8(source: object, position: int, text: str) -> bytes:

@@ -37,7 +37,7 @@ from ..edge_file import (
 from ..file_access import writing
 from ..kernels.csr_conversion import both_directions, upper_triangle
 from ..kernels.partitioner import add_degrees, breadth_first
-from ..named_edge_file import KEY_BYTES, EdgesByName, NamedEdgeFile, no_names
+from ..named_edge_file import KEY_BYTES, EdgesByName, NamedEdgeFile
 from ..names import (
     IntegerNames,
     NameKind,
@@ -46,6 +46,7 @@ from ..names import (
     ascending_names,
     distinct_names,
     joined_names,
+    names_of_keys,
 )
 from .bucket_plan import check_vertices
 from .builders import Builders
@@ -262,7 +263,7 @@ def _run(target: Path, rank: int, run: int) -> Path:
 
 def _save(path: Path, lists: Iterable[Names], kind: NameKind) -> None:
     """Write concatenated lists of names, each array to its own file."""
-    empty = no_names(kind).columns()
+    empty = names_of_keys(kind, []).columns()
     total = 0
     with writing(path), ExitStack() as stack:
         files = {
