@@ -135,9 +135,11 @@ class Contraction:
         kept = None if len(lists.key) > 1 else lists.key[0]
         key = np.empty(bounds[-1], lists.key.dtype) if kept is None else kept
         pairs = np.empty(bounds[-1], np.uint64)
-        out = ArrayPieces.of(key, bounds), ArrayPieces.of(pairs, bounds)
-        counts = self.threads.run(keep_cross_edges, lists, self.component, *out)
-        edges = EdgePieces(*(c.first(counts) for c in (lists.u, lists.v, out[0])))
+        keys = ArrayPieces.of(key, bounds)
+        counts = self.threads.run(
+            keep_cross_edges, lists, self.component, keys, ArrayPieces.of(pairs, bounds)
+        )
+        edges = EdgePieces(*(c.first(counts) for c in (lists.u, lists.v, keys)))
         begins = bounds[:-1]
         return CrossPieces(edges, key, pairs, (begins, begins + edges.key.lengths))
 

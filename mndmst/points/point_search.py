@@ -110,8 +110,9 @@ class TreeSearch:
         doubled = np.flatnonzero(distance[:, 0] == 0)
         ranges = each_range(threads.bounds(n))
         cores, reach = np.empty(n), np.empty(n)
-        given = tree.norm, distance, min_samples, cores, reach
-        threads.run(restore_distances, *given, *ranges)
+        threads.run(
+            restore_distances, tree.norm, distance, min_samples, cores, reach, *ranges
+        )
         if k == remote.total - 1:
             reach[:] = np.inf
         if min_samples:

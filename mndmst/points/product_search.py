@@ -257,13 +257,31 @@ class HostProducts:
             lists.count[:], lists.threshold[:] = 0, -np.inf
             ranges = each_range(self.threads.bounds(len(rows), GRAIN, each=4))
             if limits is not None:
-                within = first, queries, self.bounds, lists, limits
-                self.threads.run(limit_near, *within, *ranges)
+                self.threads.run(
+                    limit_near, first, queries, self.bounds, lists, limits, *ranges
+                )
             for tile in self._tiles(rounded[rows], first):
-                given = tile, queries, self.exact, self.bounds, lists, k
-                self.threads.run(filter_near, *given, *ranges)
-            found = first, queries, self.exact, self.bounds, lists, distance, places
-            self.threads.run(finish_near, *found, *ranges)
+                self.threads.run(
+                    filter_near,
+                    tile,
+                    queries,
+                    self.exact,
+                    self.bounds,
+                    lists,
+                    k,
+                    *ranges,
+                )
+            self.threads.run(
+                finish_near,
+                first,
+                queries,
+                self.exact,
+                self.bounds,
+                lists,
+                distance,
+                places,
+                *ranges,
+            )
         report(count, count)
         return distance, places
 
@@ -310,8 +328,16 @@ class HostProducts:
             rows = queries.places[first : first + ROWS]
             ranges = each_range(self.threads.bounds(len(rows), GRAIN, each=4))
             for tile in self._tiles(rounded[rows], first):
-                given = tile, queries, searches, components, self.exact, self.bounds
-                self.threads.run(filter_leaving, *given, *ranges)
+                self.threads.run(
+                    filter_leaving,
+                    tile,
+                    queries,
+                    searches,
+                    components,
+                    self.exact,
+                    self.bounds,
+                    *ranges,
+                )
         report(count, count)
         return searches.others, searches.weight
 

@@ -281,8 +281,9 @@ class OwnTree:
         def search(queries: RemoteQueries) -> np.ndarray:
             ends = np.empty(len(queries.row), np.uint32)
             ranges = each_range(self.threads.bounds(len(ends), LEAST_QUERIES))
-            given = self.tree, summed, queries, ends
-            self.threads.run(lightest_of_queries, *given, *ranges)
+            self.threads.run(
+                lightest_of_queries, self.tree, summed, queries, ends, *ranges
+            )
             return ends
 
         return search
