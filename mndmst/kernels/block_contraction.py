@@ -127,7 +127,7 @@ def contract_blocks(
         Updated; flat again in the end.
     """
     border, final = team.arrays((len(parent), np.uint64), (len(edges.key), np.bool_))
-    (words,) = team.arrays((len(edges.key), np.uint64))
+    (words,) = team.arrays((int((blocks.end - blocks.begin).sum()), np.uint64))
     components = Bordered(parent, border, final)
     team.run(
         contract_inside_blocks,
@@ -161,7 +161,7 @@ def _take_inside(edges, components, block, packing, words):
     begin, end, low, high = block
     least, drop, _ = packing
     first, span = np.uint64(low), np.uint64(high) - np.uint64(low)
-    count = np.uint64(begin)
+    count = np.uint64(0)
     for i in range(np.uint64(begin), np.uint64(end)):
         pair = pairs[i]
         a, b = np.uint64(parent[pair >> HALF]), np.uint64(parent[pair & LOW])
@@ -171,7 +171,7 @@ def _take_inside(edges, components, block, packing, words):
             count += np.uint64(a != b)
         elif a != b:
             lower_borders(edges, i, a, b, components.border)
-    return count - np.uint64(begin)
+    return count
 
 
 @kernel
@@ -186,8 +186,8 @@ def contract_inside_blocks(member, edges, components, blocks, packing, words):
         Only the parents are given; they are flat, and again so in the end.
     blocks : Blocks
     packing : Packing
-    words : ndarray of uint64, shape (edges,)
-        Needs no values.
+    words : ndarray of uint64, shape (edges in blocks,)
+        Needs no values. It has no gaps: large arrays are mapped anew for each solve.
     """
     first, last, component = blocks
     parent, border, final = components
@@ -196,19 +196,24 @@ def contract_inside_blocks(member, edges, components, blocks, packing, words):
     border[low:high] = NO_BORDER
     barrier(member)
     counts, longest = np.empty(end - begin, np.int64), 1
+    start = (last[:begin] - first[:begin]).sum()
+    place = start
     for i in range(begin, end):
         final[first[i] : last[i]] = False
         block = first[i], last[i], component[i], component[i + 1]
-        count = np.int64(_take_inside(edges, components, block, packing, words))
+        count = np.int64(_take_inside(edges, components, block, packing, words[place:]))
+        place += last[i] - first[i]
         counts[i - begin] = count
         longest = max(longest, count)
     barrier(member)
     other = np.empty(longest, np.uint64)
     places = np.empty((DIGITS, 1 << DIGIT), np.uint64)
     mask = (np.uint64(1) << np.uint64(BLOCK_BITS)) - np.uint64(1)
+    place = start
     for i in range(begin, end):
         count = counts[i - begin]
-        order = words[first[i] : first[i] + count]
+        order = words[place : place + count]
+        place += last[i] - first[i]
         order = sort_alone(order, other[:count], BLOCK_BITS, packing.bits, places)
         if packing.drop:
             order_runs(order, edges.key[first[i] :], BLOCK_BITS, 0, count)
