@@ -26,7 +26,8 @@ status=0
     tests/system/test_kill_points.py tests/system/test_restart_kills.py \
     tests/system/test_canaries.py tests/system/test_service_kills.py \
     tests/system/test_service_soak.py tests/mpi/test_service.py \
-    tests/system/test_other_systems.py tests/system/test_debian_roots.py || status=1
+    tests/system/test_other_systems.py tests/system/test_debian_roots.py \
+    tests/unit/backends/test_emulated_cuda.py || status=1
 "$venv/bin/python" -m tests.peer_suites || status=1
 "$venv/bin/python" -m tests.campaign --minutes 60 --seed "$RANDOM" || status=1
 exit "$status"
