@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import ConfigError
 from ..host.progress import notice
-from .options import add_columns, add_overwrite, tell_notes, terminal_stages
+from .options import (
+    add_columns,
+    add_overwrite,
+    add_quiet,
+    tell_notes,
+    terminal_stages,
+)
 from .parser import size
 
 if TYPE_CHECKING:
@@ -60,6 +66,7 @@ def add_convert(commands: Any) -> None:
         help="write the single-linkage dendrogram of the forest as .nwk, not its trees",
     )
     add_overwrite(convert, "replace an existing file")
+    add_quiet(convert)
     convert.set_defaults(process=_convert, one_process=True)
 
 
@@ -77,7 +84,7 @@ def _convert(arguments: argparse.Namespace) -> int:
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     check_writer(arguments.out)
     allow(arguments.memory or 0)
-    with terminal_stages() as progress:
+    with terminal_stages(arguments.quiet) as progress:
         progress.stage(f"reading {arguments.file}")
         edges = _read(arguments)
         progress.stage(f"writing {arguments.out}")
@@ -145,7 +152,7 @@ def _read(arguments: argparse.Namespace) -> "Edges":
     if own and arguments.numbers and (file.is_dir() or not is_forest(file)):
         return read_numbered(open_graph(file))
     opened = open_edges(file, arguments.format, arguments.columns)
-    tell_notes(opened.notes, quiet=False)
+    tell_notes(opened.notes, arguments.quiet)
     edges = opened.read()
     if arguments.graph is not None:
         graph = graph_of_forest(file, arguments.graph)

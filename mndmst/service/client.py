@@ -117,6 +117,12 @@ def read_address(file: Path) -> tuple[str, str | None]:
             return url, token_file
         reason = "it names no address"
     except FileNotFoundError:
+        host, _, port = str(file).rpartition(":")
+        if host and "/" not in host and port.isdecimal():
+            raise InputError(
+                f"{file}: there is no such file. If it is a host and its port, give "
+                f"grpc+tcp://{file} or grpc+tls://{file}."
+            ) from None
         raise InputError(
             f"{file}: there is no such file. The service has ended, or is not ready "
             "yet: give the file of serve --address-file."

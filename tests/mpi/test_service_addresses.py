@@ -10,7 +10,7 @@ from services import Served, served
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
-from mndmst.host.errors import ConfigError
+from mndmst.host.errors import ConfigError, InputError
 from mndmst.service.client import connect
 from mndmst.service.connection import ServiceError
 
@@ -51,6 +51,11 @@ def test_a_killed_service_leaves_its_sockets_to_the_next(tmp_path: Path) -> None
     (tmp_path / "s").write_text("theirs")
     assert "is not a socket" in refusal(tmp_path, *words)
     assert (tmp_path / "s").read_text() == "theirs"
+
+
+def test_a_host_without_a_scheme_is_told_the_schemes() -> None:
+    with pytest.raises(InputError, match=r"give grpc\+tcp://localhost:1 or grpc\+tls"):
+        connect("localhost:1")
 
 
 def test_a_relative_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
