@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from ..host.errors import InputError
-from .kernels.text_search import find_texts
 
 # Bytes of UTF-8: more is not a name, but a damaged table.
 LONGEST_NAME = 1 << 16
@@ -223,6 +222,8 @@ class TextNames(Names):
 
     def find(self, wanted: Names) -> np.ndarray:
         """Return the positions of ascending names; see `Names`."""
+        from .kernels.text_search import find_texts  # a client of the service has none
+
         columns = wanted.columns()
         found = np.empty(len(wanted), np.int64)
         find_texts(self.text, self.begins, columns["text"], columns["begins"], found)

@@ -4,13 +4,15 @@ No batch of changes adds or removes a vertex, so every version has the same name
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..host.errors import InputError, optional
 from ..io.names import PIECE, IntegerNames, NameKind, Names, TextNames, distinct_names
-from ..io.results.graph_names import GraphNames
+
+if TYPE_CHECKING:  # loads HDF5, which clients spare
+    from ..io.results.graph_names import GraphNames
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
@@ -29,7 +31,7 @@ class NameLookup:
         Read as a whole.
     """
 
-    def __init__(self, graph: str, names: GraphNames) -> None:
+    def __init__(self, graph: str, names: "GraphNames") -> None:
         self._graph, self._kind = graph, names.kind
         self._names = self._ordered = names.take(slice(None))
         self._vertices: np.ndarray | None = None
