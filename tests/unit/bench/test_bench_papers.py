@@ -66,7 +66,7 @@ def test_speedups_are_printed_as_such() -> None:
 
 
 def test_without_mpirun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("mndmst.host.launcher.shutil.which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
     python = str(tmp_path / "python")
     monkeypatch.setattr("mndmst.host.launcher.sys.executable", python)
     with pytest.raises(MndmstError, match="no mpirun on PATH"):

@@ -232,7 +232,7 @@ def test_csv_without_edges_is_read_again(tmp_path):
         ("components {}/none -o {}/x.npy", "x.npy: give a name in .h5, .hdf5"),
         (
             "update {0}/a {0}/b {0}/c -o {0}/f.mtx",
-            "f.mtx: give a name in .h5, .hdf5; mndmst",
+            "f.mtx: give a name in .h5, .hdf5, .csv, .tsv; mndmst",
         ),
         (
             "cluster {}/none.h5 --count 2 -o {}/c.npy",
