@@ -26,6 +26,7 @@ from ..io.partitioner.partition import build_shards, symmetric_rows
 from ..io.partitioner.random_graphs import open_random
 from .contenders import Answer, Contender, KernelContender
 from .graphs import BenchGraph
+from .scaling import launcher
 from .whole_commands import solve
 
 # Stages that a program whose graph is in memory and stays there does not have
@@ -37,11 +38,10 @@ def solve_on_ranks(graph: BenchGraph, repeat: int) -> dict[str, float]:
 
     Raises
     ------
-    ConfigError
-        If there is no mpirun.
     MndmstError
-        If a run fails.
+        If there is no mpirun, or a run fails.
     """
+    launcher()  # without one, an error before any work
     cores = core_count()
     with TemporaryDirectory(prefix="mndmst-") as name:
         folder = Path(name)
