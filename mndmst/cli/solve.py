@@ -317,6 +317,7 @@ def add_verify(commands: Any) -> None:
         help="threads per rank, about 30 MB each (default: one per core)",
     )
     add_point_columns(verify)
+    add_quiet(verify)
     verify.set_defaults(process=_verify)
 
 
@@ -337,13 +338,15 @@ def _verify(arguments: argparse.Namespace) -> int:
     from ..verify import verify
     from .ranks import begin
 
-    comm, _, progress = begin(arguments)
+    # Without `quiet`: the verdict comes alone, with stages on a terminal.
+    known = argparse.Namespace(graph=arguments.graph, threads=arguments.threads)
+    comm, _, progress = begin(known)
     with comm.raise_on_all():
         graph = open_graph(arguments.graph, check=comm.rank == 0)
     compile_kernels(comm, "verify", graph.weight_dtype, progress.say)
     own = locate(comm).share
     threads = own if arguments.threads is None else arguments.threads
-    with terminal_stages(quiet=comm.rank > 0) as shown:
+    with terminal_stages(arguments.quiet or comm.rank > 0) as shown:
         shown.stage(f"verifying {arguments.forest}")
         verdict = verify(comm, graph, arguments.forest, threads)
     if comm.rank == 0:
@@ -358,8 +361,8 @@ def _verify_points(arguments: argparse.Namespace) -> int:
     table = read_point_table(
         arguments.graph, columns=arguments.columns, key=arguments.key
     )
-    tell_notes(table.notes, quiet=False)
-    with terminal_stages() as shown:
+    tell_notes(table.notes, arguments.quiet)
+    with terminal_stages(arguments.quiet) as shown:
         shown.stage(f"verifying {arguments.forest}")
         verdict = verify_points(table.points, arguments.forest)
     print(verdict.text(), flush=True)

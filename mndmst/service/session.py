@@ -48,6 +48,8 @@ class Session:
     def __init__(
         self, graph: str | Path, ranks: int = 1, timeout: float = 600.0, **options: Any
     ) -> None:
+        if not isinstance(graph, str | Path):
+            raise ConfigTypeError(f"graph is {shown(graph)}; give the path of a graph")
         if not isinstance(ranks, int) or isinstance(ranks, bool):
             raise ConfigTypeError(f"ranks is {shown(ranks)}; give an integer")
         if ranks < 1:

@@ -132,4 +132,6 @@ def test_a_session_needs_ranks(ranks: int) -> None:
         mndmst.Session("g", ranks=ranks)
     with pytest.raises(mndmst.ConfigError, match="give an integer"):
         mndmst.Session("g", ranks=1.5)
+    with pytest.raises(mndmst.ConfigError, match="give the path of a graph"):
+        mndmst.Session(["g"])
     assert repr(mndmst.Session("g")) == "Session('g', ranks=1, ended)"

@@ -120,7 +120,10 @@ def test_labels_come_back_beside_the_ids(
     groups = {row["station_name"][-1]: row["label"] for row in rows}
     assert len(set(groups.values())) == 2
     assert all(row["label"] == groups[row["station_name"][-1]] for row in rows)
-    assert "VERDICT ok" in mndmst("verify", stations, forest).stdout
+    for quiet in ((), ("-q",)):
+        verified = mndmst("verify", stations, forest, *quiet)
+        assert "VERDICT ok" in verified.stdout
+        assert ("left out" in verified.stderr) == (quiet == ())
     wrong = mndmst("verify", stations, forest, "--columns", "lat,lon")
     assert "VERDICT ok" not in wrong.stdout
     kept = tmp_path / "clusters.h5"
