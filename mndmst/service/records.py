@@ -36,7 +36,7 @@ import numpy as np
 from ..changes.batch import OPERATIONS, Batch
 from ..host.errors import InputError, optional
 
-arrow = optional("pyarrow", "serve", "The journal needs")
+arrow = optional("pyarrow", "serve", "The service needs")
 
 MAGIC, MAGIC_1 = b"mndmst-journal 2 ", b"mndmst-journal 1 "
 UUID_BYTES = 36
