@@ -246,9 +246,24 @@ def reported(arguments: argparse.Namespace) -> Iterator["SearchReporter"]:
     verbose = arguments.verbose and not arguments.quiet
     progress = Progress(not arguments.quiet, since=process_start(), verbose=verbose)
     try:
-        yield SearchReporter(progress)
+        with naming(arguments.points):
+            yield SearchReporter(progress)
     finally:
         progress.close()
+
+
+@contextmanager
+def naming(file: object) -> Iterator[None]:
+    """Put the name of a file before errors that speak of its points alone."""
+    from ..host.errors import InputError
+
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        if str(file) not in text:
+            error.args = (f"{file}: {text}",)
+        raise
 
 
 def spent() -> str:
@@ -300,16 +315,17 @@ def _with_ranks(
         return 0
     points = None if table is None else table.points
     part, _ = read_part(comm, points, Path(arguments.points))
-    found = distributed_forest(
-        comm,
-        part,
-        arguments.metric,
-        min_samples,
-        neighbours=arguments.neighbours,
-        threads=arguments.threads or locate(comm).share,
-        search=arguments.search,
-        reporter=SearchReporter(progress if comm.rank == 0 else None),
-    )
+    with naming(arguments.points):
+        found = distributed_forest(
+            comm,
+            part,
+            arguments.metric,
+            min_samples,
+            neighbours=arguments.neighbours,
+            threads=arguments.threads or locate(comm).share,
+            search=arguments.search,
+            reporter=SearchReporter(progress if comm.rank == 0 else None),
+        )
     with comm.raise_on_all():
         if found is not None and table is not None:
             write(table, found)

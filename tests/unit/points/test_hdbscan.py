@@ -144,6 +144,18 @@ def test_commands_write_what_python_finds(mndmst, tmp_path: Path) -> None:
     assert "exact=False" in run.stdout and "not kept" in run.stderr
 
 
+def test_errors_about_points_name_their_file(mndmst, tmp_path: Path) -> None:
+    """Squares of these distances do not fit float64 together."""
+    points = np.random.default_rng(0).random((300, 3))
+    points[:3] = [[1e-310, 0, 0], [0, 0, 0], [1e149, 0, 0]]
+    file = tmp_path / "tiny.npy"
+    np.save(file, points)
+    for command in (("linkage", file), ("neighbours", file, tmp_path / "g", "--k", 5)):
+        run = mndmst(*command)
+        assert run.returncode == 1
+        assert f"mndmst: error: {file}: points are nearer than" in run.stderr
+
+
 def test_tables_are_read_by_pandas(mndmst, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     points, table = tmp_path / "points.npy", tmp_path / "table.csv"
