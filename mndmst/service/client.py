@@ -188,7 +188,34 @@ class Service:
         self.close()
 
 
-class RemoteForest(Forest):
+class ForestTable:
+    """Columns of a forest whose edges are an Arrow table.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        Columns src, dst and weight.
+    """
+
+    table: Any
+
+    @cached_property
+    def src(self) -> np.ndarray:
+        """The ends with smaller numbers."""
+        return np.asarray(self.table["src"].to_numpy())
+
+    @cached_property
+    def dst(self) -> np.ndarray:
+        """The ends with larger numbers."""
+        return np.asarray(self.table["dst"].to_numpy())
+
+    @cached_property
+    def weight(self) -> np.ndarray:
+        """The weights."""
+        return np.asarray(self.table["weight"].to_numpy())
+
+
+class RemoteForest(ForestTable, Forest):  # type: ignore[override, misc]
     """A `Forest` whose columns stay at the service until they are needed.
 
     Attributes
@@ -228,27 +255,12 @@ class RemoteForest(Forest):
         return self._connection.read({"table": "forest", **request})
 
     @cached_property
-    def src(self) -> np.ndarray:  # type: ignore[override]
-        """The smaller ends."""
-        return np.asarray(self.table["src"].to_numpy())
-
-    @cached_property
-    def dst(self) -> np.ndarray:  # type: ignore[override]
-        """The larger ends."""
-        return np.asarray(self.table["dst"].to_numpy())
-
-    @cached_property
-    def weight(self) -> np.ndarray:  # type: ignore[override]
-        """The weights."""
-        return np.asarray(self.table["weight"].to_numpy())
-
-    @cached_property
     def labels(self) -> np.ndarray:  # type: ignore[override]
         """For each vertex the smallest vertex of its tree."""
         return labels_of(self.num_vertices, self.src, self.dst)
 
 
-class NamedRemoteForest(NamedForest):
+class NamedRemoteForest(ForestTable, NamedForest):  # type: ignore[override, misc]
     """A forest at a service whose vertices have names; see `RemoteForest`.
 
     The names of all vertices are fetched when a query needs them.
@@ -284,16 +296,6 @@ class NamedRemoteForest(NamedForest):
     def table(self) -> Any:
         """The edges as an Arrow table: src, dst (names), weight."""
         return self._graph.with_names(self._numbered.table)
-
-    @cached_property
-    def src(self) -> np.ndarray:  # type: ignore[override]
-        """The names of the ends with smaller numbers."""
-        return np.asarray(self.table["src"].to_numpy())
-
-    @cached_property
-    def dst(self) -> np.ndarray:  # type: ignore[override]
-        """The names of the ends with larger numbers."""
-        return np.asarray(self.table["dst"].to_numpy())
 
     @property
     def weight(self) -> np.ndarray:  # type: ignore[override]

@@ -48,7 +48,7 @@ class Session:
     def __init__(
         self, graph: str | Path, ranks: int = 1, timeout: float = 600.0, **options: Any
     ) -> None:
-        if not isinstance(graph, str | Path):
+        if not isinstance(graph, str | os.PathLike):
             raise ConfigTypeError(f"graph is {shown(graph)}; give the path of a graph")
         if not isinstance(ranks, int) or isinstance(ranks, bool):
             raise ConfigTypeError(f"ranks is {shown(ranks)}; give an integer")
