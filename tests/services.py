@@ -1,5 +1,7 @@
 """A service on ranks, started and ended by tests, with a time limit."""
 
+import csv
+import io
 import json
 import os
 import signal
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import finish, on_ranks, start
+from processes import Run, finish, on_ranks, python, start
 
 SECONDS = 120
 
@@ -99,6 +101,18 @@ def wait_until(condition: Callable[[], object], otherwise: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, otherwise
         time.sleep(0.02)
+
+
+def client(service: Served, *words: object) -> Run:
+    """Run `mndmst client`, as a user of the shell does."""
+    return finish(start(python("-m", "mndmst", "client", service.address, *words)), 60)
+
+
+def rows(service: Served, *words: object) -> list[dict[str, str]]:
+    """Return the table that `mndmst client` prints."""
+    done = client(service, *words)
+    assert done.returncode == 0, done
+    return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
 def raw(service: Served, token: str | None = None) -> tuple[Any, Any]:

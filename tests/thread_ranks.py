@@ -7,10 +7,14 @@ from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
+import graphs
 import numpy as np
+from drawn import triples
+from oracle import kruskal
 
 from mndmst.comm.communicator import Comm
 from mndmst.comm.exchange import Coded
+from mndmst.run.run import Run
 
 SECONDS = 60  # longer waits are deadlocks
 
@@ -139,3 +143,15 @@ def on_ranks(size: int, program: Callable[[Comm], Any]) -> list[Any]:
             raise error
     assert not errors
     return results
+
+
+def forest(runs: list[Run]) -> list[tuple[int, int]]:
+    """Return the ends of the forest edges that ranks have found, in order."""
+    lists = (part for run in runs for part in run.state.forest_edges)
+    return sorted((u, v) for part in lists for u, v, _ in triples(part))
+
+
+def expected(graph: graphs.Graph) -> list[tuple[int, int]]:
+    """Return the ends of the edges of the oracle's forest, in order."""
+    answer = kruskal(*graph)
+    return sorted(zip(answer.src.tolist(), answer.dst.tolist(), strict=True))

@@ -1,16 +1,14 @@
 """Graphs of names: clients give and get the names that the graph was made of."""
 
 import csv
-import io
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from graphs import simple_path, write_graph
 from processes import finish, python, start
-from services import Served, served
+from services import Served, client, rows, served
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
@@ -168,16 +166,6 @@ def test_what_is_not_a_name_is_refused_in_one_sentence(graphs: Any) -> None:
             ask()
         assert "\n" not in str(refused.value)
     assert towns.info()["version"] == 0
-
-
-def client(service: Served, *words: object) -> subprocess.CompletedProcess:
-    return finish(start(python("-m", "mndmst", "client", service.address, *words)), 60)
-
-
-def rows(service: Served, *words: object) -> list[dict[str, str]]:
-    done = client(service, *words)
-    assert done.returncode == 0, done
-    return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
 def test_the_shell_speaks_names(service: Served, tmp_path: Path) -> None:

@@ -1,15 +1,12 @@
 """One way into a service: its address file, from Python and from a shell."""
 
-import csv
-import io
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from graphs import simple_path, write_graph
 from processes import finish, python, start
-from services import Served, served
+from services import Served, client, rows, served
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
@@ -26,16 +23,6 @@ def service(tmp_path_factory: pytest.TempPathFactory):
     write_graph(folder / "g", simple_path(N))
     with served(folder, 2, folder / "g", "-q") as running:
         yield running
-
-
-def client(service: Served, *words: object) -> subprocess.CompletedProcess:
-    return finish(start(python("-m", "mndmst", "client", service.address, *words)), 60)
-
-
-def rows(service: Served, *words: object) -> list[dict[str, str]]:
-    done = client(service, *words)
-    assert done.returncode == 0, done
-    return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
 def test_the_address_file_is_the_way_in(service: Served) -> None:

@@ -13,8 +13,7 @@ import graphs
 import numpy as np
 import pytest
 from drawn import between, reduced, triples
-from oracle import kruskal
-from thread_ranks import on_ranks
+from thread_ranks import expected, forest, on_ranks
 
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import Comm
@@ -57,16 +56,6 @@ def saves(run: Run) -> list[int]:
 
 def stages(run: Run) -> list[str]:
     return [entry["stage"] for entry in run.report.stages]
-
-
-def forest(runs: list[Run]) -> list[tuple[int, int]]:
-    lists = (part for run in runs for part in run.state.forest_edges)
-    return sorted((u, v) for part in lists for u, v, _ in triples(part))
-
-
-def expected(graph: graphs.Graph) -> list[tuple[int, int]]:
-    answer = kruskal(*graph)
-    return sorted(zip(answer.src.tolist(), answer.dst.tolist(), strict=True))
 
 
 WAYS: list[dict[str, Any]] = [

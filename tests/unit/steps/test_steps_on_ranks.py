@@ -7,9 +7,8 @@ from typing import Any
 import graphs
 import numpy as np
 import pytest
-from drawn import edge_list, triples
-from oracle import kruskal
-from thread_ranks import on_ranks
+from drawn import edge_list
+from thread_ranks import expected, forest, on_ranks
 
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import Comm, world
@@ -33,16 +32,6 @@ GRAPH = graphs.random(60, 400, seed=1)
 def begin(comm: Comm, path: Path, **options: Any) -> Run:
     config = Config(backend="cpu", threads=1, **options)
     return part_graph.part_graph(comm, path, config, Report(comm, Progress(False)))
-
-
-def forest(runs: list[Run]) -> list[tuple[int, int]]:
-    lists = (part for run in runs for part in run.state.forest_edges)
-    return sorted((u, v) for part in lists for u, v, _ in triples(part))
-
-
-def expected(graph: graphs.Graph) -> list[tuple[int, int]]:
-    answer = kruskal(*graph)
-    return sorted(zip(answer.src.tolist(), answer.dst.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
