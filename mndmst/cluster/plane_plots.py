@@ -152,7 +152,7 @@ def plot_clusters(
 
     Of many points a random part is shown. Points of more than two dimensions are shown
     along their first two principal components, and the axes say so. `source` names the
-    points in errors; `colours` are by default those of `cluster_colours`.
+    points in errors; `cluster_colours` gives the default of `colours`.
     """
     if len(points) != len(labels):
         raise ConfigError(

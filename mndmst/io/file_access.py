@@ -47,7 +47,7 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 def state_of(path: Path) -> State:
-    """Return the state of a file; refuse what is not a regular one."""
+    """Return the state of a file; refuse a directory or a device."""
     found = path.stat()
     _refuse_others(path, found)
     return _state(found)

@@ -64,7 +64,7 @@ class Facts:
     one_host : bool
         Whether all ranks are on one host.
     pieces : int
-        Most pieces of a rank's rows: one for each device, and those that are stored.
+        Most pieces of a rank's rows: one for each device, and the stored ones.
     resumed : bool
         Whether the run goes on from a checkpoint.
     cut_share : float

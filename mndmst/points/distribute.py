@@ -33,8 +33,8 @@ def distribute(
 ) -> OwnedPoints:
     """Return the points of this rank's part of space. Collective.
 
-    `points` are those that this rank has read, numbered from `first` on, of one type on
-    all ranks; `sample_size` of each rank divide space.
+    This rank has read `points`, numbered from `first` on, of one type on all ranks;
+    `sample_size` of each rank divide space.
     """
     dimensions = points.shape[1]
     some = points[:: max(1, len(points) // sample_size)].ravel()

@@ -71,7 +71,7 @@ class Run:
     one_host : bool
         Whether all ranks are on one host.
     stored : StoredRows
-        The rows that stay in their file and follow those of the workers. Either all
+        The rows that stay in their file and follow the workers' rows. Either all
         rows of all ranks are stored, or none.
     resumed : bool
         Whether the state at the beginning is that of a checkpoint.

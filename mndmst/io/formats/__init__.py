@@ -115,7 +115,7 @@ def open_edges(
     """Open a graph in any of the formats, compressed (`.gz`, `.xz`, `.zst`) or not.
 
     The suffix of the path names the format, unless `format`, one of `NAMES`, does; a
-    directory is taken for shards. `columns` names those of a table; see `ColumnNames`.
+    directory is taken for shards. `columns` names a table's columns; see `ColumnNames`.
     Weights keep their type; those in text are integers, or float64 if one of them is
     not an integer. Formats that cannot be read in pieces have been read whole. `notes`
     says which columns of a table are read.

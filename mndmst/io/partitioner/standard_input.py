@@ -2,7 +2,8 @@
 
 The copy is in a directory beside the output, `NAME.input-work`, with an empty file
 whose name is the token of the run (see `partition_run`). The run holds a lock on that
-directory (`graph_lock`), so what it finds there is of a killed run, and is removed.
+directory (`graph_lock`), so files that it finds there are of a killed run, and it
+removes them.
 """
 
 import os

@@ -43,7 +43,7 @@ def write_clusters(
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
-    `columns` are datasets by name; `names` are those of vertices, for a table of text.
+    `columns` are datasets by name; a table of text takes vertices by `names`.
     """
     if path.suffix == ".csv":
         id_name = attributes.get("ids-name", "id")

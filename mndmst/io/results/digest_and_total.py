@@ -102,8 +102,8 @@ def begin_digest(comm: Comm, *columns: np.ndarray) -> Callable[[], str]:
     Both are collective. The columns, such as u and v of edges sorted from rank to rank,
     must not change meanwhile.
     """
-    # A thread of rank 0 hashes its own edges, then those that one rank after the other
-    # sends in pieces: no rank holds more than its own edges and two pieces
+    # A thread of rank 0 hashes its own edges, then the edges that the other ranks
+    # send in turn, in pieces: no rank holds more than its own edges and two pieces
     counts = comm.gather(len(columns[0]))
     if counts is None:
 
