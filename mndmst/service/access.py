@@ -31,23 +31,14 @@ ANYWHERE = ("0.0.0.0", "::", "")
 
 @dataclass(frozen=True)
 class Access:
-    """Where the service listens, and what a client must show.
+    """Where the service listens, and what a client must show."""
 
-    Attributes
-    ----------
-    host, port : str, int
-        Port 0 takes a free one.
-    path : Path or None
-        A socket in the file system in place of them.
-    token : str
-    certificate, key : bytes
-        PEM; empty without TLS.
-    """
-
+    # Port 0 takes a free one.
     host: str = "127.0.0.1"
     port: int = 0
-    path: Path | None = None
+    path: Path | None = None  # A socket in the file system in place of them
     token: str = ""
+    # PEM; empty without TLS.
     certificate: bytes = b""
     key: bytes = b""
 
@@ -108,10 +99,7 @@ def is_loopback(host: str) -> bool:
 def read_listen(text: str, option: str = "--listen") -> tuple[str, int]:
     """Read HOST:PORT, an address of version 6 in brackets.
 
-    Raises
-    ------
-    ConfigError
-        If it is something else.
+    Raises ConfigError if it is something else.
     """
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
@@ -127,10 +115,7 @@ def check_open(
 ) -> None:
     """Refuse to listen on a network without a token of the user's and TLS.
 
-    Raises
-    ------
-    ConfigError
-        Names the missing options.
+    Raises ConfigError, which names the missing options.
     """
     if access.local or insecure:
         return
@@ -144,23 +129,15 @@ def check_open(
 
 
 def read_pem(path: Path) -> bytes:
-    """Return a certificate.
-
-    Raises
-    ------
-    ConfigError
-        If there is none.
-    """
+    """Return a certificate; raise ConfigError if there is none."""
     return _check_pem(path, _read(path, MOST_PEM_BYTES, secret=False))
 
 
 def read_keys(certificate: Path, key: Path) -> tuple[bytes, bytes]:
     """Return a certificate and its key, which is in a file that only the user reads.
 
-    Raises
-    ------
-    ConfigError
-        If either is missing, others can read the key, or it is of another certificate.
+    Raises ConfigError if either is missing, others can read the key, or it is of
+    another certificate.
     """
     texts = read_pem(certificate), read_secret(key, MOST_PEM_BYTES)
     _check_pem(key, texts[1])
@@ -188,10 +165,7 @@ def read_keys(certificate: Path, key: Path) -> tuple[bytes, bytes]:
 def read_token(path: Path) -> str:
     """Return the token in a file that only the user can read.
 
-    Raises
-    ------
-    ConfigError
-        If it is missing, others can read it, or it is too short.
+    Raises ConfigError if it is missing, others can read it, or it is too short.
     """
     token = read_secret(path, MOST_TOKEN + 1).decode(errors="replace").strip()
     if not LEAST_TOKEN <= len(token) <= MOST_TOKEN or not token.isprintable():
@@ -204,13 +178,9 @@ def read_token(path: Path) -> str:
 def read_secret(path: Path, most: int) -> bytes:
     """Return the first bytes of a file that only the user can read or write.
 
-    Access control lists show in the mode: its bits of the group are their mask.
-
-    Raises
-    ------
-    ConfigError
-        If it is missing, belongs to another user than this one and root, or others
-        can read or write it.
+    Access control lists show in the mode: its bits of the group are their mask. Raises
+    ConfigError if it is missing, belongs to another user than this one and root, or
+    others can read or write it.
     """
     return _read(path, most, secret=True)
 
@@ -246,12 +216,8 @@ def _check_pem(path: Path, text: bytes) -> bytes:
 def find_token(path: Path | None) -> tuple[str, Path]:
     """Return the token, and the file where it is; make both if there is no file.
 
-    A file of an automatic name is removed when this process ends.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot serve.
+    A file of an automatic name is removed when this process ends. Raises ConfigError if
+    the file cannot serve.
     """
     if path is not None and path.exists():
         return read_token(path), path
@@ -288,10 +254,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9._~/@+=,-]+")
 def check_name(path: Path) -> Path:
     """Return the absolute name of a socket that clients can write in an address.
 
-    Raises
-    ------
-    ConfigError
-        If there is none.
+    Raises ConfigError if there is none.
     """
     name = str(path.absolute())
     if not _PLAIN.fullmatch(name):
@@ -338,12 +301,8 @@ def own_socket(path: Path | None) -> Iterator[OwnSocket]:
     """Give a name to a block that listens there, if no other process does.
 
     gRPC takes over any socket of that name, so the name is checked first, and at the
-    end only this process's own socket is removed.
-
-    Raises
-    ------
-    ConfigError
-        If a service listens there, or the name is that of another file.
+    end only this process's own socket is removed. Raises ConfigError if a service
+    listens there, or the name is that of another file.
     """
     own = OwnSocket(path)
     if path is None:

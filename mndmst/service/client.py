@@ -105,10 +105,7 @@ def connect(
 def read_address(file: Path) -> tuple[str, str | None]:
     """Return the address and the token file that a service has written to a file.
 
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is not an address file.
+    Raises InputError if there is no such file, or it is not an address file.
     """
     try:
         found = json.loads(read_small(file))
@@ -189,15 +186,9 @@ class Service:
 
 
 class ForestTable:
-    """Columns of a forest whose edges are an Arrow table.
+    """Columns of a forest whose edges are an Arrow table."""
 
-    Attributes
-    ----------
-    table : pyarrow.Table
-        Columns src, dst and weight.
-    """
-
-    table: Any
+    table: Any  # Columns src, dst and weight
 
     @cached_property
     def src(self) -> np.ndarray:

@@ -23,18 +23,10 @@ class ClientLimitError(ConfigError):
 
 @dataclass(frozen=True)
 class ClientLimits:
-    """Limits of each client on each rank; 0 for no limit.
+    """Limits of each client on each rank; 0 for no limit."""
 
-    Attributes
-    ----------
-    requests : int
-        Requests at once, including waiting ones.
-    upload_bytes : int
-        Bytes of uploads that no request has used yet.
-    """
-
-    requests: int = 0
-    upload_bytes: int = 0
+    requests: int = 0  # Requests at once, including waiting ones
+    upload_bytes: int = 0  # Bytes of uploads that no request has used yet
 
 
 def client_of(peer: str) -> str:
@@ -48,10 +40,7 @@ def client_of(peer: str) -> str:
 class OpenRequests:
     """Number of open requests of each client; thread-safe.
 
-    Parameters
-    ----------
-    most : int
-        Requests of one client at once; 0 for no limit.
+    A client may have at most `most` at once; 0 for no limit.
     """
 
     def __init__(self, most: int) -> None:
@@ -62,10 +51,7 @@ class OpenRequests:
     def request(self, client: str) -> Iterator[None]:
         """Count a request while the block runs.
 
-        Raises
-        ------
-        ClientLimitError
-            If the client has too many already.
+        Raises ClientLimitError if the client has too many already.
         """
         with self._lock:
             if self._most and self._open[client] >= self._most:

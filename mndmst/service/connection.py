@@ -26,16 +26,11 @@ class ServiceError(MndmstError):
 
 
 class UnreachableError(ServiceError):
-    """No service answers at an address, or no secure connection comes about.
-
-    Attributes
-    ----------
-    ended : bool
-        Whether nothing listens there, so that the service has probably ended.
-    """
+    """No service answers at an address, or no secure connection comes about."""
 
     def __init__(self, message: str, ended: bool) -> None:
         super().__init__(message)
+        # Whether nothing listens there, so that the service has probably ended.
         self.ended = ended
 
 
@@ -46,11 +41,7 @@ class OtherVersionError(ServiceError):
 class Connection:
     """Connections to rank 0, and to other ranks where they stream.
 
-    Parameters
-    ----------
-    url, token : str
-    trusted : bytes or None
-        A certificate to trust, in place of the system's.
+    `trusted` is a certificate to trust in place of the system's.
     """
 
     def __init__(self, url: str, token: str, trusted: bytes | None = None) -> None:
@@ -76,19 +67,9 @@ class Connection:
     ) -> dict[str, Any]:
         """Ask for an action and return its result.
 
-        Parameters
-        ----------
-        progress : callable, optional
-            Receives the name of every stage, and the seconds so far.
-        timeout : float, optional
-            Seconds after which the call is given up.
-        **fields
-            Of the request.
-
-        Raises
-        ------
-        ServiceError
-            If the service refuses it, is gone, or does not answer in time.
+        `progress` receives the name of every stage and the seconds so far. The call is
+        given up after `timeout` seconds. Raises ServiceError if the service refuses it,
+        is gone, or does not answer in time.
         """
         options = self._options
         if timeout is not None:
@@ -119,12 +100,8 @@ class Connection:
         """Return a table of one version, from all ranks that have a share of it.
 
         A service holds the version of a ticket for a while. If changes overtake the
-        tickets, the table is asked for again.
-
-        Raises
-        ------
-        OtherVersionError
-            If changes always overtake them, or the request names a version.
+        tickets, the table is asked for again. Raises OtherVersionError if changes
+        always overtake them, or the request names a version.
         """
         fixed = "forest" in request or "version" in request
         for _ in range(1 if fixed else READ_TRIES):
@@ -152,10 +129,7 @@ class Connection:
     ) -> dict[str, Any]:
         """Send batches to the rank of an endpoint, or to rank 0.
 
-        Returns
-        -------
-        dict
-            The result of the action that follows; empty without one.
+        Returns the result of the action that follows; an empty one without an action.
         """
         result: dict[str, Any] = {}
         descriptor = flight.FlightDescriptor.for_command(to_bytes(command))

@@ -43,23 +43,12 @@ class RankMemory(NamedTuple):
 
 
 class ControlChannel:
-    """The connections between rank 0 and the others.
-
-    Parameters
-    ----------
-    links : list of socket
-        On rank 0 one for each other rank, elsewhere the one to rank 0.
-
-
-    Attributes
-    ----------
-    memory : dict of RankMemory
-        On rank 0, the last report of each other rank.
-    """
+    """The connections between rank 0 and the others; those have one each."""
 
     def __init__(self, links: list[socket.socket]) -> None:
         self._links, self._sending = links, Lock()
         self._from_rank_0 = links[0].makefile("rb") if links else None
+        # On rank 0, the last report of each other rank.
         self.memory: dict[int, RankMemory] = {}
         for link in links:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -69,10 +58,7 @@ class ControlChannel:
     def of(cls, comm: Comm) -> "ControlChannel":
         """Connect the ranks. Collective.
 
-        Raises
-        ------
-        ConfigError
-            On every rank, if some cannot be reached.
+        Raises ConfigError on every rank if some cannot be reached.
         """
         own = RankAddress(socket.gethostname(), comm.rank, own_address(), os.getpid())
         peers = comm.gather(own) or []
@@ -99,10 +85,7 @@ class ControlChannel:
     def receive(self) -> dict[str, Any]:
         """Sleep until rank 0 sends a message.
 
-        Raises
-        ------
-        MndmstError
-            On this rank alone, if rank 0 has gone.
+        Raises MndmstError on this rank alone if rank 0 has gone.
         """
         assert self._from_rank_0 is not None
         line = self._from_rank_0.readline()
@@ -122,10 +105,7 @@ class ControlChannel:
     ) -> None:
         """Report the activity and memory of this rank to rank 0 from now on.
 
-        Parameters
-        ----------
-        seconds : float
-            The bound of `StallWatch`.
+        `seconds` is the bound of `StallWatch`.
         """
 
         def report() -> None:
@@ -149,14 +129,8 @@ class ControlChannel:
     ) -> None:
         """On rank 0, listen to the other ranks from now on, on a thread.
 
-        Parameters
-        ----------
-        stop : callable
-            Called when another rank has got a signal to stop.
-        watch : StallWatch
-            Receives the activities of all ranks.
-        activity : callable
-            Returns the activity of rank 0.
+        The thread calls `stop` when another rank has got a signal to stop, and gives
+        the activities of all ranks to `watch`; `activity` returns that of rank 0.
         """
 
         def listen() -> None:

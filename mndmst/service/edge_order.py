@@ -45,17 +45,6 @@ class EdgeOrder:
     Made collectively. It takes 16 bytes for each row, 2 for each edge that begins here
     or comes from another rank, and 4 for each arc to a smaller vertex; 8 from 2^32 arcs
     on.
-
-    Parameters
-    ----------
-    vtxdist : ndarray of int64, shape (ranks + 1,)
-
-    Attributes
-    ----------
-    first, count : int
-        The number of this rank's first edge, and its number of edges.
-    counts : tuple of int
-        The number of edges of each rank.
     """
 
     def __init__(
@@ -67,7 +56,9 @@ class EdgeOrder:
         self._edges = np.zeros(len(rows) + 1, np.int64)  # before each row
         np.cumsum(rows.indptr[1:] - self._upward, out=self._edges[1:])
         self.count = int(self._edges[-1])
+        # The number of edges of each rank.
         self.counts = tuple(comm.allgather(self.count).tolist())
+        # The number of this rank's first edge, and its number of edges.
         self.first = sum(self.counts[: comm.rank])
         # Each thread gets rows with about the same number of edges
         parts = [bounds[0] for bounds in threads.ranges(self.count)]
@@ -149,14 +140,9 @@ class EdgeOrder:
         return found
 
     def batches(self, keys: np.ndarray, most: int) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yield src, dst and key of own edges, row by row.
+        """Yield src, dst and key of own edges, row by row, given the keys of all arcs.
 
-        Parameters
-        ----------
-        keys : ndarray
-            Of all arcs.
-        most : int
-            Edges of a batch, unless a row has more.
+        A batch has at most `most` edges, unless a row has more.
         """
         rows, begin = self._rows, 0
         while begin < len(rows):
@@ -177,10 +163,7 @@ class EdgeOrder:
     def spread(self, weights: np.ndarray) -> np.ndarray:
         """Return the key of each arc, given the weight of each own edge. Collective.
 
-        Raises
-        ------
-        InputError
-            On every rank, if a weight is NaN.
+        Raises InputError on every rank if a weight is NaN.
         """
         dtype, rows = key_dtype(weights.dtype), self._rows
         keys = np.empty(rows.num_arcs, dtype)

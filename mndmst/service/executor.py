@@ -32,10 +32,8 @@ from .uploads import KINDS, Columns, HeldUpload, Uploads, read_batch
 def write_snapshot(comm: Comm, graph: ServedGraph, folder: Path) -> str:
     """Write a graph to a new directory; return its uuid. Collective.
 
-    Raises
-    ------
-    OutputError
-        On every rank, if it cannot be written; the directory is then removed.
+    Raises OutputError on every rank if it cannot be written; the directory is then
+    removed.
     """
     version = graph.written()
     assert version.weighed is not None
@@ -81,28 +79,17 @@ class FatalError(MndmstError):
 class Executor:
     """The graphs of a rank, and the requests that all ranks execute together.
 
-    Parameters
-    ----------
-    graphs : dict of ServedGraph
-        By their names.
-    uploads : Uploads
-        The columns that clients have sent to this rank.
-
-    Attributes
-    ----------
-    forests : mapping of SolvedForest
-        The forests of solves, by name; the same names on all ranks. It is replaced as
-        a whole, so a thread may read the mapping it has got.
-    busy : bool
-        Whether this rank executes a request.
+    `uploads` has the columns that clients have sent to this rank.
     """
 
     def __init__(
         self, comm: Comm, graphs: dict[str, ServedGraph], uploads: Uploads
     ) -> None:
         self.comm, self.graphs, self.uploads = comm, graphs, uploads
+        # The forests of solves, by name; the same names on all ranks. It is replaced as
+        # a whole, so a thread may read the mapping it has got.
         self.forests: Mapping[str, SolvedForest] = {}
-        self.busy = False
+        self.busy = False  # Whether this rank executes a request
         self._solved = 0
 
     def activity(self) -> Activity:
@@ -121,17 +108,8 @@ class Executor:
     def execute(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         """Execute a request and return its result. Collective.
 
-        Parameters
-        ----------
-        fields : dict
-            The request.
-        job : QueuedJob or None
-            On rank 0, to tell progress to.
-
-        Raises
-        ------
-        MndmstError
-            On every rank, if it cannot be done.
+        On rank 0, `job` receives the progress. Raises MndmstError on every rank if the
+        request fails.
         """
         actions = {
             "solve": self._solve,
@@ -196,10 +174,7 @@ class Executor:
     def find_forest(self, graph: ServedGraph, name: str) -> SolvedForest:
         """Return a forest of a graph, maybe not in order; for any thread.
 
-        Raises
-        ------
-        ConfigError
-            If no forest has the name any more.
+        Raises ConfigError if no forest has the name any more.
         """
         number = graph.version_of_forest(name)
         forest = None
@@ -356,12 +331,8 @@ class Executor:
     def shared(self, name: str, wanted: tuple[str, ...], graph: ServedGraph) -> Columns:
         """Return on all ranks the columns that a client has sent to rank 0.
 
-        Collective.
-
-        Raises
-        ------
-        InputError
-            On every rank, if they have not come, or name vertices that are none.
+        Collective. Raises InputError on every rank if they have not come, or name
+        vertices that are none.
         """
         columns: Columns = {}
         with self.comm.raise_on_all():

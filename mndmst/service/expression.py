@@ -36,10 +36,7 @@ FUNCTIONS = {
 def columns_of(text: str) -> list[str]:
     """Return the columns that an expression names, in alphabetical order.
 
-    Raises
-    ------
-    ConfigError
-        If it is no such expression.
+    Raises ConfigError if it is no such expression.
     """
     tree = _parsed(text)
     _check(tree, text, DEEPEST)
@@ -50,19 +47,10 @@ def columns_of(text: str) -> list[str]:
 
 
 def evaluate(text: str, columns: Mapping[str, np.ndarray], length: int) -> np.ndarray:
-    """Return the weights that an expression gives.
+    """Return the `length` weights that an expression gives.
 
-    Parameters
-    ----------
-    columns : mapping of ndarray
-        Those that `columns_of` names.
-    length : int
-        How many weights there are.
-
-    Raises
-    ------
-    InputError
-        If Arrow cannot compute it, or it gives no numbers.
+    `columns` has those that `columns_of` names. Raises InputError if Arrow cannot
+    compute it, or it gives no numbers.
     """
     compute = optional("pyarrow.compute", "serve")
     arrow = optional("pyarrow", "serve")

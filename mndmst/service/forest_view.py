@@ -20,16 +20,10 @@ LOOKUP_COST = 4
 
 
 class PathMaxima(NamedTuple):
-    """The heaviest edge on each of several paths.
+    """The heaviest edge on each of several paths."""
 
-    Attributes
-    ----------
-    position : ndarray of int64, shape (paths,)
-        Index of each path's heaviest edge in `src`, `dst` and `weight`; -1 if the path
-        has no edge or does not exist.
-    src, dst, weight : ndarray
-    """
-
+    # int64, shape (paths,): Index of each path's heaviest edge in `src`, `dst` and
+    # `weight`; -1 if the path has no edge or does not exist.
     position: np.ndarray
     src: np.ndarray
     dst: np.ndarray
@@ -41,13 +35,6 @@ class ForestView:
 
     The index is a function of this version alone, needs no other rank, and is built
     under a lock of this object. So a request that holds a view sees one version.
-
-    Parameters
-    ----------
-    version : int
-        The number of the version.
-    forest : CurrentForest
-        An object that never changes.
     """
 
     def __init__(self, version: int, forest: CurrentForest) -> None:

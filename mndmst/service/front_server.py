@@ -39,20 +39,7 @@ Answers = Callable[[Any], Iterator[Any]]
 
 
 class FrontServer(RankServer):
-    """Answers for all ranks.
-
-    Parameters
-    ----------
-    jobs : JobQueue
-        Takes the requests that all ranks execute.
-    channel : ControlChannel
-    log : RequestLog
-
-    Attributes
-    ----------
-    places : list of str
-        Where clients reach each rank; set once all of them listen.
-    """
+    """Answers for all ranks; `jobs` takes the requests that all ranks execute."""
 
     def __init__(
         self,
@@ -64,6 +51,7 @@ class FrontServer(RankServer):
         most_requests: int,
     ) -> None:
         self.metrics, self.jobs, self.log = Metrics(self._gauges), jobs, log
+        # Where clients reach each rank; set once all of them listen.
         self.places: list[str] = []
         self._channel, self._begin = channel, time.monotonic()
         # By graph; rank 0 alone has views, so these need no agreement of ranks

@@ -27,52 +27,32 @@ class StaleVersionError(ConfigError):
 
 @dataclass(frozen=True, eq=False)
 class GraphVersion:
-    """A version of a graph on one rank.
+    """A version of a graph on one rank."""
 
-    Attributes
-    ----------
-    number : int
-        How many batches of changes made it.
-    edges_since : int
-        The version in which edges last came or went. The order of edges is the same in
-        all versions from there on.
-    num_edges, num_arcs : int
-        Edges of the graph, and arcs of all rows.
-    weight_dtype : dtype
-        Type of the graph's own weights.
-    files : mapping of WeightColumn
-        Columns beside the shards, by name.
-    columns : mapping of Weighed
-        The rows with the weights of columns, by name.
-    weighed : Weighed or None
-        The rows with the graph's own weights; None until the main thread has written
-        them after a batch.
-    order : EdgeOrder or None
-        The order of edges; None until the main thread has made it.
-    forest : SolvedForest or None
-        The minimum spanning forest, in order; None until a client has asked for it.
-    indexed : bool
-        Whether rank 0 has a view; the same on all ranks.
-    view : ForestView or None
-        The forest as queries see it; on rank 0.
-    ticketed : bool
-        Whether clients have tickets for tables of this version; the same on all ranks.
-    """
-
-    number: int
+    number: int  # How many batches of changes made it
+    # The version in which edges last came or went. The order of edges is the same in
+    # all versions from there on.
     edges_since: int
+    # Edges of the graph, and arcs of all rows.
     num_edges: int
     num_arcs: int
-    weight_dtype: np.dtype
+    weight_dtype: np.dtype  # Type of the graph's own weights
+    # Columns beside the shards, by name.
     files: Mapping[str, WeightColumn] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    # The rows with the weights of columns, by name.
     columns: Mapping[str, Weighed] = field(default_factory=lambda: MappingProxyType({}))
+    # The rows with the graph's own weights; None until the main thread has written them
+    # after a batch.
     weighed: Weighed | None = None
+    # The order of edges; None until the main thread has made it.
     order: EdgeOrder | None = None
+    # The minimum spanning forest, in order; None until a client has asked for it.
     forest: SolvedForest | None = None
-    indexed: bool = False
-    view: ForestView | None = None
+    indexed: bool = False  # Whether rank 0 has a view; the same on all ranks
+    view: ForestView | None = None  # The forest as queries see it; on rank 0
+    # Whether clients have tickets for tables of this version; the same on all ranks.
     ticketed: bool = False
 
     def for_reads(self) -> "GraphVersion":
@@ -122,12 +102,8 @@ class GraphVersion:
         """Refuse an upload that belongs to a version with other edges.
 
         Weights belong to every version with the same order of edges. Edges, vertices
-        and changes belong to their own version alone.
-
-        Raises
-        ------
-        StaleVersionError
-            Names both versions.
+        and changes belong to their own version alone. Raises StaleVersionError, which
+        names both versions.
         """
         first = self.edges_since if kind == "weights" else self.number
         if not first <= version <= self.number:

@@ -41,29 +41,18 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class HttpSetting:
-    """The address of the HTTP server, and its certificate.
+    """The address of the HTTP server, and its certificate."""
 
-    Attributes
-    ----------
-    host, port : str, int
-        Port 0 takes a free port.
-    certificate, key : Path or None
-        PEM; None without TLS.
-    """
-
+    # Port 0 takes a free port.
     host: str
     port: int
+    # PEM; None without TLS.
     certificate: Path | None = None
     key: Path | None = None
 
 
 class HttpServer:
-    """A running HTTP server of a front server, on a thread of its own.
-
-    Attributes
-    ----------
-    url : str
-    """
+    """A running HTTP server of a front server, on a thread of its own."""
 
     def __init__(
         self, setting: HttpSetting, access: Access, front: FrontServer

@@ -20,26 +20,15 @@ class CancelledError(MndmstError):
 
 
 class QueuedJob:
-    """A request, for the thread that asks and the ranks that answer.
-
-    Attributes
-    ----------
-    fields : dict
-        The request, with its `action`.
-    cancelled : bool
-        Whether it need not be answered.
-    stage_seconds : list of (str, float)
-        The stages that have ended, and their times.
-    begun : bool
-        Whether the ranks execute it, or have done so.
-    began : float
-        The time on the monotonic clock when they began.
-    """
+    """A request, for the thread that asks and the ranks that answer."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
-        self.fields = fields
-        self.cancelled = self.begun = False
+        self.fields = fields  # The request, with its `action`
+        self.cancelled = False  # Whether it need not be answered
+        self.begun = False  # Whether the ranks execute it, or have done so
+        # The time on the monotonic clock when they began.
         self.asked = self.began = time.monotonic()
+        # The stages that have ended, and their times.
         self.stage_seconds: list[tuple[str, float]] = []
         self._stage: tuple[str, float] | None = None
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -77,10 +66,7 @@ class QueuedJob:
     def events(self) -> Iterator[dict[str, Any]]:
         """Yield the progress and at last the result; wait meanwhile.
 
-        Raises
-        ------
-        MndmstError
-            If that is the answer.
+        Raises MndmstError if that is the answer.
         """
         while True:
             event = self._events.get()
@@ -96,12 +82,7 @@ class QueuedJob:
 
 
 class JobQueue:
-    """The jobs that wait, and the one that the ranks execute.
-
-    Attributes
-    ----------
-    running : QueuedJob or None
-    """
+    """The jobs that wait, and the one that the ranks execute."""
 
     def __init__(self) -> None:
         self._waiting: queue.SimpleQueue[QueuedJob] = queue.SimpleQueue()
@@ -122,10 +103,8 @@ class JobQueue:
     def submit(self, fields: dict[str, Any]) -> QueuedJob:
         """Let a job wait for its turn.
 
-        Raises
-        ------
-        ConfigError
-            If too many wait, another has the same id, or the service ends.
+        Raises ConfigError if too many wait, another has the same id, or the service
+        ends.
         """
         job, request = QueuedJob(fields), fields.get("request")
         with self._lock:
@@ -157,12 +136,9 @@ class JobQueue:
         return job
 
     def end(self, error: MndmstError | None = None) -> None:
-        """End all jobs that have not been answered: the service ends.
+        """End all jobs that have not been answered, as the service ends.
 
-        Parameters
-        ----------
-        error : MndmstError, optional
-            The reason, if the service cannot go on.
+        `error` is the reason, if the service cannot go on.
         """
         with self._lock:
             self._closed = self._ended = True
@@ -210,12 +186,9 @@ class JobQueue:
 
 
 class JobProgress(Progress):
-    """The progress of a job, told to the client that waits for it.
+    """The progress of a job, sent to the client that waits for it.
 
-    Parameters
-    ----------
-    job : QueuedJob or None
-        None on ranks that no client waits for.
+    There is no job on ranks that no client waits for.
     """
 
     def __init__(self, job: QueuedJob | None) -> None:

@@ -59,17 +59,8 @@ class Lease:
     """A service's lock on a folder, held until `close` or the end of the process.
 
     The service takes it before it reads anything in the folder. The file `lease` names
-    the holder, and stays.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Raises
-    ------
-    OutputError
-        If another service holds it, the folder cannot be written, or its file system
-        has no locks.
+    the holder, and stays. Raises OutputError if another service holds it, the folder
+    cannot be written, or its file system has no locks.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -139,46 +130,25 @@ class JournalStart(NamedTuple):
 
 
 class Journal:
-    """The journal of one graph; on rank 0.
+    """The journal of one graph in a folder of its own, which is made; on rank 0.
 
-    Parameters
-    ----------
-    folder : Path
-        Of this graph alone; made if it is not there.
-    until : int, optional
-        The version to continue from; later batches stay in another file.
-
-    Attributes
-    ----------
-    base : int
-        The version after which it goes on.
-
-    Raises
-    ------
-    OutputError
-        If another service has the folder, or it cannot be written.
+    It continues from the version `until`, if given; later batches stay in another file.
+    Raises OutputError if another service has the folder, or it cannot be written.
     """
 
     def __init__(self, folder: Path, until: int | None = None) -> None:
         self.folder, self._until = folder, until
-        self.base = 0
+        self.base = 0  # The version after which it goes on
         self._file: BinaryIO | None = None
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         self._lease = Lease(folder)
 
     def begin(self, original: Path) -> JournalStart:
-        """Return the shards that the journal continues: the newest snapshot's, if any.
+        """Return the shards that the journal continues.
 
-        Parameters
-        ----------
-        original : Path
-            The graph that was given.
-
-        Raises
-        ------
-        InputError
-            If the journal belongs to another graph.
+        They are the newest snapshot's, or else `original`, the graph that was given.
+        Raises InputError if the journal belongs to another graph.
         """
         origin, uuid = self.folder / ORIGIN, open_graph(original, check=False).uuid
         if not origin.exists():
@@ -200,21 +170,11 @@ class Journal:
         return JournalStart(complete[newest], newest)
 
     def open(self, version: int, uuid: str) -> Iterator[Batch]:
-        """Open the journal after a version, and yield the batches in it.
+        """Open the journal after a version of some shards, and yield the batches in it.
 
         It removes older files, and cuts an unfinished record behind the last batch.
-
-        Parameters
-        ----------
-        uuid : str
-            Of the shards that it continues.
-
-        Raises
-        ------
-        InputError
-            If it belongs to another graph, or is damaged.
-        OutputError
-            If it cannot be written.
+        Raises InputError if it belongs to another graph, or is damaged; OutputError if
+        it cannot be written.
         """
         path = self.folder / f"journal-{version}"
         if not path.exists():
@@ -307,10 +267,7 @@ class Journal:
     ) -> None:
         """Write the records up to a version, or all, as a whole new file.
 
-        Raises
-        ------
-        InputError
-            If there are fewer, or one of them is damaged.
+        Raises InputError if there are fewer, or one of them is damaged.
         """
         with whole_file(path) as new, new.open("wb") as file:
             file.write(header(uuid))
@@ -378,10 +335,7 @@ class Journal:
     def append(self, version: int, batch: Batch) -> None:
         """Put a batch on disk.
 
-        Raises
-        ------
-        OutputError
-            If that fails; the batch may be there then, or a part of it.
+        Raises OutputError if that fails; the batch may be there then, or a part of it.
         """
         file = self._file
         assert file is not None
@@ -397,22 +351,8 @@ class Journal:
     def restart(self, version: int, uuid: str, snapshot: Path) -> str:
         """Begin a new journal after a snapshot; remove the files that it replaces.
 
-        Parameters
-        ----------
-        uuid : str
-            Of the snapshot.
-        snapshot : Path
-            Where it has been written.
-
-        Returns
-        -------
-        str
-            The name of the snapshot.
-
-        Raises
-        ------
-        OutputError
-            If it cannot be written.
+        The snapshot has a uuid and lies at `snapshot`; its name is returned. Raises
+        OutputError if the journal cannot be written.
         """
         before, self._file = self._file, None
         with writing(snapshot):

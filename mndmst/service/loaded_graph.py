@@ -53,9 +53,7 @@ def with_keys(workers: Sequence[Worker], keys: np.ndarray) -> tuple[Worker, ...]
 def with_arcs(workers: Sequence[Worker], keep: np.ndarray) -> tuple[Worker, ...]:
     """Return the workers with some of their arcs, not on the devices yet.
 
-    Parameters
-    ----------
-    keep : ndarray of bool, shape (arcs of the rank,)
+    `keep` is bool, one for each arc of the rank.
     """
     result = []
     for worker, arcs in _with_arcs_of_rank(workers):
@@ -130,42 +128,23 @@ def _lower(rows: Rows, row: np.ndarray, head: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class EdgeChoice:
-    """The edges that a solve uses, and the forest that it computes of them.
+    """The edges that a solve uses, and the forest that it computes of them."""
 
-    Attributes
-    ----------
-    maximum : bool
-        Whether to compute the maximum spanning forest.
-    below : int, float or None
-        Use edges of a smaller weight only.
-    without : pair of ndarray of int64, or None
-        Edges to leave out, by their ends; the same on all ranks.
-    vertices : ndarray of int64, or None
-        Use edges between these only; the same on all ranks.
-    digest : bool
-        Whether to compute the digest.
-    """
-
-    maximum: bool = False
-    below: int | float | None = None
+    maximum: bool = False  # Whether to compute the maximum spanning forest
+    below: int | float | None = None  # Use edges of a smaller weight only
+    # Edges to leave out, by their ends; the same on all ranks.
     without: tuple[np.ndarray, np.ndarray] | None = None
+    # int64, or None: Use edges between these only; the same on all ranks.
     vertices: np.ndarray | None = None
-    digest: bool = False
+    digest: bool = False  # Whether to compute the digest
 
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """The rows of a rank with some weights, on their devices.
-
-    Attributes
-    ----------
-    workers : tuple of Worker
-    dtype : dtype
-        Type of the weights.
-    """
+    """The rows of a rank with some weights, on their devices."""
 
     workers: tuple[Worker, ...]
-    dtype: np.dtype
+    dtype: np.dtype  # Type of the weights
 
     @property
     def rows(self) -> Rows:
@@ -189,23 +168,14 @@ class _Device(NamedTuple):
 class LoadedGraph:
     """A graph on the ranks, without the rows of any version.
 
-    Parameters
-    ----------
-    run : Run
-        As `part_graph` returns it.
-
-    Attributes
-    ----------
-    run : Run
-        Without workers: those belong to versions.
-    id_dtype, key_dtype : dtype
-        Types of the neighbours and of the sort keys of arcs.
+    `run` is as `part_graph` returns it.
     """
 
     def __init__(self, run: Run) -> None:
-        self.run = replace(run, workers=())
+        self.run = replace(run, workers=())  # Without workers: those belong to versions
         self.weight_dtype = run.graph.weight_dtype
         rows = run.workers[0].rows
+        # Types of the neighbours and of the sort keys of arcs.
         self.id_dtype, self.key_dtype = rows.indices.dtype, rows.keys.dtype
         self._devices = [
             _Device(w.backend, w.rows.first, w.rows.last) for w in run.workers
@@ -217,10 +187,7 @@ class LoadedGraph:
     ) -> tuple["LoadedGraph", Weighed]:
         """Read a graph and return it with its rows. Collective.
 
-        Raises
-        ------
-        MndmstError
-            As `part_graph`.
+        Raises MndmstError as `part_graph`.
         """
         report = Report(comm, progress)
         run = part_graph(comm, path, config, report, host_rows=True)
@@ -257,10 +224,7 @@ class LoadedGraph:
     def order_of(self, weighed: Weighed) -> EdgeOrder:
         """Return the order of edges of some rows. Collective.
 
-        Raises
-        ------
-        ConfigError
-            On every rank, if the rows are not in memory.
+        Raises ConfigError on every rank if the rows are not in memory.
         """
         self.check_in_memory()
         vtxdist, threads = self.run.directory.vtxdist, self.run.threads
@@ -269,19 +233,9 @@ class LoadedGraph:
     def weigh(self, own: Weighed, order: EdgeOrder, weights: np.ndarray) -> Weighed:
         """Give the edges that begin here other weights. Collective.
 
-        Parameters
-        ----------
-        own : Weighed
-            The rows of the version.
-        order : EdgeOrder
-            The order of edges of these rows.
-        weights : ndarray, one of `WEIGHT_DTYPES`, the same type on all ranks
-            In the order of edges.
-
-        Raises
-        ------
-        InputError
-            On every rank, if a weight is NaN or some are missing.
+        `own` has the rows of the version and `order` their order of edges, which is
+        also that of `weights`. All ranks give the same one of `WEIGHT_DTYPES`. Raises
+        InputError on every rank if a weight is NaN or some are missing.
         """
         with self.comm.raise_on_all():
             if len(weights) != order.count:
@@ -312,16 +266,8 @@ class LoadedGraph:
     ) -> SolvedForest:
         """Compute the forest of the chosen edges of one version. Collective.
 
-        Parameters
-        ----------
-        version, num_edges : int
-            The number of the version, and its edges.
-        weighed : Weighed
-            Its rows.
-        progress : Progress
-            Receives the name of every stage.
-        proceed : callable
-            See `pipeline.contract`.
+        `num_edges` and `weighed` are the edges and rows of the version. `proceed` is
+        that of `pipeline.contract`.
         """
         run = replace(
             self.run_over(num_edges),

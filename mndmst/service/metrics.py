@@ -22,48 +22,25 @@ RECENT_REQUESTS, RECENT_ERRORS = 50, 20
 
 @dataclass(frozen=True)
 class FinishedRequest:
-    """A request that has ended.
+    """A request that has ended."""
 
-    Attributes
-    ----------
-    id : str
-        The client's id of the request, or a random one.
-    action, graph : str
-    status : str
-        ok, refused, stale, cancelled, left (by the client) or failed.
-    seconds : float
-    error : str
-        The first line of the error; empty without one.
-    time : float
-        The time of its end, in seconds since 1970.
-    """
-
-    id: str
+    id: str  # The client's id of the request, or a random one
     action: str
     graph: str
-    status: str
+    status: str  # ok, refused, stale, cancelled, left (by the client) or failed
     seconds: float
-    error: str = ""
+    error: str = ""  # The first line of the error; empty without one
+    # The time of its end, in seconds since 1970.
     time: float = field(default_factory=time.time)
 
 
 @dataclass(frozen=True)
 class RequestLog:
-    """Writes a line for each finished request to standard error.
+    """Writes a line for each finished request to standard error."""
 
-    Attributes
-    ----------
-    quiet : bool
-        Write slow requests only.
-    as_json : bool
-        Write JSON objects in place of text.
-    slow_seconds : float
-        A request of at least this time is slow.
-    """
-
-    quiet: bool = False
-    as_json: bool = False
-    slow_seconds: float = 10.0
+    quiet: bool = False  # Write slow requests only
+    as_json: bool = False  # Write JSON objects in place of text
+    slow_seconds: float = 10.0  # A request of at least this time is slow
 
     def write(self, request: FinishedRequest, waiting: int) -> None:
         """Write the line of a request."""
@@ -104,10 +81,7 @@ Gauges = Mapping[str, Mapping[str, float]]
 class Metrics:
     """Counters, times and gauges of the service; thread-safe.
 
-    Parameters
-    ----------
-    gauges : callable
-        Returns the present value of each of `GAUGES`; for any thread.
+    `gauges` returns the present value of each of `GAUGES`; any thread may call it.
     """
 
     def __init__(self, gauges: Callable[[], Gauges]) -> None:

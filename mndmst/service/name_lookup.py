@@ -23,12 +23,7 @@ NAME_QUERIES = {"vertices": "name", "names": "vertex"}
 class NameLookup:
     """The vertices of names, and the names of vertices; immutable.
 
-    Parameters
-    ----------
-    graph : str
-        Its name in errors.
-    names : GraphNames
-        Read as a whole.
+    `graph` is the name of the graph in errors; `names` is read as a whole.
     """
 
     def __init__(self, graph: str, names: "GraphNames") -> None:
@@ -43,10 +38,7 @@ class NameLookup:
     def answers(self, query: str, batch: Any) -> Iterator[Any]:
         """Yield tables that together have a row for each row of a batch.
 
-        Raises
-        ------
-        InputError
-            If the batch has another column, or there is no such vertex.
+        Raises InputError if the batch has another column, or there is no such vertex.
         """
         wanted = NAME_QUERIES[query]
         if batch.schema.names != [wanted]:
@@ -93,10 +85,7 @@ def column_of_names(names: Names) -> Any:
 def names_of_column(graph: str, kind: NameKind, column: Any) -> Names:
     """Return the names in an Arrow array, if they are of the kind of a graph's names.
 
-    Raises
-    ------
-    InputError
-        If the array has other values.
+    Raises InputError if the array has other values.
     """
     types = arrow.types
     try:

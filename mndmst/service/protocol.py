@@ -179,19 +179,10 @@ _EXPECTED = {
 def read_request(
     what: str, body: bytes | memoryview, fields: Mapping[str, Field]
 ) -> dict[str, Any]:
-    """Return a request that has the fields it should have.
+    """Return the fields of a request, a JSON object; an empty body is an empty one.
 
-    Parameters
-    ----------
-    what : str
-        Names it in errors.
-    body : bytes
-        A JSON object; nothing stands for an empty one.
-
-    Raises
-    ------
-    ConfigError
-        If it is too long, no JSON, or has other fields.
+    Errors name it by `what`. Raises ConfigError if it is too long, no JSON, or has
+    other fields.
     """
     if len(body) > MOST_REQUEST_BYTES:
         raise ConfigError(

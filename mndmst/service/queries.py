@@ -24,10 +24,7 @@ from .forest_view import ForestView
 class AnswerMemory:
     """Bytes that answers may hold together on one rank; thread-safe.
 
-    Parameters
-    ----------
-    limit : int
-        0 for the memory that the host has free.
+    A `limit` of 0 stands for the free memory of the host.
     """
 
     def __init__(self, limit: int) -> None:
@@ -43,10 +40,7 @@ class AnswerMemory:
     def hold(self, nbytes: int, what: str) -> Iterator[None]:
         """Count bytes as held while the block runs.
 
-        Raises
-        ------
-        ConfigError
-            If they do not fit; the message names a limit that suffices.
+        Raises ConfigError if they do not fit; the message names a limit that suffices.
         """
         with self._lock:
             held = self._held + nbytes
@@ -77,11 +71,8 @@ RULES = ("count", "height", "min_size")
 def label_schema(request: Mapping[str, Any], num_vertices: int) -> Any:
     """Return the columns of a table of labels or clusters.
 
-    Raises
-    ------
-    ConfigError
-        If the request gives no rule of clusters, more than one, or one that no forest
-        of this number of vertices fits.
+    Raises ConfigError if the request gives no rule of clusters, more than one, or one
+    that no forest of this number of vertices fits.
     """
     columns = [("label", arrow.int64())]
     if request["table"] == "clusters":
@@ -101,10 +92,7 @@ def label_schema(request: Mapping[str, Any], num_vertices: int) -> Any:
 def cluster_rule(request: Mapping[str, Any]) -> str:
     """Return the one rule that a request for clusters gives.
 
-    Raises
-    ------
-    ConfigError
-        If there is none, or several.
+    Raises ConfigError if there is none, or several.
     """
     rules = [name for name in RULES if name in request]
     if len(rules) != 1:
@@ -123,17 +111,9 @@ def answers(
 ) -> Iterator[Any]:
     """Yield tables that together have a row for each pair of vertices.
 
-    Parameters
-    ----------
-    memory : AnswerMemory
-        Counts paths as long as the caller works on them.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such query, or a path does not fit the memory.
-    InputError
-        If there is no such vertex.
+    `memory` counts paths as long as the caller works on them. Raises ConfigError if
+    there is no such query, or a path does not fit the memory; InputError if there is no
+    such vertex.
     """
     if query == "connected":
         yield arrow.table({"connected": view.connected(u, v)})
@@ -179,10 +159,7 @@ def _path_table(index: ForestIndex, u: np.ndarray, v: np.ndarray) -> Any:
 def labels(index: ForestIndex, request: dict[str, Any]) -> Any:
     """Return a table with a label for each vertex: components, or clusters.
 
-    Raises
-    ------
-    ConfigError
-        If the rule of clusters is missing, or does not fit the forest.
+    Raises ConfigError if the rule of clusters is missing, or does not fit the forest.
     """
     if request["table"] == "labels":
         below = request.get("below")

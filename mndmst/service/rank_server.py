@@ -69,23 +69,11 @@ def _batch(schema: Any, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) ->
 
 
 def cut_connections(port: int, path: Path | None) -> int:
-    """Shut down the connections that this process has accepted at an address.
+    """Shut down the connections that this process has accepted; return their number.
 
-    Flight ends a server once all calls have ended, and offers no deadline, so a silent
-    client would keep the process. A cut connection ends its calls as if the network had
-    failed.
-
-    Parameters
-    ----------
-    port : int
-        Of TCP.
-    path : Path or None
-        The socket in the file system in place of it.
-
-    Returns
-    -------
-    int
-        How many there were.
+    They are those of a TCP port, or of the socket at `path`. Flight ends a server once
+    all calls have ended, and offers no deadline, so a silent client would keep the
+    process. A cut connection ends its calls as if the network had failed.
     """
     count = 0
     for name in os.listdir("/dev/fd"):  # noqa: PTH208 (names alone, not links)
@@ -136,17 +124,8 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     """Answers the requests that concern one rank.
 
     gRPC calls its methods on threads of its own. They read versions and forests, which
-    are immutable, and never communicate with other ranks.
-
-    Parameters
-    ----------
-    access : Access
-    executor : Executor
-        Of this rank.
-    note : callable
-        Receives the end of each request.
-    most_requests : int
-        Requests of one client at once; 0 for no limit.
+    are immutable, and never communicate with other ranks. `note` receives the end of
+    each request. A client has at most `most_requests` at once; 0 for no limit.
     """
 
     def __init__(
@@ -178,15 +157,8 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     def end(self, patience: float) -> bool:
         """End the server: wait for calls of clients for a while, then cut them off.
 
-        Parameters
-        ----------
-        patience : float
-            Seconds to wait; 0 after an error of this rank.
-
-        Returns
-        -------
-        bool
-            Whether all calls have ended.
+        `patience` is in seconds, and 0 after an error of this rank. Returns whether all
+        calls have ended.
         """
         path = None
         if self._access.path is not None:
@@ -206,12 +178,8 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     ) -> Iterator[dict[str, Any]]:
         """Note how a request ends, and turn errors into Flight's.
 
-        The block may put the fields of the request into the mapping that it gets.
-
-        Parameters
-        ----------
-        client : str, optional
-            Whose limit of requests at once counts this one.
+        The block may put the fields of the request into the mapping that it gets. The
+        request counts towards the limit of `client`, if given.
         """
         begin, status, reason = time.monotonic(), "ok", ""
         fields: dict[str, Any] = {}
@@ -251,10 +219,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     ) -> dict[str, Any]:
         """Return a request that has the fields it should have, and an existing graph.
 
-        Raises
-        ------
-        ConfigError
-            As `read_request`, or if no graph has the name.
+        Raises ConfigError as `read_request`, or if no graph has the name.
         """
         request, graphs = read_request(what, body or b"", fields), self.executor.graphs
         if request.get("graph", next(iter(graphs))) not in graphs:
@@ -314,10 +279,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     def table(self, request: dict[str, Any]) -> tuple[Any, Iterator[Any]]:
         """Return the schema and the batches of this rank's share.
 
-        Raises
-        ------
-        ConfigError
-            If there is no such table, or its version is no longer held.
+        Raises ConfigError if there is no such table, or its version is no longer held.
         """
         graph = self.executor.graphs[request["graph"]]
         if request["table"] == "forest":

@@ -73,13 +73,7 @@ def pack(batch: Batch) -> bytes:
 
 
 def unpack(body: bytes, where: str) -> Batch:
-    """Return the batch in a record's body.
-
-    Raises
-    ------
-    ValueError
-        If the body is no batch.
-    """
+    """Return the batch in a record's body; raise ValueError if the body is no batch."""
     try:
         table: Any = arrow.ipc.open_stream(body).read_all()
         if tuple(table.column_names) != COLUMNS:
@@ -105,34 +99,19 @@ class Body(NamedTuple):
 
 @dataclass
 class RecordReader:
-    """Reads the records of a file one after the other.
-
-    Attributes
-    ----------
-    path : Path
-    file : binary file
-        Behind the header.
-    version : int
-        Of the last record that was read; at first the version that the file continues.
-    place : int
-        The byte behind that record.
-    count : int
-        How many records have been read.
-    """
+    """Reads the records of a file one after the other."""
 
     path: Path
-    file: BinaryIO
+    file: BinaryIO  # Behind the header
+    # Of the last record that was read; at first the version that the file continues.
     version: int
-    place: int = HEADER_BYTES
-    count: int = 0
+    place: int = HEADER_BYTES  # The byte behind that record
+    count: int = 0  # How many records have been read
 
     def next(self) -> Body | None:
         """Return the next record; None behind the last one that is whole.
 
-        Raises
-        ------
-        InputError
-            If there is damage; see the module.
+        Raises InputError if there is damage; see the module.
         """
         left = self.size - self.place
         if left <= 0:
@@ -229,19 +208,8 @@ class RecordReader1(RecordReader):
 def reader(path: Path, file: BinaryIO, uuid: str, version: int) -> RecordReader:
     """Return the reader of a file that continues some shards, by its format.
 
-    Parameters
-    ----------
-    uuid : str
-        Of the shards.
-    version : int
-        Which they have.
-
-    Raises
-    ------
-    InputError
-        If the file continues other shards.
-    ValueError
-        If its header is damaged; it says how.
+    `uuid` and `version` are those of the shards. Raises InputError if the file
+    continues other shards; ValueError, which says how, if its header is damaged.
     """
     file.seek(0)
     line = file.read(HEADER_BYTES)

@@ -18,12 +18,6 @@ class RemoteNames:
     """The names of the vertices of one graph.
 
     Names are integers, or texts as tables show them: JSON where the kind is that.
-
-    Parameters
-    ----------
-    connection : Connection
-    graph : str
-    kind : NameKind
     """
 
     def __init__(self, connection: Connection, graph: str, kind: NameKind) -> None:
@@ -37,10 +31,8 @@ class RemoteNames:
     def numbers(self, names: Any) -> np.ndarray:
         """Return the vertices that have some names.
 
-        Raises
-        ------
-        InputError
-            If the names are of another kind, or no vertex has one of them.
+        Raises InputError if the names are of another kind, or no vertex has one of
+        them.
         """
         column = _column(names)
         if len(column) == 0:

@@ -51,54 +51,29 @@ ATTACHED_SECONDS = 10.0
 
 
 class Setting(NamedTuple):
-    """The graphs to serve, and the way to serve them.
+    """The graphs to serve, and the way to serve them."""
 
-    Attributes
-    ----------
-    graphs : mapping of Path
-        Where the graphs are, by the names that clients know.
-    access : Access
-        Its token and keys are the same on all ranks.
-    token_file : Path or None
-        Where the token is; rank 0 says so.
-    address_file : Path or None
-        Gets the address, as JSON, once the service listens.
-    log : RequestLog
-    http : HttpSetting or None
-        The address of the HTTP server; None without one.
-    journal : Path or None
-        Keeps all batches of changes, for a service to come.
-    attached : bool
-        End once the standard input of rank 0 does.
-    journal_until : mapping of int
-        For graphs by name, the last version of the journal to continue from.
-    overwrite : bool
-        Replace any ordinary file by that of the address.
-    limits : ClientLimits
-    """
-
-    graphs: Mapping[str, Path]
-    access: Access
-    token_file: Path | None = None
+    graphs: Mapping[str, Path]  # Where the graphs are, by the names that clients know
+    access: Access  # Its token and keys are the same on all ranks
+    token_file: Path | None = None  # Where the token is; rank 0 says so
+    # Gets the address, as JSON, once the service listens.
     address_file: Path | None = None
     log: RequestLog = RequestLog()
-    http: HttpSetting | None = None
-    journal: Path | None = None
-    attached: bool = False
+    http: HttpSetting | None = None  # The address of the HTTP server; None without one
+    journal: Path | None = None  # Keeps all batches of changes, for a service to come
+    attached: bool = False  # End once the standard input of rank 0 does
+    # For graphs by name, the last version of the journal to continue from.
     journal_until: Mapping[str, int] = MappingProxyType({})
-    overwrite: bool = False
+    overwrite: bool = False  # Replace any ordinary file by that of the address
     limits: ClientLimits = ClientLimits()
 
 
 def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> None:
     """Read graphs, and answer requests until one of them ends it. Collective.
 
-    Raises
-    ------
-    MndmstError
-        On every rank, if a graph cannot be read, or a rank cannot listen.
-    StoppedError
-        On every rank, after a signal to stop; everything asked for has been answered.
+    Raises MndmstError on every rank if a graph cannot be read, or a rank cannot listen;
+    StoppedError on every rank after a signal to stop; everything asked for has been
+    answered.
     """
     with comm.raise_on_all():
         if comm.rank == 0 and setting.address_file is not None:
@@ -263,10 +238,7 @@ def _wait_for_end(stop: Callable[[], object]) -> None:
 def _remove_old(file: Path) -> None:
     """Remove the address file of an earlier service, so that no client waits in vain.
 
-    Raises
-    ------
-    OutputError
-        If it cannot be removed.
+    Raises OutputError if it cannot be removed.
     """
     with writing(file), contextlib.suppress(FileNotFoundError):
         if is_earlier_result(file, ADDRESS):

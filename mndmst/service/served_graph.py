@@ -38,23 +38,14 @@ from .solved_forest import SolvedForest
 class ServedGraph:
     """The held versions of one graph, and its journal.
 
-    The newest version is always held. One older version is held beside it: the last
-    one that clients got tickets for. A read that has begun holds its version by itself.
-
-    Attributes
-    ----------
-    name : str
-    loaded : LoadedGraph
-    journal : Journal or None
-        On rank 0, if there is one.
-    journaled : bool
-        Whether rank 0 has one.
+    The newest version is always held. One older version is held beside it: the last one
+    that clients got tickets for. A read that has begun holds its version by itself.
     """
 
     def __init__(self, name: str, loaded: LoadedGraph, version: GraphVersion) -> None:
         self.name, self.loaded = name, loaded
-        self.journaled = False
-        self.journal: Journal | None = None
+        self.journaled = False  # Whether rank 0 has one
+        self.journal: Journal | None = None  # On rank 0, if there is one
         self._alive: WeakSet[GraphVersion] = WeakSet()
         self._alive_lock = Lock()
         self._changing: ChangingForest | None = None
@@ -110,10 +101,8 @@ class ServedGraph:
     def held(self, number: int) -> GraphVersion:
         """Return the version of a ticket.
 
-        Raises
-        ------
-        StaleVersionError
-            If it is no longer held; the message names both versions.
+        Raises StaleVersionError if it is no longer held; the message names both
+        versions.
         """
         held = self._held
         for version in held:
@@ -124,10 +113,7 @@ class ServedGraph:
     def begin_read(self, number: int) -> GraphVersion:
         """Return the version of a ticket for a stream, which keeps it in memory.
 
-        Raises
-        ------
-        StaleVersionError
-            As `held`.
+        Raises StaleVersionError as `held`.
         """
         version = self.held(number).for_reads()
         with self._alive_lock:
@@ -160,17 +146,9 @@ class ServedGraph:
     def apply(self, batch: Batch | MndmstError | None) -> Applied:
         """Make changes, which no request sees before `publish`. Collective.
 
-        The current version has been indexed.
-
-        Parameters
-        ----------
-        batch : Batch, or MndmstError
-            On rank 0; see `ChangingForest.apply`.
-
-        Raises
-        ------
-        MndmstError
-            On every rank, if a change cannot be made; then none has been.
+        The current version has been indexed. Rank 0 gives the batch; see
+        `ChangingForest.apply`. Raises MndmstError on every rank if a change cannot be
+        made; then none has been.
         """
         if self._changing is None:
             self.loaded.check_in_memory()
@@ -232,10 +210,7 @@ class ServedGraph:
     def ordered(self, ticketed: bool = False) -> GraphVersion:
         """Return the current version with its order of edges. Collective.
 
-        Parameters
-        ----------
-        ticketed : bool
-            Whether clients get tickets for its edges.
+        `ticketed` says that clients get tickets for its edges.
         """
         now = self.written()
         if now.order is None:
@@ -300,13 +275,8 @@ class ServedGraph:
         """Return the current rows with the weights of a column. Collective.
 
         A column stays with the version, and with later ones until edges come or go.
-
-        Raises
-        ------
-        ConfigError
-            On every rank, if there is no column of that name.
-        InputError
-            On every rank, if its file is damaged.
+        Raises ConfigError on every rank if there is no column of that name; InputError
+        on every rank if its file is damaged.
         """
         if name == OWN:
             return _own(self.written())

@@ -157,10 +157,7 @@ class Session:
 def launcher(ranks: int) -> list[str]:
     """Return the command that starts some ranks here.
 
-    Raises
-    ------
-    ConfigError
-        If there is none.
+    Raises ConfigError if there is none.
     """
     if "SLURM_JOB_ID" in os.environ and shutil.which("srun"):
         kind = os.environ.get("MNDMST_SRUN_MPI", "pmi2")

@@ -19,41 +19,23 @@ Summary = Mapping[str, int | float | str]
 
 @dataclass(frozen=True, eq=False)
 class SolvedForest:
-    """One forest of one version of a graph: an immutable value.
+    """One forest of one version of a graph: an immutable value."""
 
-    Attributes
-    ----------
-    version : int
-        The version of the graph that the forest belongs to.
-    dtype : dtype
-        Type of the weights.
-    summary : mapping
-        The facts that the service sends to clients.
-    edges : EdgeList or None
-        The edges that begin at this rank's rows, in order; None until the ranks have
-        put them in order.
-    parts : list of EdgeList
-        The edges that this rank has found, for the main thread alone; `in_order` takes
-        them out of the list, so that no edge is in memory twice.
-    """
-
-    version: int
-    dtype: np.dtype
-    summary: Summary
+    version: int  # The version of the graph that the forest belongs to
+    dtype: np.dtype  # Type of the weights
+    summary: Summary  # The facts that the service sends to clients
+    # The edges that this rank has found, for the main thread alone; `in_order` takes
+    # them out of the list, so that no edge is in memory twice.
     parts: list[EdgeList]
+    # The edges that begin at this rank's rows, in order; None until the ranks have put
+    # them in order.
     edges: EdgeList | None = None
 
     @classmethod
     def of(
         cls, run: Run, version: int, parts: list[EdgeList], dtype: np.dtype
     ) -> "SolvedForest":
-        """Return a forest with its summary. Collective.
-
-        Parameters
-        ----------
-        run : Run
-            Over the edges of the graph that the forest spans.
-        """
+        """Return a forest of the edges of `run`, with its summary. Collective."""
         keys = [edges.key for edges in parts]
         count = run.comm.sum(sum(len(part) for part in keys))
         summary: Summary = {

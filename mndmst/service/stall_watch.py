@@ -24,18 +24,10 @@ IDLE, COMPUTES, WAITS = range(3)
 
 
 class Activity(NamedTuple):
-    """The activity of the main thread of a rank.
+    """The activity of the main thread of a rank."""
 
-    Attributes
-    ----------
-    state : int
-        `IDLE`, `COMPUTES` or `WAITS`.
-    steps : int
-        Grows with every message.
-    """
-
-    state: int
-    steps: int
+    state: int  # `IDLE`, `COMPUTES` or `WAITS`
+    steps: int  # Grows with every message
 
     @classmethod
     def of(cls, comm: Comm, busy: bool) -> "Activity":
@@ -53,13 +45,8 @@ def pause_of(seconds: float) -> float:
 class StallWatch:
     """The activities of all ranks, on rank 0.
 
-    Parameters
-    ----------
-    ranks : int
-    seconds : float
-        The bound; 0 waits for ever.
-    end : callable
-        Takes a message and ends the job.
+    A rank that stalls for `seconds` (0: no bound) makes it call `end` with a message,
+    which ends the job.
     """
 
     def __init__(

@@ -16,10 +16,7 @@ KINDS = {".csv": "csv", ".parquet": "parquet", ".arrow": "feather"}
 def read_array(path: Path) -> np.ndarray:
     """Return the one-dimensional array in an .npy file.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    Raises InputError if there is none.
     """
     try:
         state_of(path)
@@ -38,16 +35,9 @@ def read_columns(
 ) -> tuple[np.ndarray, ...]:
     """Return columns of a table.
 
-    Parameters
-    ----------
-    vertex_names : RemoteNames, optional
-        The names of vertices that all columns but `weight` have: in CSV a name that is
-        a text may look like a number.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or has others.
+    All columns but `weight` have vertices, maybe by `vertex_names`: in CSV a name that
+    is a text may look like a number. Raises InputError if the table cannot be read, or
+    has others.
     """
     module = _module(path)
     arrow = optional("pyarrow", "serve", "Tables need")
@@ -68,13 +58,7 @@ def read_columns(
 
 
 def write_table(table: Any, path: Path) -> None:
-    """Write a table, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
-    """
+    """Write a table, whole or not at all; raise OutputError if it cannot be written."""
     module = _module(path)
     names = {".csv": "write_csv", ".parquet": "write_table", ".arrow": "write_feather"}
     with whole_file(path) as file:

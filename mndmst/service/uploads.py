@@ -48,22 +48,12 @@ class UploadVersion(NamedTuple):
 
 
 class HeldUpload(NamedTuple):
-    """An upload that no request has used yet.
+    """An upload that no request has used yet."""
 
-    Attributes
-    ----------
-    since : float
-        On the monotonic clock.
-    client : str
-    columns : dict of ndarray
-    version : UploadVersion or None
-        None if the upload names no version.
-    """
-
-    since: float
+    since: float  # On the monotonic clock
     client: str
     columns: Columns
-    version: UploadVersion | None
+    version: UploadVersion | None  # None if the upload names no version
 
     @property
     def nbytes(self) -> int:
@@ -72,27 +62,16 @@ class HeldUpload(NamedTuple):
 
 
 class Uploads:
-    """What clients have sent to this rank.
+    """The columns that clients have sent to this rank.
 
-    Parameters
-    ----------
-    limit : int
-        Bytes that graphs and uploads may hold; 0 for the memory of the host.
-    client_limit : int
-        Bytes that the uploads of one client may hold; 0 for no limit.
-
-    Attributes
-    ----------
-    graph_bytes : int
-        Bytes that the rows of the graphs hold.
-    received_bytes : int
-        Of all uploads so far.
+    Graphs and uploads may hold `limit` bytes, by default the memory of the host; the
+    uploads of one client `client_limit` bytes (0: no limit).
     """
 
     def __init__(self, limit: int, client_limit: int = 0) -> None:
         self.limit, self.client_limit = limit, client_limit
-        self.graph_bytes = 0
-        self.received_bytes = 0
+        self.graph_bytes = 0  # Bytes that the rows of the graphs hold
+        self.received_bytes = 0  # Of all uploads so far
         self._lock = Lock()
         self._held: dict[str, HeldUpload] = {}
         self._coming: Counter[str] = Counter()
@@ -107,18 +86,9 @@ class Uploads:
     ) -> int:
         """Keep the columns of an upload under its name; return how many rows it has.
 
-        Parameters
-        ----------
-        batches : iterable of pyarrow.RecordBatch
-        client : str
-            The sender, whose uploads count together.
-
-        Raises
-        ------
-        ConfigError
-            If there is no room, or the client has sent too much.
-        InputError
-            If the upload lacks a column of its kind.
+        `batches` are RecordBatches of PyArrow. The uploads of one client count
+        together. Raises ConfigError if there is no room, or the client has sent too
+        much; InputError if the upload lacks a column of its kind.
         """
         if kind not in COLUMNS:
             raise InputError(
@@ -240,10 +210,7 @@ VERSION = b"version"
 def read_version(metadata: dict[bytes, bytes] | None) -> int | None:
     """Return the version that the metadata of a schema names, None without one.
 
-    Raises
-    ------
-    InputError
-        If it is not a number.
+    Raises InputError if it is not a number.
     """
     text = (metadata or {}).get(VERSION)
     if text is None:
@@ -263,15 +230,8 @@ KINDS = {"delete": "delete", "set_weights": "set", "insert": "insert"}
 def read_batch(sent: dict[str, HeldUpload | None]) -> Batch:
     """Return the changes that a client has sent to this rank.
 
-    Parameters
-    ----------
-    sent : dict
-        Uploads by the kind of change; None for one that has not come.
-
-    Raises
-    ------
-    InputError
-        If some have not come, or there are none.
+    `sent` has uploads by the kind of change; None for one that has not come. Raises
+    InputError if some have not come, or there are none.
     """
     parts: list[tuple[int, Columns]] = []
     for field, operation in KINDS.items():
