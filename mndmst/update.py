@@ -115,10 +115,7 @@ def update(
 def read_index(path: Path, graph: ShardedGraph) -> ForestIndex:
     """Read the forest of a graph, and index it.
 
-    Raises
-    ------
-    InputError
-        If it is damaged, no forest, or of another graph.
+    Raises InputError if it is damaged, no forest, or of another graph.
     """
     file = read_forest(path)
     if file.header.graph_uuid != graph.uuid:
@@ -138,10 +135,7 @@ def read_index(path: Path, graph: ShardedGraph) -> ForestIndex:
 def in_present_ids(batch: Batch, graph: ShardedGraph) -> Batch:
     """Return changes with the ids of a graph's rows, given original ids.
 
-    Raises
-    ------
-    InputError
-        If no vertex of a reordered graph had an id that is given.
+    Raises InputError if no vertex of a reordered graph had an id that is given.
     """
     original = vertex_ids(graph)
     if not isinstance(original, OriginalIds):

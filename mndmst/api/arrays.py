@@ -182,10 +182,7 @@ def minimum_spanning_tree(
 def _whole_graph(graph: Any, weight: Any) -> GraphColumns:
     """Return the edges of a graph that one argument holds.
 
-    Raises
-    ------
-    InputTypeError
-        If it is not a graph.
+    Raises InputTypeError if it is not a graph.
     """
     if package_of(graph):
         return read_graph(graph, weight)

@@ -52,11 +52,8 @@ class Queries:
     def index(self) -> "ForestIndex":
         """The query index, built on first use.
 
-        Raises
-        ------
-        InputError
-            If the edges close a cycle (a damaged file), or there are 2^32 vertices or
-            more.
+        Raises InputError if the edges close a cycle (a damaged file), or there are 2^32
+        vertices or more.
         """
         from ..tree.index import ForestIndex
 

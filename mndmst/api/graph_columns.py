@@ -30,22 +30,14 @@ from ..io.formats.table_columns import (
 
 @dataclass(frozen=True)
 class GraphColumns:
-    """The edges of a graph, by the names of their ends.
-
-    Attributes
-    ----------
-    src, dst : array-like or sequence of vertex names, one per edge
-    weight : array-like of numbers, shape (edges,)
-    nodes : array-like or None
-        The names of all vertices; None if the edges have them all.
-    titles : tuple of str
-        The names of the three columns in messages.
-    """
+    """The edges of a graph, by the names of their ends."""
 
     src: Any
     dst: Any
-    weight: Any
+    weight: Any  # array-like of numbers, shape (edges,)
+    # The names of all vertices; None if the edges have them all.
     nodes: Sequence[Any] | None = None
+    # The names of the three columns in messages.
     titles: tuple[str, str, str] = ("src", "dst", "weight")
 
 
@@ -199,10 +191,7 @@ def read_graph(graph: Any, weight: str | None) -> GraphColumns:
 def read_edge_list(edges: list[tuple[Any, ...]]) -> GraphColumns:
     """Return the edges of a list of (source, target, weight).
 
-    Raises
-    ------
-    InputError
-        If an edge is not such a tuple.
+    Raises InputError if an edge is not such a tuple.
     """
     for position, edge in enumerate(edges):
         if len(edge) != 3:
@@ -287,10 +276,8 @@ def _weights(
 def _known_weight(attributes: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the attribute that edges are weighed by; None if none is a number.
 
-    Raises
-    ------
-    InputError
-        If several attributes may be meant, or only numbers of unknown meaning exist.
+    Raises InputError if several attributes may be meant, or only numbers of unknown
+    meaning exist.
     """
     names = dict.fromkeys(str(name) for data in attributes for name in data)
     if WEIGHT in names:

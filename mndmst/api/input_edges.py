@@ -33,20 +33,12 @@ class ForestColumns:
 
 @dataclass(frozen=True)
 class InputEdges:
-    """The edges that a forest was computed from, read again when they are needed.
+    """The edges that a forest was computed from, read again when they are needed."""
 
-    Attributes
-    ----------
-    read : callable
-        Returns the edges.
-    maximum : bool
-        Whether the forest is a maximum spanning forest.
-    positions : ndarray of integers, shape (edges,), optional
-        The position of each edge in the input; by default the edges are the input.
-    """
-
-    read: Callable[[], Edges]
-    maximum: bool
+    read: Callable[[], Edges]  # Returns the edges
+    maximum: bool  # Whether the forest is a maximum spanning forest
+    # integers, shape (edges,), optional: The position of each edge in the input; by
+    # default the edges are the input.
     positions: np.ndarray | None = None
 
     def first_positions(self, forest: ForestColumns) -> np.ndarray:

@@ -60,14 +60,9 @@ def as_column(values: Any, name: str) -> np.ndarray:
 def as_array(values: Any, name: str) -> np.ndarray:
     """Return one-dimensional values of any type; lists become arrays of objects.
 
-    Lists of numbers of one type become arrays of that type.
-
-    Raises
-    ------
-    InputTypeError
-        If it is not an array, a list or a column of a table.
-    InputError
-        If it has another shape, or missing or masked values.
+    Lists of numbers of one type become arrays of that type. Raises InputTypeError if it
+    is not an array, a list or a column of a table; InputError if it has another shape,
+    or missing or masked values.
     """
     if isinstance(values, Sequence) and not isinstance(values, str | bytes | bytearray):
         return _of_sequence(list(values))
@@ -106,12 +101,7 @@ def on_device(values: Any) -> bool:
 def as_count(value: Any, name: str) -> int:
     """Return an argument that counts something.
 
-    Raises
-    ------
-    ConfigTypeError
-        If it is not an integer.
-    ConfigError
-        If it is negative.
+    Raises ConfigTypeError if it is not an integer; ConfigError if it is negative.
     """
     try:
         count = index(value)
@@ -127,10 +117,7 @@ def as_count(value: Any, name: str) -> int:
 def as_threads(value: Any) -> int:
     """Return a number of threads; 0 stands for all cores this process may use.
 
-    Raises
-    ------
-    ConfigError
-        If it is not a count, or larger than `MOST_THREADS`.
+    Raises ConfigError if it is not a count, or larger than `MOST_THREADS`.
     """
     count = as_count(value, "threads")
     if count > MOST_THREADS:
@@ -141,10 +128,7 @@ def as_threads(value: Any) -> int:
 def as_number(value: Any, name: str) -> int | float:
     """Return an argument that is a real number.
 
-    Raises
-    ------
-    ConfigTypeError
-        If it is not a number.
+    Raises ConfigTypeError if it is not a number.
     """
     if not isinstance(value, Real) or isinstance(value, bool):
         raise ConfigTypeError(f"{name} is {shown(value)}; give a number")
@@ -154,10 +138,7 @@ def as_number(value: Any, name: str) -> int | float:
 def as_path(value: Any, name: str) -> Path:
     """Return an argument that names a file or a directory.
 
-    Raises
-    ------
-    ConfigTypeError
-        If it is neither text nor a path.
+    Raises ConfigTypeError if it is neither text nor a path.
     """
     if not isinstance(value, str | PathLike) or isinstance(value, bytes):
         raise ConfigTypeError(f"{name} is {shown(value)}; give a path")
@@ -264,12 +245,8 @@ def _of_table(values: Any, name: str) -> Any:
 def _exact_numbers(values: list[Any], name: str) -> np.ndarray:
     """Return numbers of several types as an array that rounds none of them.
 
-    Raises
-    ------
-    InputTypeError
-        If a value is not a number.
-    InputError
-        If no type holds all of them.
+    Raises InputTypeError if a value is not a number; InputError if no type holds all of
+    them.
     """
     kinds = set(map(type, values))
     wrong = tuple(kind for kind in kinds if not _is_number(kind))

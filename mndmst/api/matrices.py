@@ -21,22 +21,13 @@ PADDED = ("bsr", "dia")
 
 @dataclass(frozen=True)
 class MatrixEntries(ABC):
-    """The entries of a square matrix, each an edge.
-
-    Attributes
-    ----------
-    num_vertices : int
-    heads : ndarray of uint32 or int64, shape (entries,)
-        The columns of the entries.
-    weights : ndarray of one of `order.WEIGHT_DTYPES`, shape (entries,)
-    positions : ndarray of int64 or None, shape (entries,)
-        The position of each entry in a dense matrix, row by row; None where all
-        entries are stored.
-    """
+    """The entries of a square matrix, each an edge."""
 
     num_vertices: int
-    heads: np.ndarray
-    weights: np.ndarray
+    heads: np.ndarray  # uint32 or int64, shape (entries,): The columns of the entries
+    weights: np.ndarray  # one of `order.WEIGHT_DTYPES`, shape (entries,)
+    # int64 or None, shape (entries,): The position of each entry in a dense matrix, row
+    # by row; None where all entries are stored.
     positions: np.ndarray | None = field(default=None, kw_only=True)
 
     @abstractmethod
@@ -50,15 +41,9 @@ class MatrixEntries(ABC):
 
 @dataclass(frozen=True)
 class ListedEntries(MatrixEntries):
-    """Entries by row and column.
+    """Entries by row and column."""
 
-    Attributes
-    ----------
-    tails : ndarray, shape (entries,)
-        The rows of the entries.
-    """
-
-    tails: np.ndarray
+    tails: np.ndarray  # shape (entries,): The rows of the entries
 
     def edges(self) -> Edges:
         """Return the entries as edges, in their order."""
@@ -67,17 +52,10 @@ class ListedEntries(MatrixEntries):
 
 @dataclass(frozen=True)
 class CompressedEntries(MatrixEntries):
-    """Entries row by row, or column by column: edges have no direction.
+    """Entries row by row, or column by column: edges have no direction."""
 
-    Attributes
-    ----------
-    indptr : ndarray of int64, shape (num_vertices + 1,)
-    canonical : bool
-        Whether columns ascend in every row.
-    """
-
-    indptr: np.ndarray
-    canonical: bool
+    indptr: np.ndarray  # int64, shape (num_vertices + 1,)
+    canonical: bool  # Whether columns ascend in every row
 
     def edges(self) -> Edges:
         """Return the entries as edges, in their order."""
@@ -176,10 +154,7 @@ def _compressed_entries(matrix: Any) -> CompressedEntries:
 def _checked_indptr(matrix: Any) -> np.ndarray:
     """Return where the rows of a compressed matrix begin, as int64.
 
-    Raises
-    ------
-    InputError
-        If the arrays of the matrix do not fit each other.
+    Raises InputError if the arrays of the matrix do not fit each other.
     """
     n, form = matrix.shape[0], matrix.format.upper()
     indptr, indices, data = matrix.indptr, matrix.indices, matrix.data

@@ -68,12 +68,8 @@ class BackendGraph:
     def forest(self, weight: str | None, maximum: bool, ignore_nan: bool) -> "Forest":
         """Return the spanning forest on the nodes' numbers; NaN left out or refused.
 
-        Raises
-        ------
-        ValueError
-            If a weight is NaN.
-        TypeError
-            If a weight is not a number, as NetworkX itself raises.
+        Raises ValueError if a weight is NaN; TypeError if a weight is not a number, as
+        NetworkX itself raises.
         """
         from .arrays import minimum_spanning_forest
 

@@ -28,14 +28,9 @@ ORDERED = (str, bytes, int, tuple, UUID, date, np.datetime64, np.timedelta64)
 
 @dataclass(frozen=True)
 class VertexNames:
-    """The names of all vertices, by number.
+    """The names of all vertices, by number."""
 
-    Attributes
-    ----------
-    names : ndarray, shape (vertices,)
-        Distinct; of objects, or of one of NumPy's types.
-    """
-
+    # shape (vertices,): Distinct; of objects, or of one of NumPy's types.
     names: np.ndarray
 
     @cached_property
@@ -45,10 +40,7 @@ class VertexNames:
     def numbers(self, asked: Any) -> np.ndarray:
         """Return the numbers of vertices; of one vertex an array without axes.
 
-        Raises
-        ------
-        InputError
-            If a vertex has no such name.
+        Raises InputError if a vertex has no such name.
         """
         if _is_one(asked):
             return np.array(self._number(asked), np.int64)
@@ -84,20 +76,13 @@ class VertexNames:
 
 @dataclass(frozen=True)
 class NumberedEnds:
-    """Ends of edges as numbers of vertices.
+    """Ends of edges as numbers of vertices."""
 
-    Attributes
-    ----------
-    src, dst : ndarray of integers, shape (edges,)
-    num_vertices : int
-    names : VertexNames or None
-        None if vertices have numbers alone.
-    """
-
+    # integers, shape (edges,)
     src: np.ndarray
     dst: np.ndarray
     num_vertices: int
-    names: VertexNames | None
+    names: VertexNames | None  # None if vertices have numbers alone
 
 
 def number_ends(
@@ -221,12 +206,8 @@ def _check_nodes(names: np.ndarray, numbers: list[np.ndarray]) -> None:
 def _as_ids(values: Any, name: str) -> np.ndarray:
     """Return ids as an array of one of NumPy's fixed types, or of objects.
 
-    Raises
-    ------
-    InputTypeError
-        If they are of a type that makes no names.
-    InputError
-        If one is missing.
+    Raises InputTypeError if they are of a type that makes no names; InputError if one
+    is missing.
     """
     ids = as_array(values, name)
     if ids.dtype == object:
@@ -276,11 +257,8 @@ def _of_one_kind(
 ) -> list[np.ndarray]:
     """Return columns in a type that holds all names, none changed.
 
-    Raises
-    ------
-    InputTypeError
-        If a column has integers and another one text: no end of the one would equal
-        an end of the other.
+    Raises InputTypeError if a column has integers and another one text: no end of the
+    one would equal an end of the other.
     """
     kinds = set(map(_kind_of, filled))
     objects = any(ids.dtype == object for ids in filled)

@@ -23,20 +23,12 @@ ACCELERATORS = {"cuda": "mndmst.backends.cuda"}
 
 
 class Accelerator(Protocol):
-    """The contents of a package in `ACCELERATORS`; its import loads no driver.
+    """The contents of a package in `ACCELERATORS`; its import loads no driver."""
 
-    Attributes
-    ----------
-    ARRAY_ATTRIBUTE : str
-        Most arrays on devices of this kind have it.
-    DLPACK_DEVICES : tuple of int
-        DLPack's numbers of such devices; other libraries' arrays name theirs.
-    DISTRIBUTIONS : tuple of str
-        Optional packages that reports name the versions of.
-    """
-
-    ARRAY_ATTRIBUTE: str
+    ARRAY_ATTRIBUTE: str  # Most arrays on devices of this kind have it
+    # DLPack's numbers of such devices; other libraries' arrays name theirs.
     DLPACK_DEVICES: tuple[int, ...]
+    # Optional packages that reports name the versions of.
     DISTRIBUTIONS: tuple[str, ...]
 
     def unavailable(self) -> str | None:

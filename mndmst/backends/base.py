@@ -31,54 +31,35 @@ class Band(NamedTuple):
 
 
 class LabelledForest(NamedTuple):
-    """The minimum spanning forest of some graph.
+    """The minimum spanning forest of some graph."""
 
-    Attributes
-    ----------
-    edges : EdgeList
-        The edges of the forest, in no particular order.
-    label : ndarray of uint32 or int64
-        For each vertex the id of a vertex that represents its tree.
-    """
-
-    edges: EdgeList
+    edges: EdgeList  # The edges of the forest, in no particular order
+    # uint32 or int64: For each vertex the id of a vertex that represents its tree.
     label: np.ndarray
 
 
 class Growth(NamedTuple):
-    """The result of border-excepting Borůvka on a reduced graph.
+    """The result of border-excepting Borůvka on a reduced graph."""
 
-    Attributes
-    ----------
-    in_forest : ndarray of bool, shape (edges,)
-        Edges that belong to the minimum spanning forest of the whole graph.
-    root : ndarray of uint32 or int64, shape (components,)
-        For each component the position of the component that now represents it.
-    """
-
+    # bool, shape (edges,): Edges that belong to the minimum spanning forest of the
+    # whole graph.
     in_forest: np.ndarray
+    # uint32 or int64, shape (components,): For each component the position of the
+    # component that now represents it.
     root: np.ndarray
 
 
 class RowGrowth(NamedTuple):
-    """The result of border-excepting Borůvka on rows.
+    """The result of border-excepting Borůvka on rows."""
 
-    Attributes
-    ----------
-    forest_edges : EdgeList
-        Edges that belong to the minimum spanning forest of the whole graph, in no
-        particular order.
-    label : ndarray of uint32, shape (rows,)
-        For each row the first row of its component.
-    left : EdgeList
-        The other edges of the forest of these rows, ghosts as ordinary vertices.
-    ends : pair of ndarray of int64
-        The components at their ends, as vertex ids; a ghost is its own.
-    """
-
+    # Edges that belong to the minimum spanning forest of the whole graph, in no
+    # particular order.
     forest_edges: EdgeList
+    # uint32, shape (rows,): For each row the first row of its component.
     label: np.ndarray
+    # The other edges of the forest of these rows, ghosts as ordinary vertices.
     left: EdgeList
+    # The components at their ends, as vertex ids; a ghost is its own.
     ends: tuple[np.ndarray, np.ndarray]
 
 

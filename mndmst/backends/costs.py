@@ -11,23 +11,14 @@ class DeviceCosts:
     """What CPU and GPU cost a run beyond what both do.
 
     Both devices read the same file in about the same time, so only the rest counts.
-
-    Attributes
-    ----------
-    core_arc : float
-        Seconds of a core for an arc: the forest, and the order of its edges.
-    host_arc : float
-        Seconds of all cores of a host for an arc, where memory bounds them.
-    gpu_start : float
-        Seconds by which a run with a GPU starts and ends later.
-    gpu_arc : float
-        Seconds of a GPU for an arc.
     """
 
+    # Seconds of a core for an arc: the forest, and the order of its edges.
     core_arc: float = 13e-9
+    # Seconds of all cores of a host for an arc, where memory bounds them.
     host_arc: float = 0.8e-9
-    gpu_start: float = 0.6
-    gpu_arc: float = 0.15e-9
+    gpu_start: float = 0.6  # Seconds by which a run with a GPU starts and ends later
+    gpu_arc: float = 0.15e-9  # Seconds of a GPU for an arc
 
     def cpu_seconds(self, arcs: float, cores: int, ranks: int) -> float:
         """Predict the seconds of a rank's cores for its arcs.

@@ -49,11 +49,6 @@ class Fallback(Backend):
     device, host : Backend
     say : callable
         Writes the one message about it.
-
-    Attributes
-    ----------
-    failed : bool
-        Whether the host stands in.
     """
 
     def __init__(
@@ -64,7 +59,7 @@ class Fallback(Backend):
     ) -> None:
         self.device, self.host = device, host
         self.name, self.inspects_arcs = device.name, device.inspects_arcs
-        self.failed = False
+        self.failed = False  # Whether the host stands in
         self._say = say
 
     def _do(self, step: Callable[[Backend], Result]) -> Result:

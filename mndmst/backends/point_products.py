@@ -13,26 +13,16 @@ NO_POSITION = np.uint32(0xFFFFFFFF)
 
 
 class PointArrays(NamedTuple):
-    """Points as float64 distances take them, in an order of places.
+    """Points as float64 distances take them, in an order of places."""
 
-    Attributes
-    ----------
-    values : ndarray of float32 or float64, shape (values, dimensions)
-        On the host or on a device.
-    largest, length : ndarray of float64, shape (values,)
-        Each coordinate is divided by the one, then by the other; empty arrays for
-        coordinates that are taken as they are.
-    source : ndarray of uint32, shape (points,)
-        The row of `values` of each place.
-    row : ndarray of uint32, shape (points,)
-        The user's number of each place.
-    """
-
+    # float32 or float64, shape (values, dimensions): On the host or on a device.
     values: np.ndarray
+    # float64, shape (values,): Each coordinate is divided by the one, then by the
+    # other; empty arrays for coordinates that are taken as they are.
     largest: np.ndarray
     length: np.ndarray
-    source: np.ndarray
-    row: np.ndarray
+    source: np.ndarray  # uint32, shape (points,): The row of `values` of each place
+    row: np.ndarray  # uint32, shape (points,): The user's number of each place
 
     def plain(self, places: slice | np.ndarray) -> np.ndarray:
         """Return the float64 coordinates of some places, as distances take them."""
@@ -45,44 +35,27 @@ class PointArrays(NamedTuple):
 
 
 class ComponentArrays(NamedTuple):
-    """Components of points, and bounds on the edges that leave them.
+    """Components of points, and bounds on the edges that leave them."""
 
-    Attributes
-    ----------
-    of_place : ndarray of uint32, shape (points,)
-    cores : ndarray of float64, shape (points,)
-        Core distances; zeros for plain distances.
-    reach : ndarray of float64, shape (points,)
-        No edge of a point that is looked for weighs less, from whichever end.
-    bound : ndarray of float64, shape (components,)
-        The weight of the lightest known edge that leaves each; lowered.
-    """
-
-    of_place: np.ndarray
+    of_place: np.ndarray  # uint32, shape (points,)
+    # float64, shape (points,): Core distances; zeros for plain distances.
     cores: np.ndarray
+    # float64, shape (points,): No edge of a point that is looked for weighs less, from
+    # whichever end.
     reach: np.ndarray
+    # float64, shape (components,): The weight of the lightest known edge that leaves
+    # each; lowered.
     bound: np.ndarray
 
 
 class RemoteQueries(NamedTuple):
-    """Points of another rank that search the lightest edge to another component.
+    """Points of another rank that search the lightest edge to another component."""
 
-    Attributes
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-    component : ndarray of uint32
-    core : ndarray of float64
-    row : ndarray of uint32
-        The users' numbers of the points.
-    bound : ndarray of float64
-        No heavier edge is wanted.
-    """
-
-    points: np.ndarray
-    component: np.ndarray
-    core: np.ndarray
-    row: np.ndarray
-    bound: np.ndarray
+    points: np.ndarray  # float64, shape (points, dimensions)
+    component: np.ndarray  # uint32
+    core: np.ndarray  # float64
+    row: np.ndarray  # uint32: The users' numbers of the points
+    bound: np.ndarray  # float64: No heavier edge is wanted
 
 
 def query_arrays(points: np.ndarray, row: np.ndarray) -> PointArrays:

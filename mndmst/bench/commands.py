@@ -27,17 +27,12 @@ Drawing = Callable[[Path, "AtomicOutput"], None]
 
 
 class BenchCommand(NamedTuple):
-    """A command of `mndmst bench`: its function, its help and its options.
-
-    Attributes
-    ----------
-    options : dict
-        Keywords of `add_argument` by name; names without dashes are positional.
-    """
+    """A command of `mndmst bench`: its function, its help and its options."""
 
     process: Process
     help: str
     description: str
+    # Keywords of `add_argument` by name; names without dashes are positional.
     options: dict[str, dict[str, Any]]
 
 
@@ -315,14 +310,9 @@ def check_files(
 ) -> None:
     """Check, before any measurement, that the files can be written.
 
-    Raises
-    ------
-    OutputError
-        If one cannot be made, or would replace something else.
-    ConfigError
-        If a name says another format.
-    MissingExtraError
-        If a plot is asked for, and Matplotlib is not installed.
+    Raises OutputError if one cannot be made, or would replace something else;
+    ConfigError if a name says another format; MissingExtraError if a plot is asked for,
+    and Matplotlib is not installed.
     """
     from ..io.output_checks import check_outputs
     from ..io.output_kinds import BENCH_PICTURE, BENCH_RECORD

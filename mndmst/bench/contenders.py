@@ -87,12 +87,6 @@ class KernelContender(Contender):
         The whole graph.
     dtype : dtype
         The weights of the keys.
-
-    Attributes
-    ----------
-    shares : list of float
-        For each timed solve, the share of the time outside kernels: the interpreter's
-        and NumPy's.
     """
 
     def __init__(self, rows: Rows, dtype: np.dtype, threads: int) -> None:
@@ -100,6 +94,8 @@ class KernelContender(Contender):
         self.rows = rows
         self.dtype = np.dtype(dtype)
         self.backend = CpuBackend(threads)
+        # For each timed solve, the share of the time outside kernels: the interpreter's
+        # and NumPy's.
         self.shares: list[float] = []
         keep_freed()
 
@@ -223,31 +219,18 @@ def extra_bytes(folder: Path, threads: int) -> int | None:
 
 
 class Peer(NamedTuple):
-    """The spanning forest of another package.
-
-    Attributes
-    ----------
-    package : str
-        The package to install and import.
-    convert : callable
-        Returns a graph in the form that the package takes; not timed.
-    solve : callable
-        Computes the forest of a converted graph; timed.
-    answer : callable
-        Takes the converted graph and the result of `solve`.
-    overwrites : bool
-        `solve` changes the converted graph, so each turn gets a copy.
-    max_edges : int or None
-        Larger graphs would take minutes.
-    """
+    """The spanning forest of another package."""
 
     name: str
-    package: str
+    package: str  # The package to install and import
+    # Returns a graph in the form that the package takes; not timed.
     convert: Callable[[BenchGraph], Any]
-    solve: Callable[[Any], Any]
+    solve: Callable[[Any], Any]  # Computes the forest of a converted graph; timed
+    # Takes the converted graph and the result of `solve`.
     answer: Callable[[Any, Any], Answer]
+    # `solve` changes the converted graph, so each turn gets a copy.
     overwrites: bool = False
-    max_edges: int | None = None
+    max_edges: int | None = None  # Larger graphs would take minutes
 
 
 class PeerContender(Contender):

@@ -36,32 +36,19 @@ from .machine import Floor, measure_floor
 
 @dataclass
 class Measurement:
-    """The times and the answer of one contender.
-
-    Attributes
-    ----------
-    times : list of float
-        Milliseconds of every turn.
-    agrees : bool
-        Whether its answer was ours, every time.
-    extra_bytes : int or None
-        Peak memory beyond the rows, where it was measured.
-    floor : float or None
-        The floor (`Floor.ms`) of the same number of threads, as a share of `ms`.
-    interpreter : float or None
-        Share of the time outside kernels: the interpreter's and NumPy's.
-    relative : dict
-        `ms` as a multiple of other times: of one thread, of the same graph with its
-        given weights, of the first type of weights.
-    """
+    """The times and the answer of one contender."""
 
     contender: str
-    times: list[float]
+    times: list[float]  # Milliseconds of every turn
     answer: Answer
-    agrees: bool
-    extra_bytes: int | None = None
+    agrees: bool  # Whether its answer was ours, every time
+    extra_bytes: int | None = None  # Peak memory beyond the rows, where it was measured
+    # The floor (`Floor.ms`) of the same number of threads, as a share of `ms`.
     floor: float | None = None
+    # Share of the time outside kernels: the interpreter's and NumPy's.
     interpreter: float | None = None
+    # `ms` as a multiple of other times: of one thread, of the same graph with its given
+    # weights, of the first type of weights.
     relative: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -258,34 +245,17 @@ _ALONE = {"threads": "1 thread", "ranks": "1 rank"}
 
 @dataclass(frozen=True)
 class CpuPlan:
-    """What to measure.
+    """What to measure."""
 
-    Attributes
-    ----------
-    scale : int
-        See `graphs.make`.
-    threads : tuple of int
-        The kernel runs once with each.
-    repeat : int
-        Turns of every contender.
-    weights : tuple of str
-        Types. Times of the others are compared with the first, which also has the
-        hard weights.
-    graphs : tuple of str
-        Some of `graphs.NAMES`.
-    peers : tuple of str
-        Some of `contenders.installed()`.
-    orders : tuple of str
-        Hard weights, some of `graphs.HARD`.
-    """
-
-    scale: int
-    threads: tuple[int, ...]
-    repeat: int
+    scale: int  # See `graphs.make`
+    threads: tuple[int, ...]  # The kernel runs once with each
+    repeat: int  # Turns of every contender
+    # Types. Times of the others are compared with the first, which also has the hard
+    # weights.
     weights: tuple[str, ...]
-    graphs: tuple[str, ...]
-    peers: tuple[str, ...]
-    orders: tuple[str, ...]
+    graphs: tuple[str, ...]  # Some of `graphs.NAMES`
+    peers: tuple[str, ...]  # Some of `contenders.installed()`
+    orders: tuple[str, ...]  # Hard weights, some of `graphs.HARD`
 
 
 def run(plan: CpuPlan, say: Callable[[str], None]) -> Iterator[Case]:

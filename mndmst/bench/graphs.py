@@ -22,22 +22,14 @@ _ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class BenchGraph:
-    """An undirected graph; every edge is in the rows of both its ends.
-
-    Attributes
-    ----------
-    order : str
-        How the weights are spread: ``given``, or one of the hard ways of `hardened`.
-    indptr : ndarray of int64, shape (num_vertices + 1,)
-    indices : ndarray of uint32 or int64, shape (arcs,)
-    weights : ndarray of one of `order.WEIGHT_DTYPES`, shape (arcs,)
-    """
+    """An undirected graph; every edge is in the rows of both its ends."""
 
     name: str
+    # How the weights are spread: ``given``, or one of the hard ways of `hardened`.
     order: str
-    indptr: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray
+    indptr: np.ndarray  # int64, shape (num_vertices + 1,)
+    indices: np.ndarray  # uint32 or int64, shape (arcs,)
+    weights: np.ndarray  # one of `order.WEIGHT_DTYPES`, shape (arcs,)
 
     @property
     def num_vertices(self) -> int:

@@ -118,19 +118,11 @@ def _version(package: str) -> str:
 
 @dataclass(frozen=True)
 class Floor:
-    """Milliseconds, the best of some passes.
-
-    Attributes
-    ----------
-    stream : float
-        To read `indptr`, `indices` and `keys` once.
-    gather : float
-        To look up a 4-byte label for each light edge, in no order.
-    """
+    """Milliseconds, the best of some passes."""
 
     threads: int
-    stream: float
-    gather: float
+    stream: float  # To read `indptr`, `indices` and `keys` once
+    gather: float  # To look up a 4-byte label for each light edge, in no order
 
     @property
     def ms(self) -> float:

@@ -36,10 +36,7 @@ _ASIDE = ("import", "start", "kernels", "read", "sort", "digest", "write")
 def solve_on_ranks(graph: BenchGraph, repeat: int) -> dict[str, float]:
     """Return the median milliseconds of `solve` without files, on 1 rank and more.
 
-    Raises
-    ------
-    MndmstError
-        If there is no mpirun, or a run fails.
+    Raises MndmstError if there is no mpirun, or a run fails.
     """
     launcher()  # without one, an error before any work
     cores = core_count()
@@ -73,24 +70,12 @@ _TO_MS = {"ms": 1.0, "s": 1e3}
 
 @dataclass(frozen=True)
 class PapersPlan:
-    """What to run.
+    """What to run."""
 
-    Attributes
-    ----------
-    papers : tuple of str
-        Some of `names()`.
-    scale : int
-        Graphs that stand in have at most 2^scale vertices.
-    repeat : int
-        Runs of each; times are medians.
-    data : Path
-        Where files of graphs may be.
-    """
-
-    papers: tuple[str, ...]
-    scale: int
-    repeat: int
-    data: Path
+    papers: tuple[str, ...]  # Some of `names()`
+    scale: int  # Graphs that stand in have at most 2^scale vertices
+    repeat: int  # Runs of each; times are medians
+    data: Path  # Where files of graphs may be
 
 
 def names() -> tuple[str, ...]:

@@ -98,18 +98,11 @@ def _sklearn(points: Points) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PointsContender:
-    """A package that makes forests of points, or labels, or both.
+    """A package that makes forests of points, or labels, or both."""
 
-    Attributes
-    ----------
-    package : str
-        The module that must be installed.
-    tasks : dict
-        For "forest" a function of points that returns weights; for "labels" one that
-        returns labels.
-    """
-
-    package: str
+    package: str  # The module that must be installed
+    # For "forest" a function of points that returns weights; for "labels" one that
+    # returns labels.
     tasks: dict[str, Callable[[Points], np.ndarray]]
 
     @property
@@ -142,30 +135,18 @@ def missing() -> dict[str, str]:
 
 @dataclass
 class PointsRow:
-    """The time of one contender for one task on some points.
-
-    Attributes
-    ----------
-    kind : {"uniform", "blobs"}
-    task : {"forest", "labels"}
-    seconds : list of float
-        Of every turn.
-    weight : float
-        Sum of the forest's weights.
-    differs : bool
-        Whether the sum is not that of this package's exact forest.
-    """
+    """The time of one contender for one task on some points."""
 
     kind: str
     points: int
     dimensions: int
     task: str
     contender: str
-    seconds: list[float]
+    seconds: list[float]  # Of every turn
     clusters: int = 0
     noise: int = 0
-    weight: float = 0.0
-    differs: bool = False
+    weight: float = 0.0  # Sum of the forest's weights
+    differs: bool = False  # Whether the sum is not that of this package's exact forest
 
 
 def make_points(kind: str, count: int, dimensions: int) -> Points:

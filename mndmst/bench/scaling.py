@@ -44,26 +44,7 @@ KINDS = ("rmat", "gnm", "rgg2d", "rgg3d", "rhg", "grid2d")
 
 @dataclass
 class Point:
-    """The times of one method on one number of ranks.
-
-    Attributes
-    ----------
-    series : {"strong", "weak"}
-    seconds : list of float
-        Of every turn, the slowest rank's.
-    rank_seconds : list of float
-        Of every rank, the median.
-    cpu_seconds : float
-        Of all ranks together, those in which they wait for others included; the median.
-    bytes_sent, edges_sent, peak_bytes : int
-        Bytes and edges sent by all ranks, the memory of the largest; medians.
-    digests : list of str
-        Those of the forests; one, if all is well.
-    stages : dict of str to float
-        Median seconds of every stage, the slowest rank's.
-    speedup, efficiency : float
-        Against the least ranks of the series, with the method a user gets.
-    """
+    """The times of one method on one number of ranks."""
 
     graph: str
     series: str
@@ -73,14 +54,17 @@ class Point:
     threads: int
     num_vertices: int
     num_edges: int
-    seconds: list[float]
-    rank_seconds: list[float]
+    seconds: list[float]  # Of every turn, the slowest rank's
+    rank_seconds: list[float]  # Of every rank, the median
+    # Of all ranks together, those in which they wait for others included; the median.
     cpu_seconds: float
+    # Bytes and edges sent by all ranks, the memory of the largest; medians.
     bytes_sent: int
     edges_sent: int
     peak_bytes: int
-    digests: list[str]
-    stages: dict[str, float]
+    digests: list[str]  # Those of the forests; one, if all is well
+    stages: dict[str, float]  # Median seconds of every stage, the slowest rank's
+    # Against the least ranks of the series, with the method a user gets.
     speedup: float = field(default=1.0)
     efficiency: float = field(default=1.0)
 
@@ -192,10 +176,7 @@ def _point(
 def launcher() -> str:
     """Return the mpirun beside this Python, else the one on PATH, as launch/ does.
 
-    Raises
-    ------
-    ConfigError
-        If there is none.
+    Raises ConfigError if there is none.
     """
     found = find_mpirun()
     if found is None:
@@ -222,46 +203,25 @@ def _output(command: list[str]) -> str:
 
 @dataclass(frozen=True)
 class ScalingPlan:
-    """What to measure.
+    """What to measure."""
 
-    Attributes
-    ----------
-    graphs : tuple of str
-        Kinds of `mndmst generate`, some of `KINDS`.
-    scale : int
-        See `size_of`; of strong scaling, and of weak scaling on the most ranks.
-    ranks : tuple of int
-        Ascending.
-    threads : int
-        Of each rank.
-    repeat : int
-        Turns of each method.
-    group_sizes : tuple of int
-        The rings are measured with each of them.
-    weak : bool
-        Whether to measure weak scaling too.
-    work : Path
-        Where the graphs lie, or will.
-    """
-
-    graphs: tuple[str, ...]
+    graphs: tuple[str, ...]  # Kinds of `mndmst generate`, some of `KINDS`
+    # See `size_of`; of strong scaling, and of weak scaling on the most ranks.
     scale: int
-    ranks: tuple[int, ...]
-    threads: int
-    repeat: int
-    group_sizes: tuple[int, ...]
-    weak: bool
+    ranks: tuple[int, ...]  # Ascending
+    threads: int  # Of each rank
+    repeat: int  # Turns of each method
+    group_sizes: tuple[int, ...]  # The rings are measured with each of them
+    weak: bool  # Whether to measure weak scaling too
     backend: str
-    work: Path
+    work: Path  # Where the graphs lie, or will
 
 
 def run(plan: ScalingPlan) -> Iterator[list[Point]]:
     """Measure graph by graph; yield each series when it is done.
 
-    Raises
-    ------
-    MndmstError
-        If a graph cannot be made, or a job fails; its message is that of the job.
+    Raises MndmstError if a graph cannot be made, or a job fails; its message is that of
+    the job.
     """
     most = plan.ranks[-1]
 
@@ -343,10 +303,7 @@ def _row(point: Point) -> str:
 def plot(series: list[list[Point]], path: Path, files: AtomicOutput) -> None:
     """Draw speed-up (strong) and efficiency (weak) against ranks, a panel for each.
 
-    Raises
-    ------
-    OutputError
-        If the picture cannot be written.
+    Raises OutputError if the picture cannot be written.
     """
     from matplotlib.figure import Figure
 

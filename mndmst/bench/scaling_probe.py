@@ -27,35 +27,22 @@ from .whole_commands import slowest_stages
 
 @dataclass(frozen=True)
 class MethodTurn:
-    """The times and the result of one solution.
-
-    Attributes
-    ----------
-    seconds : list of float
-        Of each rank, from rows in memory to edges that are fixed where they are.
-    bytes_sent, edges_sent : int
-        By all ranks together.
-    cpu_seconds : float
-        Of all ranks together, those in which they wait for others included.
-    peak_bytes : int
-        The highest memory of a rank.
-    digest : str
-        Of the forest.
-    stages : dict of str to float
-        Seconds of the slowest rank in each stage.
-    """
+    """The times and the result of one solution."""
 
     method: str
     group_size: int
+    # Of each rank, from rows in memory to edges that are fixed where they are.
     seconds: list[float]
+    # Of all ranks together, those in which they wait for others included.
     cpu_seconds: float
+    # By all ranks together.
     bytes_sent: int
     edges_sent: int
-    peak_bytes: int
+    peak_bytes: int  # The highest memory of a rank
     num_vertices: int
     num_edges: int
-    digest: str
-    stages: dict[str, float]
+    digest: str  # Of the forest
+    stages: dict[str, float]  # Seconds of the slowest rank in each stage
 
 
 def main() -> None:

@@ -28,10 +28,7 @@ Record = dict[str, Any]
 def solve(graph: Path, ranks: int, options: Sequence[str]) -> tuple[float, Record]:
     """Solve a graph from file to file; return the seconds and the report.
 
-    Raises
-    ------
-    MndmstError
-        If the run fails; the message is that of the run.
+    Raises MndmstError if the run fails; the message is that of the run.
     """
     with TemporaryDirectory(prefix="mndmst-") as folder:
         report = Path(folder) / "report.json"
@@ -189,28 +186,15 @@ _PIECE = 4 << 20
 
 @dataclass
 class StartUp:
-    """Times and memory of `solve` on one number of ranks.
-
-    Attributes
-    ----------
-    whole : float
-        Seconds from the launch to the end; the median, as all others.
-    stages : dict of str to float
-        Seconds of each stage of the slowest rank, and of launch and exit.
-    floors : dict of str to float
-        Seconds of the same number of processes that do less.
-    resident_bytes : int
-        Memory of the largest rank before it reads.
-    first : float
-        Seconds of the first run, which does not count.
-    """
+    """Times and memory of `solve` on one number of ranks."""
 
     ranks: int
-    whole: float
+    whole: float  # Seconds from the launch to the end; the median, as all others
+    # Seconds of each stage of the slowest rank, and of launch and exit.
     stages: dict[str, float]
-    floors: dict[str, float]
-    resident_bytes: int
-    first: float
+    floors: dict[str, float]  # Seconds of the same number of processes that do less
+    resident_bytes: int  # Memory of the largest rank before it reads
+    first: float  # Seconds of the first run, which does not count
 
 
 def measure_start(graph: Path, ranks: int, repeat: int, backend: str) -> StartUp:

@@ -20,31 +20,21 @@ class Batch:
 
     Those of the same edge are made one after the other. To insert an edge that there
     is, to delete one that there is not, or to set its weight is an error. So is a
-    self-loop, and a weight of NaN. Parallel edges are one edge: to delete it, or to
-    set its weight, removes all of them.
-
-    Attributes
-    ----------
-    op : array-like of DELETE, INSERT and SET, shape (changes,), or one for all
-    src, dst : array-like of integers, shape (changes,)
-        Ends, in any direction.
-    weight : array-like of numbers, shape (changes,), optional
-        Not read where an edge is deleted.
-    source : str
-        Where the changes are from, for errors.
-    lines : sequence of int, optional
-        The number of each change in errors; by default its position.
-    place : str
-        What a change is called there.
+    self-loop, and a weight of NaN. Parallel edges are one edge: to delete it, or to set
+    its weight, removes all of them.
     """
 
-    op: Any
+    op: Any  # array-like of DELETE, INSERT and SET, shape (changes,), or one for all
+    # array-like of integers, shape (changes,): Ends, in any direction.
     src: Any
     dst: Any
+    # array-like of numbers, shape (changes,), optional: Not read where an edge is
+    # deleted.
     weight: Any = None
-    source: str = "the batch"
+    source: str = "the batch"  # Where the changes are from, for errors
+    # The number of each change in errors; by default its position.
     lines: Sequence[int] | None = None
-    place: str = "change"
+    place: str = "change"  # What a change is called there
 
     def where(self, change: int) -> str:
         """Say where a change stands."""
@@ -53,25 +43,16 @@ class Batch:
 
 
 class NetChanges(NamedTuple):
-    """What a batch does to each edge that it names, in the order of pairs.
+    """What a batch does to each edge that it names, in the order of pairs."""
 
-    Attributes
-    ----------
-    pair : ndarray of uint64
-        Both ends in a word, the smaller one above; ascending, none twice.
-    key : ndarray of uint32 or uint64
-        The new weight as a key, where the edge exists in the end.
-    before, after : ndarray of bool
-        Whether the edge has to exist at first, and whether it does in the end.
-    change : ndarray of int64
-        The first change of the batch that names it.
-    """
-
+    # uint64: Both ends in a word, the smaller one above; ascending, none twice.
     pair: np.ndarray
+    # uint32 or uint64: The new weight as a key, where the edge exists in the end.
     key: np.ndarray
+    # bool: Whether the edge has to exist at first, and whether it does in the end.
     before: np.ndarray
     after: np.ndarray
-    change: np.ndarray
+    change: np.ndarray  # int64: The first change of the batch that names it
 
     def take(self, index: np.ndarray) -> "NetChanges":
         """Return the changes that a mask or positions choose."""

@@ -49,18 +49,11 @@ def with_edges(forest: CurrentForest, more: PairEdges) -> CurrentForest:
 
 
 class Applied(NamedTuple):
-    """What a batch has done; the same on every rank.
+    """What a batch has done; the same on every rank."""
 
-    Attributes
-    ----------
-    version : int
-        The version that there is now.
-    inserted, deleted, changed : int
-        Edges that the graph did not have before, has no longer, and has with a weight
-        that was given (which may be the same).
-    """
-
-    version: int
+    version: int  # The version that there is now
+    # Edges that the graph did not have before, has no longer, and has with a weight
+    # that was given (which may be the same).
     inserted: int
     deleted: int
     changed: int
@@ -71,7 +64,8 @@ class ChangingForest:
 
     The first rank needs 48 bytes a vertex for the index, and the weights; the others
     nothing that grows with the vertices of the graph but a bit and a half for each,
-    while they look for edges in the place of deleted ones.
+    while they look for edges in the place of deleted ones. Raises InputError on every
+    rank if the graph has too many vertices.
 
     Parameters
     ----------
@@ -80,21 +74,10 @@ class ChangingForest:
     weight_dtype : dtype
         Of the graph.
     index : ForestIndex or None
-        On rank 0, of the minimum spanning forest of the graph, its edges as (u, v)
-        with u < v, ascending; it is not checked. None on others.
+        On rank 0, of the minimum spanning forest of the graph, its edges as (u, v) with
+        u < v, ascending; it is not checked. None on others.
     version : int
         Of the graph as it is; counted up with every batch.
-
-    Attributes
-    ----------
-    forest : CurrentForest or None
-        The forest of the present version, on rank 0. It is replaced, not changed, so
-        that its holder sees one version.
-
-    Raises
-    ------
-    InputError
-        On every rank, if the graph has too many vertices.
     """
 
     def __init__(
@@ -113,6 +96,8 @@ class ChangingForest:
         self.comm, self.version = comm, version
         self.weight_dtype = np.dtype(weight_dtype)
         self.rows = ChangingRows(rows)
+        # The forest of the present version, on rank 0. It is replaced, not changed, so
+        # that its holder sees one version.
         self.forest = None if index is None else CurrentForest.of(index)
 
     def apply(self, batch: Batch | MndmstError | None) -> Applied:

@@ -29,24 +29,14 @@ MOST_WORK = 1.5
 
 @dataclass(frozen=True)
 class CurrentForest:
-    """A forest as the changes of an indexed one.
+    """A forest as the changes of an indexed one."""
 
-    Attributes
-    ----------
-    index : ForestIndex
-        Its edges are in the order of pairs.
-    cuts : Cuts
-        Where edges of the index have left: each cut has the place of its lower end in
-        the rooted forest as its top.
-    entered : PlacedEdges
-        The edges that have entered, by pairs.
-    work : int
-        The changes there have been in all versions since the index, added up.
-    """
-
-    index: ForestIndex
+    index: ForestIndex  # Its edges are in the order of pairs
+    # Where edges of the index have left: each cut has the place of its lower end in the
+    # rooted forest as its top.
     cuts: Cuts
-    entered: PlacedEdges
+    entered: PlacedEdges  # The edges that have entered, by pairs
+    # The changes there have been in all versions since the index, added up.
     work: int = 0
 
     @classmethod
@@ -207,27 +197,15 @@ def _cuts_at(top: np.ndarray, ends: np.ndarray, places: int) -> Cuts:
 
 
 class Paths(NamedTuple):
-    """A forest of a few vertices, each edge the heaviest one of a path.
+    """A forest of a few vertices, each edge the heaviest one of a path."""
 
-    Attributes
-    ----------
-    num_vertices : int
-        Of this forest.
-    a, b : ndarray of uint32
-        Ends of its edges.
-    edges : PairEdges
-        The edges of the index, followed by the edges that have entered.
-    heaviest : ndarray of int64
-        The positions in the index of the first ones.
-    ends : ndarray of uint32, shape (2, pairs)
-        The vertices that the places asked for are.
-    """
-
-    num_vertices: int
+    num_vertices: int  # Of this forest
+    # uint32: Ends of its edges.
     a: np.ndarray
     b: np.ndarray
-    edges: PairEdges
-    heaviest: np.ndarray
+    edges: PairEdges  # The edges of the index, followed by the edges that have entered
+    heaviest: np.ndarray  # int64: The positions in the index of the first ones
+    # uint32, shape (2, pairs): The vertices that the places asked for are.
     ends: np.ndarray
 
 

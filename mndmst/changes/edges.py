@@ -10,17 +10,10 @@ HALF = np.uint64(32)
 
 
 class PairEdges(NamedTuple):
-    """Edges by their ends and weights.
+    """Edges by their ends and weights."""
 
-    Attributes
-    ----------
-    pair : ndarray of uint64
-        Both ends in a word, the smaller one above.
-    key : ndarray of uint32 or uint64
-    """
-
-    pair: np.ndarray
-    key: np.ndarray
+    pair: np.ndarray  # uint64: Both ends in a word, the smaller one above
+    key: np.ndarray  # uint32 or uint64
 
     @property
     def ends(self) -> np.ndarray:
@@ -42,17 +35,12 @@ class PairEdges(NamedTuple):
 
 
 class PlacedEdges(NamedTuple):
-    """Edges, and where their ends are in a rooted forest that is cut.
-
-    Attributes
-    ----------
-    places : ndarray of uint32, shape (2, edges)
-    tops : ndarray of uint32, shape (2, edges)
-        The places of the tops of the fragments that they are in.
-    """
+    """Edges, and where their ends are in a rooted forest that is cut."""
 
     edges: PairEdges
-    places: np.ndarray
+    places: np.ndarray  # uint32, shape (2, edges)
+    # uint32, shape (2, edges): The places of the tops of the fragments that they are
+    # in.
     tops: np.ndarray
 
     def __len__(self) -> int:

@@ -20,20 +20,12 @@ from .rows import ChangingRows
 
 
 class TreePieces(NamedTuple):
-    """The pieces that trees are cut into, but for the largest of each tree.
+    """The pieces that trees are cut into, but for the largest of each tree."""
 
-    Attributes
-    ----------
-    vertices : ndarray of uint32
-    piece : ndarray of uint32
-        The piece of each of these.
-    largest : ndarray of uint32, shape (pieces,)
-        For each piece the number of the largest one of its tree. These are numbered
-        after the others.
-    """
-
-    vertices: np.ndarray
-    piece: np.ndarray
+    vertices: np.ndarray  # uint32
+    piece: np.ndarray  # uint32: The piece of each of these
+    # uint32, shape (pieces,): For each piece the number of the largest one of its tree.
+    # These are numbered after the others.
     largest: np.ndarray
 
     @property
@@ -131,14 +123,9 @@ def _listed(
 
 
 class Joining(NamedTuple):
-    """Edges between pieces.
+    """Edges between pieces."""
 
-    Attributes
-    ----------
-    p, q : ndarray of uint32
-        The pieces that each edge joins.
-    """
-
+    # uint32: The pieces that each edge joins.
     p: np.ndarray
     q: np.ndarray
     edges: PairEdges

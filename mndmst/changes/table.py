@@ -212,10 +212,7 @@ def _change(
 def _weight(word: str, dtype: np.dtype) -> Number:
     """Return a weight: an integer for integer types, a float for the others.
 
-    Raises
-    ------
-    ValueError
-        If it is none, or a whole number that the type rounds; says so.
+    Raises ValueError if it is none, or a whole number that the type rounds; says so.
     """
     whole = _WHOLE.fullmatch(word)
     if dtype.kind in "iu":

@@ -83,10 +83,7 @@ def main(argv: list[str] | None = None) -> int:
 def parse(argv: list[str] | None) -> argparse.Namespace:
     """Return the arguments; only the first process reports a mistake.
 
-    Raises
-    ------
-    SystemExit
-        On every rank, with status 2 after an error.
+    Raises SystemExit on every rank, with status 2 after an error.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if words:

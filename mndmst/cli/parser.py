@@ -38,17 +38,11 @@ _RANKS = re.compile(r"(?:-n|-np|--np|--ranks)=?(\d*)")
 
 
 class UsageError(Exception):
-    """An invalid command line; the message is for the user.
-
-    Attributes
-    ----------
-    parser : argparse.ArgumentParser
-        Of the command, or of all.
-    """
+    """An invalid command line; the message is for the user."""
 
     def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
         super().__init__(message)
-        self.parser = parser
+        self.parser = parser  # Of the command, or of all
 
 
 class Parser(argparse.ArgumentParser):

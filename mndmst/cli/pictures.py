@@ -276,10 +276,7 @@ def _report(arguments: argparse.Namespace) -> int:
 def _forest_of_run(path: Path, page: Path | None, record: Any) -> "Forest":
     """Read the forest of a run for its page.
 
-    Raises
-    ------
-    ConfigError
-        If there is no page, or the forest is that of another run.
+    Raises ConfigError if there is no page, or the forest is that of another run.
     """
     from ..api.forest import Forest
 

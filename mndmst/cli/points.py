@@ -200,10 +200,8 @@ def with_forest(
 def metric_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the parameters of the metric that are given.
 
-    Raises
-    ------
-    ConfigError
-        If no such metric is offered on the command line, or it takes none of them.
+    Raises ConfigError if no such metric is offered on the command line, or it takes
+    none of them.
     """
     from ..host.errors import ConfigError
     from ..points.metrics import METRICS

@@ -19,34 +19,19 @@ NEEDS = {"clusters": "points and their labels", "condensed": "a condensed tree"}
 
 @dataclass(frozen=True)
 class ClusterPictures:
-    """Clusters and trees of points, to be drawn.
+    """Clusters and trees of points, to be drawn."""
 
-    Attributes
-    ----------
-    linkage : ndarray of float64, shape (points - 1, 4)
-    labels : ndarray of int64, shape (points,), or None
-        None for a dendrogram alone.
-    points : ndarray of numbers, shape (points, dimensions), or None
-    names : sequence of str, or None
-        The names of the coordinates.
-    tree, chosen : CondensedTree and ndarray of bool, or None
-        The condensed tree and its selected clusters.
-    persistence : ndarray of float64, shape (clusters,), or None
-    source : str
-        Names the points in errors and titles.
-    facts : dict
-        Lines of the page.
-    """
-
-    linkage: np.ndarray
+    linkage: np.ndarray  # float64, shape (points - 1, 4)
+    # int64, shape (points,), or None: None for a dendrogram alone.
     labels: np.ndarray | None = None
-    points: np.ndarray | None = None
-    names: Sequence[str] | None = None
+    points: np.ndarray | None = None  # numbers, shape (points, dimensions), or None
+    names: Sequence[str] | None = None  # The names of the coordinates
+    # The condensed tree and its selected clusters.
     tree: CondensedTree | None = None
     chosen: np.ndarray | None = None
-    persistence: np.ndarray | None = None
-    source: str = "the points"
-    facts: dict[str, Any] = field(default_factory=dict)
+    persistence: np.ndarray | None = None  # float64, shape (clusters,), or None
+    source: str = "the points"  # Names the points in errors and titles
+    facts: dict[str, Any] = field(default_factory=dict)  # Lines of the page
 
     @property
     def kinds(self) -> tuple[str, ...]:

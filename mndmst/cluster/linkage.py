@@ -94,10 +94,8 @@ def clusters_within(forest: SpanningForest, threshold: int | float) -> np.ndarra
 def clusters_by_count(forest: SpanningForest, count: int) -> np.ndarray:
     """Return a given number of clusters: the last edges in the order are cut.
 
-    Raises
-    ------
-    ConfigError
-        If there are more trees, or fewer vertices, than clusters asked for.
+    Raises ConfigError if there are more trees, or fewer vertices, than clusters asked
+    for.
     """
     if not max(1, forest.num_trees) <= count <= forest.num_vertices:
         raise ConfigError(

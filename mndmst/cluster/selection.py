@@ -23,27 +23,17 @@ METHODS = ("eom", "leaf")
 
 @dataclass(frozen=True)
 class ClusterSelection:
-    """The rule that selects flat clusters, under the names of hdbscan.
+    """The rule that selects flat clusters, under the names of hdbscan."""
 
-    Attributes
-    ----------
-    method : {"eom", "leaf"}
-        Clusters of most excess of mass, or the leaves of the tree.
-    epsilon : float
-        Clusters born at a smaller distance are replaced by their first ancestor that is
-        born at a larger one (Malzer and Baum, MFI 2020).
-    epsilon_max : float
-        Clusters born at a larger distance are not selected by excess of mass.
-    allow_single_cluster : bool
-        Whether the root may be selected: all points except the first to leave it.
-    max_cluster_size : int
-        Larger clusters are not selected by excess of mass; 0 for no limit.
-    """
-
-    method: str = "eom"
+    method: str = "eom"  # Clusters of most excess of mass, or the leaves of the tree
+    # Clusters born at a smaller distance are replaced by their first ancestor that is
+    # born at a larger one (Malzer and Baum, MFI 2020).
     epsilon: float = 0.0
+    # Clusters born at a larger distance are not selected by excess of mass.
     epsilon_max: float = math.inf
+    # Whether the root may be selected: all points except the first to leave it.
     allow_single_cluster: bool = False
+    # Larger clusters are not selected by excess of mass; 0 for no limit.
     max_cluster_size: int = 0
 
     def check(self) -> None:

@@ -28,23 +28,16 @@ BARS = 2000  # of a reachability plot
 
 
 class Icicles(NamedTuple):
-    """The bars of a condensed tree, each as wide as a cluster is large.
+    """The bars of a condensed tree, each as wide as a cluster is large."""
 
-    Attributes
-    ----------
-    cluster : ndarray of int64, shape (bars,)
-    bottom, top : ndarray of float64, shape (bars,)
-        Lambda.
-    size : ndarray of float64, shape (bars,)
-        Points in the cluster between these, or their logarithm.
-    centre : ndarray of float64, shape (clusters,)
-        Horizontal position of each cluster; NaN if it has no bars.
-    """
-
-    cluster: np.ndarray
+    cluster: np.ndarray  # int64, shape (bars,)
+    # float64, shape (bars,): Lambda.
     bottom: np.ndarray
     top: np.ndarray
+    # float64, shape (bars,): Points in the cluster between these, or their logarithm.
     size: np.ndarray
+    # float64, shape (clusters,): Horizontal position of each cluster; NaN if it has no
+    # bars.
     centre: np.ndarray
 
 

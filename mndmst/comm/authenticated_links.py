@@ -38,10 +38,7 @@ class RankAddress(NamedTuple):
 def listen(own: RankAddress, before: RankAddress) -> socket.socket:
     """Return a socket that listens where the rank before this one can reach it.
 
-    Raises
-    ------
-    OSError
-        If there is no address or port for it.
+    Raises OSError if there is no address or port for it.
     """
     near = before.host == own.host
     return socket.create_server(
@@ -97,12 +94,8 @@ def accept(
     """Return the connection of the rank before, and close the listener.
 
     That rank may still wait for a message of this one, which some MPI libraries deliver
-    only while the sender calls them: so `progress` is called between polls.
-
-    Raises
-    ------
-    OSError
-        If the rank does not connect in time.
+    only while the sender calls them: so `progress` is called between polls. Raises
+    OSError if the rank does not connect in time.
     """
     deadline = time.monotonic() + 2 * CONNECT_SECONDS
     listener.setblocking(False)

@@ -34,13 +34,8 @@ def world(polite: bool = False) -> "Comm":
     """Start MPI and return the communicator of all ranks.
 
     Ranks wait politely if asked to, or if they outnumber the cores of their machine.
-
-    Raises
-    ------
-    ConfigError
-        If the launcher started more processes than this MPI library sees.
-    MissingExtraError
-        If no MPI library can be loaded.
+    Raises ConfigError if the launcher started more processes than this MPI library
+    sees; MissingExtraError if no MPI library can be loaded.
     """
     comm = Comm.dup(mpi_library.start().COMM_WORLD, polite)
     launched = launched_processes()
@@ -60,21 +55,18 @@ class Comm:
 
     Attributes
     ----------
-    shared : Shared
-        Counts, and how to wait; common to all communicators split from one world.
-    exchanges : int
-        Exchanges by consensus so far; see `exchange`.
     bytes_sent, messages_sent : int
-        Sent by this rank to others so far, through any communicator split from the
-        same world. A collective on small values counts as log2(size) messages.
+        Sent by this rank to others so far, through any communicator split from the same
+        world. A collective on small values counts as log2(size) messages.
     """
 
     def __init__(self, mpi: Any, shared: messages.Shared | None = None) -> None:
         self._mpi = mpi
         self.rank: int = mpi.rank
         self.size: int = mpi.size
+        # Counts, and how to wait; common to all communicators split from one world.
         self.shared = shared or messages.Shared()
-        self.exchanges = 0
+        self.exchanges = 0  # Exchanges by consensus so far; see `exchange`
         self._node: Comm | None = None
         self._steps_of_collective = (self.size - 1).bit_length()
 

@@ -37,16 +37,12 @@ NO_OWNER = -1
 
 
 class Directory:
-    """The present component of every vertex.
-
-    Attributes
-    ----------
-    vtxdist : ndarray of int64, shape (ranks + 1,)
-        Rank r owns the vertices [vtxdist[r], vtxdist[r + 1]).
-    """
+    """The present component of every vertex."""
 
     def __init__(self, comm: Comm, vtxdist: np.ndarray) -> None:
         self.comm = comm
+        # int64, shape (ranks + 1,): Rank r owns the vertices [vtxdist[r], vtxdist[r +
+        # 1]).
         self.vtxdist = vtxdist
         self.first = int(vtxdist[comm.rank])
         self.last = int(vtxdist[comm.rank + 1])

@@ -103,15 +103,11 @@ def reply(
 
 
 class _Slices(NamedTuple):
-    """Columns that are cut into a slice for each rank.
-
-    Attributes
-    ----------
-    sizes : ndarray of int64, shape (ranks, 1 + columns)
-        The number of entries for each rank, and the length of its slice of each column.
-    """
+    """Columns that are cut into a slice for each rank."""
 
     data: list[np.ndarray]
+    # int64, shape (ranks, 1 + columns): The number of entries for each rank, and the
+    # length of its slice of each column.
     sizes: np.ndarray
 
     @classmethod

@@ -56,16 +56,11 @@ class Hosts:
         All ranks.
     each_rank : bool
         Whether to treat every rank as a host of its own.
-
-    Attributes
-    ----------
-    here : Comm
-        The ranks of this host, in their order.
     """
 
     def __init__(self, comm: Comm, each_rank: bool = False) -> None:
         own = comm.split(comm.rank) if each_rank else None
-        self.here = own or comm.node()
+        self.here = own or comm.node()  # The ranks of this host, in their order
         self._leaders = comm.split(0 if self.here.rank == 0 else None)
         self._made = [part for part in (own, self._leaders) if part is not None]
         hosts = comm.allgather(self.here.bcast(comm.rank))  # each by its first rank
@@ -75,10 +70,7 @@ class Hosts:
     def team(self, threads: Threads) -> Team:
         """Return the threads of this host's ranks as a team. Collective.
 
-        Raises
-        ------
-        ConfigError
-            On every rank of the host, if they get no memory to share.
+        Raises ConfigError on every rank of the host if they get no memory to share.
         """
         return HostTeam(self.here, threads) if self.here.size > 1 else Team(threads)
 

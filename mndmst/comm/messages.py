@@ -30,33 +30,20 @@ Count = Callable[[int, int], None]
 
 @dataclass
 class Shared:
-    """State shared by all communicators of a rank: counts, and how to wait.
-
-    Attributes
-    ----------
-    polite : bool
-        Whether to leave the core to others while waiting.
-    ranks_per_core : float
-        Of this machine; at least 1.
-    one_host : bool
-        Whether the launcher has started all processes on this machine.
-    sparse_from : int
-        Ranks of a group from which exchanges send messages to partners only.
-    depth : int
-        Open blocks of `waiting`: 0 while the rank computes.
-    steps : int
-        Number of waits begun and ended, and of messages arrived meanwhile. It stands
-        still while a rank computes, and while it waits for a message that never comes.
-    """
+    """State shared by all communicators of a rank: counts, and how to wait."""
 
     bytes_sent: int = 0
     messages_sent: int = 0
     seconds_waited: float = 0.0
-    polite: bool = False
-    ranks_per_core: float = 1.0
+    polite: bool = False  # Whether to leave the core to others while waiting
+    ranks_per_core: float = 1.0  # Of this machine; at least 1
+    # Whether the launcher has started all processes on this machine.
     one_host: bool = False
+    # Ranks of a group from which exchanges send messages to partners only.
     sparse_from: int = SPARSE_FROM
-    depth: int = 0
+    depth: int = 0  # Open blocks of `waiting`: 0 while the rank computes
+    # Number of waits begun and ended, and of messages arrived meanwhile. It stands
+    # still while a rank computes, and while it waits for a message that never comes.
     steps: int = 0
 
     @contextmanager

@@ -69,12 +69,8 @@ def _remove_unless_used(path: Path, age: float) -> None:
 
     The lease is granted only if no other process has the file open or mapped, also in
     containers whose processes this one cannot see. A process that opens it then waits
-    until the lease is given back.
-
-    Raises
-    ------
-    OSError
-        If another process has the file, or the file system or user gets no leases.
+    until the lease is given back. Raises OSError if another process has the file, or
+    the file system or user gets no leases.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     handle = os.open(path, flags)
@@ -171,10 +167,7 @@ def _user_has_bound(launcher: int) -> bool:
 def load() -> Any:
     """Return mpi4py's module. It does not start MPI by itself.
 
-    Raises
-    ------
-    MissingExtraError
-        If no MPI library can be loaded.
+    Raises MissingExtraError if no MPI library can be loaded.
     """
     try:
         import mpi4py

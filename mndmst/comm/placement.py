@@ -11,30 +11,17 @@ from .communicator import Comm
 
 
 class RankPlacement(NamedTuple):
-    """The host, cores and GPUs of a rank.
-
-    Attributes
-    ----------
-    local_rank, local_size : int
-        Its number among the ranks of its machine, and their number.
-    cores : frozenset of int
-        The cores it may use; ranks may share cores.
-    share : int
-        Number of cores for this rank if ranks divide shared ones.
-    threads : int
-        Threads of its CPU worker; 0 while they have not been chosen.
-    gpus : tuple of str
-        Identifiers of the visible GPUs.
-    """
+    """The host, cores and GPUs of a rank."""
 
     rank: int
     host: str
+    # Its number among the ranks of its machine, and their number.
     local_rank: int
     local_size: int
-    cores: frozenset[int]
-    share: int
-    threads: int = 0
-    gpus: tuple[str, ...] = ()
+    cores: frozenset[int]  # The cores it may use; ranks may share cores
+    share: int  # Number of cores for this rank if ranks divide shared ones
+    threads: int = 0  # Threads of its CPU worker; 0 while they have not been chosen
+    gpus: tuple[str, ...] = ()  # Identifiers of the visible GPUs
 
     def equipped(
         self, gpus: Sequence[str], threads: int | None = None

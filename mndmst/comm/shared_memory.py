@@ -44,13 +44,9 @@ class SharedMemory:
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
         """Return new arrays of zeros, of some lengths and types. Collective.
 
-        An array lives as long as a rank has it.
-
-        Raises
-        ------
-        ConfigError
-            On every rank, if the system gives none. Ranks of one host may not share if
-            they are in containers that hide their processes from each other.
+        An array lives as long as a rank has it. Raises ConfigError on every rank if the
+        system gives none. Ranks of one host may not share if they are in containers
+        that hide their processes from each other.
         """
         places = _offsets(shapes)
         return _views(self._new_block(places[-1]), shapes, places)

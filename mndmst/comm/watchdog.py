@@ -149,10 +149,7 @@ def _links(
 ) -> list[Link]:
     """Return connections to the rank after this one and to the one before. Collective.
 
-    Raises
-    ------
-    OSError
-        On this rank, if one of them cannot be reached.
+    Raises OSError on this rank if one of them cannot be reached.
     """
     listener = None
     with contextlib.suppress(OSError):

@@ -27,22 +27,14 @@ def key_dtype(weight_dtype: np.dtype) -> np.dtype:
 
 
 class KeyRule(NamedTuple):
-    """The map of weight bits to keys, for NumPy and for kernels.
+    """The map of weight bits to keys, for NumPy and for kernels."""
 
-    Attributes
-    ----------
-    sign : uint32 or uint64
-        The highest bit.
-    above, at, below : uint32 or uint64
-        The bits to flip in words above `sign`, equal to it (-0.0), and below it.
-    largest : uint32 or uint64
-        A word that is larger without its highest bit is not a number.
-    """
-
-    sign: np.unsignedinteger
+    sign: np.unsignedinteger  # The highest bit
+    # The bits to flip in words above `sign`, equal to it (-0.0), and below it.
     above: np.unsignedinteger
     at: np.unsignedinteger
     below: np.unsignedinteger
+    # A word that is larger without its highest bit is not a number.
     largest: np.unsignedinteger
 
     def unchanged(self) -> "KeyRule":

@@ -37,12 +37,8 @@ def weak_place(directory: Path) -> Path | None:
     Every directory, from the root of the file system on, must belong to the user or to
     root, and only they may write there. In a directory above, others may write if it is
     sticky, as `/tmp` is: they cannot replace the user's files there. Symbolic links and
-    their targets follow the same rules. Missing directories are not checked.
-
-    Raises
-    ------
-    OSError
-        If a file on the way cannot be read, or is not a directory.
+    their targets follow the same rules. Missing directories are not checked. Raises
+    OSError if a file on the way cannot be read, or is not a directory.
     """
     place, ahead, links = Path("/"), _steps(directory.absolute()), 0
     while True:
@@ -130,10 +126,7 @@ def read_trusted(path: Path) -> bytes | None:
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file that every user may read; readers see the old or the new content.
 
-    Raises
-    ------
-    OSError
-        If it cannot be written, such as on a full disk.
+    Raises OSError if it cannot be written, such as on a full disk.
     """
     import tempfile  # few processes write to a cache
 
@@ -159,10 +152,7 @@ def has_trusted(path: Path) -> bool:
 def weak_file_in(directory: Path) -> Path | None:
     """Return a file in a directory that another user can write to, if there is one.
 
-    Raises
-    ------
-    OSError
-        If the directory cannot be read.
+    Raises OSError if the directory cannot be read.
     """
     with os.scandir(directory) as entries:
         for entry in entries:
@@ -175,12 +165,8 @@ def weak_file_in(directory: Path) -> Path | None:
 def make_private(directory: Path) -> Path | None:
     """Make a directory for the user alone; return a path others can change, if any.
 
-    No directory is made below such a path.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made, or not be written.
+    No directory is made below such a path. Raises OSError if it cannot be made, or not
+    be written.
     """
     weak = weak_place(directory)
     if weak is None:
@@ -198,10 +184,7 @@ def make_private(directory: Path) -> Path | None:
 def fresh_directory() -> Path:
     """Return a new directory for this process alone, which removes it as it ends.
 
-    Raises
-    ------
-    ConfigError
-        If others could replace it in every possible place.
+    Raises ConfigError if others could replace it in every possible place.
     """
     import tempfile  # few processes are without a cache
 

@@ -7,12 +7,8 @@ def own_cores(process: int = 0) -> set[int]:
     """Return the cores that a process, by default this one, may use.
 
     Systems that bind no process to cores, such as macOS, have no call to ask: all cores
-    of the machine count as the process's own.
-
-    Raises
-    ------
-    OSError
-        If there is no such process.
+    of the machine count as the process's own. Raises OSError if there is no such
+    process.
     """
     ask = getattr(os, "sched_getaffinity", None)
     return set(range(os.cpu_count() or 1)) if ask is None else ask(process)

@@ -166,13 +166,6 @@ class Budget:
         Bytes, or 0 for no limit yet.
     one_band : bool
         Whether all edges of the rows are contracted at once.
-
-    Attributes
-    ----------
-    given : bool
-        Whether the user gave the limit; else it may become the host's.
-    enough : int
-        Bytes that suffice for any graph with these rows and arcs on each rank.
     """
 
     # A graph that is merged, filtered and contracted takes this many times its bytes:
@@ -192,8 +185,10 @@ class Budget:
 
     def __init__(self, limit: int, one_band: bool = False) -> None:
         self.limit = limit
+        # Whether the user gave the limit; else it may become the host's.
         self.given = limit > 0
         self.one_band = one_band
+        # Bytes that suffice for any graph with these rows and arcs on each rank.
         self.enough = 0
 
     def room(self) -> int:

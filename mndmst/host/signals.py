@@ -14,16 +14,10 @@ STOP = (signal.SIGTERM, signal.SIGUSR1)
 
 
 class StopSignals:
-    """Remembers which signal to stop has come, instead of stopping at once.
-
-    Attributes
-    ----------
-    received : int
-        The number of the last signal, 0 if there was none.
-    """
+    """Remembers which signal to stop has come, instead of stopping at once."""
 
     def __init__(self) -> None:
-        self.received = 0
+        self.received = 0  # The number of the last signal, 0 if there was none
         self._before: dict[int, Callable | int | None] = {}
         self._mask: set[int] | None = None
         self._held = False

@@ -46,24 +46,14 @@ HEAD = 8
 
 
 class Module(NamedTuple):
-    """A module of the archive.
+    """A module of the archive."""
 
-    Attributes
-    ----------
-    origin : str
-        Its source, or its extension module.
-    mtime, size : int
-        State of this file, in ns and bytes.
-    directories : list of str or None
-        Where submodules are, of a package.
-    begin, end : int
-        Range of its code in the data; empty for an extension module.
-    """
-
-    origin: str
+    origin: str  # Its source, or its extension module
+    # State of this file, in ns and bytes.
     mtime: int
     size: int
-    directories: list[str] | None
+    directories: list[str] | None  # Where submodules are, of a package
+    # Range of its code in the data; empty for an extension module.
     begin: int
     end: int
 
@@ -89,18 +79,13 @@ class StartArchive:
 
     The file stays open, and is read in parts: mapped pages would count as memory of
     every rank.
-
-    Attributes
-    ----------
-    modules, files : dict
-        Fields of `Module` by name, and ranges of the data by path.
-    imported : set of str
-        Modules that were there before, and modules of the archive.
     """
 
     def __init__(self, file: BinaryIO | None = None) -> None:
+        # Fields of `Module` by name, and ranges of the data by path.
         self.modules: dict[str, tuple] = {}
         self.files: dict[str, tuple[int, int]] = {}
+        # Modules that were there before, and modules of the archive.
         self.imported = set(sys.modules)
         self._file = file
         if file is not None:

@@ -19,30 +19,18 @@ from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
 
 @dataclass(frozen=True)
 class PublishedForests:
-    """Descriptions of the forests that devices have published.
+    """Descriptions of the forests that devices have published."""
 
-    Attributes
-    ----------
-    forests : list or None
-        On the first rank one for each rank, None where a device failed; None elsewhere.
-    """
-
+    # On the first rank one for each rank, None where a device failed; None elsewhere.
     forests: list[object | None] | None
 
 
 @dataclass(frozen=True)
 class RankForest:
-    """This rank's share of the forest of the graph.
-
-    Attributes
-    ----------
-    edges : EdgeList
-    label : ndarray of uint32, shape (rows,)
-        The smallest vertex of each row's tree.
-    """
+    """This rank's share of the forest of the graph."""
 
     edges: EdgeList
-    label: np.ndarray
+    label: np.ndarray  # uint32, shape (rows,): The smallest vertex of each row's tree
 
 
 class MergeOnDevices(HyPar[RowBand, PublishedForests, RankForest]):

@@ -39,10 +39,7 @@ from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
 class HostComponents:
     """Numbered components of all vertices; its calls are collective.
 
-    Raises
-    ------
-    ConfigError
-        On every rank of a host that has no memory to share.
+    Raises ConfigError on every rank of a host that has no memory to share.
     """
 
     def __init__(self, run: Run, hosts: Hosts) -> None:

@@ -175,17 +175,12 @@ def merge_ranks(
 
 @dataclass(frozen=True)
 class _Groups:
-    """The groups of a level: of ranks that hold edges, every stride-th.
-
-    Attributes
-    ----------
-    in_rings : bool
-        Whether members pass segments round a ring before they give all to the leader.
-    """
+    """The groups of a level: of ranks that hold edges, every stride-th."""
 
     level: int
     stride: int
     size: int
+    # Whether members pass segments round a ring before they give all to the leader.
     in_rings: bool
 
 

@@ -55,18 +55,10 @@ class LaterBand(BandPortion):
 
 @dataclass(frozen=True)
 class HeavyEdges:
-    """All edges above a band that leave the giant component.
+    """All edges above a band that leave the giant component."""
 
-    Attributes
-    ----------
-    giant : int
-        The giant component.
-    band : Band
-        The last band; its edges have been contracted.
-    """
-
-    giant: int
-    band: Band
+    giant: int  # The giant component
+    band: Band  # The last band; its edges have been contracted
     title: str = "heavier"
 
     @property

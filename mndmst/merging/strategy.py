@@ -56,34 +56,17 @@ class NotSuitableError(Exception):
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of a run that all ranks agree on; they decide which strategy is chosen.
-
-    Attributes
-    ----------
-    ranks : int
-    one_host : bool
-        Whether all ranks are on one host.
-    pieces : int
-        Most pieces of a rank's rows: one for each device, and the stored ones.
-    resumed : bool
-        Whether the run goes on from a checkpoint.
-    cut_share : float
-        The estimated share of arcs that lead to other ranks.
-    num_vertices : int
-    own_exception : bool
-        Whether the program has an exception condition of its own.
-    locality_share : float
-        The largest share of cut arcs of a graph with locality.
-    """
+    """Facts of a run that all ranks agree on; they decide which strategy is chosen."""
 
     ranks: int
-    one_host: bool
+    one_host: bool  # Whether all ranks are on one host
+    # Most pieces of a rank's rows: one for each device, and the stored ones.
     pieces: int
-    resumed: bool
-    cut_share: float
+    resumed: bool  # Whether the run goes on from a checkpoint
+    cut_share: float  # The estimated share of arcs that lead to other ranks
     num_vertices: int
-    own_exception: bool
-    locality_share: float
+    own_exception: bool  # Whether the program has an exception condition of its own
+    locality_share: float  # The largest share of cut arcs of a graph with locality
 
     @property
     def has_locality(self) -> bool:
@@ -108,29 +91,20 @@ class Facts:
 
 @dataclass(frozen=True)
 class StrategySetting:
-    """The run and the program that a strategy is made for.
-
-    Attributes
-    ----------
-    exception : callable
-        The exception condition of the program.
-    choose_next : callable
-        Returns the strategy that serves the run if this one cannot. Collective.
-    """
+    """The run and the program that a strategy is made for."""
 
     run: Run
     facts: Facts
-    exception: ExceptionCondition
+    exception: ExceptionCondition  # The exception condition of the program
+    # Returns the strategy that serves the run if this one cannot. Collective.
     choose_next: "Callable[[], Strategy]"
 
 
 class Strategy(ABC):
     """A way to contract a graph whose parts are on many ranks; collective.
 
-    Raises
-    ------
-    NotSuitableError
-        On every rank, by the constructor, if this strategy cannot serve the run.
+    Raises NotSuitableError on every rank, by the constructor, if this strategy cannot
+    serve the run.
     """
 
     name: ClassVar[str]

@@ -113,10 +113,7 @@ def placed_forest(
 ) -> PlacedForest:
     """Return a forest with vertices at points, or in a layout.
 
-    Raises
-    ------
-    InputError
-        If it has no vertices.
+    Raises InputError if it has no vertices.
     """
     if forest.num_vertices == 0:
         raise InputError(f"{source}: has no vertices to draw.")

@@ -15,17 +15,10 @@ COLOUR, SECOND_COLOUR = "#3b6fb6", "#e6842a"
 
 @dataclass(frozen=True)
 class Merges:
-    """The components that the edges of a forest join, in ascending order of weight.
+    """The components that the edges of a forest join, in ascending order of weight."""
 
-    Attributes
-    ----------
-    weight : ndarray of float64, shape (edges,)
-    smaller, larger : ndarray of int64, shape (edges,)
-        Vertices of the two components that the edge joins.
-    num_vertices : int
-    """
-
-    weight: np.ndarray
+    weight: np.ndarray  # float64, shape (edges,)
+    # int64, shape (edges,): Vertices of the two components that the edge joins.
     smaller: np.ndarray
     larger: np.ndarray
     num_vertices: int

@@ -20,29 +20,17 @@ SPRING_STEPS = 50
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """The rooted trees of a forest, all arrays in preorder.
+    """The rooted trees of a forest, all arrays in preorder."""
 
-    Attributes
-    ----------
-    vertex : ndarray of int64
-        The vertices in preorder: each subtree is a range.
-    tree : ndarray of int64
-        The number of each vertex's tree, from 0.
-    first : ndarray of int64, shape (trees,)
-        The position of each root.
-    depth : ndarray of int64
-        Edges between a vertex and its root.
-    middle : ndarray of float64
-        The middle of the leaves below a vertex; leaves are numbered over the forest.
-    leaves : ndarray of int64, shape (trees,)
-        The number of leaves of each tree; an isolated vertex is a leaf.
-    """
-
-    vertex: np.ndarray
-    tree: np.ndarray
-    first: np.ndarray
-    depth: np.ndarray
+    vertex: np.ndarray  # int64: The vertices in preorder: each subtree is a range
+    tree: np.ndarray  # int64: The number of each vertex's tree, from 0
+    first: np.ndarray  # int64, shape (trees,): The position of each root
+    depth: np.ndarray  # int64: Edges between a vertex and its root
+    # float64: The middle of the leaves below a vertex; leaves are numbered over the
+    # forest.
     middle: np.ndarray
+    # int64, shape (trees,): The number of leaves of each tree; an isolated vertex is a
+    # leaf.
     leaves: np.ndarray
 
 

@@ -26,21 +26,13 @@ COLOURS = "viridis"
 
 @dataclass(frozen=True)
 class PlacedForest:
-    """A forest whose vertices have positions.
-
-    Attributes
-    ----------
-    forest : Forest
-    positions : ndarray of float64, shape (vertices, 2)
-    axis_names : tuple of str, or None
-        The names of the two coordinates; None if they have no meaning.
-    equal_scale : bool
-        Whether a unit across is a unit up, in every picture that stays readable.
-    """
+    """A forest whose vertices have positions."""
 
     forest: Forest
-    positions: np.ndarray
+    positions: np.ndarray  # float64, shape (vertices, 2)
+    # The names of the two coordinates; None if they have no meaning.
     axis_names: tuple[str, str] | None = None
+    # Whether a unit across is a unit up, in every picture that stays readable.
     equal_scale: bool = True
 
     @property

@@ -44,30 +44,16 @@ COLOURS = {
 
 
 class Span(NamedTuple):
-    """Something that took time, in seconds from the start of the run.
+    """Something that took time, in seconds from the start of the run."""
 
-    Attributes
-    ----------
-    name : str
-        Of a stage with its number; of a device.
-    stage : str
-        The stage itself; empty for a device.
-    """
-
-    name: str
+    name: str  # Of a stage with its number; of a device
     begin: float
     seconds: float
-    stage: str = ""
+    stage: str = ""  # The stage itself; empty for a device
 
 
 def read_record(path: Path) -> Record:
-    """Read a report.
-
-    Raises
-    ------
-    InputError
-        If the file is not a report of this version.
-    """
+    """Read a report; raise InputError if the file is not a report of this version."""
     try:
         record = json.loads(read_small(path, LARGEST))
         schema = record["schema"]

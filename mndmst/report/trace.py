@@ -13,13 +13,7 @@ from .record import Record, Span, device_work, kind_of, meanings, stages
 
 
 def write_trace(record: Record, path: Path, files: AtomicOutput) -> None:
-    """Write the trace of a run.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
-    """
+    """Write the trace of a run; raise OutputError if it cannot be written."""
     events: list[dict[str, Any]] = []
     for rank in record["ranks"]:
         number = rank["rank"]

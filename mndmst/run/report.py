@@ -150,10 +150,7 @@ def write_report(
 ) -> None:
     """Write a record that rank 0 has gathered, as JSON. Collective.
 
-    Raises
-    ------
-    OutputError
-        On every rank, if it cannot be written.
+    Raises OutputError on every rank if it cannot be written.
     """
     temporary = outputs.begin(path, REPORT)
     with outputs.ranks.raise_on_all(), writing(path):

@@ -22,79 +22,45 @@ from .report import Report
 
 @dataclass(frozen=True)
 class Worker:
-    """A device of a rank and the rows it has been given.
-
-    Attributes
-    ----------
-    placed : object
-        The rows on the device, as `Backend.place` returns them.
-    """
+    """A device of a rank and the rows it has been given."""
 
     backend: Backend
     rows: Rows
-    placed: Any = None
+    placed: Any = None  # The rows on the device, as `Backend.place` returns them
 
 
 @dataclass
 class State:
-    """How far a run has come.
+    """How far a run has come."""
 
-    Attributes
-    ----------
-    directory : Directory
-        The present component of every vertex.
-    forest_edges : list of EdgeList
-        Edges of the minimum spanning forest that this rank has found, in no order.
-    done : int or None
-        All edges up to this key are done.
-    """
-
-    directory: Directory
+    directory: Directory  # The present component of every vertex
+    # Edges of the minimum spanning forest that this rank has found, in no order.
     forest_edges: list[EdgeList] = field(default_factory=list)
-    done: int | None = None
+    done: int | None = None  # All edges up to this key are done
 
 
 @dataclass(frozen=True)
 class Run:
-    """Constants of a run while it computes.
-
-    Attributes
-    ----------
-    graph : ShardedGraph
-        The graph on disk.
-    num_edges : int
-        Its distinct undirected edges, without self-loops.
-    workers : tuple of Worker
-        One or two devices with consecutive rows, together all that are in memory.
-    ratio : float
-        The share of the first worker, where there are two.
-    one_host : bool
-        Whether all ranks are on one host.
-    stored : StoredRows
-        The rows that stay in their file and follow the workers' rows. Either all
-        rows of all ranks are stored, or none.
-    resumed : bool
-        Whether the state at the beginning is that of a checkpoint.
-    save : callable or None
-        Takes the state at safe points and may save it (`Checkpoint.safe_point`).
-    threads : Threads
-        Threads of this rank, for work on the host.
-    """
+    """Constants of a run while it computes."""
 
     comm: Comm
     config: Config
-    graph: ShardedGraph
-    num_edges: int
+    graph: ShardedGraph  # The graph on disk
+    num_edges: int  # Its distinct undirected edges, without self-loops
     state: State
+    # One or two devices with consecutive rows, together all that are in memory.
     workers: tuple[Worker, ...]
-    ratio: float
+    ratio: float  # The share of the first worker, where there are two
     budget: Budget
     report: Report
+    # The rows that stay in their file and follow the workers' rows. Either all rows of
+    # all ranks are stored, or none.
     stored: StoredRows
-    one_host: bool = True
-    resumed: bool = False
+    one_host: bool = True  # Whether all ranks are on one host
+    resumed: bool = False  # Whether the state at the beginning is that of a checkpoint
+    # Takes the state at safe points and may save it (`Checkpoint.safe_point`).
     save: Callable[[State], None] | None = None
-    threads: Threads = ALONE
+    threads: Threads = ALONE  # Threads of this rank, for work on the host
 
     @property
     def num_vertices(self) -> int:

@@ -42,25 +42,14 @@ ExceptionCondition = Callable[[Backend, ReducedGraph], Growth]
 
 
 class ContractedPart(NamedTuple):
-    """The result of independent computation.
+    """The result of independent computation."""
 
-    Attributes
-    ----------
-    forest_edges : EdgeList
-        Edges of the minimum spanning forest of the whole graph.
-    old : ndarray of int64, or range
-        Components, ascending: all that are part of others now, and maybe some that
-        are not. A range stands for consecutive vertices.
-    new : ndarray of integers
-        What they are part of now.
-    graph : ReducedGraph
-        What is left.
-    """
-
-    forest_edges: EdgeList
+    forest_edges: EdgeList  # Edges of the minimum spanning forest of the whole graph
+    # int64, or range: Components, ascending: all that are part of others now, and maybe
+    # some that are not. A range stands for consecutive vertices.
     old: np.ndarray | range
-    new: np.ndarray
-    graph: ReducedGraph
+    new: np.ndarray  # integers: What they are part of now
+    graph: ReducedGraph  # What is left
 
 
 def lightest_cut_edge(backend: Backend, graph: ReducedGraph) -> Growth:
@@ -151,12 +140,8 @@ def contract_pieces(
 
     Collective. The workers contract their rows at once; stored pieces follow one by
     one. When two neighbouring pieces are done the border between them disappears, so
-    their other edges are contracted once more.
-
-    Raises
-    ------
-    ConfigError
-        If the remaining edges of stored pieces do not fit the memory limit.
+    their other edges are contracted once more. Raises ConfigError if the remaining
+    edges of stored pieces do not fit the memory limit.
     """
     contractions = run.at_once([
         lambda w=worker: contract_rows(w.backend, w.rows, w.placed, band, exception)
@@ -255,10 +240,6 @@ class Passing:
     """The forest of rows that pass through memory in pieces.
 
     The directory learns at once which component becomes part of which.
-
-    Attributes
-    ----------
-    forest_edges : GrowingEdgeList
     """
 
     def __init__(self, run: Run, band: Band, exception: ExceptionCondition) -> None:

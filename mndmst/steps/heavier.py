@@ -40,26 +40,17 @@ ASKED_SHARE = 0.1
 
 
 class CrossEdges(NamedTuple):
-    """Edges between components, for the steps after independent computation.
-
-    Attributes
-    ----------
-    graph : ReducedGraph
-    giant : int or None
-        The component that hides its edges: ranks with members of it do not know them,
-        as the edges were looked up from outside of it. None if no component does.
-    with_owners : bool
-        Whether every edge is on the ranks that own its ends. Else it is on one rank.
-    renamed : bool
-        Whether components have new names that ghosts have not learnt.
-    complete : bool
-        Whether the edges above the portion are among them, so that none follow.
-    """
+    """Edges between components, for the steps after independent computation."""
 
     graph: ReducedGraph
+    # The component that hides its edges: ranks with members of it do not know them, as
+    # the edges were looked up from outside of it. None if no component does.
     giant: int | None = None
+    # Whether every edge is on the ranks that own its ends. Else it is on one rank.
     with_owners: bool = True
+    # Whether components have new names that ghosts have not learnt.
     renamed: bool = False
+    # Whether the edges above the portion are among them, so that none follow.
     complete: bool = False
 
 

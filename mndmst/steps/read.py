@@ -81,18 +81,12 @@ class Clock:
 
 @dataclass(frozen=True)
 class RankRead:
-    """The read of this rank's rows: row pointers are there, `finish` reads the arcs.
-
-    Attributes
-    ----------
-    whole : ReadInProgress
-        The rows that are kept in memory: all, or none if they are stored.
-    stored : StoredRows
-        All rows, if the memory limit does not hold the rows of every rank; else none.
-    """
+    """The read of this rank's rows: row pointers are there, `finish` reads the arcs."""
 
     comm: Comm
+    # The rows that are kept in memory: all, or none if they are stored.
     whole: ReadInProgress
+    # All rows, if the memory limit does not hold the rows of every rank; else none.
     stored: StoredRows
     clock: Clock
 

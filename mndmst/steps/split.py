@@ -36,23 +36,15 @@ LEAST_GAIN = 0.1
 
 
 class Speeds(NamedTuple):
-    """What two devices and their host need for graphs of one family.
+    """What two devices and their host need for graphs of one family."""
 
-    Attributes
-    ----------
-    first, second : float
-        Seconds a device needs for each arc of its rows, from host memory to the
-        forest's edges in host memory.
-    kept : float
-        Edges of that forest for each arc.
-    contract, merge : float
-        Seconds the host needs for each of these edges: to contract a part along
-        them, and to merge two parts and contract the result.
-    """
-
+    # Seconds a device needs for each arc of its rows, from host memory to the forest's
+    # edges in host memory.
     first: float
     second: float
-    kept: float
+    kept: float  # Edges of that forest for each arc
+    # Seconds the host needs for each of these edges: to contract a part along them, and
+    # to merge two parts and contract the result.
     contract: float
     merge: float
 

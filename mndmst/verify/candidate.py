@@ -35,32 +35,18 @@ class Described(Protocol):
 
 
 class Examination(NamedTuple):
-    """What the edges of a forest file show.
+    """What the edges of a forest file show."""
 
-    Attributes
-    ----------
-    faults : list of str
-        Why the file cannot be a forest; it is tested no further.
-    differences : list of str
-        Attributes that do not agree with the edges.
-    digest : str
-    weight : int or float
-        Both computed again from the edges.
-    """
-
-    faults: list[str]
-    differences: list[str]
+    faults: list[str]  # Why the file cannot be a forest; it is tested no further
+    differences: list[str]  # Attributes that do not agree with the edges
     digest: str
-    weight: int | float
+    weight: int | float  # Both computed again from the edges
 
 
 def examine(graph: Described, forest: ForestFile) -> Examination:
     """Read a forest file once, in pieces, and check that its edges are well formed.
 
-    Raises
-    ------
-    InputError
-        If the file is damaged.
+    Raises InputError if the file is damaged.
     """
     digest, total = PairDigest(), ExactSum(forest.weight_dtype)
     malformed: list[str] = []
@@ -125,34 +111,27 @@ def _malformed(
 
 
 class Candidate(NamedTuple):
-    """A forest in memory, its vertices numbered as nodes in the order of their ids.
+    """A forest in memory, its vertices numbered as nodes in the order of their ids."""
 
-    Attributes
-    ----------
-    vertices : ndarray of uint32 or int64
-        The ids of the nodes. The last node, without edges, stands for all vertices
-        that are not in the forest, and its id means nothing. Empty if every vertex
-        of the graph is a node under its own id.
-    a, b : ndarray of uint32 or int64, shape (edges,)
-        The ends of the edges as nodes; sorted, as in the file.
-    key, ranked : ndarray of uint32 or uint64, shape (edges,)
-        The keys of the edges, as in the file and in the order.
-    edge, link : ndarray of uint32 or int64
-        See `verify.kernels.build_links`.
-    closing : ndarray of int64
-        Edges that close a cycle with those before them in the order.
-    smallest : ndarray of uint32 or int64
-        The smallest node of each node's tree; empty if the file has no labels.
-    """
-
+    # uint32 or int64: The ids of the nodes. The last node, without edges, stands for
+    # all vertices that are not in the forest, and its id means nothing. Empty if every
+    # vertex of the graph is a node under its own id.
     vertices: np.ndarray
+    # uint32 or int64, shape (edges,): The ends of the edges as nodes; sorted, as in the
+    # file.
     a: np.ndarray
     b: np.ndarray
+    # uint32 or uint64, shape (edges,): The keys of the edges, as in the file and in the
+    # order.
     key: np.ndarray
     ranked: np.ndarray
+    # uint32 or int64: See `verify.kernels.build_links`.
     edge: np.ndarray
     link: np.ndarray
+    # int64: Edges that close a cycle with those before them in the order.
     closing: np.ndarray
+    # uint32 or int64: The smallest node of each node's tree; empty if the file has no
+    # labels.
     smallest: np.ndarray
 
     def nodes(self, ids: np.ndarray) -> np.ndarray:
@@ -222,12 +201,8 @@ def _loading_bytes(forest: ForestFile) -> int:
 def load_on_machine(node: Comm, forest: ForestFile) -> Candidate:
     """Load a forest once for all ranks of a machine.
 
-    Raises
-    ------
-    InputError
-        If the file is damaged.
-    ConfigError
-        If there is no room to load it, or for the ranks to share it.
+    Raises InputError if the file is damaged; ConfigError if there is no room to load
+    it, or for the ranks to share it.
     """
     arrays: list[np.ndarray] = []
     with node.raise_on_all():

@@ -152,14 +152,8 @@ class PointSet(NamedTuple):
 def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     """Decide whether a forest file is the minimum spanning forest of points.
 
-    The file names the metric and `min_samples`.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, or is not of points.
-    MissingExtraError
-        If SciPy is not installed.
+    The file names the metric and `min_samples`. Raises InputError if the file is
+    damaged, or is not of points; MissingExtraError if SciPy is not installed.
     """
     begin = time.perf_counter()
     forest = read_forest(forest_path)
@@ -418,43 +412,34 @@ class Distinct:
     ----------
     points : ndarray of float64, shape (points, dimensions)
         As `metric.prepared` returns them.
-
-    Attributes
-    ----------
-    of : ndarray of int64, shape (points,)
-        Which distinct one each point is.
-    first : ndarray of int64, shape (distinct,)
-        The first point that is each.
-    cores : ndarray of float64, shape (distinct,)
-        Zeros for plain distances.
-    near : ndarray of int64, shape (distinct, listed)
-        The nearest ones, itself among them.
-    reach : ndarray of float64, shape (distinct,)
-        No other is nearer than that.
-    products : ProductIndex or None
-        In place of a tree where that would visit most points.
     """
 
     def __init__(self, points: np.ndarray, norm: Norm, min_samples: int) -> None:
         self.norm = norm
+        # int64, shape (distinct,): The first point that is each.
         self.places, self.first, of, self.sizes = np.unique(
             points, True, True, True, axis=0
         )
+        # int64, shape (points,): Which distinct one each point is.
         self.of = of.reshape(-1)
         count = len(self.places)
         listed = min(count, min_samples + 1 + MORE)
+        # In place of a tree where that would visit most points.
         self.products: ProductIndex | None = None
         if norm == Norm.EUCLIDEAN and visits_most(self.places, listed):
             self.products = ProductIndex(self.places)
+            # int64, shape (distinct, listed): The nearest ones, itself among them.
             self.near, reach = self.products.nearest(listed)
         else:
             self._tree: Any = optional("scipy.spatial", "formats").cKDTree(self.places)
             each = [*range(1, listed + 1)]
             far, self.near = self._tree.query(self.places, each, p=norm.p, workers=-1)
             reach = far[:, -1]
+        # float64, shape (distinct,): No other is nearer than that.
         self.reach = np.full(count, np.inf)
         if listed < count:
             self.reach = reach * (1 - SLACK)
+        # float64, shape (distinct,): Zeros for plain distances.
         self.cores = np.zeros(count)
         if min_samples:
             self._find_cores(min_samples)

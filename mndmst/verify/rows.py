@@ -31,21 +31,11 @@ KINDS = ("missing", "unequal", "apart", "lighter", "label")
 
 
 class Findings(NamedTuple):
-    """What some rows of the graph say about the forest.
+    """What some rows of the graph say about the forest."""
 
-    Attributes
-    ----------
-    problems : dict of str to list of str
-        For each of `KINDS` the first problems.
-    distinct : int
-        Undirected edges, without self-loops, parallel ones counted once.
-    balance : int
-        Zero, modulo 2**64, over all rows of a symmetric graph.
-    """
-
-    problems: dict[str, list[str]]
-    distinct: int
-    balance: int
+    problems: dict[str, list[str]]  # For each of `KINDS` the first problems
+    distinct: int  # Undirected edges, without self-loops, parallel ones counted once
+    balance: int  # Zero, modulo 2**64, over all rows of a symmetric graph
 
 
 def merge(parts: list[Findings]) -> Findings:
@@ -61,10 +51,7 @@ def merge(parts: list[Findings]) -> Findings:
 def pieces(graph: ShardedGraph, part: int, parts: int) -> Iterator[tuple[int, int]]:
     """Yield row ranges of bounded size that make up one of some equal shares of arcs.
 
-    Raises
-    ------
-    InputError
-        If a part of the graph is damaged.
+    Raises InputError if a part of the graph is damaged.
     """
     begin, end = (_row_at(graph, part + k, parts) for k in (0, 1))
     for low in range(begin, end, PIECE_ROWS):
@@ -94,10 +81,7 @@ def check_rows(
 ) -> Findings:
     """Test the rows [begin, end) against the forest.
 
-    Raises
-    ------
-    InputError
-        If a file is damaged.
+    Raises InputError if a file is damaged.
     """
     indptr, indices, weights = read_rows(graph, begin, end)
     rows = CheckedRows(

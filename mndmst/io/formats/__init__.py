@@ -118,16 +118,10 @@ def open_edges(
     directory is taken for shards. `columns` names a table's columns; see `ColumnNames`.
     Weights keep their type; those in text are integers, or float64 if one of them is
     not an integer. Formats that cannot be read in pieces have been read whole. `notes`
-    says which columns of a table are read.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such format, or no such column.
-    InputError
-        If the suffix is not known, or the file is missing, damaged or wrong.
-    MissingExtraError
-        If the format needs a package that is not installed.
+    says which columns of a table are read. Raises ConfigError if there is no such
+    format, or no such column; InputError if the suffix is not known, or the file is
+    missing, damaged or wrong; MissingExtraError if the format needs a package that is
+    not installed.
     """
     path = Path(path)
     if not path.exists():

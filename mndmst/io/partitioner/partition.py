@@ -101,19 +101,12 @@ def partition(
     """Make shards of an edge file. Collective.
 
     The graph is the same for every number of processes and any memory. Its uuid is
-    derived from the contents.
-
-    Raises
-    ------
-    ConfigError
-        If the memory does not suffice, there are far more parts than vertices, or a run
-        with other options has left the files that a restart finds.
-    InputError
-        If the file is damaged, an arc has no reverse where all should, or there are far
-        more vertices than its edges can name.
-    OutputError
-        If the output is not empty, has not enough room or cannot be written, or another
-        run is writing there.
+    derived from the contents. Raises ConfigError if the memory does not suffice, there
+    are far more parts than vertices, or a run with other options has left the files
+    that a restart finds; InputError if the file is damaged, an arc has no reverse where
+    all should, or there are far more vertices than its edges can name; OutputError if
+    the output is not empty, has not enough room or cannot be written, or another run is
+    writing there.
     """
     with builders.raise_on_all():
         options.check()

@@ -376,15 +376,11 @@ class StoredRows:
     """Pieces of rows that stay in their file; one at a time is in memory.
 
     Iteration reads and yields each piece; a consumer must drop one before the next.
-
-    Attributes
-    ----------
-    bounds : list of int
-        The first vertex of each piece, and the end of the last; one bound if there is
-        no piece.
     """
 
     graph: ShardedGraph
+    # The first vertex of each piece, and the end of the last; one bound if there is no
+    # piece.
     bounds: list[int]
     threads: Threads = ALONE
 

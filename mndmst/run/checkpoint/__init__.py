@@ -52,21 +52,12 @@ _REMAKE = "Start without --resume"
 
 
 class Saved(NamedTuple):
-    """The part of a checkpoint that a rank saves or restores.
+    """The part of a checkpoint that a rank saves or restores."""
 
-    Attributes
-    ----------
-    done : int or None
-        All bands of weights up to this key are done.
-    parent : ndarray of uint32 or int64
-        The directory's entries of the vertices that this rank owns.
-    forest_edges : EdgeList
-        Forest edges; on all ranks together every one once.
-    """
-
-    done: int | None
+    done: int | None  # All bands of weights up to this key are done
+    # uint32 or int64: The directory's entries of the vertices that this rank owns.
     parent: np.ndarray
-    forest_edges: EdgeList
+    forest_edges: EdgeList  # Forest edges; on all ranks together every one once
 
 
 def identity(graph: ShardedGraph) -> dict[str, Any]:
@@ -84,13 +75,8 @@ def save(
 ) -> int:
     """Write a checkpoint and remove the one before; return this rank's bytes.
 
-    Collective.
-
-    Raises
-    ------
-    OutputError
-        On every rank, if any could not write. The one before is still there, or the
-        new one, if only its directory could not be put on disk.
+    Collective. Raises OutputError on every rank if any could not write. The one before
+    is still there, or the new one, if only its directory could not be put on disk.
     """
     comm, token = folder.comm, folder.new_token()
     path = folder.path / f"{token}-{comm.rank:05d}.h5"
@@ -126,10 +112,7 @@ def save(
 def load(comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray) -> Saved:
     """Read a checkpoint, whatever number of ranks has written it. Collective.
 
-    Raises
-    ------
-    InputError
-        On every rank, if it is damaged or not of this graph.
+    Raises InputError on every rank if it is damaged or not of this graph.
     """
     with comm.raise_on_all():
         manifest = read_manifest(folder, graph) if comm.rank == 0 else None
@@ -308,15 +291,10 @@ class Checkpoint:
     def _safe_point(self, state: State) -> None:
         """Save the state if it is time to, or if the run is to stop. Collective.
 
-        Whatever has been contracted must have been published.
-
-        Raises
-        ------
-        StoppedError
-            On every rank, after saving, if a rank has been told to stop.
-        OutputError
-            On every rank, if it then could not save. A checkpoint that no run has
-            asked for may fail; the one before it stays.
+        Whatever has been contracted must have been published. Raises StoppedError on
+        every rank after saving, if a rank has been told to stop; OutputError on every
+        rank if it then could not save. A checkpoint that no run has asked for may fail;
+        the one before it stays.
         """
         comm = state.directory.comm
         due = comm.rank == 0 and time.monotonic() >= self._due

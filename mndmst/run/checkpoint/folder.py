@@ -126,10 +126,7 @@ class Folder:
     def new_token(self) -> str:
         """Return the token that begins the names of a checkpoint's files. Collective.
 
-        Raises
-        ------
-        OutputError
-            On every rank, if it cannot be recorded.
+        Raises OutputError on every rank if it cannot be recorded.
         """
         token: str = self.comm.bcast(secrets.token_hex(6))
         with self.comm.raise_on_all(), writing(self.path):

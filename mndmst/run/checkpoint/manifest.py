@@ -28,21 +28,11 @@ class Part(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """A whole checkpoint.
+    """A whole checkpoint."""
 
-    Attributes
-    ----------
-    graph : dict
-        See `identity`.
-    done : int or None
-        All bands of weights up to this key are done.
-    vtxdist : list of int
-        Which vertices the parts have: one more than there are parts.
-    """
-
-    graph: dict[str, Any]
-    done: int | None
-    vtxdist: list[int]
+    graph: dict[str, Any]  # See `identity`
+    done: int | None  # All bands of weights up to this key are done
+    vtxdist: list[int]  # Which vertices the parts have: one more than there are parts
     parts: list[Part]
 
     def edge_bounds(self) -> list[int]:
@@ -64,10 +54,7 @@ class Manifest(NamedTuple):
 def read_manifest(folder: Path, graph: dict[str, Any]) -> Manifest:
     """Read the manifest in a folder and check that it is whole and of a graph.
 
-    Raises
-    ------
-    InputError
-        If it is not.
+    Raises InputError if it is not.
     """
     path = folder / MANIFEST
     with reading(path):
@@ -114,12 +101,8 @@ def _check(path: Path, manifest: Manifest) -> None:
 def check_own(path: Path) -> None:
     """Refuse a file with the name of the manifest that is not a manifest.
 
-    Raises
-    ------
-    ConfigError
-        For such a file: it must not be replaced.
-    OutputError
-        If it is no ordinary file.
+    Raises ConfigError for such a file: it must not be replaced; OutputError if it is no
+    ordinary file.
     """
     with writing(path):
         check_ordinary(path)
