@@ -79,22 +79,12 @@ def is_table(value: Any) -> bool:
 def read_table(
     table: Any, source: Any, target: Any, weight: Any, nodes: Any = None
 ) -> GraphColumns:
-    """Return the edges of a table.
+    """Return the edges of a table, given the names of some of its columns.
 
-    Parameters
-    ----------
-    source, target, weight : str, optional
-        Names of columns. Columns that are not given are found by known names, as in
-        files; see `io.formats.table_columns`. An empty `weight` gives each edge 1.
-    nodes : array-like, optional
-        The names of all vertices.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such column.
-    InputError
-        If names are not known, or several columns may be meant.
+    Columns that are not given are found by known names, as in files; see
+    `io.formats.table_columns`. An empty `weight` gives each edge 1. `nodes` has the
+    names of all vertices. Raises ConfigError if there is no such column; InputError if
+    names are not known, or several columns may be meant.
     """
     names = _names_of(table)
     for role, name in (("source", source), ("target", target), ("weight", weight)):
@@ -169,19 +159,11 @@ def is_edge_list(value: Any) -> bool:
 def read_graph(graph: Any, weight: str | None) -> GraphColumns:
     """Return the edges of a graph of NetworkX, igraph or rustworkx.
 
-    Parameters
-    ----------
-    weight : str, optional
-        The attribute of edges that is their weight; by default ``"weight"``, else an
-        attribute with a known name, as in files. If no edge has an attribute that is a
-        number, each weighs 1.
-
-    Raises
-    ------
-    ConfigError
-        If `weight` is not an attribute of the edges.
-    InputError
-        If an edge lacks a weight, or attributes of unknown meaning are numbers.
+    `weight` is the attribute of edges that is their weight; by default ``"weight"``,
+    else an attribute with a known name, as in files. If no edge has an attribute that
+    is a number, each weighs 1. Raises ConfigError if `weight` is not an attribute of
+    the edges; InputError if an edge lacks a weight, or attributes of unknown meaning
+    are numbers.
     """
     if weight is not None and not isinstance(weight, str):
         raise ConfigError("of a graph, weight is the name of an attribute of its edges")

@@ -42,18 +42,10 @@ class InputEdges:
     positions: np.ndarray | None = None
 
     def first_positions(self, forest: ForestColumns) -> np.ndarray:
-        """Return the position of every forest edge in the input.
+        """Return the position (int64) of every forest edge in the input.
 
-        Of parallel edges it is the lightest, and the first of several as light.
-
-        Returns
-        -------
-        ndarray of int64, shape (forest edges,)
-
-        Raises
-        ------
-        InputError
-            If the input has no such edge, because it has changed.
+        Of parallel edges it is the lightest, and the first of several as light. Raises
+        InputError if the input has no such edge, because it has changed.
         """
         edges, keys = self.read(), self._keys(forest.weight)
         finder = PairFinder(forest)
@@ -71,16 +63,10 @@ class InputEdges:
         return found if self.positions is None else self.positions[found]
 
     def replaceable(self, forest: ForestColumns) -> np.ndarray:
-        """Return which forest edges some other forest of equal weight lacks.
+        """Return a boolean per forest edge: whether a forest of equal weight lacks it.
 
-        Returns
-        -------
-        ndarray of bool, shape (forest edges,)
-
-        Raises
-        ------
-        InputError
-            If the forest is not that of the input, because it has changed.
+        Raises InputError if the forest is not that of the input, because it has
+        changed.
         """
         keys = self._keys(forest.weight)
         order = sort_positions(keys).astype(np.uint32)
@@ -108,10 +94,7 @@ class InputEdges:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the ends and keys of edges outside that weigh as much as one inside.
 
-        Parameters
-        ----------
-        ascending : ndarray
-            The keys of the forest's edges.
+        `ascending` has the keys of the forest's edges.
         """
         edges, finder = self.read(), PairFinder(forest)
         kept: list[list[np.ndarray]] = [[], [], []]

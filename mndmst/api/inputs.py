@@ -34,20 +34,10 @@ ARRAY_PROTOCOLS = "__array__", "__array_interface__", "__array_struct__"
 def as_column(values: Any, name: str) -> np.ndarray:
     """Return one-dimensional numbers of NumPy, CuPy, pandas, Polars, PyArrow or a list.
 
-    Parameters
-    ----------
-    values : array-like
-        Device arrays (`__cuda_array_interface__`) are copied to the host.
-    name : str
-        Names the column in errors.
-
-    Raises
-    ------
-    InputTypeError
-        If its values are not numbers.
-    InputError
-        If it has another shape, missing or masked values, or integers that no type of
-        64 bits holds beside the other numbers.
+    Device arrays (`__cuda_array_interface__`) are copied to the host. Errors call the
+    column `name`. Raises InputTypeError if its values are not numbers; InputError if it
+    has another shape, missing or masked values, or integers that no type of 64 bits
+    holds beside the other numbers.
     """
     array = as_array(values, name)
     if array.dtype == object:
@@ -148,17 +138,9 @@ def as_path(value: Any, name: str) -> Path:
 def as_points(values: Any, name: str, typed: bool = False) -> np.ndarray:
     """Return points as float64, shape (points, dimensions).
 
-    Parameters
-    ----------
-    typed : bool
-        Return float16 and float32 points as they are.
-
-    Raises
-    ------
-    InputTypeError
-        If they are not numbers, or a sparse matrix.
-    InputError
-        If they have another shape, or missing or masked values.
+    If `typed`, float16 and float32 points are returned as they are. Raises
+    InputTypeError if they are not numbers, or a sparse matrix; InputError if they have
+    another shape, or missing or masked values.
     """
     if hasattr(values, "tocoo"):
         raise InputTypeError(f"{name} is a sparse matrix; give {name}.toarray()")

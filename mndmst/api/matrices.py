@@ -97,21 +97,12 @@ def is_matrix(value: Any) -> bool:
 
 
 def read_matrix(csgraph: Any) -> MatrixEntries:
-    """Return the entries of a square matrix, checked.
+    """Return the entries of a square matrix of SciPy, CuPy or NumPy, checked.
 
-    Parameters
-    ----------
-    csgraph : sparse matrix or array of SciPy or CuPy, or array-like
-        Entries that a sparse matrix stores twice are two edges. In a dense array zero,
-        infinity and NaN mean that there is no edge, in formats of blocks or diagonals
-        zero does, and in a masked array the mask.
-
-    Raises
-    ------
-    InputTypeError
-        If it is not a matrix of numbers.
-    InputError
-        If it is not square, damaged, or has NaN.
+    Entries that a sparse matrix stores twice are two edges. In a dense array zero,
+    infinity and NaN mean that there is no edge, in formats of blocks or diagonals zero
+    does, and in a masked array the mask. Raises InputTypeError if it is not a matrix of
+    numbers; InputError if it is not square, damaged, or has NaN.
     """
     if on_device(csgraph) or type(csgraph).__module__.startswith("cupyx."):
         csgraph = csgraph.get()

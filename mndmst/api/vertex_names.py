@@ -92,24 +92,12 @@ def number_ends(
     nodes: Any = None,
     titles: Sequence[str] = ("src", "dst"),
 ) -> NumberedEnds:
-    """Number the vertices that edges join.
+    """Number the vertices that edges join: integers, strings or other hashable values.
 
-    Parameters
-    ----------
-    src, dst : array-like of integers, strings or other hashable values
-    num_vertices : int, optional
-        If given, integers are the numbers of vertices.
-    nodes : array-like, optional
-        Names of all vertices, those without an edge included.
-    titles : sequence of str
-        The names of the columns in messages.
-
-    Raises
-    ------
-    InputTypeError
-        If values are not names: fractions, booleans, unhashable objects.
-    InputError
-        If a name is missing, or `nodes` lacks an end.
+    If `num_vertices` is given, integers are the numbers of vertices. `nodes` has the
+    names of all vertices, those without an edge included; `titles` names the columns in
+    messages. Raises InputTypeError if values are not names (fractions, booleans,
+    unhashable objects); InputError if a name is missing, or `nodes` lacks an end.
     """
     src_ids, dst_ids = ends = [_as_ids(src, titles[0]), _as_ids(dst, titles[1])]
     if nodes is not None:
