@@ -62,10 +62,8 @@ class NetChanges(NamedTuple):
 def net_changes(batch: Batch, num_vertices: int, weight_dtype: np.dtype) -> NetChanges:
     """Return what a batch does to each edge, if it does not contradict itself.
 
-    Raises
-    ------
-    InputError
-        Names the first change that no graph with this number of vertices permits.
+    Raises InputError, which names the first change that no graph with this number of
+    vertices permits.
     """
     src, dst = _ends(batch, batch.src), _ends(batch, batch.dst)
     op = np.asarray(batch.op, np.uint8)

@@ -26,12 +26,8 @@ def with_edges(forest: CurrentForest, more: PairEdges) -> CurrentForest:
     """Return the minimum spanning forest of a forest and further edges.
 
     Only edges on paths between the ends of the new edges can leave (cycle property).
-
-    Parameters
-    ----------
-    more : PairEdges
-        In the order of pairs. Other weights of edges of the forest are parallel edges
-        here: the lighter one is kept.
+    `more` is in the order of pairs. Other weights of edges of the forest are parallel
+    edges here: the lighter one is kept.
     """
     if len(more.pair) == 0:
         return forest
@@ -64,20 +60,12 @@ class ChangingForest:
 
     The first rank needs 48 bytes a vertex for the index, and the weights; the others
     nothing that grows with the vertices of the graph but a bit and a half for each,
-    while they look for edges in the place of deleted ones. Raises InputError on every
-    rank if the graph has too many vertices.
+    while they look for edges in the place of deleted ones.
 
-    Parameters
-    ----------
-    rows : Rows
-        This rank's; consecutive from rank to rank. They are not written to, but kept.
-    weight_dtype : dtype
-        Of the graph.
-    index : ForestIndex or None
-        On rank 0, of the minimum spanning forest of the graph, its edges as (u, v) with
-        u < v, ascending; it is not checked. None on others.
-    version : int
-        Of the graph as it is; counted up with every batch.
+    The rows are consecutive from rank to rank; they are kept, and not written to. On
+    rank 0, `index` is that of the minimum spanning forest, its edges as (u, v) with u <
+    v, ascending; it is not checked. Every batch adds 1 to the version. Raises
+    InputError on every rank if the graph has too many vertices.
     """
 
     def __init__(
@@ -103,16 +91,9 @@ class ChangingForest:
     def apply(self, batch: Batch | MndmstError | None) -> Applied:
         """Make the changes of a batch: all, or none if one cannot be made. Collective.
 
-        Parameters
-        ----------
-        batch : Batch, or MndmstError
-            On rank 0; not looked at on others. An error, that has kept rank 0 from
-            reading a batch, is raised on all.
-
-        Raises
-        ------
-        MndmstError
-            On every rank, naming the first change that cannot be made.
+        Rank 0 gives the batch. An error that has kept it from reading one is raised on
+        all ranks. Raises MndmstError on every rank, naming the first change that cannot
+        be made.
         """
         net = self._agreed(batch)
         arc, edge = self.rows.own(net.pair)
@@ -166,10 +147,7 @@ class ChangingForest:
     def _check(self, net: NetChanges, wrong: np.ndarray, batch: object) -> None:
         """Refuse a batch if rows are not as it needs them.
 
-        Parameters
-        ----------
-        wrong : ndarray of int64
-            Positions of the net changes that this rank cannot make.
+        `wrong` has the positions of the net changes that this rank cannot make.
         """
         none = np.iinfo(np.int64).max
         first = self.comm.min(int(net.change[wrong].min(initial=none)))
@@ -184,12 +162,8 @@ class ChangingForest:
     def _rejoined(self, net: NetChanges) -> tuple[CurrentForest | None, PairEdges]:
         """Take edges that got worse out of the forest, and join its pieces again.
 
-        Returns
-        -------
-        forest : CurrentForest
-            Of the graph without the changes that make edges lighter; on rank 0.
-        lighter : PairEdges
-            Edges that may enter it by these.
+        Returns, on rank 0, the forest of the graph without the changes that make edges
+        lighter, and the edges that may enter it by these.
         """
         forest, pieces = None, TreePieces.unpacked(np.empty(0, np.uint32))
         lighter = PairEdges(net.pair, net.key)

@@ -82,15 +82,9 @@ class CurrentForest:
     def find(self, edges: PairEdges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Look edges up in the forest; their weights are not looked at.
 
-        Returns
-        -------
-        below : ndarray of uint32
-            Of an edge of the index that has not left, the place of its lower end; 0,
-            which no lower end has, for others.
-        entered : ndarray of bool
-            Which have entered.
-        key : ndarray of uint32 or uint64
-            The weights of the edges found in the forest.
+        Returns for each edge: if it is in the index and has not left, the place of its
+        lower end, otherwise 0, which no lower end has (uint32); whether it has entered;
+        its weight in the forest as a key, if it is there.
         """
         rooted, (pair, given) = self.index.rooted, edges
         one, other = rooted.place[edges.ends]
@@ -108,14 +102,9 @@ class CurrentForest:
     ) -> "CurrentForest":
         """Return the forest with more changes.
 
-        Parameters
-        ----------
-        below : ndarray of uint32
-            The places of the lower ends of edges of the index that leave; in any order.
-        stays : ndarray of bool
-            Which of the edges that have entered stay.
-        come : PlacedEdges
-            Edges that enter, in the order of pairs.
+        Edges of the index leave: `below` has the places of their lower ends (uint32),
+        in any order. Of the edges that have entered those with True in `stays` stay.
+        `come` enters, in the order of pairs.
         """
         cuts, entered = self.cuts, self.entered.merged(stays, come)
         if len(below):
@@ -172,12 +161,7 @@ class CurrentForest:
 def numbered(tops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Number the fragments of some tops.
 
-    Returns
-    -------
-    numbers : ndarray of uint32
-        As `tops`.
-    distinct : ndarray of uint32
-        The top of each fragment.
+    Returns the number of each top's fragment, and the top of each fragment (uint32).
     """
     numbers, distinct = np.empty((2, tops.size), np.uint32)
     count = number(tops.ravel(), numbers, distinct)
@@ -214,16 +198,8 @@ def paths_between(
 ) -> tuple[Paths, np.ndarray]:
     """Return the paths between the places of pairs.
 
-    Parameters
-    ----------
-    places, tops : ndarray of uint32, shape (2, pairs)
-        As `CurrentForest.located` returns them.
-
-    Returns
-    -------
-    paths : Paths
-    near : ndarray of bool
-        Which of the edges that have entered are among its edges.
+    `places` and `tops` are as `CurrentForest.located` returns them. The booleans say
+    which of the edges that have entered are among the paths' edges.
     """
     number, fragments, count = _joined(forest, tops)
     needed = np.zeros(fragments, np.bool_)
@@ -243,12 +219,7 @@ def paths_between(
 
 
 def connected(forest: CurrentForest, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Return whether the vertices of pairs are in the same tree; bool.
-
-    Parameters
-    ----------
-    u, v : ndarray of uint32
-    """
+    """Return a boolean per pair of vertices (uint32): whether one tree has both."""
     _, tops = forest.located(np.stack([u, v]))
     number, fragments, count = _joined(forest, tops)
     tree = np.empty(fragments, np.uint32)
@@ -260,17 +231,10 @@ def connected(forest: CurrentForest, u: np.ndarray, v: np.ndarray) -> np.ndarray
 def path_max(
     forest: CurrentForest, u: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, PairEdges]:
-    """Return the heaviest edge on the path between the vertices of each pair.
+    """Return the heaviest edge on the path between both vertices (uint32) of each pair.
 
-    Parameters
-    ----------
-    u, v : ndarray of uint32
-
-    Returns
-    -------
-    position : ndarray of int64
-        In the edges returned; -1 where both are the same vertex or no path exists.
-    edges : PairEdges
+    Its int64 position is that in the edges returned; -1 where both are the same vertex
+    or no path exists.
     """
     paths, _ = paths_between(forest, *forest.located(np.stack([u, v])))
     order = np.lexsort((paths.edges.pair, paths.edges.key)).astype(np.uint32)

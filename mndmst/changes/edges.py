@@ -62,20 +62,10 @@ class PlacedEdges(NamedTuple):
 
 
 def spanning(count: int, a: np.ndarray, b: np.ndarray, edges: PairEdges) -> np.ndarray:
-    """Return which edges are in the forest of a graph.
+    """Return a boolean per edge: whether it is in the forest of a graph.
 
-    Parameters
-    ----------
-    count : int
-        Vertices of the graph.
-    a, b : ndarray of uint32
-        The vertices that the edges join.
-    edges : PairEdges
-        What they are compared by.
-
-    Returns
-    -------
-    ndarray of bool
+    The graph has `count` vertices; edges join `a` and `b` (uint32), and are compared by
+    `edges`.
     """
     kept = np.zeros(len(a), np.bool_)
     keep_joining(count, np.lexsort((edges.pair, edges.key)), a, b, kept)

@@ -54,20 +54,10 @@ class TreePieces(NamedTuple):
 def cut_off(
     forest: CurrentForest, below: np.ndarray, entered: np.ndarray
 ) -> tuple[CurrentForest, TreePieces]:
-    """Take edges out of a forest.
+    """Take edges out of a forest; return the forest without them, and its pieces.
 
-    Parameters
-    ----------
-    below : ndarray of uint32
-        The places of the lower ends of edges of the index.
-    entered : ndarray of bool
-        Which of the edges that have entered are taken out.
-
-    Returns
-    -------
-    forest : CurrentForest
-        Without the edges.
-    pieces : TreePieces
+    Of the index these are the edges with lower ends at the places `below` (uint32), of
+    the edges that have entered those with True in `entered`.
     """
     rooted = forest.index.rooted
     none = np.zeros_like(entered)
@@ -142,13 +132,7 @@ class Joining(NamedTuple):
 
 
 def joined(forest: CurrentForest, count: int, joining: Joining) -> CurrentForest:
-    """Return a forest with the lightest edges that join its pieces.
-
-    Parameters
-    ----------
-    count : int
-        How many pieces there are.
-    """
+    """Return a forest with the lightest edges that join its `count` pieces."""
     come = joining.spanning(count).edges.by_pair()
     stays = np.ones(len(forest.entered), np.bool_)
     return forest.changed(np.empty(0, np.uint32), stays, forest.placed(come))

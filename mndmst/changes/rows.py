@@ -25,10 +25,7 @@ SHARE, LEAST = 64, 1 << 12
 class ChangingRows:
     """The rows of a rank as they are now.
 
-    Parameters
-    ----------
-    rows : Rows
-        As they are at first, ids in 32 bits. They are not written to.
+    At first they are `rows`, with ids in 32 bits, which are not written to.
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -46,20 +43,10 @@ class ChangingRows:
         return self.rows.num_arcs - len(self.delta.gone) + len(self.delta.arc)
 
     def own(self, pair: np.ndarray) -> tuple[PlacedArcs, np.ndarray]:
-        """Return the arcs of edges that lie in these rows, and whose they are.
+        """Return the arcs of edges that lie in these rows, and for each its edge.
 
-        They can be looked up and changed until `keep_small`.
-
-        Parameters
-        ----------
-        pair : ndarray of uint64
-            Edges, both ends in a word.
-
-        Returns
-        -------
-        placed : PlacedArcs
-        edge : ndarray of int64
-            Positions in `pair`.
+        Edges are pairs of ends in a word (uint64); the int64 positions are in `pair`.
+        The arcs can be looked up and changed until `keep_small`.
         """
         arc = np.concatenate([pair, pair >> HALF | pair << HALF])
         tail = arc >> HALF
@@ -72,13 +59,9 @@ class ChangingRows:
         return PlacedArcs(arc, low, high), mine % max(1, len(pair))
 
     def find(self, placed: PlacedArcs) -> tuple[np.ndarray, np.ndarray]:
-        """Look arcs up.
+        """Return for each arc whether it is there, and its key.
 
-        Returns
-        -------
-        found : ndarray of bool
-        key : ndarray of uint32 or uint64
-            The weights of those there are; of parallel ones the lightest.
+        The key is that of the lightest of parallel arcs.
         """
         key = np.zeros(len(placed.arc), self.rows.keys.dtype)
         return find_arcs(self.csr, self.delta, placed, key), key
@@ -86,12 +69,7 @@ class ChangingRows:
     def change(self, placed: PlacedArcs, come: np.ndarray, key: np.ndarray) -> None:
         """Remove arcs, all that are parallel, and put some of them with a weight.
 
-        Parameters
-        ----------
-        come : ndarray of bool
-            Which of these are there in the end.
-        key : ndarray of uint32 or uint64
-            Their weights then.
+        Those with True in `come` are there in the end; `key` has their weights then.
         """
         arc, low, high = placed
         if len(arc) == 0:

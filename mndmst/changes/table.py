@@ -32,20 +32,11 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 def read_changes(path: Path, weight_dtype: np.dtype) -> Batch:
-    """Read a file of changes.
+    """Read a file of changes of a graph with a type of weights.
 
-    Parameters
-    ----------
-    weight_dtype : dtype
-        Of the graph. Whole numbers are read exactly: a float type that would round
-        one is an error.
-
-    Raises
-    ------
-    InputError
-        If it is missing, or not such a table; names the line.
-    ConfigError
-        If there is not enough memory for it.
+    Whole numbers are read exactly: a float type that would round one is an error.
+    Raises InputError, which names the line, if the file is missing, or not such a
+    table; ConfigError if there is not enough memory for it.
     """
     lines = _text(path).removesuffix("\n").split("\n")
     table = [[word.strip() for word in line.split(",")] for line in lines]
@@ -71,12 +62,8 @@ class NameFinder(Protocol):
 def read_named_changes(path: Path, weight_dtype: np.dtype, names: NameFinder) -> Batch:
     """Read a file of changes of a graph whose vertices have names.
 
-    Names are quoted as in other tables; see `read_changes`.
-
-    Raises
-    ------
-    InputError
-        Also if no vertex has a name.
+    Names are quoted as in other tables; see `read_changes`. Raises InputError also if
+    no vertex has a name.
     """
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
     rows, line = [], 1
