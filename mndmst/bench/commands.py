@@ -342,19 +342,10 @@ def chosen(
 def write(
     arguments: argparse.Namespace, draw: Drawing | None = None, **record: Any
 ) -> None:
-    """Write the requested files: a record as JSON, and a picture.
+    """Write the requested files: a record as JSON with more entries, and a picture.
 
-    Parameters
-    ----------
-    draw : callable, optional
-        Draws the picture, of a command that has `--plot`.
-    **record
-        Entries of the JSON, beside the command line.
-
-    Raises
-    ------
-    OutputError
-        If one cannot be written.
+    `draw` draws the picture, of a command that has `--plot`. Raises OutputError if a
+    file cannot be written.
     """
     from ..io.atomic_output import AtomicOutput
     from ..io.output_kinds import BENCH_RECORD, json_mark

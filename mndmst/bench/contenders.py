@@ -81,12 +81,7 @@ _PACKAGE_PARENT = Path(__file__).parents[2]
 class KernelContender(Contender):
     """The CPU worker's kernel, from CSR rows in memory to the forest's edges.
 
-    Parameters
-    ----------
-    rows : Rows
-        The whole graph.
-    dtype : dtype
-        The weights of the keys.
+    The rows are the whole graph; `dtype` is that of the weights of the keys.
     """
 
     def __init__(self, rows: Rows, dtype: np.dtype, threads: int) -> None:
@@ -121,12 +116,8 @@ class KernelContender(Contender):
 class Process:
     """Another process that solves the graph in a folder on request.
 
-    Parameters
-    ----------
-    folder : Path
-        As written by `BenchGraph.save`.
-    core : int, optional
-        The only core it may use.
+    The folder is as `BenchGraph.save` writes it; the process may use `core` alone, if
+    given.
     """
 
     def __init__(self, folder: Path, threads: int, core: int | None = None) -> None:

@@ -113,15 +113,7 @@ class Case:
 
 
 def take_turns(contenders: Sequence[Contender], repeat: int) -> list[Measurement]:
-    """Time contenders one after the other, several times, and compare answers.
-
-    Parameters
-    ----------
-    contenders : sequence of Contender
-        All have to agree with the first.
-    repeat : int
-        How many turns each has.
-    """
+    """Time contenders in turn, `repeat` times, and compare answers with the first's."""
     times: list[list[float]] = [[] for _ in contenders]
     answers: list[list[Answer]] = [[] for _ in contenders]
     for _ in range(repeat):
@@ -201,21 +193,9 @@ def _number(value: float | None, width: int, digits: int) -> str:
 def plot_threads(cases: list[Case], path: Path, files: AtomicOutput) -> None:
     """Draw the speed-up of the kernel, and the share of the floor, over threads.
 
-    Parameters
-    ----------
-    cases : list of Case
-        Each is a line; those measured with one number of threads are left out.
-    path : Path
-        Ends with .svg, .png or .pdf.
-    files : AtomicOutput
-        Names the picture.
-
-    Raises
-    ------
-    MissingExtraError
-        If Matplotlib is not installed.
-    OutputError
-        If the picture cannot be written.
+    Each case is a line; those measured with one number of threads are left out. The
+    picture, which `files` names, is .svg, .png or .pdf. Raises MissingExtraError if
+    Matplotlib is not installed; OutputError if the picture cannot be written.
     """
     figure_of: Any = optional("matplotlib.figure", "plot", "Plots need").Figure
     figure = figure_of(figsize=(7.2, 3.4), layout="constrained")
@@ -261,17 +241,9 @@ class CpuPlan:
 def run(plan: CpuPlan, say: Callable[[str], None]) -> Iterator[Case]:
     """Measure graph by graph; yield each case when it is done.
 
-    Parameters
-    ----------
-    say : callable
-        Called with the name of each step before it begins.
-
-    Raises
-    ------
-    ConfigError
-        If a real graph is not there.
-    MissingExtraError
-        If KaGen, which makes the graphs, is not installed.
+    Calls `say` with the name of each step before it begins. Raises ConfigError if a
+    real graph is not there; MissingExtraError if KaGen, which makes the graphs, is not
+    installed.
     """
     for name in plan.graphs:
         first: Case | None = None

@@ -21,26 +21,14 @@ DEGREE = 16  # edges for each vertex, unless the name says otherwise
 def run(
     names: tuple[str, ...], keys: tuple[str, ...], repeat: int, verify: bool
 ) -> Iterator[dict[str, Any]]:
-    """Measure graphs; yield a record for each.
+    """Measure graphs with keys of each type; yield a record for each.
 
-    Parameters
-    ----------
-    names : tuple of str
-        A kind and a scale: ``rmat24``, ``gnm23`` (2^scale vertices, 16 edges each, or
-        number in ``rmat24x8``), ``road24`` (1.25 times the vertices).
-    keys : tuple of str
-        ``uint32``, ``uint64``: every graph is measured with each of them.
-    repeat : int
-        Runs to take the median of, after one to warm up.
-    verify : bool
-        Compare the forests of these graphs; otherwise of small ones.
-
-    Raises
-    ------
-    ConfigError
-        If a name is not understood.
-    MissingExtraError
-        If there is no device.
+    A name is a kind and a scale: ``rmat24``, ``gnm23`` (2^scale vertices, 16 edges
+    each, or the number in ``rmat24x8``), ``road24`` (1.25 times the vertices). A type
+    is ``uint32`` or ``uint64``. Times are the median of `repeat` runs after one to warm
+    up. With `verify`, the forests of these graphs are compared; otherwise those of
+    small ones. Raises ConfigError if a name is not understood; MissingExtraError if
+    there is no device.
     """
     graphs = [_parsed(name) for name in names]
     reason = unavailable()

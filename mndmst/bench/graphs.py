@@ -89,24 +89,12 @@ def available() -> tuple[str, ...]:
 
 
 def make(name: str, scale: int, dtype: np.dtype) -> BenchGraph:
-    """Generate or read a graph.
+    """Generate or read a graph, one of `NAMES`.
 
-    Parameters
-    ----------
-    name : str
-        One of `NAMES`.
-    scale : int
-        Generated graphs have 2^scale vertices, the road-like ``grid2d`` four times
-        the same number.
-    dtype : dtype
-        One of `order.WEIGHT_DTYPES`. Real graphs have integer weights that fit all.
-
-    Raises
-    ------
-    ConfigError
-        If the file of a real graph is not there.
-    MissingExtraError
-        If KaGen is not installed.
+    Generated graphs have 2^scale vertices, the road-like ``grid2d`` four times the same
+    number. Real graphs have integer weights, which fit all of `order.WEIGHT_DTYPES`.
+    Raises ConfigError if the file of a real graph is not there; MissingExtraError if
+    KaGen is not installed.
     """
     if name in REAL:
         edges = _read(name, dtype)
@@ -119,11 +107,6 @@ def hardened(graph: BenchGraph, orders: tuple[str, ...] = HARD) -> Iterator[Benc
     """Yield the graph with weights that leave little to filter or many to compare.
 
     All are ``equal``, or they are ``ascending`` or ``descending`` along every row.
-
-    Parameters
-    ----------
-    orders : tuple of str
-        Which of them.
     """
     u, v, _ = graph.upper()
     positions = np.arange(1, len(u) + 1, dtype=graph.weights.dtype)

@@ -32,11 +32,8 @@ UNKNOWN = "unknown"
 def processor_facts() -> dict[str, Any]:
     """Return sockets, NUMA nodes, caches of a core, and the policy of huge pages.
 
-    Returns
-    -------
-    dict
-        `sockets` and `numa_nodes` count; `caches` has the size of each level, the data
-        cache first; `huge_pages` is the rule for private and for shared memory.
+    `sockets` and `numa_nodes` count; `caches` has the size of each level, the data
+    cache first; `huge_pages` is the rule for private and for shared memory.
     """
     packages = _CPU.glob("cpu[0-9]*/topology/physical_package_id")
     kinds = ((place, _word(place / "type")) for place in _caches())
@@ -66,12 +63,9 @@ def _rule(path: Path) -> str:
 
 
 def machine(packages: tuple[str, ...]) -> dict[str, Any]:
-    """Return what the figures depend on: processor, cores, load, versions.
+    """Return facts that figures depend on: processor, cores, load, versions.
 
-    Parameters
-    ----------
-    packages : tuple of str
-        The peers that take part.
+    `packages` are the peers that take part.
     """
     return {
         "cpu": _cpu_model(),
@@ -131,15 +125,7 @@ class Floor:
 
 
 def measure_floor(rows: Rows, threads: int, passes: int = 5) -> Floor:
-    """Measure both on rows in memory.
-
-    Parameters
-    ----------
-    rows : Rows
-        The whole graph.
-    threads : int
-        How many read at once, each its share.
-    """
+    """Measure both on rows of a whole graph in memory; each thread reads its share."""
     label = np.arange(len(rows), dtype=np.uint32)
     edges = min(rows.num_arcs // 2, int(Tuning.default.light_edges * len(rows)))
     picked = np.random.default_rng(0).integers(0, len(rows), edges, np.uint32)

@@ -89,20 +89,12 @@ def data_folder() -> Path:
 
 
 def run(plan: PapersPlan) -> Iterator[dict[str, Any]]:
-    """Run the tables, row by row.
+    """Run the tables; yield a record for each row.
 
-    Yields
-    ------
-    dict
-        `paper`, `table` and `row` as in `papers.toml`; `graph`, `vertices` and
-        `edges` of what was run; `ours`, a dictionary of milliseconds.
-
-    Raises
-    ------
-    ConfigError
-        If the recipes were not installed.
-    MissingExtraError
-        If KaGen, which makes some of the graphs, is not installed.
+    It has `paper`, `table` and `row` as in `papers.toml`; `graph`, `vertices` and
+    `edges` of the graph that was used; `ours`, a dictionary of milliseconds. Raises
+    ConfigError if the recipes were not installed; MissingExtraError if KaGen, which
+    makes some of the graphs, is not installed.
     """
     done: dict[tuple[str, str], dict[str, Any]] = {}
     for key in plan.papers:

@@ -179,10 +179,7 @@ def run(
 ) -> Iterator[list[PointsRow]]:
     """Yield the rows of each case and task.
 
-    Parameters
-    ----------
-    most : float
-        A contender that has taken more seconds has no further turn.
+    A contender that has taken more than `most` seconds has no further turn.
     """
     plan = [
         (task, [name for name in names if task in CONTENDERS[name].tasks])

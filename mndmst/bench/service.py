@@ -29,14 +29,9 @@ class ServiceRow:
 
 
 def measure(graph: Path, ranks: int, repeat: int) -> Iterator[ServiceRow]:
-    """Start a service and yield the times of its requests.
+    """Start a service of a directory of shards and yield the times of its requests.
 
-    Parameters
-    ----------
-    graph : Path
-        A directory of shards.
-    repeat : int
-        Times each request is made, after one that does not count.
+    Each request is made `repeat` times, after one that does not count.
     """
     with Session(graph, ranks=ranks) as held:
 
