@@ -53,11 +53,9 @@ def world(polite: bool = False) -> "Comm":
 class Comm:
     """A group of ranks.
 
-    Attributes
-    ----------
-    bytes_sent, messages_sent : int
-        Sent by this rank to others so far, through any communicator split from the same
-        world. A collective on small values counts as log2(size) messages.
+    `bytes_sent` and `messages_sent` count what this rank has sent to others so far,
+    through any communicator split from the same world. A collective on small values
+    counts as log2(size) messages.
     """
 
     def __init__(self, mpi: Any, shared: messages.Shared | None = None) -> None:
@@ -252,25 +250,13 @@ class Comm:
     def alltoallv(
         self, counts: np.ndarray, *columns: np.ndarray | Coded
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Send each rank its slice of some columns; return what all have sent.
+        """Send each rank its slice of some columns; return the columns that all send.
 
-        Parameters
-        ----------
-        counts : ndarray of int64, shape (size,)
-            How many entries go to each rank; the columns are ordered by rank.
-        *columns : ndarray of length counts.sum(), or Coded
-
-        Returns
-        -------
-        received : ndarray of int64, shape (size,)
-            How many entries came from each rank.
-        columns : list of ndarray
-            What came, ordered by rank; of a `Coded` its bytes.
-
-        Notes
-        -----
-        Data moves only between pairs of ranks with entries, in messages of at most
-        `messages.PIECE_BYTES`.
+        `counts` (int64, one per rank) are the entries that go to each rank; the columns
+        are ordered by rank and as long as all counts together. Returns the entries that
+        came from each rank, and the columns that came, ordered by rank; of a `Coded`
+        its bytes. Data moves only between pairs of ranks with entries, in messages of
+        at most `messages.PIECE_BYTES`.
         """
         return exchange(self, counts, columns)
 
@@ -279,14 +265,9 @@ class Comm:
     ) -> tuple[np.ndarray, list[np.ndarray]]:
         """Send slices to the ranks that sent a request; return the replies to ours.
 
-        As `alltoallv`, without synchronizing all ranks.
-
-        Parameters
-        ----------
-        asked : ndarray of int64, shape (size,)
-            The ranks with an entry other than 0 reply to this one.
-        counts : ndarray of int64, shape (size,)
-            The number of entries for each rank; 0 if and only if it expects no reply.
+        As `alltoallv`, without synchronizing all ranks. The ranks whose entry in
+        `asked` (int64) is not 0 reply to this one. An entry of `counts` is 0 if and
+        only if that rank expects no reply.
         """
         return reply(self, asked, counts, columns)
 
@@ -333,10 +314,7 @@ class Comm:
     ) -> Callable[[], list[np.ndarray]]:
         """Begin to exchange arrays, which must not change until the exchange is over.
 
-        Returns
-        -------
-        finish : callable
-            Waits for the end of the exchange, and returns what has arrived.
+        The callable waits for the end of the exchange, and returns what has arrived.
         """
         with self.shared.waiting():
             arriving = self.mpi.sendrecv(messages.kinds(arrays), dest, source=source)

@@ -77,11 +77,7 @@ class Directory:
     def note(self, old: np.ndarray, new: np.ndarray) -> None:
         """Keep new names of components until `publish` notifies their owners.
 
-        Parameters
-        ----------
-        old : ndarray of int64
-            Ascending.
-        new : ndarray of int64
+        `old` ascends; both are int64.
         """
         if len(old):
             self._noted.append((old, new))
@@ -182,15 +178,10 @@ class Directory:
             positions = positions[ahead != parents]
 
     def members_elsewhere(self, excluding: int) -> np.ndarray:
-        """Return for each vertex of this rank whether other ranks have members.
+        """Return a boolean per vertex of this rank: whether other ranks have members.
 
-        Collective. True for the names of components that have vertices owned by
-        other ranks; the directory must have been resolved.
-
-        Parameters
-        ----------
-        excluding : int
-            A component to leave out, or NO_OWNER.
+        Collective. True for the names of components that have vertices owned by other
+        ranks, except the component `excluding`; the directory must have been resolved.
         """
         foreign = self.parent[entries_leading_away(self.parent, self.first, excluding)]
         asked, _ = distinct(foreign.astype(np.int64))
@@ -208,12 +199,9 @@ class Directory:
         self.shorten()
 
     def step_up(self, names: np.ndarray, threads: Threads) -> None:
-        """Point every vertex at the parent of the name it had before.
+        """Point every vertex of this rank at the parent of its name in `names`.
 
-        Parameters
-        ----------
-        names : ndarray, shape (vertices of this rank,)
-            Components of this rank, each of which was its own parent.
+        The names are components of this rank, each of which was its own parent.
         """
         bounds = threads.bounds(len(names))
         old, new = (ArrayPieces.of(column, bounds) for column in (names, self.parent))

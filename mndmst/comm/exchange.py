@@ -146,12 +146,8 @@ def _send_large(
 ) -> tuple[dict[int, np.ndarray], list[Any]]:
     """Begin to send the large slices.
 
-    Returns
-    -------
-    messages : dict
-        For each partner its sizes, with its slices if these are small.
-    requests : list
-        Of the slices that are not in messages.
+    Returns for each partner its sizes, with its slices if these are small; and the
+    requests of the slices that are not in these messages.
     """
     nbytes = slices.nbytes(slices.sizes)
     messages: dict[int, np.ndarray] = {}
@@ -223,15 +219,10 @@ def _complete(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the counts and columns of all ranks, once they are complete.
 
-    Parameters
-    ----------
-    arriving : ndarray of int64, shape (ranks, 1 + columns)
-        The sizes of the slices that arrive from other ranks.
-    arrived : dict
-        Messages with these sizes, and small slices. Without any, sizes were exchanged
-        otherwise, and all slices travel in messages of their own.
-    requests : list
-        Of slices under way to other ranks.
+    `arriving` (int64, shape (ranks, 1 + columns)) are the sizes of the slices that
+    arrive from other ranks, and `arrived` the messages with these sizes and small
+    slices. Without any, sizes were exchanged otherwise, and all slices travel in
+    messages of their own. `requests` are those of slices under way to other ranks.
     """
     arriving[group.rank] = slices.sizes[group.rank]
     ends = np.cumsum(arriving[:, 1:], axis=0)

@@ -14,17 +14,9 @@ from .shared_memory import SharedMemory
 class HostTeam(Team):
     """The threads of all ranks of a host, which share memory. Collective.
 
-    Parameters
-    ----------
-    comm : Comm
-        The ranks of the host.
-    threads : Threads
-        Threads of this rank. All ranks contribute the number of the smallest.
-
-    Raises
-    ------
-    ConfigError
-        On every rank, if the system gives them no memory to share.
+    `comm` has the ranks of the host. All of them contribute the number of threads of
+    the smallest. Raises ConfigError on every rank if the system gives them no memory to
+    share.
     """
 
     def __init__(self, comm: Comm, threads: Threads) -> None:
@@ -48,15 +40,7 @@ class HostTeam(Team):
 
 
 class Hosts:
-    """The hosts of all ranks. Collective.
-
-    Parameters
-    ----------
-    comm : Comm
-        All ranks.
-    each_rank : bool
-        Whether to treat every rank as a host of its own.
-    """
+    """The hosts of all ranks; with `each_rank`, each rank is one. Collective."""
 
     def __init__(self, comm: Comm, each_rank: bool = False) -> None:
         own = comm.split(comm.rank) if each_rank else None
@@ -75,16 +59,10 @@ class Hosts:
         return HostTeam(self.here, threads) if self.here.size > 1 else Team(threads)
 
     def complete(self, team: Team, array: np.ndarray, bounds: Sequence[int]) -> None:
-        """Fill in the parts of other hosts' ranks. Collective.
+        """Fill in the parts of other hosts' ranks in an array of the team. Collective.
 
-        Parameters
-        ----------
-        team : Team
-            The team of this host.
-        array : ndarray
-            The team's. The part of each of its ranks has been written.
-        bounds : sequence of int, of all ranks and one
-            Rank r has the part from bounds[r] to bounds[r + 1].
+        Rank r has the part from bounds[r] to bounds[r + 1]. Those of this host's ranks
+        have been written.
         """
         team.sync()
         if self._leaders is not None and self.count > 1:

@@ -85,10 +85,7 @@ def recv(
 class Backoff:
     """Pauses between the polls of a polite rank: short at first, then longer.
 
-    Parameters
-    ----------
-    idle : bool
-        Whether no data moves while this rank waits.
+    `idle` says that no data moves while this rank waits.
     """
 
     def __init__(self, shared: Shared, idle: bool = False) -> None:

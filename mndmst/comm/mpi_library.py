@@ -50,12 +50,8 @@ HARMLESS = signal.SIGURG
 def remove_leftovers(directory: Path = SHARED_MEMORY, age: float = LEAST_AGE) -> None:
     """Remove the files of this user that no process uses, and no others.
 
-    All ranks of a host may do so at once: some may be in MPI before the others.
-
-    Parameters
-    ----------
-    age : float
-        Seconds since anything about a file has changed, at least.
+    All ranks of a host may do so at once: some may be in MPI before the others. A file
+    stays until nothing about it has changed for `age` seconds.
     """
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:

@@ -72,13 +72,9 @@ def locate(comm: Comm) -> RankPlacement:
 def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:
     """Return a rank's share of the cores, at least 1.
 
-    Launchers bind each rank to cores of its own, or to the same ones as others: a
-    core that several ranks may use is divided between them.
-
-    Parameters
-    ----------
-    masks : sequence of frozenset of int
-        The cores that each rank of a machine may use.
+    `masks` has the cores that each rank of a machine may use. Launchers bind each rank
+    to cores of its own, or to the same ones as others: a core that several ranks may
+    use is divided between them.
     """
     users = Counter(core for mask in masks for core in mask)
     groups = Counter(users[core] for core in masks[local_rank])
@@ -86,17 +82,9 @@ def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:
 
 
 def warnings(places: Sequence[RankPlacement]) -> list[str]:
-    """Return warnings about the placement of the ranks of a job.
+    """Return warnings about the placements of all ranks, with threads and GPUs.
 
-    Parameters
-    ----------
-    places : sequence of RankPlacement
-        The placements of all ranks, with threads and GPUs.
-
-    Returns
-    -------
-    list of str
-        Machines with the same fault share a line.
+    Machines with the same fault share a line.
     """
     machines = defaultdict(list)
     for place in places:

@@ -32,10 +32,7 @@ _MAP_FIXED = 0x10
 class SharedMemory:
     """Memory of all ranks, which must be on one host (`Comm.is_one_host`).
 
-    Parameters
-    ----------
-    threads : Threads
-        Threads of this rank, which touch its part of the pages.
+    The threads of this rank touch its part of the pages.
     """
 
     def __init__(self, comm: Comm, threads: Threads = ALONE) -> None:
@@ -110,14 +107,10 @@ def _new_file(length: int) -> int:
 def _mapped(
     files: list[tuple[int, int, int]], nbytes: int, part: int
 ) -> mmap.mmap | None:
-    """Return the memory of files, or None if they cannot be had.
+    """Return the memory of files, or None if it cannot be had.
 
-    Parameters
-    ----------
-    files : list of (int, int, int)
-        A process that has a file open, its descriptor there, its inode.
-    part : int
-        Bytes from where one begins to where the next does.
+    A file is a process that has it open, its descriptor there and its inode. From where
+    one begins to where the next does there are `part` bytes.
     """
     block = None
     for place, (process, number, inode) in enumerate(files):

@@ -50,10 +50,8 @@ Link = tuple[socket.socket, RankAddress]
 class Heartbeat:
     """Heartbeats to and from the neighbours of a rank.
 
-    Parameters
-    ----------
-    links : list of (socket, RankAddress)
-        Connections to the rank after this one, which is watched, and to the one before.
+    The first link is to the rank after this one, which is watched, the second to the
+    one before.
     """
 
     def __init__(self, links: list[Link]) -> None:
@@ -111,15 +109,8 @@ def _print(text: str) -> None:
 def watch(comm: Comm, seconds: int) -> str:
     """Watch over the job from now on until the process ends. Collective.
 
-    Parameters
-    ----------
-    seconds : int
-        How long a host may be out of reach; 0 does nothing.
-
-    Returns
-    -------
-    str
-        The reason why there is no watchdog; empty if there is one.
+    A host may be out of reach for `seconds`; 0 does nothing. Returns the reason why
+    there is no watchdog; an empty one if there is.
     """
     if comm.size == 1 or seconds == 0:
         return ""
@@ -165,14 +156,8 @@ def _links(
 class Watchdog:
     """Watches over the two neighbours of a rank on a thread of its own.
 
-    Parameters
-    ----------
-    links : list of (socket, RankAddress)
-        Connections to the rank after this one and to the one before.
-    seconds : int
-        How long a host may be out of reach.
-    end : callable
-        Takes a message and ends this process; for tests.
+    `links` are as for `Heartbeat`. A host may be out of reach for `seconds`. Tests give
+    `end`, which takes a message and ends this process.
     """
 
     def __init__(
