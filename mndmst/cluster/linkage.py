@@ -44,25 +44,9 @@ def single_linkage(forest: SpanningForest) -> np.ndarray:
     """Return the single-linkage dendrogram of a graph from its spanning forest.
 
     Trees of a forest that is not connected are joined last, at an infinite distance.
-    All cores take part.
-
-    Parameters
-    ----------
-    forest : SpanningForest
-        At least one vertex.
-
-    Returns
-    -------
-    ndarray of float64, shape (num_vertices - 1, 4)
-        As `scipy.cluster.hierarchy.linkage` returns it. Equal distances are in the
-        order of the edges.
-
-    Examples
-    --------
-    >>> from mndmst import minimum_spanning_forest
-    >>> forest = minimum_spanning_forest([0, 1, 2], [1, 2, 3], [2.0, 5.0, 1.0])
-    >>> single_linkage(forest)[:, 2]
-    array([1., 2., 5.])
+    All cores take part. The result, float64 of shape (num_vertices - 1, 4), is as
+    `scipy.cluster.hierarchy.linkage` returns it, equal distances in the order of the
+    edges.
     """
     if forest.num_vertices == 0:
         raise ConfigError("a graph without vertices has no clusters")

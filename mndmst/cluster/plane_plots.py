@@ -71,18 +71,9 @@ def cluster_colours(labels: np.ndarray, places: np.ndarray | None = None) -> np.
     """Return a colour for each cluster that no neighbour of it has, where possible.
 
     With few clusters all colours differ. The largest cluster chooses first; a cluster
-    with neighbours in all colours takes the one that the fewest of them have.
-
-    Parameters
-    ----------
-    labels : ndarray of int64, shape (points,)
-        -1 is noise.
-    places : ndarray of float64, shape (points, 2), optional
-        Without these, clusters are neighbours of those numbered before and after.
-
-    Returns
-    -------
-    ndarray of float64, shape (clusters, 4)
+    with neighbours in all colours takes the one that the fewest of them have. The label
+    -1 is noise. Without `places`, shape (points, 2), clusters are neighbours of those
+    numbered before and after. The result is float64, shape (clusters, 4).
     """
     palette = optional("matplotlib.colors", "plot").to_rgba_array(COLOURS)
     count = int(labels.max(initial=-1)) + 1

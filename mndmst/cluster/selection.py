@@ -122,10 +122,7 @@ class ExactMasses:
     def descendants_exceed(self, cluster: int, chosen: np.ndarray) -> bool:
         """Return whether the chosen clusters inside a cluster have more mass than it.
 
-        Parameters
-        ----------
-        chosen : ndarray of bool, shape (clusters,)
-            Decided for all descendants.
+        `chosen` (bool, one per cluster) has been decided for all descendants.
         """
         terms = Counter({d: -count for d, count in self._terms(cluster).items()})
         todo = self._children(cluster)

@@ -111,18 +111,11 @@ def plot_condensed_tree(
     """Draw a condensed tree; the root is at the top, and lambda grows downwards.
 
     Of many clusters the largest, about `CLUSTERS`, are drawn; the axis tells their
-    sizes.
-
-    Parameters
-    ----------
-    cmap : str
-        A colormap of the sizes, or "none" for black.
-    select_clusters, label_clusters : bool
-        Frame the selected clusters, and write their labels.
-    selection_palette : sequence of colours, optional
-        Of the frames by label, in turn.
-    colours : ndarray of float64, shape (flat clusters, 4), optional
-        Of selected clusters and all inside them, in place of `cmap` and the frames.
+    sizes. `cmap` is a colormap of the sizes, or "none" for black. `select_clusters`
+    frames the selected clusters, in colours of `selection_palette` by label in turn,
+    and `label_clusters` writes their labels. `colours`, float64 of shape (flat
+    clusters, 4), are those of selected clusters and all inside them, in place of `cmap`
+    and the frames.
     """
     axes = axes_of(axis)
     sizes, count = tree.cluster_size, tree.num_clusters
@@ -233,18 +226,10 @@ def plot_dendrogram(
 
     Of many points only large branches are drawn: merges whose parts both have one point
     of `SHARE`, or more if the branches are too many. The axis tells their number, and
-    each branch its points.
-
-    Parameters
-    ----------
-    truncate_mode, p : str, int
-        As in SciPy: "lastp" draws the last p branches, "level" p levels from the top.
-    vary_line_width : bool
-        Draw the lines of larger clusters thicker.
-    cmap : str
-        A colormap of the sizes, or "none" for black.
-    labels, colours : ndarray, optional
-        Labels of points, and a colour for each: branches inside one cluster have it.
+    each branch its points. As in SciPy, `truncate_mode` "lastp" draws the last p
+    branches, "level" p levels from the top. The lines of larger clusters are thicker if
+    `vary_line_width`. `cmap` is a colormap of the sizes, or "none" for black. Branches
+    inside one of the clusters of `labels` have its colour of `colours`.
     """
     axes = axes_of(axis)
     linkage = _finite(linkage)
