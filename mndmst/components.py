@@ -91,28 +91,12 @@ def connected_components(
 ) -> Components:
     """Find the connected components of a sharded graph. Collective.
 
-    Parameters
-    ----------
-    path : str or Path
-        A directory of shards, its index, or a graph in one shard.
-    labels : Path, optional
-        Where to write each vertex's label, the smallest vertex of its component.
-    report : Path, optional
-        Where to write the run's record.
-    overwrite : bool
-        Replace files that are not earlier results.
-    numbers : bool
-        Write numbers of vertices to a table of labels, although they have names.
-
-    Returns
-    -------
-    Components
-        The same on every rank, but for the report.
-
-    Raises
-    ------
-    MndmstError
-        On every rank, if the input, the options or the output cannot be used.
+    `path` is a directory of shards, its index, or a graph in one shard. `labels` is
+    written with each vertex's label, the smallest vertex of its component, or with
+    names unless `numbers`; `report` is the file of the run's record. With `overwrite`
+    they replace files that are not earlier results. The result is the same on every
+    rank, but for the report. Raises MndmstError on every rank if the input, the options
+    or the output cannot be used.
     """
     outputs = (labels, LABELS), (report, REPORT)
     check_on_all(comm, [path], outputs, overwrite=overwrite)
@@ -162,10 +146,7 @@ def _label(
 def component_sizes(directory: Directory, labels: np.ndarray) -> np.ndarray:
     """Return the sizes of the components whose label this rank owns. Collective.
 
-    Parameters
-    ----------
-    labels : ndarray of int64
-        The label of each vertex that this rank owns.
+    `labels` has the label of each vertex that this rank owns.
     """
     names, counts = np.unique(labels, return_counts=True)
     _, (name, count) = directory.comm.alltoallv(

@@ -47,20 +47,9 @@ def solve(
 ) -> Summary:
     """Compute the minimum spanning forest of a sharded graph. Collective.
 
-    Parameters
-    ----------
-    path : str or Path
-        A directory of shards, its index, or a graph in one shard.
-
-    Returns
-    -------
-    Summary
-        The same on every rank.
-
-    Raises
-    ------
-    MndmstError
-        On every rank, if the input, the options or the output cannot be used.
+    `path` is a directory of shards, its index, or a graph in one shard. The result is
+    the same on every rank. Raises MndmstError on every rank if the input, the options
+    or the output cannot be used.
     """
     report = Report(comm, progress)
     outputs = (targets.forest, FOREST_OR_TABLE), (targets.report, REPORT)
@@ -102,14 +91,9 @@ def contract(
 ) -> None:
     """Contract rows that are on their devices: steps 3 to 7. Collective.
 
-    Afterwards `run.state` has the edges along which each rank has contracted.
-
-    Parameters
-    ----------
-    proceed : callable
-        Collective; called before each step, and may raise on all ranks.
-    exception : callable
-        How far a component may grow in a part (`merging/strategy.py`).
+    Afterwards `run.state` has the edges along which each rank has contracted. `proceed`
+    is collective and called before each step; it may raise on all ranks. `exception`
+    says how far a component may grow in a part (`merging/strategy.py`).
     """
     # The lightest edges go first, then the heavier edges that still matter. A strategy
     # contracts each portion by indComp, mergeParts and postProcess (`HyPar.contract`).

@@ -66,22 +66,10 @@ def update(
 ) -> Summary:
     """Write the forest of a graph after changes. Collective.
 
-    Parameters
-    ----------
-    memory : int
-        Bytes that a rank may hold; 0 for its share of the host.
-    threads : int
-        How many read the rows of a rank; 0 for its share of the cores.
-
-    Returns
-    -------
-    Summary
-        The same on every rank.
-
-    Raises
-    ------
-    MndmstError
-        On every rank, if an input, the memory or an output cannot be used.
+    A rank may hold `memory` bytes (0: its share of the host), and reads its rows with a
+    number of threads (0: its share of the cores). The result is the same on every rank.
+    Raises MndmstError on every rank if an input, the memory or an output cannot be
+    used.
     """
     inputs = files.graph, files.forest, files.changes
     outputs = [(files.forest_out, FOREST_OR_TABLE)]

@@ -51,17 +51,9 @@ class Accelerator(Protocol):
     ) -> "tuple[Path, int]":
         """Compile all kernels for all usual devices; none needs to be here.
 
-        Returns
-        -------
-        directory : Path
-            A directory below `into`, or below the cache of this user.
-        count : int
-            Number of compiled modules there.
-
-        Raises
-        ------
-        MndmstError
-            If they cannot be compiled or written.
+        Returns a directory below `into`, or below the cache of this user, and the
+        number of compiled modules there. Raises MndmstError if they cannot be compiled
+        or written.
         """
 
     def make_device(
@@ -74,19 +66,9 @@ class Accelerator(Protocol):
     ) -> "Backend":
         """Return a visible device by its number.
 
-        Parameters
-        ----------
-        host : Backend, optional
-            Takes over small graphs, and steps for which the device lacks memory.
-        limit : int
-            Bytes of the device it may take; 0 is no limit.
-        sharers : int
-            Ranks that use the device.
-
-        Raises
-        ------
-        ConfigError
-            If the device cannot be used.
+        `host` takes over small graphs, and steps for which the device lacks memory. The
+        device may take `limit` bytes (0: no limit), and `sharers` ranks use it. Raises
+        ConfigError if the device cannot be used.
         """
 
     def make_point_products(
@@ -94,15 +76,8 @@ class Accelerator(Protocol):
     ) -> "PointProducts":
         """Return points on visible devices for searches by matrix products.
 
-        Parameters
-        ----------
-        devices : sequence of int, optional
-            All by default; each has all points.
-
-        Raises
-        ------
-        ConfigError
-            If the device has too little memory, or the points do not suit it.
+        Each of the devices, by default all, has all points. Raises ConfigError if the
+        device has too little memory, or the points do not suit it.
         """
 
     def as_arrays(self, *columns: Any) -> list[Any]:

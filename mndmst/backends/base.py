@@ -111,24 +111,17 @@ class DevicePeer(ABC, Generic[PublishedT, MergedT]):
     def receive(self, merged: MergedT, rank: int) -> tuple[EdgeList, np.ndarray] | None:
         """Return this rank's share of the forest that `merge` has computed.
 
-        The rank that has merged must keep its peer until all ranks have received.
-
-        Returns
-        -------
-        edges : EdgeList
-            This rank's published edges that are in the forest of the graph.
-        label : ndarray of uint32, shape (rows,)
-            The smallest vertex of each row's tree.
+        It is this rank's published edges that are in the forest of the graph, and for
+        each row the smallest vertex of its tree (uint32). The rank that has merged must
+        keep its peer until all ranks have received.
         """
 
 
 class Backend(ABC):
     """A device that can compute minimum spanning forests.
 
-    Attributes
-    ----------
-    inspects_arcs : bool
-        Whether `inspect_arcs` works, faster than the threads that read the arcs.
+    `inspects_arcs` says whether `inspect_arcs` works, faster than the threads that read
+    the arcs.
     """
 
     name: str
@@ -163,11 +156,8 @@ class Backend(ABC):
     def inspect_arcs(self, rows: Any, num_vertices: int) -> ArcFacts | None:
         """Return the facts of all arcs of placed rows, which have been read whole.
 
-        Returns
-        -------
-        ArcFacts or None
-            None if an id is out of range or smaller than the one before it in a row,
-            or if the device cannot inspect arcs.
+        None if an id is out of range or smaller than the one before it in a row, or if
+        the device cannot inspect arcs.
         """
         return None
 
@@ -182,17 +172,10 @@ class Backend(ABC):
     def msf_of_edges(
         self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
     ) -> LabelledForest:
-        """Return the forest of edges in arrays of this device.
+        """Return the forest of undirected edges in arrays of this device, in any order.
 
-        Parameters
-        ----------
-        num_vertices : int
-            Below 2^32.
-        src, dst : array of integers, shape (edges,)
-            Ends of undirected edges, in any order.
-        weight : array, shape (edges,)
-        maximum : bool
-            Return the maximum spanning forest; its keys are inverted.
+        Ends are integers, fewer than 2^32 vertices. If `maximum`, it is the maximum
+        spanning forest, whose keys are inverted.
         """
 
     @abstractmethod
@@ -220,18 +203,11 @@ class Backend(ABC):
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
         """Return where rows hook, and the edges of the lightest band.
 
-        For graphs of at most 2^31 vertices.
-
-        Returns
-        -------
-        hook : ndarray of uint32, shape (rows,)
-            The far end of the lightest edge, even above the band. A vertex without
-            edges hooks to itself.
-        best : ndarray, shape (rows,)
-            The key of that edge, if there is one.
-        edges : EdgeList
-            The edges of the band that lead from the rows to larger vertices, but
-            those along which rows hook.
+        For graphs of at most 2^31 vertices. The hook of a row (uint32) is the far end
+        of its lightest edge, even above the band; a vertex without edges hooks to
+        itself. The second array has the key of that edge, if there is one. The edges
+        are those of the band that lead from the rows to larger vertices, but those
+        along which rows hook.
         """
 
     def peer(self, rows: Any, num_vertices: int) -> DevicePeer[Any, Any] | None:

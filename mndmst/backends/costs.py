@@ -23,10 +23,7 @@ class DeviceCosts:
     def cpu_seconds(self, arcs: float, cores: int, ranks: int) -> float:
         """Predict the seconds of a rank's cores for its arcs.
 
-        Parameters
-        ----------
-        ranks : int
-            Ranks of the host, each with this number of arcs.
+        `ranks` is the number of ranks of the host, each with this number of arcs.
         """
         return arcs * max(self.core_arc / cores, self.host_arc * ranks)
 

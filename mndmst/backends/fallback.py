@@ -44,11 +44,7 @@ class Held:
 class Fallback(Backend):
     """A device, and a host that stands in for it from its first failure on.
 
-    Parameters
-    ----------
-    device, host : Backend
-    say : callable
-        Writes the one message about it.
+    `say` writes the one message about it.
     """
 
     def __init__(

@@ -70,11 +70,8 @@ class PointProducts(Protocol):
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """Return the k nearest other points of every point, by place.
 
-        Returns
-        -------
-        distance : ndarray of float64, shape (points, k)
-            Squared distances, ascending; of equal ones the smaller number first.
-        places : ndarray of uint32, shape (points, k)
+        Squared distances (float64) and places (uint32) have the shape (points, k) and
+        ascend; of equal distances the smaller number is first.
         """
 
     def lightest(
@@ -86,18 +83,9 @@ class PointProducts(Protocol):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the lightest edges of places that leave their components.
 
-        Parameters
-        ----------
-        bounded : bool
-            Whether edges above the bounds of components must be left out; products may
-            do so anyway.
-
-        Returns
-        -------
-        others : ndarray of uint32
-            The far ends; NO_POSITION where there is none within the bound.
-        weight : ndarray of float64
-            Those of the edges; or the bound, which all edges exceed.
+        If `bounded`, edges above the bounds of components are left out; products may do
+        so anyway. Returns the far ends (uint32), NO_POSITION where there is none within
+        the bound; and the weights (float64), there the bound, which all edges exceed.
         """
 
 
@@ -109,15 +97,8 @@ class QueriedProducts(PointProducts, Protocol):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k points nearest to others, within a squared distance of each.
 
-        Parameters
-        ----------
-        points : ndarray of float64, shape (queries, dimensions)
-        limits : ndarray of float64, shape (queries,)
-
-        Returns
-        -------
-        distance, places : ndarray, shape (queries, k)
-            As from `nearest`; infinity and NO_POSITION where fewer are within a limit.
+        Points are float64, shape (queries, dimensions). Distances and places are as
+        from `nearest`; infinity and NO_POSITION where fewer are within a limit.
         """
 
     def lightest_to(
@@ -125,10 +106,6 @@ class QueriedProducts(PointProducts, Protocol):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the lightest edges from other points to another component of these.
 
-        Edges above the bounds of the queries are left out.
-
-        Returns
-        -------
-        others, weight : ndarray
-            As from `lightest`.
+        Edges above the bounds of the queries are left out. The result is as from
+        `lightest`.
         """

@@ -114,11 +114,8 @@ def _leave_together() -> None:
 def parser(argv: Sequence[str] = ()) -> Parser:
     """Return the parser of all commands.
 
-    Parameters
-    ----------
-    argv : sequence of str
-        If it begins with a command, only the options of that command are added:
-        other commands would take time to import.
+    If `argv` begins with a command, only the options of that command are added: other
+    commands would take time to import.
     """
     top = Parser(
         prog="mndmst",

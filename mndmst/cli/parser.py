@@ -96,12 +96,7 @@ def size(text: str) -> int:
 def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
     """Return one line that says how to correct an invalid command line.
 
-    Parameters
-    ----------
-    words : list of str
-        The command line.
-    known : iterable of str
-        The commands.
+    `words` is the command line, `known` has the commands.
     """
     command, message = error.parser, str(error)
     given = words[0] if words and not words[0].startswith("-") else ""

@@ -150,20 +150,10 @@ def with_forest(
 ) -> int:
     """Find the forest of points on all ranks; one of them writes.
 
-    Parameters
-    ----------
-    samples : callable
-        Checks the options, and returns `min_samples`.
-    answer : callable
-        Checks the number of points, and returns whether it has written the requested
-        files without a forest.
-    write : callable
-        Takes the points and their forest, and writes the requested files.
-
-    Raises
-    ------
-    MndmstError
-        On all ranks, if an output is taken or the points are invalid.
+    `samples` checks the options, and returns `min_samples`. `answer` checks the number
+    of points, and returns whether it has written the requested files without a forest.
+    `write` takes the points and their forest, and writes the requested files. Raises
+    MndmstError on all ranks if an output is taken or the points are invalid.
     """
     from ..host.launcher import launched_processes
 
@@ -392,12 +382,8 @@ def write(
 ) -> None:
     """Write the requested files; all of them appear, or none.
 
-    Parameters
-    ----------
-    found, pictures
-        None if no requested file needs them.
-    facts, columns : dict
-        Attributes and datasets of the cluster file.
+    `found` and `pictures` are None if no requested file needs them. `facts` are
+    attributes and `columns` datasets of the cluster file.
     """
     from ..io.atomic_output import AtomicOutput
     from ..io.results.clusters_file import write_clusters

@@ -26,22 +26,12 @@ def begin(
 ) -> CommandRun:
     """Start MPI, read the options and watch over the ranks. Collective.
 
-    Parameters
-    ----------
-    arguments : Namespace
-        Options of `Config` by name; also `config` (a file), `graph`, `checkpoint`,
-        `overwrite`, `quiet` and `verbose`, where the command has them.
-    outputs : sequence of Output
-        The files that the command writes.
-    polite : bool
-        Whether waiting ranks yield their core.
-
-    Raises
-    ------
-    ConfigError
-        On every rank, for invalid options or suffixes of outputs.
-    OutputError
-        On every rank, if an output would replace a file that `io.output_kinds` keeps.
+    `arguments` has options of `Config` by name; also `config` (a file), `graph`,
+    `checkpoint`, `overwrite`, `quiet` and `verbose`, where the command has them.
+    `outputs` are the files that the command writes. With `polite`, waiting ranks yield
+    their core. Raises ConfigError on every rank for invalid options or suffixes of
+    outputs; OutputError on every rank if an output would replace a file that
+    `io.output_kinds` keeps.
     """
     given = vars(arguments)
     inputs = [given.get(name) for name in ("graph", "config")]

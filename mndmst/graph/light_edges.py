@@ -37,14 +37,9 @@ def first_share(
 ) -> float | None:
     """Return the share of the edges that contract first; None if all do.
 
-    Parameters
-    ----------
-    edges : float
-        Undirected edges: half of the arcs.
-    vertices : int
-        Vertices with edges.
-    per_vertex : float
-        Light edges for each vertex; 0 puts all edges into one portion.
+    `edges` is half of the number of arcs, `vertices` counts vertices with edges, and
+    `per_vertex` is the number of light edges for each; 0 puts all edges into one
+    portion.
     """
     if edges <= tuning.dense_edges * vertices:
         return None
@@ -63,10 +58,7 @@ def doubling_shares(first: float | None) -> Iterator[float]:
 def giant_component(sample: np.ndarray, tuning: Tuning) -> int | None:
     """Return the component that most sampled arcs leave, or None without a majority.
 
-    Parameters
-    ----------
-    sample : ndarray of integers
-        The components at the tails of random arcs.
+    `sample` has the components at the tails of random arcs.
     """
     values, counts = np.unique(sample, return_counts=True)
     if counts.max(initial=0) <= tuning.giant_share * len(sample):

@@ -58,18 +58,9 @@ def key_rule(weight_dtype: np.dtype) -> KeyRule:
 def weights_to_keys(weights: np.ndarray, descending: bool = False) -> np.ndarray:
     """Turn weights into keys of the same width that sort the same way.
 
-    Parameters
-    ----------
-    weights : ndarray
-        Any of `WEIGHT_DTYPES`, without NaN. It may be overwritten.
-    descending : bool
-        Reverse the order of the weights: the minimum forest of the keys is the maximum
-        forest of the weights.
-
-    Returns
-    -------
-    ndarray of uint32 or uint64
-        Shares memory with `weights`.
+    Weights are any of `WEIGHT_DTYPES`, without NaN. The keys (uint32 or uint64) share
+    their memory and overwrite them. If `descending`, the order is reversed: the minimum
+    forest of the keys is the maximum forest of the weights.
     """
     rule = key_rule(weights.dtype)
     bits = weights.view(key_dtype(weights.dtype))

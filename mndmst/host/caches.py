@@ -67,15 +67,8 @@ def weak_place(directory: Path) -> Path | None:
 def weak_file(file: Path | int) -> bool:
     """Return whether another user can write to a file, or it is not a regular file.
 
-    Parameters
-    ----------
-    file : Path, or int
-        A descriptor of the file, which is then the one that will be read.
-
-    Raises
-    ------
-    OSError
-        If it cannot be looked at.
+    A descriptor is of the file that will then be read. Raises OSError if the file
+    cannot be looked at.
     """
     facts = os.fstat(file) if isinstance(file, int) else file.lstat()
     if not stat.S_ISREG(facts.st_mode) or not _trusted(facts.st_uid):
@@ -241,10 +234,7 @@ def _steps(path: Path) -> list[str]:
 def _others_write(place: Path, inside: bool) -> bool:
     """Return whether others can change the entries of a directory.
 
-    Parameters
-    ----------
-    inside : bool
-        Whether they may not even add to it, which they may in a sticky one.
+    If `inside`, they may not even add to it, which they may in a sticky one.
     """
     facts = place.lstat()
     if not stat.S_ISDIR(facts.st_mode):

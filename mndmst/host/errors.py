@@ -61,19 +61,10 @@ def shown(value: object) -> str:
 
 
 def optional(module: str, extra: str, subject: str = "This needs") -> Any:
-    """Return a module of an optional package.
+    """Return a module of an optional package, which an extra of mndmst installs.
 
-    Parameters
-    ----------
-    extra : str
-        The extra of mndmst that installs it.
-    subject : str
-        The beginning of the message if it is missing.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed, or cannot be loaded, for which memory may be too little.
+    The message begins with `subject`. Raises MissingExtraError if it is not installed,
+    or cannot be loaded, for which memory may be too little.
     """
     package = module.partition(".")[0]
     try:

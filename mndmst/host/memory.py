@@ -38,12 +38,8 @@ def allowed_bytes(
 ) -> int:
     """Return how many more bytes the groups allow; sys.maxsize without a bound.
 
-    Parameters
-    ----------
-    own : Path
-        Lists the groups of this process.
-    mounted : Path
-        The mount point of cgroups. In a container it may begin at the process's own.
+    `own` lists the groups of this process; `mounted` is the mount point of cgroups. In
+    a container it may begin at the process's own.
     """
     try:
         return min(starmap(_left, _bounded(own, mounted)), default=sys.maxsize)
@@ -158,14 +154,9 @@ def held_bytes() -> int:
 
 
 class Budget:
-    """The bytes a rank may hold.
+    """The bytes a rank may hold; a limit of 0 is not known yet.
 
-    Parameters
-    ----------
-    limit : int
-        Bytes, or 0 for no limit yet.
-    one_band : bool
-        Whether all edges of the rows are contracted at once.
+    `one_band` says that all edges of the rows are contracted at once.
     """
 
     # A graph that is merged, filtered and contracted takes this many times its bytes:
@@ -211,12 +202,7 @@ class Budget:
     def for_rows(self, rows: int, arcs: int, row_bytes: int, ranks: int) -> int:
         """Return the bytes that rows take, and contracting and merging them.
 
-        Parameters
-        ----------
-        row_bytes : int
-            Bytes of the rows themselves.
-        ranks : int
-            How many there are.
+        `row_bytes` are those of the rows themselves; `ranks` is the number of ranks.
         """
         edges = min(arcs, self.EDGES_PER_ROW * rows)
         work = self.COPIES * self.EDGE_BYTES * edges

@@ -14,13 +14,9 @@ def plain(text: str) -> bool:
 
 
 class Number:
-    """Reads a number within bounds; the `type` of an option.
+    """Reads an int or float within inclusive bounds; the `type` of an option.
 
-    Parameters
-    ----------
-    kind : {int, float}
-    least, most : int or float
-        Inclusive bounds; an infinite bound allows infinity, and NaN is never allowed.
+    An infinite bound allows infinity, and NaN is never allowed.
     """
 
     def __init__(self, kind: type, least: float, most: float = math.inf) -> None:

@@ -38,18 +38,9 @@ class Progress:
     The bar needs tqdm. It shows the stage and the time; once the number of edges is
     known, also the share of the edges that are done, their rate, and the time left.
     Without tqdm, and in a log, there is a line for each stage, in a log at most one in
-    every `cadence` seconds. JSON lines name every stage.
-
-    Parameters
-    ----------
-    active : bool
-        Whether this rank writes.
-    cadence : float
-        Seconds between lines where the stream is not a terminal.
-    since : float, optional
-        When the run began, as `time.monotonic` counts; now by default.
-    verbose : bool
-        Whether to write details, too.
+    every `cadence` seconds. JSON lines name every stage. Only an active rank writes,
+    and details only if `verbose`. `since` is the beginning of the run on the monotonic
+    clock; now by default.
     """
 
     def __init__(

@@ -31,11 +31,7 @@ def choose(run: Run, exception: ExceptionCondition = lightest_cut_edge) -> Strat
     """Return the strategy for a run. Collective.
 
     The report gets its name, and why each strategy before it was not chosen.
-
-    Parameters
-    ----------
-    exception : callable
-        The exception condition (`strategy.py`).
+    `exception` is the exception condition (`strategy.py`).
     """
     with run.report.stage("choose"):
         facts = Facts.of(run, exception)

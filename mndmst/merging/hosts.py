@@ -56,17 +56,9 @@ class HostComponents:
         return self._contraction.component[slice(*self._owned)]
 
     def hook_rows(self, band: Band) -> EdgeList:
-        """Contract along the lightest edge of every vertex.
+        """Contract along the lightest edge of every vertex, in the lightest band.
 
-        Parameters
-        ----------
-        band : Band
-            The lightest one.
-
-        Returns
-        -------
-        EdgeList
-            This rank's other edges of the band.
+        Returns this rank's other edges of the band.
         """
         run, contraction = self.run, self._contraction
         found = run.at_once([
@@ -89,11 +81,6 @@ class HostComponents:
         """Return the edges above a key that leave the giant component.
 
         Each is on the rank that owns its smaller end.
-
-        Parameters
-        ----------
-        giant : int
-            The number of the giant component.
         """
         component, run = self._contraction.component, self.run
         giant = component.dtype.type(giant)
@@ -121,21 +108,11 @@ class HostComponents:
     def join(self, edges: EdgeList, after: str, room: int) -> ReducedGraph | None:
         """Merge along the forest of the edges that a step has left on all ranks.
 
-        Parameters
-        ----------
-        edges : EdgeList
-            Edges of this rank in (u, v) order; the next rank's edges follow.
-            Overwritten.
-        after : str
-            The step.
-        room : int
-            Bytes that other hosts' edges may take.
-
-        Returns
-        -------
-        ReducedGraph or None
-            What is left where hosts have too much of it to know all: on each rank its
-            edges of the forest of its host. The directory knows the components then.
+        `edges` has those of this rank in (u, v) order, which the next rank's edges
+        follow; they are overwritten. `after` names the step, and other hosts' edges may
+        take `room` bytes. Where hosts have too much to know all, the rest is returned:
+        on each rank its edges of the forest of its host. The directory knows the
+        components then.
         """
         run, contraction = self.run, self._contraction
         bounds = run.threads.bounds(len(edges))

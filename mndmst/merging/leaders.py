@@ -57,10 +57,7 @@ def pack(graph: ReducedGraph) -> list[np.ndarray]:
 def unpack(arrays: Sequence[np.ndarray], ids: np.dtype) -> ReducedGraph:
     """Return the reduced graph that `pack` has taken apart.
 
-    Parameters
-    ----------
-    ids : dtype
-        The type of the edges' original ends.
+    `ids` is the type of the edges' original ends.
     """
     count, labels, own, u, v, key, a, b = arrays
     labels = decode_ascending(labels, count, _START)
@@ -75,10 +72,7 @@ def ring_rounds(
 ) -> ReducedGraph:
     """Exchange segments in all groups until none of them gains by it. Collective.
 
-    Parameters
-    ----------
-    group : Comm or None
-        This rank's group; None if the rank has given its graph to a leader.
+    `group` is None if this rank has given its graph to a leader.
     """
     edges, own = group.sum(np.array([len(graph), graph.own.sum()])) if group else (0, 0)
     going = own > 0 and edges > run.config.leader_edges

@@ -30,10 +30,7 @@ class MergeStart:
 class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
     """Parts merge by messages between ranks; serves every run.
 
-    Parameters
-    ----------
-    start : MergeStart, optional
-        The portion to begin with; by default the lightest band of the run.
+    It begins with the portion of `start`, by default the lightest band of the run.
     """
 
     name = "messages"
@@ -114,12 +111,8 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
         """Merge the ranks' edges until one of them has all.
 
         Ghosts get their present names, self edges and multi-edges go, and ranks merge
-        (`leaders.py`).
-
-        Returns
-        -------
-        ReducedGraph
-            On the last leader the rest of the whole graph, elsewhere nothing.
+        (`leaders.py`). Returns the rest of the whole graph on the last leader,
+        elsewhere nothing.
         """
         run, graph = self.run, left.graph
         # 4. Ghosts get their present names; self edges and multi-edges go

@@ -92,13 +92,7 @@ class Remainder:
 
 
 class BandSequence:
-    """The bands of a run, in ascending order.
-
-    Parameters
-    ----------
-    bands : iterable of Band
-        Contiguous; the last one is open above.
-    """
+    """The bands of a run, contiguous and ascending; the last one is open above."""
 
     def __init__(self, bands: Iterable[Band]) -> None:
         self.bands = tuple(bands)

@@ -37,19 +37,10 @@ def write_cluster_pictures(
 ) -> None:
     """Write a picture as .png, .svg or .pdf, or a page of all, .html.
 
-    Parameters
-    ----------
-    kind : str, optional
-        One of `KINDS`, or "all"; by default the first that can be drawn.
-
-    Raises
-    ------
-    ConfigError
-        If the picture needs something that is not there, or the suffix is another.
-    OutputError
-        If the file cannot be written.
-    MissingExtraError
-        If Matplotlib is not installed.
+    `kind` is one of `KINDS`, or "all"; by default the first that can be drawn. Raises
+    ConfigError if the picture needs something that is not there, or the suffix is
+    another; OutputError if the file cannot be written; MissingExtraError if Matplotlib
+    is not installed.
     """
     check_ending(path, PICTURE)
     if path.suffix == ".html":

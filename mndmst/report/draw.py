@@ -28,10 +28,7 @@ _PORTIONS = ("#9e9e9e", "#e6842a", "#7570b3", "#1b9e77", "#d95f8a")
 def timeline(axes: Any, record: Record, begin: float = 0.0) -> None:
     """Draw what each rank did when; below its stages, when its devices worked.
 
-    Parameters
-    ----------
-    begin : float
-        Where the axis of time begins; see `end_of_start`.
+    The axis of time begins at `begin`; see `end_of_start`.
     """
     ranks = record["ranks"][:SHOWN_RANKS]
     drawn = set()

@@ -91,12 +91,7 @@ def draw(
 
 
 def check_labels(forest: Forest, source: object) -> None:
-    """Refuse the names of more vertices than a picture has room for.
-
-    Raises
-    ------
-    ConfigError
-    """
+    """Raise ConfigError for the names of more vertices than a picture has room for."""
     if forest.num_vertices > MOST_LABELS:
         raise ConfigError(
             f"labels: a picture has at most {MOST_LABELS} names, and {source} has "
@@ -132,12 +127,8 @@ def write_drawing(
 ) -> None:
     """Write a placed forest as a picture or as GeoJSON, by the suffix of the file.
 
-    Parameters
-    ----------
-    labels : sequence of str, optional
-        Written beside the vertices of a picture.
-    names_of : callable
-        Returns the names of vertices for GeoJSON.
+    `labels` are written beside the vertices of a picture. `names_of` returns the names
+    of vertices for GeoJSON.
     """
     is_map = path.suffix == ".geojson"
     if not is_map:

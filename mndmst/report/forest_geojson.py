@@ -19,10 +19,7 @@ LARGEST = np.array([180.0, 90.0])
 def check_geographic(positions: np.ndarray, source: object) -> None:
     """Refuse points that are not longitudes and latitudes in degrees.
 
-    Raises
-    ------
-    InputError
-        Names the first of them.
+    Raises InputError, which names the first of them.
     """
     if positions.shape[1] != 2:
         raise InputError(
@@ -48,17 +45,9 @@ def write_forest_geojson(
 ) -> None:
     """Write a feature for each edge: a line with `src`, `dst` and `weight`.
 
-    Parameters
-    ----------
-    positions : ndarray of float64, shape (vertices, 2)
-        Longitude and latitude; see `check_geographic`.
-    names_of : callable
-        Returns the names of vertices, for `src` and `dst`.
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
+    Positions are longitudes and latitudes; see `check_geographic`. `names_of` returns
+    the names of vertices, for `src` and `dst`. Raises OutputError if the file cannot be
+    written.
     """
     head = to_json(json_mark(FOREST_PICTURE) | {"type": "FeatureCollection"})
     with (

@@ -35,24 +35,11 @@ class Hierarchy:
 
 
 def layout(forest: Forest, name: str) -> np.ndarray:
-    """Return the positions of the vertices in a layout.
+    """Return the positions of the vertices in a layout, shape (vertices, 2).
 
-    Parameters
-    ----------
-    name : {"radial", "tree", "spring"}
-
-    Returns
-    -------
-    ndarray of float64, shape (vertices, 2)
-
-    Raises
-    ------
-    ConfigError
-        If the forest is too large for the layout `spring`.
-    InputError
-        If the edges close a cycle.
-    MissingExtraError
-        If networkx is not installed, for `spring`.
+    Raises ConfigError if the forest is too large for the layout `spring`; InputError if
+    the edges close a cycle; MissingExtraError if networkx is not installed, for
+    `spring`.
     """
     if name == "spring" and forest.num_vertices > MOST_SPRING:
         raise ConfigError(

@@ -56,17 +56,8 @@ def write_forest_picture(
 ) -> None:
     """Write a picture of a forest as .png, .svg or .pdf.
 
-    Parameters
-    ----------
-    names : sequence of str, optional
-        The names of all vertices, to write beside them.
-
-    Raises
-    ------
-    OutputError
-        If the picture cannot be written.
-    MissingExtraError
-        If Matplotlib is not installed.
+    `names` are those of all vertices, to write beside them. Raises OutputError if the
+    picture cannot be written; MissingExtraError if Matplotlib is not installed.
     """
     figure = optional("matplotlib.figure", "plot").Figure(figsize=(INCHES, INCHES))
     axes = figure.add_subplot()
@@ -166,18 +157,9 @@ def accumulated(
     """Return the sum of weights and the number of edge samples of each pixel.
 
     An edge has a sample for every pixel along it, or fewer at random if all edges
-    together would have more than `MOST_SAMPLES`.
-
-    Parameters
-    ----------
-    pixels : ndarray of float64, shape (vertices, 2)
-        Positions, from 0 to `shape` - 1.
-    shape : ndarray of int64, shape (2,)
-        Pixels across and up.
-
-    Returns
-    -------
-    tuple of ndarray of float64, shape (up * across,)
+    together would have more than `MOST_SAMPLES`. `shape` has the pixels across and up;
+    `pixels`, shape (vertices, 2), has positions from 0 to `shape` - 1. Both results
+    have up * across entries.
     """
     total, crossings = (np.zeros(int(shape.prod())) for _ in range(2))
     samples = np.empty(len(forest), np.int64)

@@ -59,17 +59,8 @@ def write_page(
 ) -> None:
     """Write the page of the first run, with the scaling of all of them.
 
-    Parameters
-    ----------
-    forest : Forest, optional
-        The forest of the first run, for a section about it.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be written.
-    MissingExtraError
-        If Matplotlib is not installed.
+    `forest` is that of the first run, for a section about it. Raises OutputError if the
+    page cannot be written; MissingExtraError if Matplotlib is not installed.
     """
     record = records[0]
     ranks = min(len(record["ranks"]), draw.SHOWN_RANKS)

@@ -219,12 +219,8 @@ class Config:
 def on_all_ranks(comm: "Comm", load: Callable[[], Config]) -> Config:
     """Return the options of the first rank, but this rank's own for its devices.
 
-    Collective: ranks may have been given another environment, or files that differ.
-
-    Raises
-    ------
-    MndmstError
-        What `load` raised, on every rank.
+    Collective: ranks may have been given another environment, or files that differ. An
+    error of `load` is raised on every rank.
     """
     with comm.raise_on_all():
         mine = load()

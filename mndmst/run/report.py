@@ -28,11 +28,7 @@ _NOTHING_SENT = dict.fromkeys(
 class Report:
     """The record of one rank, and of all once `gather` has been called.
 
-    Parameters
-    ----------
-    comm : Comm
-    progress : Progress
-        Told about every stage that begins.
+    `progress` hears of every stage that begins.
     """
 
     def __init__(self, comm: Comm, progress: Progress) -> None:

@@ -21,14 +21,8 @@ def compile_kernels(
 ) -> None:
     """Compile missing kernels; the ranks of a host divide them, and use all its cores.
 
-    Collective.
-
-    Parameters
-    ----------
-    user, weights
-        See `native.precompile.listed_kernels`.
-    say : callable
-        Writes a message if there is anything to compile.
+    Collective. `user` and `weights` are those of `native.precompile.listed_kernels`.
+    `say` writes a message if there is anything to compile.
     """
     node = comm.node()
     found = (uncompiled(user, weights), directories()) if node.rank == 0 else None
@@ -46,13 +40,8 @@ def compile_kernels(
 class Background:
     """The work of devices while rows are read: start, receive rows, inspect them.
 
-    One thread starts the devices. Another copies rows meanwhile, as a copy needs no
-    kernel; inspection waits for both.
-
-    Parameters
-    ----------
-    load : callable
-        Starts the devices and loads their kernels.
+    One thread starts the devices and loads their kernels. Another copies rows
+    meanwhile, as a copy needs no kernel; inspection waits for both.
     """
 
     def __init__(self, load: Callable[[], None]) -> None:

@@ -20,12 +20,8 @@ KEY_SAMPLE, GIANT_SAMPLE, CUT_SAMPLE = 8192, 1024, 8192
 def bands(run: Run, light_edges: float) -> Iterator[Band]:
     """Yield bands of growing size; the last is open above. Collective.
 
-    They begin above the edges that the state of the run has done.
-
-    Parameters
-    ----------
-    light_edges : float
-        Edges in the first band for each vertex that has any; 0 for one band.
+    They begin above the edges that the state of the run has done. The first has
+    `light_edges` edges for each vertex that has any; 0 makes one band.
     """
     low = run.state.done
     alone = run.comm.size == 1 and len(run.workers) == 1  # its kernel has its own bands
@@ -63,10 +59,7 @@ def _ends(run: Run, light_edges: float) -> Iterator[int]:
 def giant_component(run: Run, component: np.ndarray) -> int | None:
     """Return the component most arcs leave from, if it has a majority. Collective.
 
-    Parameters
-    ----------
-    component : ndarray of integers
-        The component of each vertex that this rank owns.
+    `component` has that of each vertex that this rank owns.
     """
     arcs = run.comm.sum(sum(worker.rows.num_arcs for worker in run.workers))
 

@@ -78,10 +78,7 @@ def contract_rows(
 ) -> ContractedPart:
     """Reduce a worker's rows to the forest of a band, then contract it.
 
-    Parameters
-    ----------
-    placed : object
-        The rows on the device, from `Backend.place`.
+    `placed` are the rows on the device, from `Backend.place`.
     """
     if rows.complete and band == Band():
         return _finished(*backend.msf(placed))

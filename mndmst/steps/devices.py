@@ -22,18 +22,9 @@ def make_backends(
     the speeds of both pays (`Tuning.measured_seconds`).
 
     The GPUs of a machine are assigned to its ranks round robin. Each rank gets an equal
-    share of the cores, and one core fewer for its CPU worker if it drives a GPU.
-    Warns of poor placement (see `placement`).
-
-    Parameters
-    ----------
-    num_arcs : int
-        Of the graph.
-
-    Raises
-    ------
-    MissingExtraError
-        If the GPU was asked for and there is none.
+    share of the cores, and one core fewer for its CPU worker if it drives a GPU. Warns
+    of poor placement (see `placement`). Raises MissingExtraError if the GPU was asked
+    for and there is none.
     """
     place = locate(comm)
     cores = comm.min(config.threads or place.share)

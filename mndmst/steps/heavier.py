@@ -85,10 +85,7 @@ def walk_outside(
 ) -> list[np.ndarray]:
     """Walk the rows outside the giant component, behind a key.
 
-    Returns
-    -------
-    list of ndarray
-        The columns of `Arcs`: arcs that may be forest edges.
+    Returns the columns of `Arcs`: arcs that may be forest edges.
     """
     threads, label = run.threads, (components.giant, components.label)
     ranges = each_range(threads.bounds(len(rows)))
@@ -161,9 +158,7 @@ def _graph_of_arcs(
 def reduced_arcs(run: Run, columns: tuple[np.ndarray, ...]) -> ReducedGraph:
     """Return the reduced graph of arcs; components that this rank owns are own.
 
-    Parameters
-    ----------
-    columns : (tail, head, key, component, component)
+    The columns are tail, head, key, and the components of tail and head.
     """
     joining = np.flatnonzero(columns[3] != columns[4])
     tail, head, key, tail_component, head_component = (c[joining] for c in columns)
@@ -186,20 +181,10 @@ def contract_heavier(
 ) -> ReducedGraph | None:
     """Contract the remaining edges of a band together with all heavier edges.
 
-    Collective.
-
-    Parameters
-    ----------
-    left : ReducedGraph
-        What independent computation has left of the band on this rank.
-    above : int
-        The largest key of the band.
-
-    Returns
-    -------
-    ReducedGraph or None
-        What is left of all edges. None on every rank, and nothing has changed, if a
-        rank has no giant component of its own.
+    Collective. `left` is the rest of the band on this rank after independent
+    computation, and `above` the largest key of the band. Returns the rest of all edges;
+    None on every rank, and nothing has changed, if a rank has no giant component of its
+    own.
     """
     rows, directory = run.workers[0].rows, run.directory
     label = directory.parent

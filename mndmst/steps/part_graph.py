@@ -26,24 +26,10 @@ def part_graph(
     """Read a graph and divide it among ranks and devices (partGraph). Collective.
 
     Every rank reads consecutive rows, balanced by arcs, and divides them between its
-    devices by their measured speed (4.3.1).
-
-    Parameters
-    ----------
-    path : str or Path
-        A directory of shards, its index, or a graph in one shard.
-    host_rows : bool
-        Also keep the rows in host memory where a GPU has all of them.
-
-    Returns
-    -------
-    Run
-        The state that the other calls work on; every vertex is its own component.
-
-    Raises
-    ------
-    MndmstError
-        On every rank, if the graph, the options or the machine do not suit.
+    devices by their measured speed (4.3.1). Every vertex is its own component. `path`
+    is a directory of shards, its index, or a graph in one shard. If `host_rows`, the
+    rows are also kept in host memory where a GPU has all of them. Raises MndmstError on
+    every rank if the graph, the options or the machine do not suit.
     """
     budget = Budget(config.memory, one_band=not config.light_edges)
     with report.stage("start"):

@@ -111,19 +111,11 @@ class RankRead:
     def finish(
         self, inspection: ArcInspection | None = None, on_device: bool = False
     ) -> int:
-        """Read all arcs and check them. Collective.
+        """Read all arcs and check them; return the number of edges. Collective.
 
-        Parameters
-        ----------
-        inspection : ArcInspection, optional
-            An inspection of `rows` on a device, which runs meanwhile.
-        on_device : bool
-            The device reads the arcs, too; the host reads them only to name a fault.
-
-        Returns
-        -------
-        int
-            Distinct undirected edges of the whole graph, without self-loops.
+        An `inspection` of `rows` runs on a device meanwhile. If `on_device`, the device
+        reads the arcs, too; the host reads them only to name a fault. Edges are those
+        of the whole graph, distinct and undirected, without self-loops.
         """
         comm = self.comm
         with comm.raise_on_all():
@@ -161,21 +153,9 @@ def begin_read(
 ) -> RankRead:
     """Read the row pointers of this rank's rows, and take memory for their arcs.
 
-    Collective.
-
-    Parameters
-    ----------
-    threads : int
-        Number of threads that read and check.
-    entry : dict, optional
-        Gets the seconds taken for row pointers and arcs.
-
-    Raises
-    ------
-    ConfigError
-        If not even pieces of the rows fit into the memory limit.
-    InputError
-        If a part is damaged.
+    Collective. `entry` gets the seconds taken for row pointers and arcs. Raises
+    ConfigError if not even pieces of the rows fit into the memory limit; InputError if
+    a part is damaged.
     """
     begin, end = int(vtxdist[comm.rank]), int(vtxdist[comm.rank + 1])
     pool = Threads(threads)
@@ -194,12 +174,8 @@ def keep_to_host(
     """Limit a budget to the hosts' memory for each rank, if the rows need more.
 
     Collective; returns whether they do. If not, much of the remaining memory may be
-    kept for the next step.
-
-    Parameters
-    ----------
-    start_devices : callable
-        Called if memory is close: the rows cannot have the memory that devices take.
+    kept for the next step. If memory is close, it calls `start_devices`: the rows
+    cannot have the memory that devices take.
     """
     rows, arcs = -(-graph.num_vertices // comm.size), -(-graph.num_arcs // comm.size)
     row_bytes = _row_bytes(graph, rows, arcs)

@@ -25,16 +25,10 @@ def reduced_graph(
     last: int,
     own: bool,
 ) -> ReducedGraph:
-    """Return the reduced graph of some edges.
+    """Return the reduced graph of edges whose ends are in some components.
 
-    Parameters
-    ----------
-    ends : pair of ndarray
-        The components of the edges' ends, as vertex ids.
-    first, last : int
-        The range most of them are in.
-    own : bool
-        Whether the components in the range are complete here; the others are not.
+    Most components are in the range from `first` to `last`. `own` says whether those
+    are complete here; the others are not.
     """
     labels, a, b = compact(*ends, first, last)
     inside = (labels >= first) & (labels < last)
@@ -99,10 +93,7 @@ def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGr
 def segment(graph: ReducedGraph, chosen: np.ndarray) -> ReducedGraph:
     """Return some own components of a graph and their edges; all others are ghosts.
 
-    Parameters
-    ----------
-    chosen : ndarray of bool
-        The components, own ones only.
+    `chosen` is bool, one per component.
     """
     leaves = chosen[graph.a] | chosen[graph.b]
     return drop_unused(replace(graph.take(leaves), own=chosen))

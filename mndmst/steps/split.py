@@ -101,11 +101,8 @@ PAIR_ARCS = 1 << 18  # of the two parts that are contracted and merged
 def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
     """Time two devices, and their host, on samples of some rows.
 
-    Parameters
-    ----------
-    config : Config
-        `ratio_samples` runs of rows, each a share `ratio_share` of the rows as far as
-        `RUN_ARCS` allows; and `light_edges` of the timed band.
+    There are `ratio_samples` runs of rows, each a share `ratio_share` of the rows as
+    far as `RUN_ARCS` allows; `light_edges` is that of the timed band.
     """
     generator = np.random.default_rng(rows.first)
     length = min(len(rows), 1 + int(config.ratio_share * len(rows)))
@@ -194,19 +191,10 @@ def deal(
     config: Config,
     report: Report,
 ) -> tuple[tuple[Worker, ...], float]:
-    """Divide a rank's rows between its devices.
+    """Divide a rank's rows between its devices; also return the share of the first.
 
-    Parameters
-    ----------
-    background : Background
-        May have copied all rows to the first device.
-
-    Returns
-    -------
-    workers : tuple of Worker
-        Their rows are not on the devices yet, except where `background` has them.
-    ratio : float
-        The share of the first.
+    The rows of workers are not on the devices yet, except where `background` has copied
+    all rows to the first device.
     """
     placed = background.placed()
     if len(backends) == 1:

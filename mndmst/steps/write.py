@@ -78,17 +78,10 @@ def write_forest(
 ) -> Summary:
     """Sort the forest, compute its weight and digest, and write it. Collective.
 
-    Parameters
-    ----------
-    path, record_path : Path or None
-        Where to write the forest and the report. The forest is a table if the suffix of
-        its path is that of one.
-    with_labels : bool
-        Write each vertex's tree, too.
-    overwrite : bool
-        Replace files that are not earlier results.
-    with_numbers : bool
-        Write numbers of vertices to a table, although they have names.
+    `path` and `record_path` are the files of the forest and the report. The forest is a
+    table if its suffix is that of one, with names of vertices unless `with_numbers`.
+    `with_labels` adds each vertex's tree. With `overwrite` they replace files that are
+    not earlier results.
     """
     comm, graph = run.comm, run.graph
     with run.report.stage("sort"):

@@ -215,19 +215,11 @@ def load_on_machine(node: Comm, forest: ForestFile) -> Candidate:
 def share_arrays(node: Comm, arrays: list[np.ndarray]) -> list[np.ndarray]:
     """Return rank 0's arrays on every rank of a machine (`Comm.node`). Collective.
 
+    The list is emptied, so that rank 0's own go one by one; on other ranks it is empty.
     The ranks see one copy, which is freed when no rank refers to it any more; no rank
     may change it. Where the system hides ranks from each other, as it may in
-    containers, each has a copy of its own.
-
-    Parameters
-    ----------
-    arrays : list of ndarray
-        Emptied, so that rank 0's own go one by one; on other ranks it is empty.
-
-    Raises
-    ------
-    ConfigError
-        On every rank, if the machine has no room for them.
+    containers, each has a copy of its own. Raises ConfigError on every rank if the
+    machine has no room for them.
     """
     if node.size == 1:
         return arrays

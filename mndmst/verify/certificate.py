@@ -131,20 +131,10 @@ def verify(
     """Decide whether a forest file is the minimum spanning forest of a graph.
 
     Every rank calls it and gets the same verdict, whatever their number. A machine
-    holds the forest once (`candidate.load`), a thread a piece of rows (`rows.pieces`).
-
-    Parameters
-    ----------
-    threads : int
-        Threads of this rank that read and test rows at once.
-
-    Raises
-    ------
-    InputError
-        If a file is damaged, or the graph is not symmetric.
-    ConfigError
-        If the ranks of a machine have no room to share the forest, or `threads` is
-        below 1.
+    holds the forest once (`candidate.load`); each thread of a rank reads and tests a
+    piece of rows (`rows.pieces`). Raises InputError if a file is damaged, or the graph
+    is not symmetric; ConfigError if the ranks of a machine have no room to share the
+    forest, or `threads` is below 1.
     """
     begin = time.perf_counter()
     with comm.raise_on_all():

@@ -58,17 +58,12 @@ class ProductIndex:
     """Finds all points near others by float64 matrix products with an error bound.
 
     In many dimensions a tree visits nearly all points for each query. A product of a
-    block of queries with all points gives all squared distances at once, up to an
-    error: |x|^2 + |y|^2 - 2 x.y takes 2 d + 3 roundings of 2^-53 on terms of at most
-    (|x|^2 + |y|^2) together, and the subtraction of a centre changes |x - y|^2 by less
-    than 4.1 * 2^-53 (|x|^2 + |y|^2). So the error is less than
-    (d + 16) 2^-52 (|x|^2 + |y|^2). The index only proposes: it returns every point
-    whose distance may be within a radius, and some further points.
-
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-        Their distances are Euclidean.
+    block of queries with all points gives all squared Euclidean distances at once, up
+    to an error: |x|^2 + |y|^2 - 2 x.y takes 2 d + 3 roundings of 2^-53 on terms of at
+    most (|x|^2 + |y|^2) together, and the subtraction of a centre changes |x - y|^2 by
+    less than 4.1 * 2^-53 (|x|^2 + |y|^2). So the error is less than (d + 16) 2^-52
+    (|x|^2 + |y|^2). The index only proposes: it returns every point whose distance may
+    be within a radius, and some further points.
     """
 
     def __init__(self, points: np.ndarray) -> None:
@@ -80,11 +75,7 @@ class ProductIndex:
     def nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return for every point itself and others, and a bound of all that are left.
 
-        Returns
-        -------
-        near : ndarray of int64, shape (points, k)
-        reach : ndarray of float64, shape (points,)
-            No point that is not listed is nearer.
+        No point that is not among the k listed ones is nearer than the bound.
         """
         count = len(self.points)
         near = np.empty((count, k), np.int64)
@@ -102,19 +93,10 @@ class ProductIndex:
     def within(
         self, queries: np.ndarray, radius: np.ndarray
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield which points may be as near to queries as their radius, by blocks.
+        """Yield slices of queries, and which points may be as near as their radius.
 
-        Parameters
-        ----------
-        queries : ndarray of int64
-            Numbers of points.
-        radius : ndarray of float64, shape (queries,)
-
-        Yields
-        ------
-        block : slice
-            Of the queries.
-        may : ndarray of bool, shape (queries of the block, points)
+        Queries are numbers of points. The booleans have the shape (queries of the
+        slice, points).
         """
         for begin in range(0, len(queries), self.rows):
             block = slice(begin, begin + self.rows)
@@ -217,13 +199,7 @@ def _pairwise_parameters(forest: ForestFile) -> dict[str, Any] | None:
 
 
 class Claims:
-    """Points, and an index of the distinct points.
-
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-        As `metric.prepared` returns them.
-    """
+    """Points, as `metric.prepared` returns them, and an index of the distinct ones."""
 
     def __init__(self, points: np.ndarray, metric: str, min_samples: int) -> None:
         self.metric, self.norm = metric, METRICS[metric].norm
@@ -408,10 +384,7 @@ def _merged(
 class Distinct:
     """The distinct ones of some points, their core distances and nearest ones.
 
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-        As `metric.prepared` returns them.
+    The points are as `metric.prepared` returns them.
     """
 
     def __init__(self, points: np.ndarray, norm: Norm, min_samples: int) -> None:

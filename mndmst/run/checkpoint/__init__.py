@@ -188,27 +188,15 @@ COST_SHARE = 0.05
 class Checkpoint:
     """Saves a run at intervals, and resumes it. Inactive without a folder. Collective.
 
-    Used as a context manager, which lets the folder go at its end.
+    Used as a context manager, which lets the folder go at its end. The folder is that
+    of one run and is made. At least `interval` seconds pass from one checkpoint to the
+    next, more where they take more than `COST_SHARE` of the time; 0 saves at every safe
+    point. With `resume` the run goes on from the checkpoint in the folder.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        One for each run; it is made if it is not there.
-    interval : float
-        Seconds from one checkpoint to the next, at least; more where they take
-        more than `COST_SHARE` of the time. 0 saves at every safe point.
-    resume : bool
-        Go on from the checkpoint in the folder, if there is one.
-
-    Raises
-    ------
-    ConfigError
-        If another run uses the folder, there is none to resume from, or files in it
-        that are not the program's have the names it needs.
-    OutputError
-        On every rank, if any of them cannot write there.
-    StoppedError
-        On every rank, if a rank has been told to stop by now.
+    Raises ConfigError if another run uses the folder, there is none to resume from, or
+    files in it that are not the program's have the names it needs; OutputError on every
+    rank if any of them cannot write there; StoppedError on every rank if a rank has
+    been told to stop by now.
     """
 
     def __init__(
@@ -244,17 +232,9 @@ class Checkpoint:
     def start(self, graph: ShardedGraph, state: State, report: Report) -> bool:
         """Take over the checkpoint in the folder, if asked to. Collective.
 
-        Returns
-        -------
-        bool
-            Whether the state is a checkpoint's now.
-
-        Raises
-        ------
-        InputError
-            On every rank, if the checkpoint is damaged or of another graph.
-        StoppedError
-            On every rank, if a rank has been told to stop by now.
+        Returns whether the state is a checkpoint's now. Raises InputError on every rank
+        if the checkpoint is damaged or of another graph; StoppedError on every rank if
+        a rank has been told to stop by now.
         """
         if self.folder is None:
             return False

@@ -32,20 +32,10 @@ _OWN_NAME = re.compile(r"([0-9a-f]{12})(-\d{5,}\.h5|\.json)")
 class Folder:
     """A directory for the checkpoints of one run at a time. Collective.
 
-    Rank 0 holds the lock until `close`; the others know the path.
-
-    Parameters
-    ----------
-    path : Path
-        Made if it is not there.
-
-    Raises
-    ------
-    ConfigError
-        On every rank, if another process has it, or a file in it has the name of the
-        lock or of the manifest and is none.
-    OutputError
-        On every rank, if it cannot be made.
+    Rank 0 makes it and holds the lock until `close`; the others know the path. Raises
+    ConfigError on every rank if another process has it, or a file in it has the name of
+    the lock or of the manifest and is none; OutputError on every rank if it cannot be
+    made.
     """
 
     def __init__(self, comm: Comm, path: Path) -> None:
