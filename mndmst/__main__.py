@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 
 from .host import start_archive
 from .host.errors import MndmstError, StoppedError
-from .host.launcher import prepare_environment
-from .host.signals import stop_signals
+from .host.launcher import launched_processes, prepare_environment
+from .host.signals import die_at_interrupt, stop_signals
 
 # A launcher that aborts may drop output that it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
@@ -46,8 +46,13 @@ def main(argv: list[str] | None = None) -> int:
     -------
     int
         0, or 1 after an error, which has been printed once; 75 after a signal to stop a
-        run with checkpoints; 128 and the signal's number after Ctrl-C or when
-        the reader of the output has gone.
+        run with checkpoints; 128 and the signal's number when the reader of the output
+        has gone.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C; `command` ends the process then.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed
@@ -61,8 +66,6 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
     except MndmstError as error:
         return _refuse(error)
-    except KeyboardInterrupt:
-        return _end(128 + signal.SIGINT)
     except BrokenPipeError:
         _drop_output()
         return _end(128 + signal.SIGPIPE)
@@ -147,6 +150,18 @@ def _end(status: int) -> int:
     return status
 
 
+def _end_after_interrupt() -> int:
+    """End all ranks after Ctrl-C, and return the exit status.
+
+    Other ranks may be in the start of MPI, which waits for this rank for ever. A
+    launcher ends them if a rank dies by a signal; an exit status may not suffice.
+    """
+    die_at_interrupt()
+    if _world() is None and launched_processes() > 1:
+        os.kill(os.getpid(), signal.SIGINT)
+    return _end(128 + signal.SIGINT)
+
+
 def _say(text: str) -> None:
     """Write to stderr in one piece, so that lines of several ranks stay whole."""
     with contextlib.suppress(OSError):
@@ -174,7 +189,7 @@ def _world() -> Any:
 
 
 def command() -> NoReturn:
-    """Run the command line and end the process with its status.
+    """Run the command line and end the process with its status, 130 after Ctrl-C.
 
     The teardown of the interpreter is skipped. It takes 30 ms of a core per rank, and
     frees a GPU's memory array by array where the driver frees all of it at once. But
@@ -182,7 +197,11 @@ def command() -> NoReturn:
     """
     if sys.argv[1:] and sys.argv[1].isalpha():
         start_archive.install(sys.argv[1])
-    status = main()
+    try:
+        status = main()
+        die_at_interrupt()
+    except KeyboardInterrupt:
+        status = _end_after_interrupt()
     if status == 0 and "mpi4py.MPI" in sys.modules:  # of commands for many ranks
         start_archive.save()
     threading._shutdown()  # type: ignore[attr-defined]

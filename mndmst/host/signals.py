@@ -1,4 +1,4 @@
-"""Signals that ask a run to save its state and stop: SIGTERM and SIGUSR1.
+"""Signals that ask a run to save its state and stop, SIGTERM and SIGUSR1; Ctrl-C.
 
 Batch systems send them some time before they end a job (Slurm: `--signal`), be it
 while the job starts. So the program holds them from its first moment on, before it
@@ -8,7 +8,8 @@ knows whether the run keeps checkpoints.
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 STOP = (signal.SIGTERM, signal.SIGUSR1)
 
@@ -115,3 +116,28 @@ class StopSignals:
 
 # Handlers belong to the process, and so does the signal that they remember.
 stop_signals = StopSignals()
+
+
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block.
+
+    A process forked inside keeps it blocked for ever. Such a process would raise
+    KeyboardInterrupt even in callbacks of the fork, which print and forget it.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def die_at_interrupt() -> None:
+    """End the process at the next Ctrl-C, without a KeyboardInterrupt.
+
+    A process that is about to end would raise it in callbacks of its end, which print a
+    traceback, or before it has ended the other ranks.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)

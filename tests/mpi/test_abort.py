@@ -67,6 +67,15 @@ def test_an_interrupt_on_one_rank_ends_all(mpirun: Callable) -> None:
     assert "Traceback" not in run.stderr
 
 
+@pytest.mark.parametrize("kind", ["early-interrupt", "interrupt-twice"])
+def test_an_interrupt_ends_ranks_that_wait_for_mpi_to_start_or_end(
+    mpirun: Callable, kind: str
+) -> None:
+    run = mpirun(3, PROGRAM, kind, 1, timeout=LIMIT)
+    assert run.returncode != 0
+    assert "Traceback" not in run.stderr
+
+
 def test_a_killed_rank_ends_all(mpirun: Callable) -> None:
     assert mpirun(3, PROGRAM, "kill", 1, timeout=LIMIT).returncode != 0
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...comm.communicator import Comm
 from ...host.errors import ConfigError, MndmstError
+from ...host.signals import interrupts_blocked
 from ..kernels.partitioner import ascending
 
 _PR_SET_PDEATHSIG = 1  # of prctl(2)
@@ -141,20 +142,22 @@ def run_forked(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
     ascending(np.empty(0, np.uint64))
     context = multiprocessing.get_context("fork")
     pipes: list[Any] = []
-    processes = []
-    for rank in range(1, jobs):
-        here, there = context.Pipe()
-        # A fork has our ends too, and with them would never see that we are gone
-        other = LocalBuilders(rank, jobs, [there], [])
-        given = (other, [*pipes, here], os.getpid(), task, arguments)
-        process = context.Process(target=_work, args=given, name=str(rank), daemon=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            process.start()
-        there.close()
-        pipes.append(here)
-        processes.append(process)
+    processes: list[Any] = []
     try:
+        with interrupts_blocked(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            for rank in range(1, jobs):
+                here, there = context.Pipe()
+                # A fork has our ends too: with them it would not see that we are gone
+                other = LocalBuilders(rank, jobs, [there], [])
+                given = (other, [*pipes, here], os.getpid(), task, arguments)
+                process = context.Process(
+                    target=_work, args=given, name=str(rank), daemon=True
+                )
+                process.start()
+                there.close()
+                pipes.append(here)
+                processes.append(process)
         result = task(LocalBuilders(0, jobs, pipes, processes), *arguments)
     except BaseException:
         for process in processes:
@@ -171,8 +174,9 @@ def _work(
     for other in others:
         other.close()
     _end_with(parent)
-    # Rank 0 reports errors that a user can fix; without rank 0 they are dropped.
-    with suppress(MndmstError, EOFError, ConnectionError, KeyboardInterrupt):
+    # Rank 0 reports errors that a user can fix; without rank 0 they are dropped. It
+    # also ends this process after Ctrl-C.
+    with suppress(MndmstError, EOFError, ConnectionError):
         task(builders, *arguments)
 
 

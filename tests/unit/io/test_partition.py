@@ -4,6 +4,8 @@ import hashlib
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -246,6 +248,29 @@ def test_workers_do_not_outlive_a_killed_command(tmp_path):
     while any(running(worker) for worker in workers):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+INTERRUPTED = """
+import os, signal, sys
+from mndmst.io.partitioner.builders import run_forked
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+os.register_at_fork(**{"after_in_" + sys.argv[1]: interrupt})
+try:
+    print(run_forked(3, lambda builders: builders.allgather(builders.rank)))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(
+    ("process", "printed"), [("child", "[0, 1, 2]\n"), ("parent", "interrupted\n")]
+)
+def test_an_interrupt_during_a_fork_reaches_the_first_process_alone(process, printed):
+    command = [sys.executable, "-c", INTERRUPTED, process]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout, run.stderr) == (0, printed, "")
 
 
 def running(pid):
