@@ -97,7 +97,13 @@ def read_table(
     try:
         found = choose_columns("the table", columns, asked)
     except (ConfigError, InputError) as error:
-        raise type(error)(in_python(str(error))) from None
+        message = in_python(str(error))
+        if _may_be_matrix(table, columns):
+            message += (
+                " If the table is a matrix of weights, give table.to_numpy(); its "
+                "vertex i is then table.columns[i]."
+            )
+        raise type(error)(message) from None
     src, dst = table[names[found.source]], table[names[found.target]]
     weights, weight_name = [1] * len(src), "weight"
     if found.weight is not None:
@@ -105,6 +111,17 @@ def read_table(
         weights = table[weight_name]
     titles = (names[found.source], names[found.target], weight_name)
     return GraphColumns(src, dst, weights, nodes, titles)
+
+
+def _may_be_matrix(table: Any, columns: Sequence[Column]) -> bool:
+    """Return whether a table is square and all numbers, besides names of its rows."""
+    numbers = [column for column in columns if column.kind == NUMBER]
+    names = [column for column in columns if column.kind == TEXT]
+    return (
+        len(numbers) == len(table)
+        and len(names) <= 1 < len(numbers)
+        and (len(numbers) + len(names) == len(columns))
+    )
 
 
 def _names_of(table: Any) -> list[str]:

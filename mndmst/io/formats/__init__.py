@@ -136,6 +136,11 @@ def open_edges(
             f"{', '.join(_SUFFIXES)}, each also with {', '.join(COMPRESSIONS)}."
         )
     asked = ColumnNames.of(columns)
+    if suffix in _EDGE_LISTS and path.stat().st_size == 0:
+        raise InputError(
+            f"{path}: is empty (0 bytes). Check the program that wrote it; a graph "
+            "without edges has a line with a comment, such as # or names of columns."
+        )
     if suffix in _TABLES:
         file = _TABLES[suffix](path, asked)
         if isinstance(file, NameableFile) and file.text_ends:

@@ -4,7 +4,8 @@
 2. Otherwise every column of numbers is a coordinate, except ids, index columns and
    labels by name: these are left out, and one of them gives the ids of the rows.
 3. A column of text, dates or booleans that is not such an id is an error: it may be a
-   coordinate that is not written as a number.
+   coordinate that is not written as a number. So is a table that is read as edges by
+   the names of its columns, such as src,dst,weight.
 
 Separators, quotes and decimal marks of text are as in edge tables (`table_text`).
 """
@@ -28,7 +29,9 @@ from .table_columns import (
     EMPTY,
     NUMBER,
     Column,
+    choose_columns,
     is_ignored,
+    knows_ends,
     listed,
     plain,
     position_of,
@@ -159,6 +162,8 @@ def choose_coordinates(
     headed.
     """
     names = tuple(column.name for column in columns)
+    if headed and not asked:
+        _refuse_edges(table, columns)
     not_coordinates = [i for i in range(len(names)) if headed and _is_id(names[i])]
     if asked:
         chosen = [position_of(table, names, name, name) for name in asked]
@@ -190,6 +195,23 @@ def choose_coordinates(
     nameless = [i for i in ids if not names[i].strip()]
     return PointColumns(
         names, tuple(chosen), next(iter(named + nameless), None), headed
+    )
+
+
+def _refuse_edges(table: object, columns: Sequence[Column]) -> None:
+    """Raise an InputError if the names of columns are the names in a table of edges."""
+    if not knows_ends([column.name for column in columns], surely=True):
+        return
+    try:
+        found = choose_columns(table, columns)
+    except InputError:
+        return
+    names = listed(shown(found.names[i]) for i in found.wanted)
+    every = ",".join(c.name for c in columns if c.kind in (NUMBER, EMPTY))
+    raise InputError(
+        f"{table}: its columns {names} can be edges or coordinates. If they are edges, "
+        "cluster their forest: mndmst partition, solve and cluster. If they are "
+        f"coordinates, say so: --columns {every or names}."
     )
 
 

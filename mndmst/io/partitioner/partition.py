@@ -176,6 +176,11 @@ class _Passes:
         else:
             spool = Spool(options.work / f"spool-{builders.rank}")
             vertices, found = self._survey_any(file, spool)
+            if found.num_vertices == 0 and vertices.numbered.num_vertices is None:
+                self.progress.say(
+                    f"{file.name}: has no edge, so the graph has no vertex "
+                    "(--num-vertices N makes isolated vertices)"
+                )
             plan = self._route(vertices, spool, found)
             with builders.raise_on_all():
                 if builders.rank == 0:

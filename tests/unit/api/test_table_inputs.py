@@ -99,6 +99,21 @@ def test_tables_without_names() -> None:
         mndmst.minimum_spanning_forest(doubled)
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_a_table_that_may_be_a_matrix_is_refused_with_the_remedy(
+    named: bool,
+) -> None:
+    names = ["oslo", "bern", "rome"]
+    columns: dict = {name: [0.0, 1.0, 2.0] for name in names}
+    for table in tables({"city": names} | columns if named else columns):
+        with pytest.raises(InputError, match=r"matrix.*to_numpy\(\)"):
+            mndmst.minimum_spanning_forest(table)
+    square = np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0.0]])
+    table = pandas.DataFrame(square, index=names, columns=names)
+    forest = mndmst.minimum_spanning_forest(table.to_numpy())
+    assert forest.total_weight == 3
+
+
 def test_missing_values_are_named_by_their_column() -> None:
     table = pandas.DataFrame({"u": [0, None], "v": [1, 2], "w": [1.0, 2.0]})
     with pytest.raises(InputError, match="u has 1 missing value"):

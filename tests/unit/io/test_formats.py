@@ -177,6 +177,16 @@ def test_mistakes_in_npz(tmp_path):
             read_edges(tmp_path / "bad.npz")
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", ".el", ".edgelist"])
+def test_an_empty_text_is_refused(tmp_path, suffix):
+    path = tmp_path / f"graph{suffix}"
+    path.touch()
+    with pytest.raises(InputError, match=r"is empty \(0 bytes\)"):
+        read_edges(path)
+    path.write_text("# none\n")
+    assert read_edges(path).num_vertices == 0
+
+
 def test_names_that_say_nothing(tmp_path):
     (tmp_path / "graph.xyz").touch()
     with pytest.raises(

@@ -204,6 +204,18 @@ def test_a_file_that_holds_less_than_it_says(tmp_path):
             run_forked(jobs, partition, open_edges(tmp_path / "short.gr"), options)
 
 
+def test_a_graph_without_vertices_is_told(tmp_path, capsys):
+    (tmp_path / "none.csv").write_text("source,target,weight\n")
+    file = open_edges(tmp_path / "none.csv")
+    graph = partition(LocalBuilders(), file, Options(tmp_path / "none"))
+    assert graph.num_vertices == 0
+    assert (
+        "none.csv: has no edge, so the graph has no vertex" in capsys.readouterr().err
+    )
+    partition(LocalBuilders(), file, Options(tmp_path / "five", num_vertices=5))
+    assert "no vertex" not in capsys.readouterr().err
+
+
 def fail(builders, number):
     if builders.rank == number:
         raise SystemExit(3)

@@ -293,3 +293,27 @@ def test_integers_that_float64_would_round_are_refused_everywhere(
     assert mndmst.single_linkage(exact[:, None])[:, 2].tolist() == [1024.0] * 5
     table.write_text("time,x\n" + "".join(f"{time},0.5\n" for time in exact))
     assert read_points(table)[:, 0].tolist() == exact.tolist()
+
+
+@pytest.mark.parametrize(
+    ("header", "edges"),
+    [
+        ("src,dst,weight", True),
+        ("source,target,cost", True),
+        ("u,v,w", True),
+        ("from,to", True),
+        ("x,y,u,v", False),
+        ("u,v,depth,heat", False),
+    ],
+)
+def test_a_table_that_may_be_edges_is_refused_with_both_remedies(
+    tmp_path: Path, header: str, edges: bool
+) -> None:
+    count = header.count(",") + 1
+    text = f"{header}\n" + "".join(f"{i},2,3,4"[: 2 * count - 1] + "\n" for i in "123")
+    if edges:
+        with pytest.raises(InputError, match=f"partition.*--columns {header}"):
+            table_in(tmp_path, text)
+    else:
+        assert table_in(tmp_path, text).points.shape == (3, count)
+    assert table_in(tmp_path, text, header).points.shape == (3, count)
