@@ -121,8 +121,8 @@ def _choose(graph: ReducedGraph, parts: int, room: int) -> np.ndarray:
     degree = np.bincount(graph.a, minlength=count)
     degree += np.bincount(graph.b, minlength=count)
     load = np.cumsum(np.where(graph.own, degree, 0))
-    per_edge = (graph.nbytes + 1) / (len(graph) + 1)
-    limit = min(len(graph) * 2 / parts, room / per_edge)
+    fitting = room * len(graph) / max(graph.nbytes, 1)
+    limit = min(len(graph) * 2 / parts, fitting)
     return graph.own & (load <= limit)
 
 

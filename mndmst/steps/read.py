@@ -265,14 +265,15 @@ def _asymmetry(
 def _no_reverse(graph: ShardedGraph, tail, head, key) -> InputError:
     """Return the error for the first arc without a reverse."""
     low, high = np.minimum(tail, head), np.maximum(tail, head)
-    order = np.lexsort((tail > head, key, high, low))
+    order = np.lexsort((key, high, low))
     edge = np.stack([low[order], high[order], key[order].view(f"i{key.itemsize}")])
     upward = (tail < head)[order]
     starts = np.flatnonzero(np.r_[True, (edge[:, 1:] != edge[:, :-1]).any(axis=0)])
     surplus = np.add.reduceat(np.where(upward, 1, -1), starts)
-    first = starts[np.flatnonzero(surplus)[0]]
-    u, v = (tail[order][first], head[order][first])
-    weight = keys_to_weights(key[order][first : first + 1], graph.weight_dtype)[0]
+    odd = np.flatnonzero(surplus)[0]
+    first = order[starts[odd]]
+    u, v = (low[first], high[first])[:: int(np.sign(surplus[odd]))]
+    weight = keys_to_weights(key[first : first + 1], graph.weight_dtype)[0]
     part = int(np.searchsorted(graph.vtxdist, u, side="right")) - 1
     return InputError(
         f"{graph.parts[part]}: the arc ({u}, {v}) of weight {weight} has no reverse "

@@ -314,7 +314,8 @@ class Claims:
         while len(asking):
             count = min(count, len(others))
             further = []
-            for piece in np.array_split(asking, -(-len(asking) * count // PAIRS)):
+            pieces = min(len(asking), -(-len(asking) * count // PAIRS))
+            for piece in np.array_split(asking, pieces):
                 radius = edges[2][claim[piece]] * (1 + SLACK) + 1e-300
                 distance, place = tree.query(
                     self.points[piece],
@@ -360,12 +361,10 @@ def _lightest(
 ) -> np.ndarray:
     """Return the first edge that leaves each component, -1 where none does."""
     a, b = component[u], component[v]
-    leaving = np.flatnonzero(a != b)[::-1]
-    first = np.full(count, -1)
-    for ends in (a, b):  # the first of all is written last
-        mine = np.full(count, len(u))
-        mine[ends[leaving]] = leaving
-        first = np.where((first < 0) | (mine < first), mine, first)
+    leaving = np.flatnonzero(a != b)
+    first = np.full(count, len(u))
+    for ends in (a, b):
+        np.minimum.at(first, ends[leaving], leaving)
     return np.where(first < len(u), first, -1)
 
 

@@ -57,7 +57,12 @@ def test_tables_are_not_rounded(tmp_path: Path, dtype: str, number: int) -> None
         read_changes(table(tmp_path, str(number)), np.dtype(dtype))
 
 
-@pytest.mark.parametrize(("dtype", "number"), cases(EXACT))
+LARGEST = int(np.finfo(np.float64).max)  # 309 digits
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"), [*cases(EXACT), ("float64", LARGEST), ("float64", -LARGEST)]
+)
 def test_tables_of_exact_integers_are_read(
     tmp_path: Path, dtype: str, number: int
 ) -> None:

@@ -16,10 +16,11 @@ from drawn import between, reduced, triples
 from thread_ranks import expected, forest, on_ranks
 
 from mndmst.backends.cpu.backend import CpuBackend
-from mndmst.comm.communicator import Comm
+from mndmst.comm.communicator import Comm, world
 from mndmst.comm.directory import Directory
 from mndmst.graph.tuning import Tuning
 from mndmst.host.progress import Progress
+from mndmst.merging import leaders
 from mndmst.merging.leaders import cheapest_path, merge_ranks, pass_segment, to_leader
 from mndmst.merging.rounds import agree, first_round, global_round
 from mndmst.pipeline import contract
@@ -92,6 +93,7 @@ ROUND, LEADER = "global round", "level 1"
     ("way", "paths", "after"),
     [
         ({"merge": "messages"}, ["leader"], [LEADER]),
+        ({"merge": "messages", "leader_edges": 0}, ["leader"], [LEADER]),
         ({"merge": "messages", "tuning": ALWAYS_ROUNDS}, ["round"], [ROUND]),
         ({"merge": "boruvka"}, ["round"], [ROUND]),
         ({"merge": "ring", "group_size": 2}, ["levels"] * 2, [LEADER, "level 2"]),
@@ -227,13 +229,89 @@ def test_neighbours_of_a_ring_pass_segments(on_halves) -> None:
 
 def test_a_segment_is_as_large_as_the_neighbour_has_room_for(on_halves) -> None:
     def program(run: Run, graph: Any) -> int:
-        two_edges = 2 * (graph.nbytes + 1) / (len(graph) + 1)
+        two_edges = 2 * graph.nbytes / len(graph)
         room = int(run.budget.COPIES * (two_edges + 1))
         run.budget.room = lambda: room  # type: ignore[method-assign]
         pass_segment(run, run.comm, graph)
         return run.report.edges_sent
 
     assert on_halves(program) == [2, 2]
+
+
+def test_segments_go_to_the_left_of_three_ranks(tmp_path: Path) -> None:
+    path = graphs.write_graph(tmp_path / "path", graphs.path(6))
+
+    def program(comm: Any) -> list[tuple[int, int]]:
+        run, partners = begin(comm, path), []
+        exchange = comm.isendrecv
+
+        def record(arrays: Any, dest: int, source: int) -> Any:
+            partners.append((dest, source))
+            return exchange(arrays, dest, source)
+
+        comm.isendrecv = record
+        pass_segment(run, comm, reduced(PATH, list(range(6))))
+        return partners
+
+    # Each rank tells its right neighbour what room it has, for that one's segment.
+    assert on_ranks(3, program) == [
+        [(1, 2), (2, 1)],
+        [(2, 0), (0, 2)],
+        [(0, 1), (1, 0)],
+    ]
+
+
+class Counted(list):
+    """A graph of some edges, whose components are the rank's own."""
+
+    own = np.ones(1, np.bool_)
+
+
+def ring(
+    monkeypatch: pytest.MonkeyPatch, sizes: list[int], others: int = 0, **options: Any
+) -> tuple[int, int]:
+    """Return how often a group passes segments and counts its edges.
+
+    Its graph has one of the sizes after another; other groups go on for some rounds.
+    """
+    rounds = [Counted([0] * size) for size in sizes]
+    passed, counted, waited = [], [], iter([1] * others + [0] * 99)
+
+    def count(value: Any) -> Any:
+        counted.append(value)
+        return value
+
+    monkeypatch.setattr(leaders, "pass_segment", lambda *_: passed.append(1))
+    monkeypatch.setattr(leaders, "contract_graph", lambda *_: rounds.pop(0))
+    monkeypatch.setattr(leaders, "learn_names", lambda _, graph: graph)
+    comm = SimpleNamespace(max=lambda going: max(going, next(waited)), sum=int)
+    config = Config(**options)
+    report = Report(world(), Progress(False))
+    run: Any = SimpleNamespace(comm=comm, config=config, report=report)
+    group: Any = SimpleNamespace(size=2, sum=count)
+    leaders.ring_rounds(run, group, rounds.pop(0), any_cut_edge)
+    return len(passed), len(counted)
+
+
+def test_a_ring_ends_with_a_round_that_gains_too_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options: dict[str, Any] = {"ring_gain": 0.1, "leader_edges": 10}
+    for sizes, rounds in (
+        ([10, 1], 0),  # a leader takes these at once
+        ([11, 10, 1], 1),
+        ([200, 180, 1], 1),  # 180 is not less than 0.9 times 200
+        ([200, 179, 170, 1], 2),
+        ([200, 150, 100, 50, 10, 1], 4),
+    ):
+        assert ring(monkeypatch, sizes, **options) == (rounds, rounds + 1)
+
+
+def test_a_group_that_has_ended_only_waits_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options: dict[str, Any] = {"ring_gain": 0.1, "leader_edges": 10}
+    assert ring(monkeypatch, [200, 190, 1], others=4, **options) == (1, 2)
 
 
 def test_the_report_numbers_the_rounds_of_a_ring(tmp_path: Path) -> None:

@@ -16,11 +16,13 @@ from oracle import kruskal
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import world
+from mndmst.graph.model import ReducedGraph
 from mndmst.host.progress import Progress
 from mndmst.io.shards.row_reading import StoredRows
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.run.run import Run
+from mndmst.steps import contract as steps_contract
 from mndmst.steps.contract import (
     ContractedPart,
     any_cut_edge,
@@ -156,3 +158,37 @@ def test_workers_leave_nothing_of_a_whole_graph(run) -> None:
     left = contract_pieces(made, Band(), lightest_cut_edge)
     assert len(left) == 0
     assert forest_of(made) == expected(graph)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "first"), [(0.5, [0, 1]), (0.49, [0]), (1.0, [0, 1, 2, 3])]
+)
+def test_a_large_graph_is_dealt_to_two_devices_by_their_speeds(
+    run: Callable[[graphs.Graph], Run],
+    monkeypatch: pytest.MonkeyPatch,
+    ratio: float,
+    first: list[int],
+) -> None:
+    """The first device gets the first of the own components."""
+    one, parts = run(graphs.path(4)), []
+
+    def record(backend: object, graph: ReducedGraph, exception: object) -> object:
+        parts.append(graph.labels[graph.own].tolist())
+        return contract(backend, graph, exception)
+
+    monkeypatch.setattr(steps_contract, "contract", record)
+    two = replace(
+        one,
+        workers=one.workers * 2,
+        ratio=ratio,
+        config=replace(one.config, recursion_edges=2),
+    )
+    graph = reduced(PATH, [0, 1, 2, 3])
+    steps_contract.contract_graph(two, graph, lightest_cut_edge)
+    rest = [k for k in range(4) if k not in first]
+    assert sorted(parts[:2]) == sorted([first, rest])  # both at once
+    assert len(parts) == 3  # one device contracts the rest
+    parts.clear()
+    few = replace(two, config=replace(one.config, recursion_edges=3))
+    steps_contract.contract_graph(few, graph, lightest_cut_edge)
+    assert parts == [[0, 1, 2, 3]]

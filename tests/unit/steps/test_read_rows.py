@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from forests import COMM
 
+from mndmst.graph.order import weights_to_keys as keys
 from mndmst.host.errors import ConfigError
 from mndmst.host.memory import Budget
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
@@ -84,6 +85,12 @@ def test_more_ranks_than_rows_leave_some_without(tmp_path: Path) -> None:
     assert sorted(np.diff(bounds).tolist()) == [0, 0, 0, 1, 1]
 
 
+def test_of_many_ranks_the_last_but_one_goals_have_the_only_row(tmp_path: Path) -> None:
+    """A row costs 28, so the goals of the first two of 40 ranks are 0."""
+    bounds = vtxdist_of(opened(tmp_path, graphs.path(1)), 40)
+    assert bounds == [0, 0] + [1] * 39
+
+
 @pytest.fixture
 def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ShardedGraph:
     """A graph of 40,000 arcs, read by a process that holds nothing yet."""
@@ -117,6 +124,45 @@ def test_rows_that_do_not_fit_are_cut_into_pieces_that_do(
     allowed = budget.for_piece(limit, 2000, 1)
     assert max(sizes) <= allowed
     assert min(sizes[:-1]) > allowed - 3 * cost.max()
+
+
+def test_the_least_piece_is_taken(
+    many: ShardedGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = Budget(10_000_000, one_band=True)
+    degrees = np.diff(many.read_indptr(0, 2000))
+    longest = degrees.max() * (budget.ARC_BYTES + 8) + budget.PIECE_ROW_BYTES
+    size = int(budget.for_piece(budget.limit, 2000, 1) - longest)
+    monkeypatch.setattr(Budget, "LEAST_PIECE", size)
+    assert len(cut_rows(COMM, many, 0, 2000, budget)) > 2
+    monkeypatch.setattr(Budget, "LEAST_PIECE", size + 1)
+    with pytest.raises(ConfigError):
+        cut_rows(COMM, many, 0, 2000, budget)
+
+
+@pytest.mark.parametrize(
+    ("arcs", "named"),
+    [
+        ([(0, 1, 5), (1, 0, 5), (1, 2, 3)], (1, 2, 3)),
+        ([(0, 1, 5), (1, 0, 5), (2, 1, 3)], (2, 1, 3)),
+        ([(0, 1, 5), (1, 0, 4)], (1, 0, 4)),  # the lighter one is named
+        ([(0, 1, 5), (0, 1, 5), (1, 0, 5)], (0, 1, 5)),
+        ([(1, 0, 5), (0, 1, 5), (1, 0, 5)], (1, 0, 5)),
+        ([(0, 2, 1), (0, 1, 9), (2, 0, 1)], (0, 1, 9)),
+        ([(3, 2, 7), (2, 3, 7), (3, 1, 7), (2, 1, 7), (1, 3, 7)], (2, 1, 7)),
+    ],
+)
+def test_the_first_arc_without_a_reverse_is_named(
+    tmp_path: Path, arcs: list[tuple[int, int, int]], named: tuple[int, int, int]
+) -> None:
+    graph = opened(tmp_path, graphs.path(4))
+    assert graph.weight_dtype == np.int32
+    tail, head, weight = np.array(arcs).T
+    error = read._no_reverse(graph, tail, head, keys(weight.astype(np.int32)))
+    u, v, weight = named
+    part = graph.parts[0 if u < graph.vtxdist[1] else 1]
+    words = f"{part}: the arc ({u}, {v}) of weight {weight} has no reverse ({v}, {u}) "
+    assert str(error).startswith(words)
 
 
 def test_a_limit_without_room_for_a_piece_is_refused(many: ShardedGraph) -> None:

@@ -1,13 +1,26 @@
 """The forest is sorted over the owners of smaller ends, whoever found its edges."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from drawn import edge_list, triples
 
 from mndmst.comm.communicator import world
 from mndmst.comm.directory import Directory
+from mndmst.host.progress import Progress
 from mndmst.kernels.threads import ALONE
-from mndmst.steps.write import owned_edges, send_to_owners, smallest_vertices
+from mndmst.pipeline import contract
+from mndmst.programs import partition
+from mndmst.run.config import Config
+from mndmst.run.report import Report
+from mndmst.steps.part_graph import part_graph
+from mndmst.steps.write import (
+    owned_edges,
+    send_to_owners,
+    smallest_vertices,
+    write_forest,
+)
 
 SORTED = [(0, 3, 5), (1, 2, 9), (2, 5, 1), (4, 5, 2)]
 
@@ -47,3 +60,19 @@ def test_a_tree_is_labelled_by_its_smallest_vertex(directory) -> None:
     # Trees {0, 3}, {1, 2, 5}, {4}; representatives are 3, 5 and 4.
     directory.parent[:] = [3, 5, 1, 3, 4, 5]
     assert smallest_vertices(directory).tolist() == [0, 1, 1, 0, 4, 1]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "edges"), [(False, {"a,b,2", "b,c,1"}), (True, {"0,1,2", "1,2,1"})]
+)
+def test_a_table_has_names_of_vertices_or_numbers(
+    tmp_path: Path, numbers: bool, edges: set[str]
+) -> None:
+    (tmp_path / "g.csv").write_text("source,target,weight\nb,a,2\nc,b,1\nc,a,9\n")
+    graph = partition(tmp_path / "g.csv", tmp_path / "g")
+    config = Config(backend="cpu", threads=1)
+    run = part_graph(world(), graph, config, Report(world(), Progress(False)))
+    contract(run)
+    path = tmp_path / "forest.csv"
+    write_forest(run, path, False, None, with_numbers=numbers)
+    assert set(path.read_text().split()[1:]) == edges

@@ -52,6 +52,29 @@ def test_trees_of_a_forest_of_another_graph_are_not_guessed(tmp_path: Path) -> N
     assert "VERDICT refuted n=3 m=unknown edges=6 trees=unknown weight=unknown" in last
 
 
+@pytest.mark.parametrize(
+    ("labels", "wrong"),
+    [
+        ([2, 2, 2, 8, 9], []),
+        ([2, 5, 2, 8, 9], ["vertex 5 has label 5, but 2 is"]),
+        ([2, 2, 7, 8, 2], ["vertex 7 has label 7, but 2 is", "vertex 9 has label 2, "]),
+    ],
+)
+def test_vertices_without_edges_are_labelled_by_themselves(
+    labels: list[int], wrong: list[str]
+) -> None:
+    """Of the vertices 2, 5, 7, 8 and 9 the first three are a tree."""
+    none = np.zeros(0, np.uint32)
+    forest = candidate.Candidate(*[none] * len(candidate.Candidate._fields))._replace(
+        vertices=np.array([2, 5, 7, 3], np.uint32), smallest=np.array([0, 0, 0, 1])
+    )
+    vertices, heads = np.array([2, 5, 7, 8, 9]), np.array([0, 1, 2, 3, 3])
+    found = rows._wrong_labels(np.array(labels), forest, vertices, heads)
+    assert [
+        text[: len(words)] for text, words in zip(found, wrong, strict=True)
+    ] == wrong
+
+
 def without(*edges: tuple[int, int]) -> dict:
     return {edge: weight for edge, weight in FOREST.items() if edge not in edges}
 

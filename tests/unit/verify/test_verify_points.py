@@ -271,6 +271,35 @@ def test_an_edge_longer_than_to_the_nearest_points_is_proved_and_refuted(
         assert f"comes before ({u}, {v})" in problem
 
 
+def test_a_query_of_a_tree_asks_for_a_bounded_number_of_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All of 60 near points of one component are asked for, four times as many each."""
+    monkeypatch.setattr(point_certificate, "FIRST_FOUND", 3)
+    monkeypatch.setattr(point_certificate, "PAIRS", 25)
+    points = np.array([[float(k >= 60), k * 1e-3] for k in range(65)])
+    claims, queries = Claims(points, "euclidean", 0), []
+    make = claims.make_tree
+
+    class Recorded:
+        def __init__(self, places: np.ndarray) -> None:
+            self.tree = make(places)
+
+        def query(self, asking: np.ndarray, nearest: list[int], **options: object):
+            queries.append((len(asking), nearest))
+            return self.tree.query(asking, nearest, **options)
+
+    claims.make_tree = Recorded  # type: ignore[method-assign]
+    # No pair precedes the edge, but all are as near as it is long.
+    monkeypatch.setattr(claims, "_compare", lambda *_: [])
+    edges = np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, 2.0)
+    claim = np.zeros(65, np.int64)
+    assert claims._search(np.arange(60, 65), np.arange(60), claim, edges) == []
+    asked = [(size, len(nearest)) for size, nearest in queries]
+    assert asked == [(5, 3), (2, 12), (2, 12), (1, 12), *[(1, 48)] * 5, *[(1, 60)] * 5]
+    assert all(nearest == [*range(1, len(nearest) + 1)] for _, nearest in queries)
+
+
 def test_products_serve_euclidean_distances_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
