@@ -6,7 +6,7 @@ rooms make devices with the functions here and import no module of a device. A d
 imported when it is made.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..graph.tuning import Tuning
     from .base import Backend
     from .point_products import PointArrays, PointProducts
+    from .point_tree import TreeEdges, TreePoints
 
 # The packages of the kinds of accelerators, by their names in `--backend`, in the order
 # in which `auto` tries them.
@@ -78,6 +79,24 @@ class Accelerator(Protocol):
 
         Each of the devices, by default all, has all points. Raises ConfigError if the
         device has too little memory, or the points do not suit it.
+        """
+
+    def point_forest(
+        self, points: "TreePoints", report: Callable[[int], object]
+    ) -> "TreeEdges":
+        """Return the forest of points in few dimensions, by a tree on one device.
+
+        Parameters
+        ----------
+        points : TreePoints
+            Within `point_tree.MOST_DIMENSIONS` and `MOST_SAMPLES`; at least two.
+        report : callable
+            Takes the number of components left.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the device has too little memory.
         """
 
     def as_arrays(self, *columns: Any) -> list[Any]:

@@ -136,8 +136,8 @@ def add_search(parser: Parser) -> None:
         "--search",
         choices=("auto", "tree", "product"),
         default="auto",
-        help="find neighbours by a k-d tree, or by matrix products, on a GPU where "
-        "there is one; auto probes a sample of the points; the result is the same",
+        help="find neighbours by a tree, or by matrix products, on a GPU where there "
+        "is one; auto probes a sample of the points; the result is the same",
     )
     add_talk(parser, "which search finds the neighbours, and why")
 

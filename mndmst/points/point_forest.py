@@ -25,6 +25,7 @@ import numpy as np
 
 from ..api.forest import Forest
 from ..backends.point_products import PointArrays
+from ..backends.point_tree import TreeEdges
 from ..comm.communicator import Comm
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
@@ -33,6 +34,7 @@ from ..native.precompile import compile_for
 from .boruvka_rounds import BoruvkaRounds, join_certified
 from .build_tree import build_tree
 from .coordinates import PointCoordinates, point_coordinates
+from .device_tree import device_forest
 from .distribute import OwnedPoints, distribute
 from .equal_points import Coordinates, join_equal
 from .kernels.boruvka_steps import PointEdges, name_components
@@ -48,6 +50,7 @@ from .search_choice import (
     check_search,
     choose_search,
     make_search,
+    prefer_device,
 )
 from .search_reporter import SearchReporter
 
@@ -163,26 +166,35 @@ def points_forest(
     usual = APPROXIMATE if approximate else 0
     k = neighbours_to_list(neighbours or usual, min_samples, n)
     choice = choose_search(computed, metric, search, k)
-    if choice.name == "device" and not neighbours and not approximate:
-        k = neighbours_to_list(max(k, LEAST_ON_DEVICE), min_samples, n)
+    if not approximate:
+        choice = prefer_device(choice, computed, min_samples)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
-    searched = make_search(computed, metric, choice, team, reporter)
+    found = None
+    if choice.name == "device-tree":
+        found = device_forest(computed, metric, min_samples, reporter)
+    if found is None:
+        choice = choice.on_host()
+        if choice.name == "device" and not neighbours and not approximate:
+            k = neighbours_to_list(max(k, LEAST_ON_DEVICE), min_samples, n)
+        searched = make_search(computed, metric, choice, team, reporter)
 
-    def coordinates(positions: np.ndarray) -> np.ndarray:
-        return computed.of(searched.rows[positions])
+        def coordinates(positions: np.ndarray) -> np.ndarray:
+            return computed.of(searched.rows[positions])
 
-    edges, certified = _join(
-        searched, coordinates, k, min_samples, team, reporter, approximate
-    )
-    src, dst = _ends(edges.key)
-    computed.scale.check(
-        edges.weight,
-        lambda near: (computed.of(src[near]) != computed.of(dst[near])).any(axis=1),
-    )
-    weight = shown(computed.scale.original(edges.weight), metric)
-    exact = not approximate or certified == n - 1
-    forest = forest_of_keys(weight, edges.key, n)
-    return PointForest(forest, certified, exact, choice.name)
+        edges, certified = _join(
+            searched, coordinates, k, min_samples, team, reporter, approximate
+        )
+        found = TreeEdges(edges.weight, edges.key, certified)
+
+    def differ(near: np.ndarray) -> np.ndarray:
+        src, dst = _ends(found.key[near])
+        return (computed.of(src) != computed.of(dst)).any(axis=1)
+
+    computed.scale.check(found.weight, differ)
+    weight = shown(computed.scale.original(found.weight), metric)
+    exact = not approximate or found.certain == n - 1
+    forest = forest_of_keys(weight, found.key, n)
+    return PointForest(forest, found.certain, exact, choice.name)
 
 
 def distributed_forest(
@@ -437,11 +449,13 @@ def _ends(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def forest_of_keys(weight: np.ndarray, key: np.ndarray, points: int) -> Forest:
     """Return the forest of the edges with some weights and keys."""
-    order = np.argsort(key)
-    src, dst = _ends(key[order])
+    if (key[1:] < key[:-1]).any():
+        order = np.argsort(key)
+        weight, key = weight[order], key[order]
+    src, dst = _ends(key)
     labels = np.zeros(points, np.int64)
-    if len(order) + 1 < points:
+    if len(key) + 1 < points:
         from ..kernels.kruskal import component_labels
 
-        labels = component_labels(src, dst, np.ones(len(order), np.bool_), points)
-    return Forest(src, dst, weight[order], labels)
+        labels = component_labels(src, dst, np.ones(len(key), np.bool_), points)
+    return Forest(src, dst, weight, labels)

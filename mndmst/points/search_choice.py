@@ -1,10 +1,12 @@
-"""The choice between the search by a k-d tree and that by matrix products.
+"""The choice between the search by a tree and that by matrix products.
 
 A walk of the tree visits few points where these have few dimensions, or lie near a
 surface of few dimensions in a space of many; else it visits nearly all. A product
 visits all points, at a fraction of the time for each. So a probe builds trees of
 samples of two sizes, counts the points that a few queries must visit, and extends the
 power law through both counts to the number of points.
+
+Where a tree is chosen, and a device is worth starting, the device has the tree.
 """
 
 import math
@@ -15,6 +17,7 @@ import numpy as np
 
 from ..backends import Accelerator, find_accelerator
 from ..backends.point_products import MOST_NEIGHBOURS, PointArrays, PointProducts
+from ..backends.point_tree import MOST_DIMENSIONS, MOST_SAMPLES
 from ..host.errors import ConfigError
 from ..kernels.threads import Threads
 from .build_tree import build_tree
@@ -37,15 +40,26 @@ SAMPLES, QUERIES = (1 << 11, 1 << 13), 64
 VISIT, FIXED = 6.0, 40.0
 # The same for a device, and the fewest points that are worth starting one.
 DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
+# The fewest coordinates of points whose tree is worth building on a device: its start
+# takes as long as one core takes for them.
+DEVICE_TREE = 1 << 20
 SEED = 7
 
 
 @dataclass(frozen=True)
 class SearchChoice:
-    """Which search is taken, and why. Products on a device are "device"."""
+    """Which search is taken, and why.
+
+    Products on a device are "device", a tree there is "device-tree".
+    """
 
     name: str
     reason: str
+
+    def on_host(self) -> "SearchChoice":
+        """Return the choice of the host's tree in place of that on a device."""
+        name = "tree" if self.name == "device-tree" else self.name
+        return SearchChoice(name, self.reason)
 
 
 def check_search(search: str, metric: str) -> None:
@@ -113,6 +127,23 @@ def _device_for(count: int, neighbours: int) -> Accelerator | None:
     if count < DEVICE_POINTS or neighbours > MOST_NEIGHBOURS:
         return None
     return find_accelerator("auto")[0]
+
+
+def prefer_device(
+    choice: SearchChoice, points: PointCoordinates, min_samples: int
+) -> SearchChoice:
+    """Return the choice of a tree on a device in place of the host's, if it suits."""
+    count, dimensions = points.values.shape
+    if (
+        choice.name != "tree"
+        or dimensions > MOST_DIMENSIONS
+        or min_samples > MOST_SAMPLES
+        or count * dimensions < DEVICE_TREE
+        or find_accelerator("auto")[0] is None
+    ):
+        return choice
+    more = f"{choice.reason}; a device takes {DEVICE_TREE:,} coordinates or more"
+    return SearchChoice("device-tree", more)
 
 
 def make_search(

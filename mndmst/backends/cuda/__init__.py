@@ -5,7 +5,7 @@ Importing this package is cheap; CuPy is imported by `backend.py`.
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ...graph.tuning import Tuning
     from ..base import Backend
     from ..point_products import PointArrays, PointProducts
+    from ..point_tree import TreeEdges, TreePoints
 
 ARRAY_ATTRIBUTE = "__cuda_array_interface__"
 DLPACK_DEVICES = 2, 13  # CUDA memory; managed memory
@@ -89,6 +90,13 @@ def make_point_products(
     from .point_products import CudaPointProducts
 
     return CudaPointProducts(points, devices or range(device_count()))
+
+
+def point_forest(points: "TreePoints", report: Callable[[int], object]) -> "TreeEdges":
+    """Return the forest of points by a tree; see `Accelerator.point_forest`."""
+    from .point_tree import CudaPointTree
+
+    return CudaPointTree(points).forest(report)
 
 
 def as_arrays(*columns: Any) -> list[Any]:

@@ -62,14 +62,36 @@ def test_files_hold_the_kernels_that_are_launched(nvrtc: None) -> None:
 def test_products_of_points_compile(
     nvrtc: None, factor: str, parts: int, architecture: str, stages: int
 ) -> None:
+    given = {"VALUE": "float", "DIVIDED": 1, "QUERY": "double", "QUERY_DIVIDED": 0}
+    given |= {"FACTOR": factor, "PARTS": parts, "STAGES": stages}
+    _compile("point_products", given, architecture)
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+@pytest.mark.parametrize(
+    ("value", "dimensions", "norm", "neighbours"),
+    [("float", 3, 2, 0), ("double", 16, 2, 64), ("double", 1, 3, 1)],
+)
+def test_trees_of_points_compile(
+    nvrtc: None,
+    value: str,
+    dimensions: int,
+    norm: int,
+    neighbours: int,
+    architecture: str,
+) -> None:
+    given = {"VALUE": value, "DIMENSIONS": dimensions}
+    given |= {"NORM": norm, "NEIGHBOURS": neighbours}
+    _compile("point_tree", given, architecture)
+
+
+def _compile(file: str, given: dict[str, int | str], architecture: str) -> None:
     from cupy.cuda import nvrtc as compiler
 
     from mndmst.backends.cuda.kernels import OPTIONS, kernel_source
 
-    given = {"VALUE": "float", "DIVIDED": 1, "QUERY": "double", "QUERY_DIVIDED": 0}
-    given |= {"FACTOR": factor, "PARTS": parts, "STAGES": stages}
     defines = [f"-D{name}={value}" for name, value in given.items()]
-    program = compiler.createProgram(kernel_source("point_products"), "p.cu", (), ())
+    program = compiler.createProgram(kernel_source(file), f"{file}.cu", (), ())
     try:
         compiler.compileProgram(program, (*OPTIONS, *defines, f"-arch={architecture}"))
         assert bytes(compiler.getCUBIN(program))[1:4] == b"ELF"

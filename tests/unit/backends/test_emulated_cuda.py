@@ -23,7 +23,11 @@ pytestmark = [
     ),
 ]
 
-SOME = {"test_cuda.py": "test_msf and gnm or grow", "test_placing.py": ""}
+SOME = {
+    "test_cuda.py": "test_msf and gnm or grow",
+    "test_placing.py": "",
+    "test_point_tree_gpu.py": "copies or grid or all_pairs or room or choice",
+}
 ALL = {
     "test_api_gpu.py": "",
     "test_cuda.py": "",
@@ -32,6 +36,7 @@ ALL = {
     "test_streamed.py": "",
     # Products of larger shapes take minutes.
     "test_point_products_gpu.py": "line or grid or equal or zeros or tiny or huge",
+    "test_point_tree_gpu.py": "",
 }
 
 

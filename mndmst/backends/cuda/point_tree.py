@@ -1,0 +1,317 @@
+"""The exact minimum spanning forest of points in few dimensions, on a CUDA device.
+
+Points are sorted along Hilbert's curve. A few consecutive points are a leaf of a
+complete binary tree of boxes (`kernels/point_tree.cu`). Core distances come from a walk
+of the tree for each point. In each Borůvka round a component knows the edges of its
+points that still lead outside, and those between neighbours on the curve. Only points
+that may have an edge as light walk the tree again, each within the lightest weight
+that its component knows, past all subtrees of the component. Components with more such
+points than others wait for these: the single-tree Borůvka of Prokopenko, Sao and
+Lebrun-Grandié (ICPP 2022), with bounds that last from round to round.
+
+Distances are those of `points/kernels`, in float64, and edges are compared by (weight,
+smaller point, larger point), so the forest has the bits that the CPU's has.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+import cupy
+import numpy as np
+from cupy.cuda.memory import OutOfMemoryError
+
+from ..base import DeviceMemoryError
+from ..point_tree import TreeEdges, TreePoints
+from .kernels import NULL, OPTIONS, kernel_source
+from .point_products import free_bytes
+from .transfer import Transfer
+
+LEAF = 8  # points of a leaf, at most
+BLOCK = 128  # threads of a block
+EXTENT_BLOCKS = 1024
+# Codes of more levels tell points apart that differ in no bit of float64's 53.
+LEVELS_OF_BITS = 54
+# Components with PATIENCE times as many searches as the average wait for others, so at
+# least a third of all take part in a round.
+PATIENCE = 1.5
+# Bytes that a point takes beside its coordinates: the arrays below, and sorting.
+EACH, RESERVE = 136, 1 << 28
+TREE = np.dtype(
+    [(n, np.uint64) for n in ("points", "rows", "cores", "boxes")]
+    + [(n, np.uint64) for n in ("first_row", "least_core", "of_node")]
+    + [(n, np.uint64) for n in ("count", "leaves", "leaf_size")]
+)
+ROUNDS = {
+    "component": np.uint32,
+    "weight": np.float64,
+    "other": np.uint32,
+    "bound": np.uint64,
+    "key": np.uint64,
+    "chosen": np.uint32,
+    "target": np.uint32,
+    "parent": np.uint32,
+    "asking": np.uint32,
+    "asks": np.uint8,
+    "edges": np.uint64,
+    "edge_weight": np.float64,
+    "edge_key": np.uint64,
+}
+
+
+class CudaPointTree:
+    """Points in the order of a curve on one device, and the boxes of their tree.
+
+    Parameters
+    ----------
+    points : TreePoints
+    device : int
+
+    Raises
+    ------
+    DeviceMemoryError
+        If the device has too little memory.
+    """
+
+    def __init__(self, points: TreePoints, device: int = 0) -> None:
+        self.device = cupy.cuda.Device(device)
+        self.count, self.dimensions = points.values.shape
+        self.seconds: dict[str, float] = {}
+        with self._current():
+            free = free_bytes()
+            needed = bytes_needed(self.count, self.dimensions, points.values.itemsize)
+            if needed > free:
+                raise DeviceMemoryError(
+                    f"CUDA device {device} has {free:,} free bytes, and a tree of "
+                    f"{self.count:,} points takes {needed:,}"
+                )
+            self._transfer = Transfer()
+            with self._timed("upload"):
+                values = self._transfer.to_device(points.values.reshape(-1))
+            self._module = cupy.RawModule(
+                code=kernel_source("point_tree"),
+                options=(
+                    *OPTIONS,
+                    f"-DVALUE={'float' if values.dtype == np.float32 else 'double'}",
+                    f"-DDIMENSIONS={self.dimensions}",
+                    f"-DNORM={points.norm}",
+                    f"-DNEIGHBOURS={points.min_samples}",
+                ),
+            )
+            self._mutual = points.min_samples > 0
+            with self._timed("compile"):
+                self._module.get_function("walk_lightest")
+            with self._timed("tree"):
+                self._build(values)
+            if self._mutual:
+                with self._timed("neighbours"):
+                    self._find_cores()
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """Make the device current; turn its lack of memory into DeviceMemoryError."""
+        try:
+            with self.device:
+                yield
+        except OutOfMemoryError as error:
+            cupy.get_default_memory_pool().free_all_blocks()
+            raise DeviceMemoryError(
+                f"CUDA device {self.device.id} has too little free memory for a tree "
+                f"of the points ({error})"
+            ) from error
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        """Add the seconds until the device is done to those of a stage."""
+        begun = perf_counter()
+        yield
+        cupy.cuda.get_current_stream().synchronize()
+        spent = perf_counter() - begun
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
+
+    def _run(self, kernel: str, threads: int, *arguments: Any) -> None:
+        function = self._module.get_function(kernel)
+        function((-(-threads // BLOCK),), (BLOCK,), arguments)
+
+    def _step(self, kernel: str, *arguments: Any, threads: int = 0) -> None:
+        """Run a kernel of a round, by default with a thread a point."""
+        threads = threads or self.count
+        self._run(kernel, threads, self._tree, self._state, *arguments)
+
+    # ------------------------------------------------------------ the tree
+
+    def _build(self, values: Any) -> None:
+        """Sort the points, and compute the boxes of all nodes."""
+        rows = self._order(values)
+        self._points = values.reshape(self.count, -1)[rows]
+        leaves = 1 << max(0, math.ceil(math.log2(self.count / LEAF)))
+        self._leaves = leaves
+        self._arrays = {
+            "points": self._points,
+            "rows": rows,
+            "cores": cupy.empty(self.count if self._mutual else 0),
+            "boxes": cupy.empty(4 * leaves * self.dimensions, values.dtype),
+            "first_row": cupy.empty(2 * leaves, np.uint32),
+            "least_core": cupy.empty(2 * leaves if self._mutual else 0),
+            "of_node": cupy.empty(2 * leaves, np.uint32),
+        }
+        leaf_size = -(-self.count // leaves)
+        numbers = {"count": self.count, "leaves": leaves, "leaf_size": leaf_size}
+        self._tree = _struct(TREE, self._arrays, numbers)
+        self._run("box_leaves", leaves, self._tree)
+        self._upwards("box_nodes")
+
+    def _upwards(self, kernel: str) -> None:
+        """Run a kernel on the inner nodes, level by level."""
+        begin = self._leaves // 2
+        while begin:
+            self._run(kernel, begin, self._tree, np.uint64(begin))
+            begin //= 2
+
+    def _find_cores(self) -> None:
+        self._run("find_cores", self.count, self._tree)
+        self._run("least_core_of_leaves", self._leaves, self._tree)
+        self._upwards("least_core_of_nodes")
+
+    def _order(self, values: Any) -> Any:
+        """Return the numbers of the points in the order of the curve.
+
+        Points of one cell are ordered by the curve through the cell, and so on: an
+        outlier makes the cells of all others large.
+        """
+        frame = self._frame(values)
+        codes = self._codes(values, NULL, self.count, frame, 0)
+        rows = cupy.argsort(codes).astype(np.uint32)
+        codes = codes[rows]
+        positions = None
+        for level in range(1, -(-LEVELS_OF_BITS // _bits(self.dimensions))):
+            long, run = _long_runs(codes)
+            if len(long) == 0:
+                break
+            positions = long if positions is None else positions[long]
+            chosen = rows[positions]
+            codes = self._codes(values, chosen, len(chosen), frame, level)
+            order = cupy.argsort(codes)
+            order = order[cupy.argsort(run[order])]
+            rows[positions] = chosen[order]
+            codes, run = codes[order], run[order]
+            new = (codes[1:] != codes[:-1]) | (run[1:] != run[:-1])
+            codes = cupy.zeros(len(order), np.int64)
+            codes[1:] = cupy.cumsum(new)
+        return rows
+
+    def _frame(self, values: Any) -> Any:
+        """Return the smallest coordinates, and the cells per unit of length."""
+        d = self.dimensions
+        extent = cupy.empty(2 * d, np.uint64)
+        extent[:d], extent[d:] = np.uint64(2**64 - 1), np.uint64(0)
+        threads = min(self.count, EXTENT_BLOCKS * BLOCK)
+        self._run("find_extent", threads, values, np.uint64(self.count), extent)
+        low, high = _floats(cupy.asnumpy(extent)).reshape(2, d)
+        length = float((high - low).max())
+        with np.errstate(over="ignore"):
+            cells = np.float64(2.0 ** _bits(d) * (1 - 2.0**-50)) / (length or 1.0)
+        return cupy.asarray(np.append(low, min(cells, np.finfo(np.float64).max)))
+
+    def _codes(
+        self, values: Any, chosen: Any, count: int, frame: Any, level: int
+    ) -> Any:
+        codes = cupy.empty(count, np.uint64)
+        self._run(
+            "make_codes",
+            count,
+            values,
+            chosen,
+            np.uint64(count),
+            frame,
+            np.int32(level),
+            codes,
+        )
+        return codes
+
+    # ------------------------------------------------------------ the forest
+
+    def forest(self, report: Callable[[int], object]) -> TreeEdges:
+        """Return the edges of the forest; `report` takes the components left."""
+        with self._current():
+            with self._timed("rounds"):
+                weight, key, certain = self._join(report)
+            with self._timed("sort edges"):
+                order = cupy.argsort(key)
+                weight, key = weight[order], key[order]
+            with self._timed("download"):
+                weight = self._transfer.to_host(weight)
+                key = self._transfer.to_host(key)
+        return TreeEdges(weight, key, certain, self.seconds)
+
+    def _join(self, report: Callable[[int], object]) -> tuple[Any, Any, int]:
+        """Join all components in rounds."""
+        count = self.count
+        arrays = {name: cupy.empty(count, kind) for name, kind in ROUNDS.items()}
+        arrays["edges"] = cupy.zeros(1, np.uint64)
+        kinds = np.dtype([(name, np.uint64) for name in ROUNDS])
+        self._state = _struct(kinds, arrays, {})
+        self._step("start_rounds")
+        edges = certain = 0
+        while edges < count - 1:
+            report(count - edges)
+            self._step("forget")
+            self._step("offer")
+            self._step("count_asking")
+            searches = int(cupy.count_nonzero(arrays["asks"]))
+            most = np.uint64(PATIENCE * searches / (count - edges))
+            self._step("let_wait", most)
+            self._run("name_leaves", self._leaves, self._tree, arrays["component"])
+            self._upwards("name_nodes")
+            asking = cupy.flatnonzero(arrays["asks"]).astype(np.uint32)
+            if len(asking):
+                number = len(asking)
+                self._step("walk_lightest", asking, np.uint64(number), threads=number)
+            self._step("find_keys", most)
+            self._step("choose_edges", most)
+            self._step("link_components")
+            self._step("rename_points")
+            edges = int(arrays["edges"][0])
+            certain = certain or edges
+        return arrays["edge_weight"][:edges], arrays["edge_key"][:edges], certain
+
+
+def bytes_needed(count: int, dimensions: int, itemsize: int) -> int:
+    """Return about how many bytes of a device the points and their forest take."""
+    nodes = 4 * count // LEAF  # at most
+    boxes = nodes * (2 * dimensions * itemsize + 16)
+    return count * (2 * dimensions * itemsize + EACH) + boxes + RESERVE
+
+
+def _bits(dimensions: int) -> int:
+    """Return the bits of a coordinate in a code, as in point_tree.cu."""
+    return min(32, 64 // dimensions)
+
+
+def _struct(kinds: np.dtype, arrays: dict[str, Any], numbers: dict[str, int]) -> Any:
+    """Return a struct of a kernel, with pointers to arrays, on the device."""
+    struct = np.zeros(1, kinds)
+    for name, array in arrays.items():
+        struct[name] = array.data.ptr
+    for name, number in numbers.items():
+        struct[name] = number
+    return cupy.asarray(struct.view(np.uint8))
+
+
+def _floats(ordered: np.ndarray) -> np.ndarray:
+    """Return the float64 numbers of bits that are ordered as they are."""
+    top = np.uint64(1 << 63)
+    return np.where(ordered >= top, ordered ^ top, ~ordered).view(np.float64)
+
+
+def _long_runs(codes: Any) -> tuple[Any, Any]:
+    """Return the indices of codes in runs longer than a leaf, and the runs' numbers."""
+    none = cupy.empty(0, np.int64)
+    if len(codes) <= LEAF or not bool((codes[LEAF:] == codes[:-LEAF]).any()):
+        return none, none
+    run = cupy.zeros(len(codes), np.int64)
+    run[1:] = cupy.cumsum(codes[1:] != codes[:-1])
+    indices = cupy.flatnonzero(cupy.bincount(run)[run] > LEAF)
+    return indices, run[indices]
