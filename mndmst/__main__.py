@@ -202,7 +202,7 @@ def command() -> NoReturn:
         die_at_interrupt()
     except KeyboardInterrupt:
         status = _end_after_interrupt()
-    if status == 0 and "mpi4py.MPI" in sys.modules:  # of commands for many ranks
+    if status == 0 and "mndmst.comm.world" in sys.modules:  # of commands on ranks
         start_archive.save()
     threading._shutdown()  # type: ignore[attr-defined]
     with contextlib.suppress(OSError, ValueError):

@@ -137,7 +137,7 @@ def solve(
     path : str or Path
         A directory of shards, or its index.
     comm : mpi4py.MPI.Comm, optional
-        All ranks of the job by default.
+        All ranks of the job by default; without a launcher this process, without MPI.
     config : Config, optional
         By default the options that variables of the environment give.
     output, report : str or Path, optional
@@ -246,7 +246,7 @@ def verify(
     forest : str or Path
         A file that `solve`, `update` or `Forest.write` has written.
     comm : mpi4py.MPI.Comm, optional
-        All ranks of the job by default.
+        All ranks of the job by default; without a launcher this process, without MPI.
     threads : int
         Threads of a rank; 0 for its share of the cores.
 
@@ -301,7 +301,7 @@ def update(
     output : str or Path
         Where to write the new forest: `.h5`, or a table, `.csv` or `.tsv`.
     comm : mpi4py.MPI.Comm, optional
-        All ranks of the job by default.
+        All ranks of the job by default; without a launcher this process, without MPI.
     graph_output : str or Path, optional
         A directory to write the changed graph to.
     memory : int or str
@@ -366,7 +366,8 @@ def _ranks(comm: Any) -> "Iterator[Comm]":
 
     A program may have no abort hook, and the other ranks would wait for ever.
     """
-    from .comm.communicator import Comm, world
+    from .comm.communicator import Comm
+    from .comm.world import world
     from .host.memory import give_back_freed
 
     ranks = world() if comm is None else Comm.dup(comm)

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..comm.communicator import Comm, world
+from ..comm.communicator import Comm
 from ..comm.directory import Directory
+from ..comm.world import world
 from ..host.progress import Progress
 from ..io.results.digest_and_total import forest_digest
 from ..pipeline import contract

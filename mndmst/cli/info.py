@@ -53,7 +53,7 @@ def _print_installation(as_json: bool) -> int:
 
     if launched_processes() == 1:
         return print_facts(describe_installation(), as_json)
-    from ..comm.communicator import world
+    from ..comm.world import world
 
     comm = world()
     places = describe_places(comm)

@@ -106,7 +106,7 @@ def _leave_together() -> None:
     """Wait for all ranks: a launcher ends all when one leaves with an error."""
     stop_signals.release()
     if launched_processes() > 1:
-        from ..comm.communicator import world
+        from ..comm.world import world
 
         world().barrier()
 

@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..comm.communicator import Comm, world
+from ..comm.communicator import Comm
 from ..comm.watchdog import watch
+from ..comm.world import world
 from ..host.progress import Progress, process_start
 from ..io.output_checks import Output, check_outputs
 from ..run.config import Config, on_all_ranks

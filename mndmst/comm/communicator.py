@@ -16,11 +16,10 @@ from typing import Any, overload
 import numpy as np
 
 from ..host.cores import own_cores
-from ..host.errors import ConfigError, MndmstError
+from ..host.errors import MndmstError
 from ..host.launcher import launched_local_size, launched_processes
 from . import messages, mpi_library
 from .exchange import Coded, exchange, reply
-from .mpi_library import widen_binding
 
 # Set in tests of programs with several threads: a call of MPI from another thread than
 # the main one ends the process.
@@ -28,26 +27,6 @@ GUARDED = os.environ.get("MNDMST_GUARD_MPI", "0") not in ("", "0")
 GUARD_STATUS = 70
 # Bytes of a broadcast that arrive with its length.
 BCAST_BYTES = 1 << 10
-
-
-def world(polite: bool = False) -> "Comm":
-    """Start MPI and return the communicator of all ranks.
-
-    Ranks wait politely if asked to, or if they outnumber the cores of their machine.
-    Raises ConfigError if the launcher started more processes than this MPI library
-    sees; MissingExtraError if no MPI library can be loaded.
-    """
-    comm = Comm.dup(mpi_library.start().COMM_WORLD, polite)
-    launched = launched_processes()
-    if comm.size == 1 and launched > 1:
-        raise ConfigError(
-            f"the launcher started {launched} processes, but the MPI library sees "
-            f"only one ({mpi_library.version()}). Use the "
-            "mpirun or srun --mpi=... that belongs to this library, or point "
-            "MPI4PY_LIBMPI at the library of your launcher."
-        )
-    widen_binding(comm)
-    return comm
 
 
 class Comm:

@@ -9,21 +9,23 @@ from pathlib import Path
 from .cores import core_count
 
 _WORLD_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-_BY_PMI = ("PMI_FD", "PMIX_RANK")
+# Variables of the processes that launchers start: MPICH and Intel, Open MPI, MVAPICH,
+# Slurm, Cray, IBM, Flux
+_BY_LAUNCHER = (
+    "PMI_", "PMIX_", "HYDI_", "MPI_LOCAL", "OMPI_COMM_", "MV2_COMM_", "MPIRUN_RANK",
+    "SLURM_STEP", "PALS_", "ALPS_", "JSM_", "FLUX_",
+)  # fmt: skip
 _WORLD_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
 # Open MPI's own code for messages asks no network, and UCX, of MPICH, with these
-# transports reads 200 files of /proc and /sys less. A process without a launcher sends
-# to itself alone, and needs no daemon.
+# transports reads 200 files of /proc and /sys less.
 _ONE_HOST = {"OMPI_MCA_pml": "ob1", "UCX_TLS": "self,sm"}
-_ONE_PROCESS = {
-    **_ONE_HOST, "OMPI_MCA_btl": "self", "OMPI_MCA_ess_singleton_isolated": "1",
-    "UCX_TLS": "self",
-}  # fmt: skip
 # Buffers of MPICH on a crowded host.
 CELLS_OF_HOST = 512
 # The daemons by which Open MPI starts ranks on other hosts.
 _DAEMONS = ("orted", "prted", "prte")
+# Other processes by which launchers start ranks.
+_STARTERS = ("hydra_pmi_proxy", "slurmstepd", "mpispawn", "palsd", "jsrun", "aprun")
 _LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 _LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 
@@ -31,6 +33,16 @@ _LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 def launched_processes() -> int:
     """Return how many processes the launcher says it has started, at least 1."""
     return _first_integer(_WORLD_SIZE, 1)
+
+
+def started_alone() -> bool:
+    """Return whether no launcher of MPI programs has started this process.
+
+    An unknown launcher would start many processes that all take themselves for alone.
+    So variables and processes of every launcher that is known count.
+    """
+    named = any(name.startswith(_BY_LAUNCHER) for name in os.environ)
+    return not (named or _ancestor((*_LAUNCHERS, *_DAEMONS, *_STARTERS)))
 
 
 def launched_rank() -> int:
@@ -79,14 +91,11 @@ def prepare_environment() -> None:
 def without_networks() -> Iterator[None]:
     """Start MPI without a look for networks, where all ranks are on this host.
 
-    One process is ready a third of a second sooner, ranks a sixth. Settings that the
-    user has made are kept, and programs that are started later see none of these.
+    Ranks are ready a sixth of a second sooner. Settings that the user has made are
+    kept, and programs that are started later see none of these.
     """
-    wanted: dict[str, str] = {}
-    if not any(name in os.environ for name in (*_WORLD_SIZE, *_BY_PMI)):
-        wanted = _ONE_PROCESS
-    elif _first_integer(_LOCAL_SIZE, 0) == launched_processes():
-        wanted = _ONE_HOST
+    one_host = _first_integer(_LOCAL_SIZE, 0) == launched_processes()
+    wanted = _ONE_HOST if one_host else {}
     made = {name: wanted[name] for name in wanted if name not in os.environ}
     os.environ.update(made)
     try:

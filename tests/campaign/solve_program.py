@@ -22,7 +22,8 @@ from graphs import Graph, write_graph
 from oracle import Answer, kruskal, smallest_of_trees
 from ways import stop_early, taking
 
-from mndmst.comm.communicator import Comm, world
+from mndmst.comm.communicator import Comm
+from mndmst.comm.world import world
 from mndmst.host.errors import ConfigError, MndmstError
 from mndmst.host.memory import MIB, held_bytes
 from mndmst.host.progress import Progress

@@ -14,7 +14,7 @@ from mndmst.changes import current_forest, replacements, rows
 from mndmst.changes.batch import DELETE, INSERT, SET, Batch
 from mndmst.changes.changing import ChangingForest
 from mndmst.changes.current_forest import CurrentForest, connected, path_max
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.graph.model import Rows
 from mndmst.graph.order import WEIGHT_DTYPES, keys_to_weights, weights_to_keys
 from mndmst.host.errors import InputError

@@ -16,7 +16,7 @@ import numpy as np
 
 from mndmst.backends.base import Growth
 from mndmst.backends.cpu.backend import CpuBackend
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.components import connected_components
 from mndmst.graph.tuning import Tuning
 from mndmst.host.progress import Progress

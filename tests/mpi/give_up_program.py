@@ -9,8 +9,8 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 
-from mndmst.comm.communicator import world
 from mndmst.comm.directory import Directory
+from mndmst.comm.world import world
 from mndmst.host.errors import MndmstError
 from mndmst.host.progress import Progress
 from mndmst.io.results.digest_and_total import forest_digest

@@ -12,7 +12,7 @@ import time
 from types import ModuleType
 
 from mndmst.__main__ import command
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.host.errors import InputError
 from mndmst.host.launcher import launched_rank
 

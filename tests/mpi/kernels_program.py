@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from unittest.mock import patch
 
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.components import connected_components
 from mndmst.host.progress import Progress
 from mndmst.io.results.forest_file import read_forest

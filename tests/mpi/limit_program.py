@@ -8,8 +8,9 @@ from typing import Any
 import comm_checks
 import numpy as np
 
-from mndmst.comm.communicator import Coded, Comm, messages, world
+from mndmst.comm.communicator import Coded, Comm, messages
 from mndmst.comm.directory import Directory
+from mndmst.comm.world import world
 
 LIMIT = 104
 # The calls that move arrays; all others move a few numbers for each rank.

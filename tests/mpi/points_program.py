@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.points.distribute import distribute
 from mndmst.points.point_forest import (
     Distribution,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ways import stop_early, taking
 
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.host.progress import Progress
 from mndmst.io.results.forest_file import read_forest
 from mndmst.pipeline import Targets, solve

@@ -15,7 +15,7 @@ from host_peer import HostPeer
 from ways import taking
 
 from mndmst.backends.cpu.backend import CpuBackend
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.host.progress import Progress
 from mndmst.io.results.digest_and_total import forest_digest
 from mndmst.merging.hosts import HostComponents

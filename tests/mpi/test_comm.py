@@ -28,7 +28,7 @@ def test_no_message_is_longer_than_the_limit(mpirun: Callable, ranks: int) -> No
 
 BOUND = """if True:
     import os
-    from mndmst.comm.communicator import world
+    from mndmst.comm.world import world
     from mndmst.host.launcher import launched_rank
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[launched_rank() % len(cores)]})

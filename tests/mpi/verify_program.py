@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from mndmst.comm import shared_memory
-from mndmst.comm.communicator import Comm, world
+from mndmst.comm.communicator import Comm
+from mndmst.comm.world import world
 from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
 from mndmst.host.errors import ConfigError, OutputError

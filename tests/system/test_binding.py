@@ -20,7 +20,7 @@ pytestmark = [
 ]
 PROGRAM = """if True:
     import os
-    from mndmst.comm.communicator import world
+    from mndmst.comm.world import world
     comm = world()
     print(sorted(os.sched_getaffinity(0)), flush=True)
 """

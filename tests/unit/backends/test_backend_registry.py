@@ -25,7 +25,7 @@ from mndmst.backends import (
 from mndmst.backends.base import Memory
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.cli.info import describe_installation
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.host.errors import ConfigError, MissingExtraError
 from mndmst.host.progress import Progress
 from mndmst.pipeline import Targets, solve

@@ -1,4 +1,4 @@
-"""The packages that a rank of `solve` loads; each module costs it a file."""
+"""The packages that a process of `solve` loads; each module costs it a file."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ ROOMS = {
     "__main__", "backends", "cli", "comm", "graph", "host", "io", "kernels", "merging",
     "native", "pipeline", "run", "steps",
 }  # fmt: skip
-PACKAGES = {"numpy", "h5py", "mpi4py"}
+PACKAGES = {"numpy", "h5py"}  # and on ranks mpi4py
 
 
 def loaded() -> list[str]:
@@ -27,7 +27,7 @@ def loaded() -> list[str]:
     return json.loads(run.stdout.splitlines()[-1])
 
 
-def test_a_rank_loads_only_what_an_ordinary_run_needs() -> None:
+def test_a_process_loads_only_what_an_ordinary_run_needs() -> None:
     modules = loaded()
     ours = [name for name in modules if name.startswith("mndmst.")]
     assert {name.split(".")[1] for name in ours} <= ROOMS

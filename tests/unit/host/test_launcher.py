@@ -1,12 +1,15 @@
-"""The settings with which MPI libraries start, by launcher."""
+"""How launchers are recognized, and the settings with which MPI libraries start."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from mndmst.host.launcher import without_networks
+from mndmst.host.launcher import started_alone, without_networks
 
-ALL = {"OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_ess_singleton_isolated", "UCX_TLS"}
+SET = {"OMPI_MCA_pml", "UCX_TLS"}
 LAUNCHED = (
     "PMI_SIZE", "PMI_FD", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "MPI_LOCALNRANKS",
     "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
@@ -15,7 +18,7 @@ LAUNCHED = (
 
 @pytest.fixture(autouse=True)
 def nobody_launched_us(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*LAUNCHED, *ALL):
+    for name in (*LAUNCHED, *SET):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -27,13 +30,43 @@ def added() -> set[str]:
     return found
 
 
-def test_one_process_sends_to_itself() -> None:
-    assert added() == ALL
+def test_a_process_without_a_launcher_is_alone() -> None:
+    assert started_alone()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *LAUNCHED, "PMI_RANK", "HYDI_CONTROL_FD", "MV2_COMM_WORLD_SIZE", "PALS_RANKID",
+        "ALPS_APP_PE", "JSM_NAMESPACE_RANK", "FLUX_TASK_RANK", "SLURM_STEP_ID",
+    ],
+)  # fmt: skip
+def test_one_process_of_a_launcher_asks_mpi(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    assert not started_alone()
+
+
+def test_a_launcher_that_sets_no_variable_is_seen_among_the_processes_above(
+    tmp_path: Path,
+) -> None:
+    launcher = tmp_path / "mpiexec.unknown"
+    launcher.symlink_to("/bin/bash")
+    asks = "from mndmst.host.launcher import started_alone; print(started_alone())"
+    script = '"$0" -c "$1"; exit'  # two commands: the shell stays above the process
+    run = subprocess.run(
+        [launcher, "-c", script, sys.executable, asks],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert run.stdout == "False\n"
 
 
 def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMI_SIZE", "2")
+    monkeypatch.setenv("MPI_LOCALNRANKS", "2")
     monkeypatch.setenv("OMPI_MCA_pml", "ucx")
-    assert added() == ALL - {"OMPI_MCA_pml"}
+    assert added() == SET - {"OMPI_MCA_pml"}
 
 
 @pytest.mark.parametrize("here", ["4", "2"])
@@ -49,7 +82,7 @@ def test_ranks_of_one_host_need_no_network(
 ) -> None:
     monkeypatch.setenv(size, "4")
     monkeypatch.setenv(local, here)
-    assert added() == ({"OMPI_MCA_pml", "UCX_TLS"} if here == "4" else set())
+    assert added() == (SET if here == "4" else set())
 
 
 @pytest.mark.parametrize("name", ["PMI_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS"])

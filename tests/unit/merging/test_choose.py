@@ -13,7 +13,7 @@ from oracle import kruskal
 
 from mndmst.backends.base import Backend, Growth
 from mndmst.backends.cpu.backend import CpuBackend
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.graph.model import ReducedGraph
 from mndmst.graph.tuning import Tuning
 from mndmst.host.progress import Progress

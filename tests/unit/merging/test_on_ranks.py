@@ -16,8 +16,9 @@ from drawn import between, reduced, triples
 from thread_ranks import expected, forest, on_ranks
 
 from mndmst.backends.cpu.backend import CpuBackend
-from mndmst.comm.communicator import Comm, world
+from mndmst.comm.communicator import Comm
 from mndmst.comm.directory import Directory
+from mndmst.comm.world import world
 from mndmst.graph.tuning import Tuning
 from mndmst.host.progress import Progress
 from mndmst.merging import leaders

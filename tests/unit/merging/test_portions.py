@@ -6,7 +6,7 @@ from pathlib import Path
 import graphs
 
 from mndmst.backends.base import Band
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.host.progress import Progress
 from mndmst.merging.choose import choose
 from mndmst.merging.messages import MergeByMessages

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from drawn import between, reduced, triples
 
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.host.progress import Progress
 from mndmst.merging.rounds import agree, first_round, global_round
 from mndmst.run.config import Config

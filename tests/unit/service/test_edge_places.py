@@ -4,7 +4,7 @@ import graphs
 import numpy as np
 import pytest
 
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.graph.model import Rows
 from mndmst.graph.order import WEIGHT_DTYPES, weights_to_keys
 from mndmst.host.errors import InputError

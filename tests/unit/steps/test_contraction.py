@@ -15,7 +15,7 @@ from oracle import kruskal
 
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.graph.model import ReducedGraph
 from mndmst.host.progress import Progress
 from mndmst.io.shards.row_reading import StoredRows

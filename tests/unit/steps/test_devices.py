@@ -10,7 +10,7 @@ import mndmst
 from mndmst.backends import cuda
 from mndmst.backends.costs import COSTS
 from mndmst.backends.cpu.backend import CpuBackend
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.graph.model import Rows
 from mndmst.graph.order import key_rule
 from mndmst.graph.tuning import Tuning

@@ -15,8 +15,8 @@ import pytest
 from drawn import between, triples
 
 from mndmst.backends.base import Band
-from mndmst.comm.communicator import world
 from mndmst.comm.directory import Directory
+from mndmst.comm.world import world
 from mndmst.graph.order import weights_to_keys
 from mndmst.host.progress import Progress
 from mndmst.kernels.heavier_arcs import GiantComponent

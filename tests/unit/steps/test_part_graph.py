@@ -9,7 +9,7 @@ import graphs
 import numpy as np
 import pytest
 
-from mndmst.comm.communicator import world
+from mndmst.comm.world import world
 from mndmst.host.errors import InputError
 from mndmst.host.progress import Progress
 from mndmst.run.config import Config

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from drawn import edge_list, triples
 
-from mndmst.comm.communicator import world
 from mndmst.comm.directory import Directory
+from mndmst.comm.world import world
 from mndmst.host.progress import Progress
 from mndmst.kernels.threads import ALONE
 from mndmst.pipeline import contract

@@ -1,0 +1,112 @@
+"""The communicator of all ranks: that of MPI, or of one process without MPI."""
+
+# ruff: noqa: D102 -- methods of SingleProcess are described in Comm
+
+import sys
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..host.cores import own_cores
+from ..host.errors import ConfigError
+from ..host.launcher import launched_processes, started_alone
+from . import messages, mpi_library
+from .communicator import Comm
+from .exchange import Coded
+
+
+def world(polite: bool = False) -> Comm:
+    """Return the communicator of all ranks; start MPI if a launcher has started them.
+
+    A process that no launcher has started is alone. It needs no MPI library, whose
+    start takes up to a second, unless its program has loaded one.
+
+    Parameters
+    ----------
+    polite : bool
+        Waiting ranks yield their core, as they do if they outnumber the cores.
+
+    Raises
+    ------
+    ConfigError
+        If the launcher started more processes than this MPI library sees.
+    MissingExtraError
+        If no MPI library can be loaded.
+    """
+    if started_alone() and "mpi4py.MPI" not in sys.modules:
+        return SingleProcess()
+    comm = Comm.dup(mpi_library.start().COMM_WORLD, polite)
+    launched = launched_processes()
+    if comm.size == 1 and launched > 1:
+        raise ConfigError(
+            f"the launcher started {launched} processes, but the MPI library sees "
+            f"only one ({mpi_library.version()}). Use the "
+            "mpirun or srun --mpi=... that belongs to this library, or point "
+            "MPI4PY_LIBMPI at the library of your launcher."
+        )
+    mpi_library.widen_binding(comm)
+    return comm
+
+
+class SingleProcess(Comm):
+    """The communicator of one process, without MPI; it sends to itself alone."""
+
+    def __init__(self, shared: messages.Shared | None = None) -> None:
+        super().__init__(SimpleNamespace(rank=0, size=1), shared)
+        self.shared.one_host = True
+
+    def _reduce(self, value: Any, operation: str) -> Any:
+        array = np.array(value)
+        return array if array.ndim else array.item()
+
+    def allgather(self, value: Any) -> np.ndarray:
+        return np.array(value)[np.newaxis]
+
+    def exscan(self, value: Any) -> Any:
+        before = np.zeros_like(value)
+        return before if before.ndim else before.item()
+
+    def bcast(self, value: Any, root: int = 0) -> Any:
+        return value
+
+    def gather(self, value: Any, root: int = 0) -> list[Any] | None:
+        return [value]
+
+    def allgatherv(self, array: np.ndarray) -> np.ndarray:
+        return np.array(array)
+
+    def gather_arrays(self, arrays: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+        return []
+
+    def barrier(self, politely: bool = False) -> None:
+        pass
+
+    def split(self, color: int | None) -> "SingleProcess | None":  # type: ignore[override]
+        return None if color is None else SingleProcess(self.shared)
+
+    def cores(self) -> set[int]:
+        return set(own_cores())
+
+    def free(self) -> None:
+        pass
+
+    def progress(self) -> None:
+        pass
+
+    def alltoallv(
+        self, counts: np.ndarray, *columns: np.ndarray | Coded
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        given = (c.data if isinstance(c, Coded) else c for c in columns)
+        return np.array(counts, np.int64), [np.array(column) for column in given]
+
+    def reply(
+        self, asked: np.ndarray, counts: np.ndarray, *columns: np.ndarray | Coded
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        return self.alltoallv(counts, *columns)
+
+    def isendrecv(
+        self, arrays: Sequence[np.ndarray], dest: int, source: int
+    ) -> Callable[[], list[np.ndarray]]:
+        return lambda: [np.array(array) for array in arrays]
