@@ -2,10 +2,13 @@
 
 import argparse
 import platform
+import time
 from pathlib import Path
 from typing import Any
 
 from ..backends import ACCELERATORS, accelerator
+from ..host.caches import UNUSED_DAYS
+from ..host.formatting import counted
 from ..native.processor_levels import NAMES
 from .parser import threads
 
@@ -38,6 +41,13 @@ def add_compile(commands: Any) -> None:
         metavar="N",
         help="number of processes (default: one per core)",
     )
+    compiler.add_argument(
+        "--clean",
+        action="store_true",
+        help="compile nothing, but remove files of mndmst from the cache of this user "
+        f"that no run has used for {UNUSED_DAYS} days; compile without --into does so, "
+        "too",
+    )
     for name in ACCELERATORS:
         compiler.add_argument(
             f"--{name}",
@@ -56,6 +66,11 @@ def _compile(arguments: argparse.Namespace) -> int:
     from ..native.precompile import compile_side_by_side, listed_kernels, without_code
     from ..native.processor_levels import NATIVE, best_level
 
+    if arguments.clean:
+        given = arguments.into, arguments.level, arguments.jobs, arguments.accelerators
+        if any(given):
+            raise ConfigError("--clean goes alone; it cleans the cache of this user.")
+        return _clean(arguments.quiet, told=True)
     level = arguments.level or best_level()
     if level not in (NATIVE, best_level()):
         raise ConfigError(
@@ -81,4 +96,24 @@ def _compile(arguments: argparse.Namespace) -> int:
         kind = accelerator(name)
         directory, count = kind.compile_kernels(arguments.into, arguments.jobs)
         print(f"{count} modules for {name} in {directory}")
+    if arguments.into is None:
+        _clean(arguments.quiet)
+    return 0
+
+
+def _clean(quiet: bool, told: bool = False) -> int:
+    """Remove unused files of the cache, and print them; `told`: also if none is."""
+    from ..native.cache_cleaning import remove_unused
+
+    removed = remove_unused()
+    for found in () if quiet else removed:
+        day = time.strftime("%Y-%m-%d", time.localtime(found.last_used))
+        megabytes = f"{found.nbytes / 1e6:.1f} MB"
+        print(f"removed {found.path}, {megabytes}, last used on {day}")
+    if told:
+        megabytes = f"{sum(found.nbytes for found in removed) / 1e6:.1f} MB"
+        print(
+            f"removed {counted(len(removed), 'entry')} of the cache, "
+            f"{megabytes}, unused for {UNUSED_DAYS} days"
+        )
     return 0

@@ -39,11 +39,11 @@ def add_info(commands: Any) -> None:
 
 def _info(arguments: argparse.Namespace) -> int:
     if arguments.path is None:
-        return _print_installation(arguments.json)
+        return _print_installation(arguments.json, arguments.quiet)
     return describe(arguments.path, arguments.json, arguments.check)
 
 
-def _print_installation(as_json: bool) -> int:
+def _print_installation(as_json: bool, quiet: bool) -> int:
     """Print versions and devices, and under a launcher the placement of ranks.
 
     Without a launcher MPI is not started: login nodes often forbid it.
@@ -64,7 +64,7 @@ def _print_installation(as_json: bool) -> int:
         return print_facts(facts | {"ranks": [p._asdict() for p in places]}, as_json)
     print_facts(facts, as_json)
     print(*(place.line() for place in places), sep="\n")
-    for warning in warnings(places):
+    for warning in () if quiet else warnings(places):
         print(f"warning: {warning}")
     return 0
 

@@ -13,6 +13,7 @@ from ..host import __version__
 from ..host.launcher import launched_processes, launched_rank
 from ..host.progress import use_json_lines
 from ..host.signals import stop_signals
+from .options import add_quiet_below
 from .parser import OTHER_NAMES, Parser, UsageError, advice
 from .solve import demo
 
@@ -129,6 +130,8 @@ def parser(argv: Sequence[str] = ()) -> Parser:
         module = import_module(COMMANDS[command], __package__)
         getattr(module, f"add_{command}")(commands)
     _add_completion(commands, top)
+    for parser_of_one in commands.choices.values():
+        add_quiet_below(parser_of_one)
     for parser_of_all in (top, *commands.choices.values()):
         # `__main__` reads the flag itself: an error may precede parsing
         parser_of_all.advanced.add_argument(

@@ -1,5 +1,6 @@
 """Options that several commands have."""
 
+import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -125,14 +126,28 @@ def add_talk(parser: Parser, details: str) -> None:
     )
 
 
-def add_quiet(parser: Any) -> None:
+def add_quiet(parser: Any, default: Any = False) -> None:
     """Add `-q`, with one meaning in all commands."""
     parser.add_argument(
         "-q",
         "--quiet",
         action="store_true",
+        default=default,
         help="print only the result: no progress, tables or advice",
     )
+
+
+def add_quiet_below(command: argparse.ArgumentParser, default: Any = False) -> None:
+    """Add `-q` to a command and its actions where it is missing.
+
+    `default` of actions leaves the value alone that is given before them.
+    """
+    if "-q" not in command._option_string_actions:
+        add_quiet(command, default)
+    for action in command._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                add_quiet_below(below, argparse.SUPPRESS)
 
 
 def say_not_kept(what: str, quiet: bool) -> None:

@@ -379,7 +379,7 @@ def _column(arguments: argparse.Namespace) -> int:
     from ..io.shards.weight_columns import weights_of_same_edges, write_column
 
     graph, other = open_graph(arguments.graph), open_graph(arguments.other)
-    with terminal_stages() as progress:
+    with terminal_stages(arguments.quiet) as progress:
         progress.stage(f"comparing the edges of {arguments.other}")
         weights = weights_of_same_edges(graph, other)
         column = write_column(

@@ -15,7 +15,9 @@ import pwd
 import stat
 import struct
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,6 +26,9 @@ from .launcher import launched_rank
 
 # As many as the kernel follows.
 MOST_LINKS = 40
+DAY = 86_400.0  # seconds
+# After so many days without a use `native/cache_cleaning.py` removes a file.
+UNUSED_DAYS = 30
 # The extended attribute with a list, its head, and its entries: tag, rights, id
 _LIST = "system.posix_acl_access"
 _HEAD, _ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
@@ -132,6 +137,13 @@ def replace_file(path: Path, content: bytes) -> None:
     except OSError:
         Path(part).unlink()
         raise
+
+
+def mark_used(path: Path) -> None:
+    """Set the time of change of a user's file to now, once a day."""
+    with suppress(OSError):
+        if time.time() - path.stat().st_mtime > DAY:
+            os.utime(path)
 
 
 def has_trusted(path: Path) -> bool:

@@ -33,6 +33,7 @@ from typing import BinaryIO, NamedTuple
 
 from .caches import (
     make_private,
+    mark_used,
     open_trusted,
     own_bases,
     read_trusted,
@@ -135,8 +136,17 @@ def install(command: str) -> None:
             file = open_trusted(base / _name) if weak_place(base) is None else None
             if file is not None:
                 _archive = StartArchive(file)
+                mark_used(base / _name)
                 sys.meta_path.insert(0, _archive)
                 return
+
+
+def is_archive(file: BinaryIO) -> bool:
+    """Return whether an open file of this user is an archive; close it."""
+    with file, suppress(OSError, *_DAMAGED):
+        StartArchive(file)
+        return True
+    return False
 
 
 def read_kept(path: Path) -> bytes | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ..host.caches import (
     make_private,
+    mark_used,
     own_bases,
     read_trusted,
     replace_file,
@@ -64,7 +65,10 @@ def _find_directories() -> tuple[Path, ...]:
     found += [own] if own else []
     if best_level() != NATIVE:
         found += [base / state(best_level()) for base in shared]
-    return tuple(path for path in found if path == own or _trusted(path))
+    trusted = tuple(path for path in found if path == own or _trusted(path))
+    for directory in trusted:
+        mark_used(directory)
+    return trusted
 
 
 def _trusted(directory: Path) -> bool:
@@ -83,7 +87,10 @@ def writable() -> Path | None:
 def directories_named(name: str) -> tuple[Path, ...]:
     """Return the trusted directories of a name, whose code another compiler made."""
     bases = (*own_bases(), *_shared_bases(), SHIPPED)
-    return tuple(base / name for base in bases if _trusted(base / name))
+    found = tuple(base / name for base in bases if _trusted(base / name))
+    for directory in found:
+        mark_used(directory)
+    return found
 
 
 @functools.cache
@@ -103,6 +110,7 @@ def writable_named(name: str) -> Path | None:
         if weak is None:
             if refused:
                 tell_once(*refused, directory)
+            mark_used(directory)
             return directory
         refused = refused or (directory, weak)
     tell_without_cache(refused)
@@ -188,7 +196,8 @@ def _sources() -> bytes:
     facts, newest = _file_facts(sources)
     known = _digest_file()
     stored = (known and read_trusted(known)) or b""
-    if stored.startswith(facts) and len(stored) == 2 * DIGEST_BYTES:
+    if known and stored.startswith(facts) and len(stored) == 2 * DIGEST_BYTES:
+        mark_used(known)
         return stored[DIGEST_BYTES:]
     text = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for source in sources:

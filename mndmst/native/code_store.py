@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..host.caches import has_trusted, replace_file
+from ..host.caches import has_trusted, read_trusted, replace_file
 from ..host.start_archive import read_kept
 
 # The runtime: functions that count references to arrays, allocate and free their
@@ -25,6 +25,8 @@ RUNTIME = {
     "NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor",
     "NRT_MemInfo_varsize_realloc", "NRT_Allocate", "NRT_Free",
 }  # fmt: skip
+_DIGEST_BYTES = 16
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError)
 
 
 class Code(NamedTuple):
@@ -64,11 +66,33 @@ def keep(name: str, signature: str, code: Code, directory: Path) -> None:
     """Save code in a directory for other processes; a failure is ignored."""
     facts = {
         "name": name, "signature": signature, "symbol": code.symbol,
-        "result": code.result, "digest": _digest(code.code),
+        "result": code.result, "digest": _digest(code.code).hex(),
     }  # fmt: skip
     head = json.dumps(facts).encode() + b"\n"
     with suppress(OSError):  # the next process compiles it
         replace_file(directory / _file_name(name, signature), head + code.code)
+
+
+def is_code_file(path: Path) -> bool:
+    """Return whether a file has the code of the kernel that its name says."""
+    head, _, code = (read_trusted(path) or b"").partition(b"\n")
+    try:
+        facts = json.loads(head)
+        named = _file_name(facts["name"], facts["signature"]) == path.name
+        return named and facts["digest"] == _digest(code).hex()
+    except _MALFORMED:
+        return False
+
+
+def with_digest(code: bytes) -> bytes:
+    """Return code of a GPU and behind it its digest, which tools for cubins ignore."""
+    return code + _digest(code)
+
+
+def without_digest(content: bytes) -> bytes | None:
+    """Return the code of a file of `with_digest`; None if it is damaged or empty."""
+    code, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
+    return code if code and _digest(code) == digest else None
 
 
 def _read(path: Path, name: str, signature: str) -> Code | None:
@@ -78,16 +102,16 @@ def _read(path: Path, name: str, signature: str) -> Code | None:
     head, _, code = content.partition(b"\n")
     try:
         facts = json.loads(head)
-        expected = name, signature, _digest(code)
+        expected = name, signature, _digest(code).hex()
         if (facts["name"], facts["signature"], facts["digest"]) != expected:
             return None
         return Code(facts["symbol"], facts["result"], code)
-    except (ValueError, KeyError, TypeError):
+    except _MALFORMED:
         return None
 
 
-def _digest(code: bytes) -> str:
-    return hashlib.blake2b(code, digest_size=16).hexdigest()
+def _digest(code: bytes) -> bytes:
+    return hashlib.blake2b(code, digest_size=_DIGEST_BYTES).digest()
 
 
 def _file_name(name: str, signature: str) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from ...host.caches import read_trusted, replace_file
 from ...host.errors import ConfigError, MndmstError
 from ...native.cache_dirs import directories_named, directory_for, writable_named
+from ...native.code_store import with_digest, without_digest
 from . import use_private_cache
 
 use_private_cache()
@@ -58,7 +59,6 @@ NULL = np.uint64(0)
 ARCHITECTURES = ("sm_80", "sm_90", "compute_80")
 OPTIONS = ("-std=c++17",)
 KEYS = (np.uint32, np.uint64)
-_DIGEST_BYTES = 16
 
 
 class Kernels:
@@ -253,21 +253,14 @@ def _path(directory: Path, file: str, key: type, architecture: str) -> Path:
 
 
 def _read(directory: Path, file: str, key: type, architecture: str) -> bytes | None:
-    content = read_trusted(_path(directory, file, key, architecture)) or b""
-    code, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
-    return code if code and _digest(code) == digest else None
+    path = _path(directory, file, key, architecture)
+    return without_digest(read_trusted(path) or b"")
 
 
 def _store(
     directory: Path, file: str, key: type, architecture: str, code: bytes
 ) -> None:
-    """Write code, and behind it its digest, which tools for cubins ignore."""
-    path = _path(directory, file, key, architecture)
-    replace_file(path, code + _digest(code))
-
-
-def _digest(code: bytes) -> bytes:
-    return hashlib.blake2b(code, digest_size=_DIGEST_BYTES).digest()
+    replace_file(_path(directory, file, key, architecture), with_digest(code))
 
 
 def kernel_source(file: str) -> str:

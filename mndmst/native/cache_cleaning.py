@@ -1,0 +1,118 @@
+"""Removal of cached files that this user's runs have not used for a long time.
+
+Each state of the kernels' sources has its own directory of machine code, and each
+installation its own archives of starts; no run removes those of others. A file is
+removed only if its name and contents are such as mndmst writes, in the user's own
+cache. A directory with any other file is kept.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from ..host.caches import (
+    DAY,
+    UNUSED_DAYS,
+    open_trusted,
+    own_bases,
+    read_trusted,
+    weak_place,
+)
+from ..host.start_archive import is_archive
+from .cache_dirs import DIGEST_BYTES
+from .code_store import is_code_file, without_digest
+from .loader import LOCK
+
+_CODE_DIRECTORY = re.compile(r"(x86-64-v\d|armv[\d.]+-a|native|cuda\d+)-[0-9a-f]{16}")
+_ARCHIVE = re.compile(r"start-[a-z]+-[0-9a-f]{16}")
+_SOURCES = re.compile(r"sources-[0-9a-f]{16}")
+# Temporary files of `caches.replace_file`, whose writer was killed.
+_PART = re.compile(r"\.part-[a-z0-9_]{8}")
+_GPU_CODE = re.compile(r"\w+-(32|64)-(sm|compute)_\w+\.(cubin|ptx)")
+
+
+class Unused(NamedTuple):
+    """A file or directory of the cache, and the time of its last use."""
+
+    path: Path
+    files: list[Path]
+    nbytes: int
+    last_used: float
+
+
+def remove_unused(days: float = UNUSED_DAYS) -> list[Unused]:
+    """Remove what no run has used for some days, and return what was removed.
+
+    A use sets the time of change of a directory or archive (`caches.mark_used`); file
+    systems that record times of access add those.
+    """
+    return [
+        found
+        for base in _own_bases()
+        for found in _unused(base, time.time() - days * DAY)
+        if _remove(found)
+    ]
+
+
+def _own_bases() -> Iterator[Path]:
+    """Yield the directories of the cache that only this user can change."""
+    for base in own_bases():
+        with suppress(OSError):
+            if base.stat().st_uid == os.geteuid() and weak_place(base) is None:
+                yield base
+
+
+def _unused(base: Path, since: float) -> Iterator[Unused]:
+    """Yield the files and directories of mndmst that were last used before a time."""
+    for path in sorted(base.iterdir()):
+        with suppress(OSError):
+            files = _files(path)
+            facts = [entry.lstat() for entry in files]
+            times = [max(state.st_atime, state.st_mtime) for state in facts]
+            last_used = max([path.lstat().st_mtime, *times])
+            if files and last_used < since and all(map(_is_own, files)):
+                yield Unused(
+                    path, files, sum(state.st_size for state in facts), last_used
+                )
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files of a directory of code, or a file of the cache, by its name."""
+    if path.is_symlink():
+        return []
+    if _CODE_DIRECTORY.fullmatch(path.name) and path.is_dir():
+        return list(path.iterdir())
+    known = (_ARCHIVE, _SOURCES, _PART)
+    return [path] if any(name.fullmatch(path.name) for name in known) else []
+
+
+def _is_own(path: Path) -> bool:
+    """Return whether mndmst has written a file, by its name and contents."""
+    name, nbytes = path.name, path.lstat().st_size
+    if _PART.fullmatch(name):
+        return path.is_file() and not path.is_symlink()
+    if name == LOCK:
+        return nbytes == 0
+    if _SOURCES.fullmatch(name):
+        return nbytes == 2 * DIGEST_BYTES
+    if _ARCHIVE.fullmatch(name):
+        file = open_trusted(path)
+        return file is not None and is_archive(file)
+    if _GPU_CODE.fullmatch(name):
+        return without_digest(read_trusted(path) or b"") is not None
+    return is_code_file(path)
+
+
+def _remove(found: Unused) -> bool:
+    """Remove the files, and then their directory; return whether all are gone."""
+    with suppress(OSError):
+        for file in found.files:
+            file.unlink()
+        if found.path not in found.files:
+            found.path.rmdir()
+        return True
+    return False
