@@ -24,6 +24,8 @@ from ..host.errors import InputError
 # Bytes of UTF-8: more is not a name, but a damaged table.
 LONGEST_NAME = 1 << 16
 PIECE = 1 << 17  # names that are read at once
+# Bytes of a name, beside its letters, while names are put in order
+ORDERED_NAME_BYTES = 200
 SHOWN = 60  # characters of a name in a message
 INT64, UINT64 = np.iinfo(np.int64), np.iinfo(np.uint64)
 # A name as Python compares it: an integer, or the bytes of a text
@@ -121,8 +123,11 @@ class Names(NameSource):
 
     def ascend(self) -> bool:
         """Return whether every name is above the one before it."""
-        keys: Sequence[Any] = self.keys()
-        return all(map(lt, keys, keys[1:]))
+        for low in range(0, len(self), PIECE):
+            keys: Sequence[Any] = self.take(slice(low, low + PIECE + 1)).keys()
+            if not all(map(lt, keys, keys[1:])):
+                return False
+        return True
 
 
 @dataclass(frozen=True)

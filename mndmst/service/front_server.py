@@ -21,7 +21,7 @@ from .jobs import JobQueue
 from .metrics import FinishedRequest, Gauges, Metrics, RequestLog
 from .name_lookup import NAME_QUERIES, NameLookup
 from .protocol import ACTIONS, QUERY, TABLE, batches_of, to_bytes
-from .queries import AnswerMemory, answers, label_schema, labels
+from .queries import answers, label_schema, labels
 from .rank_server import BATCH_ROWS, RankServer, edge_schema, versioned
 from .served_graph import ServedGraph
 
@@ -58,7 +58,7 @@ class FrontServer(RankServer):
         self._ticketed: dict[str, tuple[ForestView, ...]] = {}
         self._lookups: dict[str, NameLookup] = {}
         self._lock = Lock()
-        self._memory = AnswerMemory(executor.uploads.limit)
+        self._memory = executor.uploads.memory
         super().__init__(access, executor, self._log, most_requests)
 
     def _log(self, request: FinishedRequest) -> None:
@@ -145,7 +145,7 @@ class FrontServer(RankServer):
             "jobs_waiting": len(self.jobs),
             "received_bytes": executor.uploads.received_bytes,
             "forests_kept": len(executor.forests),
-            "answer_bytes": self._memory.held,
+            "answer_bytes": self._memory.of_requests,
             "versions_in_memory": len(alive),
             "version_bytes": sum(version.nbytes for version in alive),
         }
@@ -343,7 +343,7 @@ class FrontServer(RankServer):
             )
         with self._lock:
             if graph.name not in self._lookups:
-                self._lookups[graph.name] = NameLookup(graph.name, names)
+                self._lookups[graph.name] = NameLookup(graph.name, names, self._memory)
             lookup = self._lookups[graph.name]
         return lambda batch: lookup.answers(query, batch)
 

@@ -9,31 +9,51 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..host.errors import InputError, optional
-from ..io.names import PIECE, IntegerNames, NameKind, Names, TextNames, distinct_names
+from ..io.names import (
+    ORDERED_NAME_BYTES,
+    PIECE,
+    IntegerNames,
+    NameKind,
+    Names,
+    TextNames,
+    distinct_names,
+)
 
 if TYPE_CHECKING:  # loads HDF5, which clients spare
     from ..io.results.graph_names import GraphNames
+    from .memory import ServiceMemory
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
 # The queries about names, and the column that each takes
 NAME_QUERIES = {"vertices": "name", "names": "vertex"}
+# Names are read part by part and then joined.
+READ_COPIES = 2
 
 
 class NameLookup:
     """The vertices of names, and the names of vertices; immutable.
 
-    `graph` is the name of the graph in errors; `names` is read as a whole.
+    `graph` is the name of the graph in errors; `names` is read as a whole. Raises
+    ConfigError if the names do not fit the `memory`, which then counts them.
     """
 
-    def __init__(self, graph: str, names: "GraphNames") -> None:
+    def __init__(
+        self, graph: str, names: "GraphNames | Names", memory: "ServiceMemory"
+    ) -> None:
         self._graph, self._kind = graph, names.kind
-        self._names = self._ordered = names.take(slice(None))
+        what = f"the names of the vertices of {graph}"
+        with memory.hold(READ_COPIES * names.nbytes, what):
+            self._names = self._ordered = names.take(slice(None))
+        held = self._names.nbytes
         self._vertices: np.ndarray | None = None
         if not self._names.ascend():  # of a reordered graph
-            self._ordered, positions = distinct_names(self._names)
-            self._vertices = np.empty(len(positions), np.int64)
-            self._vertices[positions] = np.arange(len(positions))
+            with memory.hold(held + ORDERED_NAME_BYTES * len(names), what):
+                self._ordered, positions = distinct_names(self._names)
+                self._vertices = np.empty(len(positions), np.int64)
+                self._vertices[positions] = np.arange(len(positions))
+            held += self._ordered.nbytes + self._vertices.nbytes
+        memory.add_graph(held)
 
     def answers(self, query: str, batch: Any) -> Iterator[Any]:
         """Yield tables that together have a row for each row of a batch.

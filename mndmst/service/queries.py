@@ -1,8 +1,6 @@
 """Queries on a forest, answered on rank 0 from one version."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,52 +14,9 @@ from ..cluster.linkage import (
     single_linkage,
 )
 from ..host.errors import ConfigError, optional
-from ..host.memory import MIB, free_bytes
 from ..tree.index import ForestIndex
 from .forest_view import ForestView
-
-
-class AnswerMemory:
-    """Bytes that answers may hold together on one rank; thread-safe.
-
-    A `limit` of 0 stands for the free memory of the host.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self._lock, self._held = Lock(), 0
-
-    @property
-    def held(self) -> int:
-        """Bytes that answers hold now."""
-        return self._held
-
-    @contextmanager
-    def hold(self, nbytes: int, what: str) -> Iterator[None]:
-        """Count bytes as held while the block runs.
-
-        Raises ConfigError if they do not fit; the message names a limit that suffices.
-        """
-        with self._lock:
-            held = self._held + nbytes
-            if self.limit and held > self.limit:
-                raise ConfigError(
-                    f"--memory {self.limit:,} is too little for {what} of {nbytes:,} "
-                    f"bytes beside {self._held:,} bytes of other answers; --memory "
-                    f"{held // MIB + 1}MiB suffices"
-                )
-            if not self.limit and nbytes > (free := free_bytes()):
-                raise ConfigError(
-                    f"{what} of {nbytes:,} bytes do not fit the {free:,} bytes that "
-                    "the host has free; ask for fewer, or use a larger host"
-                )
-            self._held = held
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._held -= nbytes
-
+from .memory import ServiceMemory
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
@@ -107,7 +62,7 @@ PATH_EDGE_BYTES = 64
 
 
 def answers(
-    view: ForestView, query: str, u: np.ndarray, v: np.ndarray, memory: AnswerMemory
+    view: ForestView, query: str, u: np.ndarray, v: np.ndarray, memory: ServiceMemory
 ) -> Iterator[Any]:
     """Yield tables that together have a row for each pair of vertices.
 
@@ -132,7 +87,7 @@ def answers(
 
 
 def _paths(
-    index: ForestIndex, u: np.ndarray, v: np.ndarray, memory: AnswerMemory
+    index: ForestIndex, u: np.ndarray, v: np.ndarray, memory: ServiceMemory
 ) -> Iterator[Any]:
     """Yield the paths of pairs in tables of at most `PATH_EDGES` edges, or one path."""
     u, v = index.pairs(u, v)

@@ -36,6 +36,7 @@ from .front_server import FrontServer
 from .http_server import HttpServer, HttpSetting
 from .jobs import JobQueue, QueuedJob
 from .journal import Journal, JournalStart
+from .memory import ServiceMemory
 from .metrics import RequestLog
 from .protocol import to_bytes
 from .rank_server import RankServer
@@ -80,11 +81,12 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
             _remove_old(setting.address_file)
     compile_kernels(comm, "service", None, progress.say)
     jobs = JobQueue()
-    executor = Executor(comm, {}, Uploads(config.memory, setting.limits.upload_bytes))
+    memory = ServiceMemory(config.memory)
+    executor = Executor(comm, {}, Uploads(memory, setting.limits.upload_bytes))
     for name, path in setting.graphs.items():
         graph = _loaded(comm, name, path, setting, config, progress)
         executor.graphs[name] = graph
-        executor.uploads.graph_bytes += graph.current.nbytes
+        memory.add_graph(graph.current.nbytes)
         _replay(executor, graph, progress)
     give_back_freed()
     channel = ControlChannel.of(comm)

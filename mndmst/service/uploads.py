@@ -1,7 +1,6 @@
 """Columns that clients have sent for a later request, with the versions they name.
 
-`--memory` limits the bytes that uploads hold beside the graphs, and not the size of the
-process, in which libraries keep freed memory. A refused upload holds nothing.
+A refused upload holds nothing.
 """
 
 import time
@@ -14,8 +13,9 @@ import numpy as np
 
 from ..changes.batch import OPERATIONS, Batch
 from ..host.errors import ConfigError, InputError, optional
-from ..host.memory import MIB, free_bytes, give_back_freed
+from ..host.memory import MIB, give_back_freed
 from .clients import ClientLimitError
+from .memory import ServiceMemory
 
 # What each kind of upload has; the weights may be of any type.
 COLUMNS = {
@@ -28,8 +28,6 @@ COLUMNS = {
 KEPT_SECONDS = 600.0
 # To ask for the free memory of the host takes a while; it is done once for these bytes.
 UNCHECKED = 16 * MIB
-# Uploads may hold this much beside a graph of any size.
-LEAST = 16 * MIB
 # gRPC lets the messages of an upload go some time after it has been refused.
 GIVE_BACK_SECONDS = 2.0
 # A request needs this many times the bytes of its columns.
@@ -64,13 +62,12 @@ class HeldUpload(NamedTuple):
 class Uploads:
     """The columns that clients have sent to this rank.
 
-    Graphs and uploads may hold `limit` bytes, by default the memory of the host; the
-    uploads of one client `client_limit` bytes (0: no limit).
+    They must fit the `memory` of the rank. The uploads of one client may hold
+    `client_limit` bytes (0: no limit).
     """
 
-    def __init__(self, limit: int, client_limit: int = 0) -> None:
-        self.limit, self.client_limit = limit, client_limit
-        self.graph_bytes = 0  # Bytes that the rows of the graphs hold
+    def __init__(self, memory: ServiceMemory, client_limit: int = 0) -> None:
+        self.memory, self.client_limit = memory, client_limit
         self.received_bytes = 0  # Of all uploads so far
         self._lock = Lock()
         self._held: dict[str, HeldUpload] = {}
@@ -104,8 +101,8 @@ class Uploads:
                 nbytes += batch.nbytes
                 if self.client_limit:
                     self._check_client(client)
-                if self.limit or nbytes >= unchecked:
-                    self._check_room(nbytes)
+                if self.memory.limit or nbytes >= unchecked:
+                    self._check_room()
                     unchecked = nbytes + UNCHECKED
                 for column, pieces in parts.items():
                     pieces.append(_values(batch, column))
@@ -152,22 +149,11 @@ class Uploads:
                 "the columns that were sent, or send less"
             )
 
-    def _check_room(self, nbytes: int) -> None:
+    def _check_room(self) -> None:
         with self._lock:
             held = sum(upload.nbytes for upload in self._held.values())
             needed = COPIES * (held + self._coming.total())
-        if self.limit:
-            if needed > max(LEAST, self.limit - self.graph_bytes):
-                enough = (self.graph_bytes + needed) // MIB + 1
-                raise ConfigError(
-                    f"--memory {self.limit:,} is too little for uploads of {nbytes:,} "
-                    f"bytes; --memory {enough}MiB would do"
-                )
-        elif needed > free_bytes():
-            raise ConfigError(
-                f"an upload of {nbytes:,} bytes needs {needed:,}, and the host has "
-                f"{free_bytes():,}; send less, or use more hosts"
-            )
+        self.memory.check(needed, "uploads and the work on them")
 
 
 def _values(batch: Any, name: str) -> np.ndarray:

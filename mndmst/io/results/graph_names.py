@@ -16,6 +16,7 @@ from .. import memory_limit
 from ..edge_file import Edges
 from ..memory_limit import check_room
 from ..names import (
+    ORDERED_NAME_BYTES,
     PIECE,
     IntegerNames,
     NameKind,
@@ -27,9 +28,6 @@ from ..names import (
 from ..shards.shard_writer import OriginalIds, VertexIds
 from ..shards.sharded_graph import ShardedGraph, open_graph
 from .forest_file import NamesPlace, read_forest
-
-# Bytes of a name, beside its letters, while names are put in order
-_NAME_BYTES = 200
 
 
 class GraphNames(NameSource):
@@ -63,12 +61,19 @@ class GraphNames(NameSource):
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold all names in memory inside the block, if they fit."""
-        if self._most_bytes() <= memory_limit.room() // 2:
+        if self.nbytes <= memory_limit.room() // 2:
             self._all = self._read(0, len(self))
         try:
             yield
         finally:
             self._all = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all names in memory."""
+        if self.graph.names is None or self.kind.is_integer:
+            return 8 * len(self)
+        return self.graph.text_bytes() + 8 * (len(self) + 1)
 
     def find(self, wanted: Names) -> np.ndarray:
         """Return the vertices that have some names of the graph's kind; -1 for none."""
@@ -80,12 +85,6 @@ class GraphNames(NameSource):
             vertices[numbers] = np.arange(len(numbers))
         found = names.find(ordered)
         return np.where(found < 0, -1, vertices[found])[places]
-
-    def _most_bytes(self) -> int:
-        """Return an upper bound of the bytes of all names, from file sizes."""
-        if self.kind.is_integer:
-            return 8 * len(self)
-        return sum(part.stat().st_size for part in self.graph.parts)
 
     def _read(self, begin: int, end: int) -> Names:
         if self.graph.names is not None:
@@ -167,7 +166,9 @@ def with_vertex_ids(edges: Edges, graph: ShardedGraph) -> Edges:
 
 def _with_names(edges: Edges, graph: ShardedGraph) -> Edges:
     """Return edges with names, numbered in the order of these."""
-    per_name = 24 if graph.names in (NameKind.INT64, NameKind.UINT64) else _NAME_BYTES
+    per_name = (
+        24 if graph.names in (NameKind.INT64, NameKind.UINT64) else ORDERED_NAME_BYTES
+    )
     nbytes = per_name * graph.num_vertices
     check_room(graph.path, nbytes, "the list of its vertices' names")
     return with_names(edges, graph.read_names(0, graph.num_vertices), graph.path)

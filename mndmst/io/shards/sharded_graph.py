@@ -140,6 +140,14 @@ class ShardedGraph:
         ]
         return joined_names(found)
 
+    def text_bytes(self) -> int:
+        """Return the bytes of the letters of all names, of a graph with texts."""
+        total = 0
+        for part, path in enumerate(self.parts):
+            with self.open(part) as file:
+                total += len(checked_dataset(path, file, "names/text"))
+        return total
+
     def _read_names_of(self, part: int, low: int, high: int) -> Names:
         """Return the names of the vertices [low, high) of a part."""
         first, last = self.vtxdist[part : part + 2].tolist()

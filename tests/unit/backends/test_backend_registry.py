@@ -119,11 +119,12 @@ def test_a_service_reports_the_memory_of_a_registered_device(
 ) -> None:
     pytest.importorskip("pyarrow", reason="the service needs pyarrow")
     from mndmst.service.executor import Executor
+    from mndmst.service.memory import ServiceMemory
     from mndmst.service.served_graph import ServedGraph
     from mndmst.service.uploads import Uploads
 
     path = graphs.write_graph(tmp_path / "graph", graphs.path(5))
-    progress, none = Progress(False), Uploads(0)
+    progress, none = Progress(False), Uploads(ServiceMemory(0))
     executor = Executor(world(), {}, none)
     assert executor.memory()[1:] == (0, 0)
     for backend, found in (("cpu", (0, 0)), ("twin", (100, 40))):

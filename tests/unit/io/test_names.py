@@ -24,6 +24,7 @@ from mndmst.io.names import (
     distinct_names,
     joined_names,
     names_of_keys,
+    names_of_texts,
     names_of_values,
 )
 from mndmst.io.partitioner import vertex_numbering as naming
@@ -465,3 +466,12 @@ def test_a_graphml_bomb_is_refused(tmp_path: Path, mndmst: Callable[..., Run]) -
     run = mndmst("partition", tmp_path / "g.graphml", tmp_path / "g")
     assert run.returncode == 1
     assert run.stderr.splitlines()[-1].startswith("mndmst: error: ")
+
+
+def test_the_order_of_names_is_seen_across_pieces(monkeypatch):
+    monkeypatch.setattr("mndmst.io.names.PIECE", 3)
+    texts = [f"{i:02}" for i in range(11)]
+    assert names_of_texts("it", texts).ascend()
+    for i in range(10):
+        swapped = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
+        assert not names_of_texts("it", swapped).ascend()

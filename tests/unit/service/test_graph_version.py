@@ -11,6 +11,7 @@ import pyarrow as arrow
 
 from mndmst.host.errors import InputError
 from mndmst.service.graph_version import GraphVersion, StaleVersionError
+from mndmst.service.memory import ServiceMemory
 from mndmst.service.uploads import Uploads, UploadVersion, read_version
 
 VERSION = GraphVersion(
@@ -53,7 +54,7 @@ def test_the_version_of_an_upload_is_read_from_its_schema() -> None:
 
 
 def test_the_version_of_an_upload_is_taken_once() -> None:
-    uploads = Uploads(0)
+    uploads = Uploads(ServiceMemory(0))
     sent = arrow.table({"vertex": [1]}).to_batches()
     uploads.receive("a", "vertices", sent, version=UploadVersion("g", 3))
     assert uploads.take("b") is None

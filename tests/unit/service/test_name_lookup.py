@@ -7,8 +7,10 @@ pytest.importorskip("pyarrow", reason="the service needs pyarrow")
 
 import pyarrow as arrow
 
-from mndmst.host.errors import InputError
+from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.names import IntegerNames, NameKind, Names, names_of_texts
+from mndmst.service import memory as service_memory
+from mndmst.service.memory import ServiceMemory
 from mndmst.service.name_lookup import NameLookup
 
 
@@ -21,7 +23,7 @@ from mndmst.service.name_lookup import NameLookup
     ],
 )
 def test_names_and_vertices_lead_to_each_other(names: Names, asked: list) -> None:
-    lookup = NameLookup("g", names)
+    lookup = NameLookup("g", names, ServiceMemory(0))
     every = names.values()
     (found,) = lookup.answers("vertices", arrow.record_batch({"name": asked}))
     expected = [every.index(name) if name in every else None for name in asked]
@@ -35,7 +37,9 @@ def test_names_and_vertices_lead_to_each_other(names: Names, asked: list) -> Non
 
 
 def test_wrong_questions_are_refused() -> None:
-    lookup = NameLookup("g", IntegerNames(np.array([1 << 63], np.uint64)))
+    lookup = NameLookup(
+        "g", IntegerNames(np.array([1 << 63], np.uint64)), ServiceMemory(0)
+    )
     assert lookup._kind is NameKind.UINT64
     for query, column, values, words in (
         ("names", "vertex", [0, 1], "1 is not a vertex of g; they are numbered from 0"),
@@ -49,3 +53,24 @@ def test_wrong_questions_are_refused() -> None:
         batch = arrow.record_batch({column: values})
         with pytest.raises(InputError, match=words):
             list(lookup.answers(query, batch))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_names_count_against_the_memory(
+    monkeypatch: pytest.MonkeyPatch, order: int
+) -> None:
+    monkeypatch.setattr(service_memory, "LEAST", 0)
+    names = IntegerNames(np.arange(1000)[::order])
+    peak = 16_000 if order == 1 else 208_000
+    graphs = 1 << 20
+    small, enough = (ServiceMemory(graphs + limit) for limit in (peak - 1, peak))
+    for memory in (small, enough):
+        memory.add_graph(graphs)
+    with pytest.raises(ConfigError, match=r"the names of the vertices of g of .*MiB"):
+        NameLookup("g", names, small)
+    NameLookup("g", names, enough)
+    held = 8_000 if order == 1 else 24_000
+    enough.check(peak - held, "more")
+    with pytest.raises(ConfigError, match=f"beside {graphs + held:,} bytes of graphs"):
+        enough.check(peak - held + 1, "more")
+    assert small.of_requests == enough.of_requests == 0

@@ -16,6 +16,7 @@ import pyarrow as arrow
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.service.access import Access, check_open, find_token, read_listen
 from mndmst.service.jobs import CancelledError, JobQueue
+from mndmst.service.memory import ServiceMemory
 from mndmst.service.metrics import FinishedRequest, Metrics
 from mndmst.service.protocol import ACTIONS, read_request
 from mndmst.service.uploads import Uploads
@@ -92,7 +93,7 @@ def batches(count: int) -> list[arrow.RecordBatch]:
 
 
 def test_uploads() -> None:
-    uploads = Uploads(0)
+    uploads = Uploads(ServiceMemory(0))
     assert uploads.receive("a", "weights", batches(25)) == 25
     assert uploads.take("a").columns["weight"].tolist() == list(range(25))
     assert uploads.take("a") is None
@@ -109,19 +110,20 @@ def test_uploads() -> None:
 
 def test_a_refused_upload_holds_nothing() -> None:
     """The limit counts the bytes of uploads, whatever the size of the process is."""
-    small = Uploads(400 << 20)
-    small.graph_bytes = 300 << 20
+    memory = ServiceMemory(400 << 20)
+    small = Uploads(memory)
+    memory.add_graph(300 << 20)
     large = arrow.table({"weight": np.zeros(4 << 20)}).to_batches()
     for name in ("a", "b", "c"):
-        text = r"--memory 419,430,400 is too little .* --memory 429MiB would do"
+        text = r"--memory 419,430,400 is too little .* --memory 429MiB suffices"
         with pytest.raises(ConfigError, match=text):
             small.receive(name, "weights", large)
         assert small.take(name) is None
         assert small.receive("few", "weights", batches(3)) == 3
     assert small.bytes_by_client() == {"": 24}  # of `few`
-    small.graph_bytes = 500 << 20  # requests have some room beside any graph
+    memory.add_graph(200 << 20)  # requests have some room beside any graph
     assert small.receive("few", "weights", batches(3)) == 3
-    with pytest.raises(ConfigError, match="would do"):
+    with pytest.raises(ConfigError, match="suffices"):
         small.receive("d", "weights", large)
 
 
