@@ -25,6 +25,9 @@ from .host.signals import die_at_interrupt, stop_signals
 # A launcher that aborts may drop output that it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
 LONGEST_REASON = 300
+MATRIX_COMMANDS = (
+    "hdbscan", "linkage", "neighbours", "predict", "verify", "draw", "report", "bench",
+)  # fmt: skip
 # Messages of Python and of the dynamic loader when the system has no memory left.
 _NO_MEMORY = (
     "can't start new thread",
@@ -58,7 +61,8 @@ def main(argv: list[str] | None = None) -> int:
         if getattr(sys, name) is None:  # it was closed
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
     stop_signals.hold()  # before anything that takes time
-    prepare_environment()
+    words = sys.argv[1:] if argv is None else argv
+    prepare_environment(matrices=bool(words) and words[0] in MATRIX_COMMANDS)
     try:
         from .cli.main import main as run
 

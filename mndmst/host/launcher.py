@@ -10,10 +10,12 @@ from .cores import core_count
 
 _WORLD_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 # Variables of the processes that launchers start: MPICH and Intel, Open MPI, MVAPICH,
-# Slurm, Cray, IBM, Flux
+# Slurm, Cray, IBM, Flux. Others of their prefixes (PMIX_MCA_gds) are settings.
 _BY_LAUNCHER = (
-    "PMI_", "PMIX_", "HYDI_", "MPI_LOCAL", "OMPI_COMM_", "MV2_COMM_", "MPIRUN_RANK",
-    "SLURM_STEP", "PALS_", "ALPS_", "JSM_", "FLUX_",
+    "PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_ID", "PMI_PORT", "PMIX_RANK",
+    "PMIX_NAMESPACE", "HYDI_", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "OMPI_COMM_WORLD",
+    "MV2_COMM_WORLD", "MPIRUN_RANK", "SLURM_STEP", "PALS_RANKID", "ALPS_APP_PE",
+    "JSM_NAMESPACE", "FLUX_TASK_RANK",
 )  # fmt: skip
 _WORLD_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
@@ -62,20 +64,21 @@ def launched_local_size() -> int:
     return _first_integer(_LOCAL_SIZE, 1)
 
 
-def prepare_environment() -> None:
+def prepare_environment(matrices: bool = True) -> None:
     """Set variables for NumPy, the MPI library and Numba, before they are loaded.
 
     With more ranks than cores a waiting rank must yield its core, or the ranks that
     compute become slow; with enough cores the same setting would slow every
-    message. NumPy's OpenBLAS starts a thread per core, which spins for 0.1 s: every
-    rank gets its share of the machine instead. Where a launcher gives ranks a terminal,
-    Numba's colours for errors would end the output with a control code. Settings that
-    the user has made are kept.
+    message. NumPy's OpenBLAS starts a thread per core, which spins for 0.1 s: a run
+    that multiplies no `matrices` has one, and every rank gets its share of the machine.
+    Where a launcher gives ranks a terminal, Numba's colours for errors would end the
+    output with a control code. Settings that the user has made are kept.
     """
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     sharers = launched_local_size()
-    if sharers > 1:
+    if sharers > 1 or not matrices:
         share = min(core_count(), max(1, (os.cpu_count() or 1) // sharers))
+        share = share if matrices else 1
         os.environ.setdefault("OPENBLAS_NUM_THREADS", str(share))
     if crowded():
         os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")

@@ -115,6 +115,14 @@ def test_ranks_share_cores_and_buffers(
     assert os.environ.get("MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS") == cells
 
 
+def test_a_run_without_matrices_has_one_blas_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "environ", {})
+    prepare_environment(matrices=False)
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+
+
 BOTH = "MPICH Version:      5.0.2\nMPICH Device:       ch4:ucx ofi\n"
 BY_SLURM = {"PMI_FD": "11", "SLURM_STEP_NUM_NODES": "2"}
 

@@ -48,6 +48,16 @@ def test_one_process_of_a_launcher_asks_mpi(
     assert not started_alone()
 
 
+@pytest.mark.parametrize(
+    "name", ["PMIX_MCA_gds", "PMI_MMAP_SYNC_WAIT_TIME", "FLUX_URI"]
+)
+def test_settings_of_launchers_start_nothing(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    assert started_alone()
+
+
 def test_a_launcher_that_sets_no_variable_is_seen_among_the_processes_above(
     tmp_path: Path,
 ) -> None:
