@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ..graph.tuning import Tuning
     from .base import Backend
-    from .point_products import PointArrays, PointProducts
+    from .point_products import PointArrays, PointProducts, PointsOnDevice
     from .point_tree import TreeEdges, TreePoints
 
 # The packages of the kinds of accelerators, by their names in `--backend`, in the order
@@ -98,6 +98,9 @@ class Accelerator(Protocol):
         DeviceMemoryError
             If the device has too little memory.
         """
+
+    def points_on_device(self, array: Any) -> "PointsOnDevice":
+        """Return the points of an array that lies on a device, once it is filled."""
 
     def as_arrays(self, *columns: Any) -> list[Any]:
         """Return arrays of the library for such devices, without copies."""

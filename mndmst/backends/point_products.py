@@ -1,7 +1,7 @@
 """Points on a device, searched by matrix products: the interface and its inputs."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,6 +32,50 @@ class PointArrays(NamedTuple):
             plain /= self.largest[rows, None]
             plain /= self.length[rows, None]
         return plain
+
+
+class PointMeasures(NamedTuple):
+    """Sizes of points, as the host computes them.
+
+    Attributes
+    ----------
+    smallest : ndarray of float64, shape (points,)
+        Of the coordinates other than 0; infinity if there are none.
+    largest : ndarray of float64, shape (points,)
+        Infinity if a coordinate is not finite.
+    length : ndarray of float64, shape (points,)
+        The length of each point that is divided by its largest coordinate.
+    """
+
+    smallest: np.ndarray
+    largest: np.ndarray
+    length: np.ndarray
+
+
+class PointsOnDevice(Protocol):
+    """Points of a user that lie on a device; NumPy takes a copy of them.
+
+    Attributes
+    ----------
+    array : array of the library for the device, shape (points, dimensions)
+        Of float32 or float64.
+    """
+
+    array: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
+        """Return some points on the host."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return all points on the host."""
+
+    @property
+    def measures(self) -> PointMeasures:
+        """The sizes of all points."""
 
 
 class ComponentArrays(NamedTuple):

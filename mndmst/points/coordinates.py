@@ -8,13 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..backends.point_products import PointsOnDevice
 from ..host.errors import InputError
+from ..kernels.threads import ALONE, Threads
 from .metrics import METRICS, Norm, check_metric, prepared
-from .scale import Scale, extremes, scale_for
+from .scale import SMALLEST, Scale, extremes, scale_for
 
 ROWS = 1 << 14  # points that are looked at together
 # Of fewer coordinates a float64 copy takes little memory and spares later divisions.
 COPIED = 1 << 24
+# Points whose lengths a device and the host both compute: the bits must agree.
+COMPARED = 64
 # Types whose numbers are all float32 numbers, too.
 SMALL = ("b1", "i1", "u1", "i2", "u2", "f2", "f4")
 
@@ -26,6 +30,7 @@ class PointCoordinates:
     Attributes
     ----------
     values : ndarray of float32 or float64, shape (points, dimensions)
+        Or the user's points on a device.
     largest, length : ndarray of float64, shape (points,)
         Divisors of each point's coordinates, the first before the second; empty if
         there are none.
@@ -33,7 +38,7 @@ class PointCoordinates:
         Which `values` have been multiplied by.
     """
 
-    values: np.ndarray
+    values: np.ndarray | PointsOnDevice
     largest: np.ndarray
     length: np.ndarray
     scale: Scale
@@ -50,8 +55,12 @@ class PointCoordinates:
         return self.of(slice(None))
 
 
-def point_coordinates(points: np.ndarray, metric: str) -> PointCoordinates:
+def point_coordinates(
+    points: np.ndarray | PointsOnDevice, metric: str, threads: Threads = ALONE
+) -> PointCoordinates:
     """Return points of any type of numbers for searches by a metric.
+
+    Points on a device stay there for Euclidean and cosine distances.
 
     Raises
     ------
@@ -60,9 +69,15 @@ def point_coordinates(points: np.ndarray, metric: str) -> PointCoordinates:
     """
     check_metric(metric)
     none = np.empty(0)
+    if not isinstance(points, np.ndarray):
+        on_device = _on_device(points, metric)
+        if on_device is not None:
+            return on_device
+        points = np.asarray(points)
     if metric == "cosine":
-        divided = _directions(_typed(points))
-        span = [extremes(divided.of(part)) for part in _parts(len(points))]
+        divided = _directions(_typed(points), threads)
+        calls = [(part,) for part in _parts(len(points))]
+        span = threads.map(lambda part: extremes(divided.of(part)), calls)
         smallest, largest = min(s for s, _ in span), max(x for _, x in span)
         scale = scale_for(Norm.EUCLIDEAN, smallest, largest)
         if scale.factor == 1 and points.size > COPIED:
@@ -70,7 +85,7 @@ def point_coordinates(points: np.ndarray, metric: str) -> PointCoordinates:
         return PointCoordinates(scale.scaled(divided.all()), none, none, scale)
     values = _typed(points) if metric == "euclidean" else points.astype(np.float64)
     values = prepared(values, metric)
-    scale = scale_for(METRICS[metric].norm, *extremes(values))
+    scale = scale_for(METRICS[metric].norm, *extremes(values, threads))
     if scale.factor != 1:
         values = scale.scaled(values.astype(np.float64))
     return PointCoordinates(values, none, none, scale)
@@ -81,14 +96,63 @@ def float_type(dtype: np.dtype) -> type[np.float32] | type[np.float64]:
     return np.float32 if dtype.str[1:] in SMALL else np.float64
 
 
+def finite_rows(
+    points: np.ndarray | PointsOnDevice, threads: Threads = ALONE
+) -> np.ndarray:
+    """Return for each point whether all its coordinates are finite."""
+    if not isinstance(points, np.ndarray):
+        return np.isfinite(points.measures.largest)
+    finite = np.empty(len(points), np.bool_)
+
+    def look(part: slice) -> None:
+        finite[part] = np.isfinite(points[part]).all(axis=1)
+
+    threads.map(look, [(part,) for part in _parts(len(points))])
+    return finite
+
+
+def largest_sizes(
+    points: np.ndarray | PointsOnDevice, threads: Threads = ALONE
+) -> np.ndarray:
+    """Return for each point the size of its largest coordinate."""
+    if not isinstance(points, np.ndarray):
+        return points.measures.largest
+    largest = np.empty(len(points))
+
+    def look(part: slice) -> None:
+        largest[part] = np.abs(points[part]).max(axis=1, initial=0)
+
+    threads.map(look, [(part,) for part in _parts(len(points))])
+    return largest
+
+
+def _on_device(points: PointsOnDevice, metric: str) -> PointCoordinates | None:
+    """Return points that stay on a device; None if the host must scale them."""
+    smallest, largest, length = points.measures
+    none = np.empty(0)
+    if metric == "cosine" and largest.all():
+        some = _directions(points[:COMPARED], ALONE).length
+        if not np.array_equal(some, length[:COMPARED]):
+            return None  # NumPy adds up in another order than the device
+        smallest = smallest / largest / length
+    elif metric != "euclidean":
+        return None
+    if smallest.min() < SMALLEST:
+        return None
+    if metric == "euclidean":
+        return PointCoordinates(points, none, none, Scale())
+    return PointCoordinates(points, largest, length, Scale())
+
+
 def _typed(points: np.ndarray) -> np.ndarray:
     return points.astype(float_type(points.dtype), order="C", copy=False)
 
 
-def _directions(values: np.ndarray) -> PointCoordinates:
+def _directions(values: np.ndarray, threads: Threads) -> PointCoordinates:
     """Return points with the divisors that give them length 1; see `prepared`."""
     largest, length = np.empty(len(values)), np.empty(len(values))
-    for part in _parts(len(values)):
+
+    def divide(part: slice) -> None:
         block = values[part].astype(np.float64)
         largest[part] = np.abs(block).max(axis=1, initial=0)
         if (largest[part] == 0).any():
@@ -99,6 +163,8 @@ def _directions(values: np.ndarray) -> PointCoordinates:
             )
         block /= largest[part, None]
         length[part] = np.sqrt((block * block).sum(axis=1))
+
+    threads.map(divide, [(part,) for part in _parts(len(values))])
     return PointCoordinates(values, largest, length, Scale())
 
 

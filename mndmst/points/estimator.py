@@ -13,21 +13,25 @@ import numpy as np
 from ..api.forest import Forest
 from ..api.inputs import check_nothing_masked, check_table_integers
 from ..backends import holder_of
+from ..backends.point_products import PointsOnDevice
 from ..cluster.cluster_pictures import ClusterPictures
 from ..cluster.condensed import scale_of
 from ..cluster.density import Clustering, clusters_by_label
 from ..cluster.selection import ClusterSelection
 from ..cluster.tree_views import CondensedTreeView, SingleLinkageTree, SpanningTree
+from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
 from ..host.formatting import counted
 from ..host.progress import Progress
 from ..io.formats.point_tables import check_integers
+from ..kernels.threads import Threads
 from .cluster_measures import (
     centroid_of,
     exemplars_of,
     medoid_of,
     relative_validity,
 )
+from .coordinates import finite_rows, largest_sizes
 from .density_clusters import DensityClusters, DensityRule, clusters_of
 from .pairwise_forest import Metric, check_forest, matrix_forest, metric_forest
 from .point_files import LARGEST
@@ -79,6 +83,8 @@ UNKNOWN_METRICS = {
 CENTERS = (None, "centroid", "medoid", "both")
 FLOATS = (np.float64, np.float32, np.float16)
 NON_FINITE = ("noise", "codes", "error")
+# Metrics that a device searches where the points lie.
+ON_DEVICE = ("euclidean", "l2", "cosine")
 # Labels of "codes", as in scikit-learn.
 INFINITE, MISSING = -2, -3
 
@@ -92,6 +98,7 @@ class DataError(InputError, ValueError):
 
 
 Value = TypeVar("Value")
+Points = TypeVar("Points", np.ndarray, PointsOnDevice)
 
 
 class OnDemand(Generic[Value]):
@@ -379,7 +386,7 @@ core_dist_n_jobs, prediction_data, copy
         ndarray of float64, shape (points, clusters)
             As from `membership_vector`.
         """
-        points = self._points_of_fit().astype(np.float64, copy=False)
+        points = np.asarray(self._points_of_fit(), np.float64)
         tree = self._fitted().tree
         return self._memberships(points, np.arange(len(points)), tree.point_distance)
 
@@ -408,7 +415,7 @@ core_dist_n_jobs, prediction_data, copy
         pictures = ClusterPictures(
             clusters.linkage,
             self.labels_,
-            self._points,
+            None if self._points is None else np.asarray(self._points),
             getattr(self, "feature_names_in_", None),
             clusters.tree,
             clusters.chosen,
@@ -451,7 +458,8 @@ core_dist_n_jobs, prediction_data, copy
     @property
     def minimum_spanning_tree_(self) -> SpanningTree:
         """The minimum spanning forest of mutual reachability distances."""
-        return SpanningTree(self.forest_, self._points)
+        points = None if self._points is None else np.asarray(self._points)
+        return SpanningTree(self.forest_, points)
 
     @property
     def exemplars_(self) -> list[np.ndarray]:
@@ -594,11 +602,21 @@ core_dist_n_jobs, prediction_data, copy
     def _threads(self) -> int:
         return max(self.n_jobs or 0, 0)
 
-    def _checked(self, X: Any, reset: bool = True) -> np.ndarray:  # noqa: N803
+    def _checked(self, X: Any) -> np.ndarray | PointsOnDevice:  # noqa: N803
         """Return points as floating-point numbers; some may not be finite.
 
         Float16 and float32 stay as they are: no search needs a float64 copy of all.
+        Points on a device stay there.
         """
+        kind = holder_of(X)
+        if kind is not None and self.metric in ON_DEVICE:
+            (array,) = kind.as_arrays(X)
+            if array.ndim == 2 and array.dtype in FLOATS and array.size:
+                return self._checked_values(kind.points_on_device(array), True)
+        return self._checked_on_host(X, True)
+
+    def _checked_on_host(self, X: Any, reset: bool) -> np.ndarray:  # noqa: N803
+        """Return points as `_checked` does, on the host; `reset` as in scikit-learn."""
         check_nothing_masked(X, "X")
         kind = holder_of(X)
         if kind is not None:
@@ -623,13 +641,18 @@ core_dist_n_jobs, prediction_data, copy
             raise InputError(f"X: has {points.dtype}{list(points.shape)}, no points.")
         if points.dtype not in FLOATS:
             points = points.astype(np.float64)
-        finite = np.isfinite(points).all(axis=1)
+        return self._checked_values(points, reset)
+
+    def _checked_values(self, points: Points, reset: bool) -> Points:
+        """Return points themselves if distances can be computed with them."""
+        threads = Threads(self._threads() or core_count())
+        finite = finite_rows(points, threads)
         if self.non_finite == "error" and not finite.all():
             row = int(np.flatnonzero(~finite)[0])
             raise InputError(f"X: point {row} has a coordinate that is not finite.")
         large = np.zeros(len(points), np.bool_)
         if points.dtype == np.float64:
-            large = finite & (np.abs(points) > LARGEST).any(axis=1)
+            large = finite & (largest_sizes(points, threads) > LARGEST)
         if large.any():
             row = int(np.flatnonzero(large)[0])
             raise InputError(
@@ -637,10 +660,10 @@ core_dist_n_jobs, prediction_data, copy
                 "float64 cannot hold. Scale it."
             )
         if reset:
-            self.n_features_in_ = points.shape[1]
+            self.n_features_in_ = int(points.shape[1])
         return points
 
-    def _prepare(self, points: np.ndarray, rule: DensityRule) -> None:
+    def _prepare(self, points: np.ndarray | PointsOnDevice, rule: DensityRule) -> None:
         """Prepare clusters and predictions, with the parameters of now."""
         metric, options = self.metric, self._options()
         threads, verbose = self._threads(), bool(self.verbose)
@@ -698,8 +721,9 @@ core_dist_n_jobs, prediction_data, copy
         if self.non_finite != "codes" or self._points is None:
             return values
         coded = values.copy()
-        coded[~np.isfinite(self._points).all(axis=1)] = codes[0]
-        coded[np.isnan(self._points).any(axis=1)] = codes[1]
+        unknown = np.flatnonzero(~finite_rows(self._points))
+        coded[unknown] = codes[0]
+        coded[unknown[np.isnan(self._points[unknown]).any(axis=1)]] = codes[1]
         return coded
 
     def _fitted(self) -> DensityClusters:
@@ -708,7 +732,7 @@ core_dist_n_jobs, prediction_data, copy
         with _value_errors():
             return self._clusters.value
 
-    def _points_of_fit(self) -> np.ndarray:
+    def _points_of_fit(self) -> np.ndarray | PointsOnDevice:
         """Return the points of the fit."""
         self._fitted()
         if self._points is None:
@@ -721,7 +745,7 @@ core_dist_n_jobs, prediction_data, copy
         """Return new points, and where they join the points of the fit."""
         given = self._points_of_fit()
         with _value_errors():
-            points = self._checked(X, reset=False).astype(np.float64, copy=False)
+            points = self._checked_on_host(X, False).astype(np.float64, copy=False)
             if points.shape[1] != given.shape[1]:
                 raise InputError(
                     f"X: has {counted(points.shape[1], 'dimension')}, and the points "
@@ -783,7 +807,7 @@ core_dist_n_jobs, prediction_data, copy
 
 
 def _clusters_of_points(
-    points: np.ndarray,
+    points: np.ndarray | PointsOnDevice,
     metric: Metric,
     rule: DensityRule,
     threads: int,
@@ -803,7 +827,7 @@ def _clusters_of_points(
 
 
 def _training_points(
-    points: np.ndarray,
+    points: np.ndarray | PointsOnDevice,
     metric: Metric,
     parameters: Mapping[str, Any],
     samples: int,

@@ -14,8 +14,12 @@ import numpy as np
 
 from ..api.arrays import minimum_spanning_forest
 from ..api.forest import Forest
+from ..backends.point_products import PointsOnDevice
+from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import counted
+from ..kernels.threads import Threads
+from .coordinates import finite_rows
 from .metrics import METRICS, Norm, prepared, shown
 from .point_forest import PointForest, forest_of_keys, points_forest
 from .remote_points import key_of
@@ -288,7 +292,7 @@ class PreparedRows:
 
 
 def metric_forest(
-    points: np.ndarray,
+    points: np.ndarray | PointsOnDevice,
     metric: Metric,
     min_samples: int,
     *,
@@ -316,7 +320,7 @@ def metric_forest(
     """
     name, further = simplified(metric, dict(parameters or {}))
     _check_request(name, alpha, approximate, search)
-    kept, finite = _finite(points)
+    kept, finite = _finite(points, threads)
     if len(kept) == 0:
         none = np.empty(0, np.int64)
         found = PointForest(Forest(none, none, np.empty(0), none), 0, True)
@@ -332,13 +336,13 @@ def metric_forest(
             reporter=reporter,
         )
     else:
-        rows = rows_of(kept.astype(np.float64, copy=False), name, further)
+        rows = rows_of(np.asarray(kept, np.float64), name, further)
         found = forest_of_rows(rows, min_samples, alpha)
     return found if finite.all() else _among_all(found, finite)
 
 
 def check_forest(
-    points: np.ndarray,
+    points: np.ndarray | PointsOnDevice,
     metric: Metric,
     *,
     alpha: float = 1.0,
@@ -349,7 +353,7 @@ def check_forest(
     """Raise the errors that `metric_forest` raises before it searches."""
     name, further = simplified(metric, dict(parameters or {}))
     _check_request(name, alpha, approximate, search)
-    kept = _finite(points)[0].astype(np.float64, copy=False)
+    kept = np.asarray(_finite(points, 1)[0], np.float64)
     if name in METRICS:
         prepared(kept, str(name))
     elif len(kept):
@@ -370,9 +374,11 @@ def _check_request(name: Metric, alpha: float, approximate: bool, search: str) -
         )
 
 
-def _finite(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _finite(
+    points: np.ndarray | PointsOnDevice, threads: int
+) -> tuple[np.ndarray | PointsOnDevice, np.ndarray]:
     """Return the points that are finite, and a boolean for each point."""
-    finite = np.isfinite(points).all(axis=1)
+    finite = finite_rows(points, Threads(threads or core_count()))
     return (points if finite.all() else points[finite]), finite
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..api.forest import Forest
-from ..backends.point_products import PointArrays
+from ..backends.point_products import PointArrays, PointsOnDevice
 from ..backends.point_tree import TreeEdges
 from ..comm.communicator import Comm
 from ..host.cores import core_count
@@ -108,7 +108,7 @@ class PointForest:
 
 
 def points_forest(
-    points: np.ndarray,
+    points: np.ndarray | PointsOnDevice,
     metric: str = "euclidean",
     min_samples: int = 0,
     *,
@@ -124,7 +124,7 @@ def points_forest(
     ----------
     points : ndarray of numbers, shape (points, dimensions)
         Finite, and no larger than `point_files.LARGEST`. Searches by products make no
-        float64 copy of them.
+        float64 copy of them. Points on a device stay there if a device searches them.
     metric : str
         A name in `metrics.METRICS`.
     min_samples : int
@@ -157,7 +157,7 @@ def points_forest(
     check_search(search, metric)
     reporter = reporter or SearchReporter()
     team = Threads(threads or core_count())
-    computed = point_coordinates(points, metric)
+    computed = point_coordinates(points, metric, team)
     if n == 1:
         none = forest_of_keys(np.empty(0), np.empty(0, np.uint64), 1)
         return PointForest(none, 0, True)

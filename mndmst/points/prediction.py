@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ..backends.point_products import PointsOnDevice
 from ..cluster.condensed import CondensedTree, scale_of
 from ..cluster.kernels.dendrogram import merge_scales, owners
 from ..host.errors import optional
+from .coordinates import finite_rows
 from .metrics import METRICS, prepared, shown
 from .pairwise_forest import Metric, SearchableRows, searchable_rows, simplified
 
@@ -60,14 +62,14 @@ class TrainingPoints:
 
     def __init__(
         self,
-        points: np.ndarray,
+        points: np.ndarray | PointsOnDevice,
         metric: Metric,
         parameters: Mapping[str, Any],
         min_samples: int,
         alpha: float,
         left: np.ndarray,
     ) -> None:
-        self.number = np.flatnonzero(np.isfinite(points).all(axis=1))
+        self.number = np.flatnonzero(finite_rows(points))
         self.metric, further = simplified(metric, dict(parameters))
         self.alpha, self.left = alpha, left[self.number]
         kept = points[self.number].astype(np.float64, copy=False)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..host.errors import InputError
+from ..kernels.threads import ALONE, Threads, each_range
 from .kernels.extremes import find_extremes
 from .metrics import Norm
 
@@ -77,7 +78,7 @@ class Scale:
             )
 
 
-def extremes(points: np.ndarray) -> tuple[float, float]:
+def extremes(points: np.ndarray, threads: Threads = ALONE) -> tuple[float, float]:
     """Return the sizes of the smallest coordinate other than 0 and of the largest.
 
     Without such coordinates they are infinity and 0.
@@ -85,11 +86,13 @@ def extremes(points: np.ndarray) -> tuple[float, float]:
     if points.dtype in (np.float32, np.float64) and points.flags.c_contiguous:
         kind = points.dtype.type
         bits = points.reshape(-1).view(f"u{points.itemsize}")
-        low, high = find_extremes(bits, 0, len(bits))
-        if high == 0:
+        ranges = each_range(threads.bounds(len(bits)))
+        low, high = map(np.asarray, threads.run(find_extremes, bits, *ranges))
+        if not high.any():
             return math.inf, 0.0
         unsigned = bits.dtype.type
-        return float(unsigned(low).view(kind)), float(unsigned(high).view(kind))
+        smallest, largest = unsigned(low[high > 0].min()), unsigned(high.max())
+        return float(smallest.view(kind)), float(largest.view(kind))
     smallest, largest = math.inf, 0.0
     for begin in range(0, len(points), ROWS):
         size = np.abs(points[begin : begin + ROWS])

@@ -158,26 +158,29 @@ def make_search(
     if choice.name == "tree":
         return tree_search(points.all(), METRICS[metric].norm, threads, report)
     rows = random_order(len(points.values))
-    arrays = PointArrays(points.values, points.largest, points.length, rows, rows)
-    products = make_products(arrays, choice, threads, reporter)
+    products = _make_products(points, rows, choice, threads, reporter)
     remote = NoRemotePoints(len(rows))
     return ProductSearch(products, rows, remote, threads, report)
 
 
-def make_products(
-    arrays: PointArrays,
+def _make_products(
+    points: PointCoordinates,
+    rows: np.ndarray,
     choice: SearchChoice,
     threads: Threads,
     reporter: SearchReporter,
 ) -> PointProducts:
     """Return the products of a choice; of the host where a device does not suit."""
+    values = points.values
+    given = values if isinstance(values, np.ndarray) else values.array
+    arrays = PointArrays(given, points.largest, points.length, rows, rows)
     device = find_accelerator("auto")[0] if choice.name == "device" else None
     if device is not None:
         try:
             return device.make_point_products(arrays)
         except ConfigError as error:
             reporter.detail(f"search by product on the CPU: {error}")
-    return HostProducts(arrays, threads)
+    return HostProducts(arrays._replace(values=np.asarray(values)), threads)
 
 
 def visits_most(points: np.ndarray, neighbours: int) -> bool:

@@ -1,5 +1,7 @@
 """Products on a device find the forest that the tree finds, bit for bit."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -122,6 +124,58 @@ def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch, capsys
     found = points_forest(points, "euclidean", 3, search="product")
     tree = points_forest(points, "euclidean", 3, search="tree")
     assert found.forest.digest == tree.forest.digest
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sizes_of_points_have_the_bits_of_the_host(dtype):
+    import cupy
+
+    from mndmst.backends.cuda.point_rows import CudaPoints
+
+    r = np.random.default_rng(2)
+    for dimensions in (*range(1, 18), 127, 128, 129, 136, 255, 384, 1000, 3001):
+        points = r.standard_normal((5, dimensions)).astype(dtype)
+        points[0, 0] = 0
+        points[1, -1] = np.inf
+        found = CudaPoints(cupy.asarray(points)).measures
+        sizes = np.abs(points.astype(np.float64))
+        largest = sizes.max(axis=1)
+        np.testing.assert_array_equal(found.largest, largest)
+        smallest = np.where(sizes > 0, sizes, np.inf).min(axis=1)
+        np.testing.assert_array_equal(found.smallest, smallest)
+        parts = sizes[2:] / largest[2:, None]
+        length = np.sqrt((parts * parts).sum(axis=1))
+        np.testing.assert_array_equal(found.length[2:], length)
+
+
+def arrays_of(library, points):
+    return pytest.importorskip(library).asarray(points, **DEVICES[library])
+
+
+DEVICES = {"cupy": {}, "torch": {"device": "cuda"}}
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("library", DEVICES)
+def test_points_on_a_device_stay_there(monkeypatch, library, metric, dtype):
+    """Of all points, few rows go to the host, until something else needs them."""
+    from mndmst.backends.cuda.point_rows import CudaPoints
+    from mndmst.points.estimator import HDBSCAN
+
+    r = np.random.default_rng(1)
+    points = np.repeat(r.standard_normal((5, 70)), 40, axis=0)
+    points = (points + 0.2 * r.standard_normal(points.shape)).astype(dtype)
+    given, whole = arrays_of(library, points), CudaPoints.__array__
+    monkeypatch.setattr(CudaPoints, "__array__", None)
+    found = HDBSCAN(metric=metric, search="product").fit(given)
+    expected = HDBSCAN(metric=metric, search="tree").fit(points)
+    assert found.forest_.digest == expected.forest_.digest
+    np.testing.assert_array_equal(found.labels_, expected.labels_)
+    np.testing.assert_array_equal(found.exemplars_[0], expected.exemplars_[0])
+    monkeypatch.setattr(CudaPoints, "__array__", whole)
+    np.testing.assert_array_equal(found.predict(given[:9]), found.labels_[:9])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(found._points)), points)
 
 
 def test_arrays_of_a_device_go_to_the_host_where_no_product_serves():

@@ -18,7 +18,7 @@ from ...host.errors import optional
 if TYPE_CHECKING:
     from ...graph.tuning import Tuning
     from ..base import Backend
-    from ..point_products import PointArrays, PointProducts
+    from ..point_products import PointArrays, PointProducts, PointsOnDevice
     from ..point_tree import TreeEdges, TreePoints
 
 ARRAY_ATTRIBUTE = "__cuda_array_interface__"
@@ -97,6 +97,14 @@ def point_forest(points: "TreePoints", report: Callable[[int], object]) -> "Tree
     from .point_tree import CudaPointTree
 
     return CudaPointTree(points).forest(report)
+
+
+def points_on_device(array: Any) -> "PointsOnDevice":
+    """Return an array's points; see `Accelerator.points_on_device`."""
+    from .point_rows import CudaPoints
+
+    array.device.synchronize()
+    return CudaPoints(array)
 
 
 def as_arrays(*columns: Any) -> list[Any]:

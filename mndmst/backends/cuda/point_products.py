@@ -402,12 +402,12 @@ class DeviceProducts:
         every = cupy.arange(len(places))
         launches = self._launches(1)
         while len(every):
-            arguments = given, np.int32(bounded)
-            search = self._block(queries, places[every], "leaving", *arguments)
+            flag = np.int32(bounded)
+            search = self._block(queries, places[every], "leaving", given, flag)
             light, ends = weights[every], others[every]
             search.set(component=component, cores=cores, weights=light, others=ends)
             narrow = search.kernels[1]
-            begun = self._facts, search.query_facts, search.facts, *arguments
+            begun = self._facts, search.query_facts, search.facts, given, flag
             narrow((len(every),), (THREADS,), begun)  # with no candidates: thresholds
             self._search(search, launches, (given,))
             weights[every], others[every] = light, ends
