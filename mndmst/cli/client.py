@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..host.option_types import number, whole
-from .options import add_overwrite
+from .options import add_file, add_flag, add_overwrite
 
 
 def add_client(commands: Any) -> None:
@@ -20,15 +20,8 @@ def add_client(commands: Any) -> None:
         "serve` prints, or its --address-file, which also names the token.",
     )
     client.add_argument("url", metavar="URL", help="grpc+tcp://HOST:PORT, or a file")
-    client.add_argument(
-        "--token-file", type=Path, metavar="FILE", help="file of the service's token"
-    )
-    client.add_argument(
-        "--tls-root",
-        type=Path,
-        metavar="PEM",
-        help="trusted certificate of the service",
-    )
+    add_file(client, "--token-file", "file of the service's token")
+    add_file(client, "--tls-root", "trusted certificate of the service", metavar="PEM")
     actions = client.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, meaning in (
         ("list", "print the graphs and their versions"),
@@ -57,10 +50,8 @@ def add_client(commands: Any) -> None:
         )
         action.add_argument("graph", help="its name")
         if name not in ("info", "snapshot", "store"):
-            action.add_argument(
-                "--numbers",
-                action="store_true",
-                help="give and print vertex numbers instead of names",
+            add_flag(
+                action, "--numbers", "give and print vertex numbers instead of names"
             )
         function = name.replace("-", "_")
         action.set_defaults(ask=globals()[f"_{function}"])
@@ -73,21 +64,13 @@ def _add_solve(solve: argparse.ArgumentParser) -> None:
         "--weights", help="weights: a column, an expression of columns, or an .npy file"
     )
     _add_version(solve, "the file of weights")
-    solve.add_argument("--maximum", action="store_true", help="maximum spanning forest")
+    add_flag(solve, "--maximum", "maximum spanning forest")
     solve.add_argument(
         "--below", type=number, metavar="X", help="use only edges lighter than X"
     )
-    solve.add_argument(
-        "--without",
-        type=Path,
-        metavar="FILE",
-        help="table (src, dst) of edges to leave out",
-    )
-    solve.add_argument(
-        "--vertices",
-        type=Path,
-        metavar="FILE.npy",
-        help="use only edges between these vertices",
+    add_file(solve, "--without", "table (src, dst) of edges to leave out")
+    add_file(
+        solve, "--vertices", "use only edges between these vertices", metavar="FILE.npy"
     )
     _add_output(solve)
 
@@ -117,7 +100,7 @@ def _add_pairs(query: argparse.ArgumentParser) -> None:
         "pair", nargs="*", metavar="VERTEX",
         help="two vertices, or more pairs one after the other: names, or numbers",
     )  # fmt: skip
-    query.add_argument("--pairs", type=Path, metavar="FILE", help="table (u, v)")
+    add_file(query, "--pairs", "table (u, v)")
     _add_output(query)
 
 

@@ -9,6 +9,7 @@ from ..host.errors import optional
 from ..host.formatting import counted
 from ..host.option_types import number, whole
 from .options import (
+    add_flag,
     add_moved_graph,
     add_numbers,
     add_output,
@@ -56,11 +57,7 @@ def add_cluster(commands: Any) -> None:
         metavar="N",
         help="HDBSCAN*: smallest number of points that form a cluster",
     )
-    cluster.add_argument(
-        "--leaves",
-        action="store_true",
-        help="HDBSCAN*: select the leaves of the condensed tree",
-    )
+    add_flag(cluster, "--leaves", "HDBSCAN*: select the leaves of the condensed tree")
     add_plot(cluster, ("clusters", "condensed", "dendrogram", "reachability"))
     cluster.add_argument(
         "--points",

@@ -3,13 +3,13 @@
 import argparse
 import platform
 import time
-from pathlib import Path
 from typing import Any
 
 from ..backends import ACCELERATORS, accelerator
 from ..host.caches import UNUSED_DAYS
 from ..host.formatting import counted
 from ..native.processor_levels import NAMES
+from .options import add_file
 from .parser import threads
 
 
@@ -21,12 +21,12 @@ def add_compile(commands: Any) -> None:
         description="Compile all kernels in parallel processes. Without this "
         "command, the first run on a machine compiles the kernels that it calls.",
     )
-    compiler.add_argument(
+    add_file(
+        compiler,
         "--into",
-        type=Path,
-        metavar="DIR",
-        help="directory for the machine code; other users set MNDMST_KERNELS to it "
+        "directory for the machine code; other users set MNDMST_KERNELS to it "
         "(default: the cache of this user)",
+        metavar="DIR",
     )
     compiler.add_argument(
         "--level",

@@ -9,6 +9,8 @@ from ..host.errors import ConfigError
 from ..host.progress import notice
 from .options import (
     add_columns,
+    add_file,
+    add_flag,
     add_overwrite,
     add_quiet,
     tell_notes,
@@ -42,17 +44,15 @@ def add_convert(commands: Any) -> None:
         help="format of the input (default: from its suffix)",
     )
     add_columns(convert)
-    convert.add_argument(
+    add_file(
+        convert,
         "--graph",
-        type=Path,
-        metavar="GRAPH",
-        help="graph of the forest, which has the names or original ids of vertices; "
+        "graph of the forest, which has the names or original ids of vertices; "
         "needed only if the graph has moved",
+        metavar="GRAPH",
     )
-    convert.add_argument(
-        "--numbers",
-        action="store_true",
-        help="write vertex numbers instead of names or original ids",
+    add_flag(
+        convert, "--numbers", "write vertex numbers instead of names or original ids"
     )
     convert.add_argument(
         "--memory",
@@ -60,10 +60,10 @@ def add_convert(commands: Any) -> None:
         metavar="SIZE",
         help="memory limit, such as 8GiB (default: all free memory)",
     )
-    convert.add_argument(
+    add_flag(
+        convert,
         "--dendrogram",
-        action="store_true",
-        help="write the single-linkage dendrogram of the forest as .nwk, not its trees",
+        "write the single-linkage dendrogram of the forest as .nwk, not its trees",
     )
     add_overwrite(convert, "replace an existing file")
     add_quiet(convert)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import MissingExtraError
 from ..host.formatting import to_json
+from .options import add_flag
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
@@ -28,12 +29,12 @@ def add_info(commands: Any) -> None:
     info.add_argument(
         "path", type=Path, nargs="?", help="graph, forest or other result"
     )
-    info.add_argument(
+    add_flag(
+        info,
         "--check",
-        action="store_true",
-        help="read the whole graph and check checksums, ids, weights and reverse arcs",
+        "read the whole graph and check checksums, ids, weights and reverse arcs",
     )
-    info.add_argument("--json", action="store_true", help="print JSON")
+    add_flag(info, "--json", "print JSON")
     info.set_defaults(process=_info)
 
 

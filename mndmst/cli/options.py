@@ -12,6 +12,18 @@ from ..run.config import CHOICES
 from .parser import Parser
 
 
+def add_flag(parser: Any, name: str, help: str) -> None:
+    """Add an option without a value to a parser or a group."""
+    parser.add_argument(name, action="store_true", help=help)
+
+
+def add_file(
+    parser: Any, name: str, help: str, metavar: str = "FILE", required: bool = False
+) -> None:
+    """Add an option with a path to a parser or a group."""
+    parser.add_argument(name, type=Path, metavar=metavar, required=required, help=help)
+
+
 def add_graph(parser: Parser) -> None:
     """Add the graph that a command reads."""
     parser.add_argument("graph", type=Path, help="directory of shards, or its index")
@@ -27,7 +39,7 @@ def add_overwrite(
     parser: Any, help: str = "replace a file that is not an earlier result"
 ) -> None:
     """Add `--overwrite`, which every command with output files has."""
-    parser.add_argument("--overwrite", action="store_true", help=help)
+    add_flag(parser, "--overwrite", help)
 
 
 def add_output(parser: Parser, help: str, required: bool = False) -> None:
@@ -49,9 +61,7 @@ def add_moved_graph(parser: Parser) -> None:
 
 def add_config(parser: Parser) -> None:
     """Add `--config`, a file of options."""
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="TOML file with any options"
-    )
+    add_file(parser, "--config", "TOML file with any options")
 
 
 def add_threads(parser: Parser) -> None:
@@ -71,12 +81,7 @@ def add_run(parser: Parser, output: str) -> None:
     """
     add_graph(parser)
     add_output(parser, f"{output}; without it, nothing is kept")
-    parser.add_argument(
-        "--report",
-        type=Path,
-        metavar="FILE",
-        help="write a report of the run to this JSON file",
-    )
+    add_file(parser, "--report", "write a report of the run to this JSON file")
     add_overwrite(parser)
     add_config(parser)
     parser.add_argument(
@@ -107,11 +112,7 @@ def add_run(parser: Parser, output: str) -> None:
 
 def add_numbers(parser: Parser) -> None:
     """Add `--numbers`, for tables of graphs whose vertices have names."""
-    parser.add_argument(
-        "--numbers",
-        action="store_true",
-        help="in tables, write vertex numbers instead of names",
-    )
+    add_flag(parser, "--numbers", "in tables, write vertex numbers instead of names")
 
 
 def add_talk(parser: Parser, details: str) -> None:
@@ -193,11 +194,10 @@ def add_point_columns(parser: Parser) -> None:
 
 def add_plot(parser: Parser, pictures: Sequence[str]) -> None:
     """Add `--plot` and `--picture`, with the kinds of pictures to choose from."""
-    parser.add_argument(
+    add_file(
+        parser,
         "--plot",
-        type=Path,
-        metavar="FILE",
-        help="also draw a picture: .png, .svg or .pdf; .html is a page of all pictures",
+        "also draw a picture: .png, .svg or .pdf; .html is a page of all pictures",
     )
     parser.add_argument(
         "--picture",

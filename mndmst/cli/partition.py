@@ -12,6 +12,8 @@ from ..host.option_types import real, whole
 from .info import print_facts
 from .options import (
     add_columns,
+    add_file,
+    add_flag,
     add_graph,
     add_new_graph,
     add_overwrite,
@@ -47,15 +49,11 @@ def add_building(parser: Parser) -> None:
         help="memory limit per process, such as 8GiB (default: half of the free "
         "memory)",
     )
-    parser.add_argument(
-        "--compress",
-        action="store_true",
-        help="compress the shards: smaller and slower",
-    )
-    parser.add_argument(
+    add_flag(parser, "--compress", "compress the shards: smaller and slower")
+    add_flag(
+        parser,
         "--restart",
-        action="store_true",
-        help="continue a killed run, or start from the beginning; keep a graph that "
+        "continue a killed run, or start from the beginning; keep a graph that "
         "the same run has finished",
     )
     parser.add_argument(
@@ -192,21 +190,16 @@ def add_partition(commands: Any) -> None:
         help="format of the file (default: from its suffix; txt for standard input)",
     )
     add_columns(partition)
-    partition.add_argument(
-        "--source",
-        type=Path,
-        metavar="FILE",
-        help="the file that a recipe (.toml) describes",
-    )
+    add_file(partition, "--source", "the file that a recipe (.toml) describes")
     partition.add_argument(
         "--weights",
         metavar="RULE",
         help="weights instead of the file's weights; see below",
     )
-    partition.add_argument(
+    add_flag(
+        partition,
         "--symmetrize",
-        action="store_true",
-        help="accept edges listed in one direction only, in formats that list both",
+        "accept edges listed in one direction only, in formats that list both",
     )
     partition.add_argument(
         "--reorder",
@@ -221,10 +214,10 @@ def add_partition(commands: Any) -> None:
         metavar="N",
         help="number of vertices (default: the largest id + 1)",
     )
-    partition.add_argument(
+    add_flag(
+        partition,
         "--compact-ids",
-        action="store_true",
-        help="drop ids without an edge; the original ids are kept beside the graph",
+        "drop ids without an edge; the original ids are kept beside the graph",
     )
     partition.set_defaults(process=_partition)
 

@@ -9,6 +9,8 @@ from ..host.formatting import counted
 from ..report.forest_layout import LAYOUTS
 from ..report.forest_picture import MOST_LABELS
 from .options import (
+    add_file,
+    add_flag,
     add_moved_graph,
     add_output,
     add_overwrite,
@@ -56,16 +58,14 @@ def add_draw(commands: Any) -> None:
         help="positions without points: roots in centres, tree with leaves in a row, "
         "or springs, for small forests (default: radial)",
     )
-    draw.add_argument(
-        "--labels",
-        action="store_true",
-        help=f"write the names of the vertices, at most {MOST_LABELS}",
+    add_flag(
+        draw, "--labels", f"write the names of the vertices, at most {MOST_LABELS}"
     )
     add_moved_graph(draw)
-    draw.add_argument(
+    add_flag(
+        draw,
         "--numbers",
-        action="store_true",
-        help="use vertex numbers instead of names: row 0 of the points is vertex 0",
+        "use vertex numbers instead of names: row 0 of the points is vertex 0",
     )
     add_overwrite(draw)
     add_point_columns(draw)
@@ -225,18 +225,15 @@ def add_report(commands: Any) -> None:
         "cluster",
     )
     add_output(report, "page, .html, or picture, .png, .svg or .pdf")
-    report.add_argument(
+    add_file(
+        report,
         "--forest",
-        type=Path,
-        metavar="FOREST",
-        help="forest file of the first run: the page also shows its weights, trees, "
+        "forest file of the first run: the page also shows its weights, trees, "
         "degrees and largest merges",
+        metavar="FOREST",
     )
-    report.add_argument(
-        "--trace",
-        type=Path,
-        metavar="FILE",
-        help="JSON file to write for chrome://tracing or ui.perfetto.dev",
+    add_file(
+        report, "--trace", "JSON file to write for chrome://tracing or ui.perfetto.dev"
     )
     add_overwrite(report)
     report.set_defaults(process=_report, one_process=True)

@@ -15,6 +15,8 @@ from ..host.option_types import real, whole
 from ..host.progress import notice
 from .cluster import print_sizes
 from .options import (
+    add_file,
+    add_flag,
     add_new_graph,
     add_output,
     add_overwrite,
@@ -61,12 +63,7 @@ def add_source(parser: Parser) -> None:
         metavar="N",
         help="number of points of an example",
     )
-    parser.add_argument(
-        "--save",
-        type=Path,
-        metavar="FILE.npy",
-        help="also write the points to this file",
-    )
+    add_file(parser, "--save", "also write the points to this file", metavar="FILE.npy")
 
 
 def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
@@ -74,11 +71,10 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
     add_source(parser)
     add_overwrite(parser)
     add_output(parser, f"{output}; without it, nothing is kept")
-    parser.add_argument(
+    add_file(
+        parser,
         "--forest",
-        type=Path,
-        metavar="FILE",
-        help="also write the minimum spanning forest, .h5; verify proves it",
+        "also write the minimum spanning forest, .h5; verify proves it",
     )
     add_plot(parser, pictures)
     parser.add_argument(
@@ -106,10 +102,10 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
         help="hamming: leave columns with a missing entry out (default), or count them "
         "as equal or as different",
     )
-    parser.add_argument(
+    add_flag(
+        parser,
         "--approximate",
-        action="store_true",
-        help="use only the nearest-neighbour graph, and print how many edges of its "
+        "use only the nearest-neighbour graph, and print how many edges of its "
         "forest are certain",
     )
     parser.add_argument(
@@ -543,10 +539,10 @@ def add_hdbscan(commands: Any) -> None:
         help="merge leaves of the condensed tree of a smaller persistence, in 1 / "
         "distance",
     )
-    hdbscan.add_argument(
+    add_flag(
+        hdbscan,
         "--allow-single-cluster",
-        action="store_true",
-        help="allow a single cluster, whose outliers are noise",
+        "allow a single cluster, whose outliers are noise",
     )
     hdbscan.add_argument(
         "--max-cluster-size",
@@ -555,10 +551,10 @@ def add_hdbscan(commands: Any) -> None:
         metavar="N",
         help="do not select larger clusters; with eom only, 0 for no limit",
     )
-    hdbscan.add_argument(
+    add_flag(
+        hdbscan,
         "--prediction-data",
-        action="store_true",
-        help="also store the points and the selected clusters in the cluster file, for "
+        "also store the points and the selected clusters in the cluster file, for "
         "mndmst predict",
     )
     hdbscan.set_defaults(process=_hdbscan)

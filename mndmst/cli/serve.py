@@ -7,7 +7,14 @@ from typing import Any
 
 from ..host.option_types import number
 from ..run.config import CHOICES
-from .options import add_config, add_overwrite, add_quiet, add_threads
+from .options import (
+    add_config,
+    add_file,
+    add_flag,
+    add_overwrite,
+    add_quiet,
+    add_threads,
+)
 from .parser import Number, size
 
 
@@ -32,9 +39,7 @@ def add_serve(commands: Any) -> None:
         metavar="HOST:PORT",
         help="address to listen on; port 0 takes a free port",
     )
-    where.add_argument(
-        "--socket", type=Path, metavar="FILE", help="Unix socket to listen on"
-    )
+    add_file(where, "--socket", "Unix socket to listen on")
     serve.add_argument(
         "--http",
         metavar="HOST:PORT",
@@ -63,33 +68,21 @@ def add_serve(commands: Any) -> None:
         help="bytes of unused uploads of one client on a rank, such as 1GiB (default: "
         "no limit)",
     )
-    serve.add_argument(
+    add_file(
+        serve,
         "--token-file",
-        type=Path,
-        metavar="FILE",
-        help="file of the token that clients must present; created if missing",
+        "file of the token that clients must present; created if missing",
     )
-    serve.add_argument(
-        "--address-file",
-        type=Path,
-        metavar="FILE",
-        help="write the address to this JSON file",
-    )
+    add_file(serve, "--address-file", "write the address to this JSON file")
     add_overwrite(serve, "replace a file that is not an address file")
-    serve.add_argument("--tls-cert", type=Path, metavar="PEM", help="TLS certificate")
-    serve.add_argument(
-        "--tls-key", type=Path, metavar="PEM", help="key of the certificate"
-    )
-    serve.add_argument(
-        "--insecure",
-        action="store_true",
-        help="allow a network address without --token-file or TLS",
-    )
-    serve.add_argument(
+    add_file(serve, "--tls-cert", "TLS certificate", metavar="PEM")
+    add_file(serve, "--tls-key", "key of the certificate", metavar="PEM")
+    add_flag(serve, "--insecure", "allow a network address without --token-file or TLS")
+    add_file(
+        serve,
         "--journal",
-        type=Path,
+        "write changes to a journal in this directory, and replay it at the start",
         metavar="DIR",
-        help="write changes to a journal in this directory, and replay it at the start",
     )
     serve.add_argument(
         "--journal-until",
@@ -97,11 +90,10 @@ def add_serve(commands: Any) -> None:
         metavar="[NAME=]VERSION",
         help="replay the journal up to this version only; the old file is kept",
     )
-    serve.add_argument(
+    add_flag(
+        serve,
         "--attached",
-        action="store_true",
-        help="end when standard input closes, with the program that started the "
-        "service",
+        "end when standard input closes, with the program that started the service",
     )
     add_config(serve)
     serve.add_argument(

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import ConfigError
 from .options import (
+    add_file,
+    add_flag,
     add_graph,
     add_numbers,
     add_output,
@@ -37,27 +39,14 @@ def add_solve(commands: Any) -> None:
     )
     add_run(solve, "forest to write, .h5, or a table, .csv or .tsv")
     add_numbers(solve)
-    solve.add_argument(
-        "--labels",
-        action="store_true",
-        help="also write the tree of each vertex to the forest file",
-    )
+    add_flag(solve, "--labels", "also write the tree of each vertex to the forest file")
     solve.add_argument(
         "--gpu-memory",
         metavar="SIZE",
         help="GPU memory limit per rank (default: all free memory)",
     )
-    solve.add_argument(
-        "--checkpoint",
-        type=Path,
-        metavar="DIR",
-        help="save checkpoints to this directory",
-    )
-    solve.add_argument(
-        "--resume",
-        action="store_true",
-        help="continue from the last checkpoint in --checkpoint",
-    )
+    add_file(solve, "--checkpoint", "save checkpoints to this directory", metavar="DIR")
+    add_flag(solve, "--resume", "continue from the last checkpoint in --checkpoint")
     solve.add_argument(
         "--checkpoint-interval",
         type=float,
@@ -254,11 +243,11 @@ def add_update(commands: Any) -> None:
     update.add_argument("changes", type=Path, help="table of changes, see below")
     add_output(update, "forest to write, .h5, or a table, .csv or .tsv", required=True)
     add_numbers(update)
-    update.add_argument(
+    add_file(
+        update,
         "--graph-out",
-        type=Path,
+        "also write the changed graph to this directory",
         metavar="DIR",
-        help="also write the changed graph to this directory",
     )
     add_overwrite(
         update,

@@ -15,8 +15,6 @@ left under temporary names. It removes only files that have the names and beginn
 its own.
 """
 
-import errno
-import fcntl
 import os
 import re
 import secrets
@@ -32,7 +30,7 @@ from typing import BinaryIO, NamedTuple
 from ..changes.batch import Batch
 from ..host.errors import InputError, MndmstError, OutputError
 from ..io.atomic_output import whole_file
-from ..io.file_access import flush_to_disk, read_small, writing
+from ..io.file_access import flush_to_disk, lock, read_small, writing
 from ..io.shards.graph_directory import new_token, remove_shards
 from ..io.shards.sharded_graph import open_graph
 from .records import (
@@ -50,9 +48,6 @@ from .records import (
 
 LEASE_NAME = "lease"
 MOST_HOLDER_BYTES = 1000
-# A process that was killed takes a moment to end.
-PATIENCE_SECONDS, PAUSE_SECONDS = 2.0, 0.02
-_BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 class Lease:
@@ -82,25 +77,18 @@ class Lease:
             raise
 
     def _lock(self, folder: Path, path: Path) -> None:
-        patience = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno not in _BUSY:
-                    raise OutputError(
-                        f"{path}: cannot be locked ({error.strerror}), so two services "
-                        "could write one journal. Give a --journal on a file system "
-                        "with locks."
-                    ) from error
-                if time.monotonic() > patience:
-                    raise OutputError(
-                        f"{folder}: another service has this journal: "
-                        f"{self._holder()}. End that one, or give another --journal."
-                    ) from error
-                time.sleep(PAUSE_SECONDS)
-            else:
-                return
+        try:
+            lock(self._file)
+        except BlockingIOError as error:
+            raise OutputError(
+                f"{folder}: another service has this journal: {self._holder()}. End "
+                "that one, or give another --journal."
+            ) from error
+        except OSError as error:
+            raise OutputError(
+                f"{path}: cannot be locked ({error.strerror}), so two services could "
+                "write one journal. Give a --journal on a file system with locks."
+            ) from error
 
     def _holder(self) -> str:
         text = (

@@ -6,7 +6,6 @@ file is removed at the end by the run that holds it, if it is one of ours; any o
 file of that name is locked as it is, and neither written nor removed.
 """
 
-import errno
 import fcntl
 import os
 import stat
@@ -16,13 +15,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ...host.errors import OutputError
-from ..file_access import writing
+from ..file_access import PATIENCE_SECONDS, PAUSE_SECONDS, lock, writing
 from .builders import Builders
 
 TEXT = b"A run of mndmst writes the graph beside this file.\n"
-# Processes of a run that was killed take a moment to end.
-PATIENCE_SECONDS, PAUSE_SECONDS = 2.0, 0.02
-_BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 @contextmanager
@@ -102,21 +98,15 @@ def _open(path: Path, making: int) -> int:
 
 def _lock(file: int, name: Path, kind: int) -> None:
     """Lock an open file, unless the file system has no locks."""
-    patience = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            fcntl.flock(file, kind | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in _BUSY:
-                return
-            if time.monotonic() > patience:
-                raise OutputError(
-                    f"{name}: another run is writing a graph there. Wait for it, "
-                    "or give another directory."
-                ) from error
-            time.sleep(PAUSE_SECONDS)
-        else:
-            return
+    try:
+        lock(file, kind)
+    except BlockingIOError as error:
+        raise OutputError(
+            f"{name}: another run is writing a graph there. Wait for it, or give "
+            "another directory."
+        ) from error
+    except OSError:
+        pass
 
 
 def _has_locks(file: int) -> bool:

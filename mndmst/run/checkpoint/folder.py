@@ -9,7 +9,6 @@ gets its name from it. Files with such a name, and no others, are the program's 
 may be removed, also files of a run that was killed.
 """
 
-import fcntl
 import os
 import re
 import secrets
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from ...comm.communicator import Comm
 from ...host.errors import ConfigError, OutputError
-from ...io.file_access import write_at, writing
+from ...io.file_access import lock, write_at, writing
 from ...io.output_kinds import check_ordinary
 from .manifest import MANIFEST, check_own, tokens_of
 
@@ -86,7 +85,7 @@ class Folder:
 
     def _hold(self) -> None:
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._lock)
         except BlockingIOError as error:
             raise ConfigError(
                 f"{self.path}: another run keeps its checkpoints there. Give "
