@@ -206,7 +206,7 @@ class Backend(ABC):
         For graphs of at most 2^31 vertices. The hook of a row (uint32) is the far end
         of its lightest edge, even above the band; a vertex without edges hooks to
         itself. The second array has the key of that edge, if there is one. The edges
-        are those of the band that lead from the rows to larger vertices, but those
+        of the band lead from the rows to larger vertices, except edges
         along which rows hook.
         """
 

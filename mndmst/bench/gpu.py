@@ -26,7 +26,7 @@ def run(
     A name is a kind and a scale: ``rmat24``, ``gnm23`` (2^scale vertices, 16 edges
     each, or the number in ``rmat24x8``), ``road24`` (1.25 times the vertices). A type
     is ``uint32`` or ``uint64``. Times are the median of `repeat` runs after one to warm
-    up. With `verify`, the forests of these graphs are compared; otherwise those of
+    up. With `verify`, the forests of these graphs are compared; otherwise of
     small ones. Raises ConfigError if a name is not understood; MissingExtraError if
     there is no device.
     """

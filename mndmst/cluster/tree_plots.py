@@ -114,7 +114,7 @@ def plot_condensed_tree(
     sizes. `cmap` is a colormap of the sizes, or "none" for black. `select_clusters`
     frames the selected clusters, in colours of `selection_palette` by label in turn,
     and `label_clusters` writes their labels. `colours`, float64 of shape (flat
-    clusters, 4), are those of selected clusters and all inside them, in place of `cmap`
+    clusters, 4), paints selected clusters and all inside them, in place of `cmap`
     and the frames.
     """
     axes = axes_of(axis)

@@ -222,7 +222,7 @@ def _complete(
     `arriving` (int64, shape (ranks, 1 + columns)) are the sizes of the slices that
     arrive from other ranks, and `arrived` the messages with these sizes and small
     slices. Without any, sizes were exchanged otherwise, and all slices travel in
-    messages of their own. `requests` are those of slices under way to other ranks.
+    messages of their own. `requests` are sends of slices to other ranks under way.
     """
     arriving[group.rank] = slices.sizes[group.rank]
     ends = np.cumsum(arriving[:, 1:], axis=0)

@@ -202,7 +202,7 @@ class Budget:
     def for_rows(self, rows: int, arcs: int, row_bytes: int, ranks: int) -> int:
         """Return the bytes that rows take, and contracting and merging them.
 
-        `row_bytes` are those of the rows themselves; `ranks` is the number of ranks.
+        `row_bytes` is the size of the rows themselves; `ranks` is the number of ranks.
         """
         edges = min(arcs, self.EDGES_PER_ROW * rows)
         work = self.COPIES * self.EDGE_BYTES * edges

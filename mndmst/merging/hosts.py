@@ -108,7 +108,7 @@ class HostComponents:
     def join(self, edges: EdgeList, after: str, room: int) -> ReducedGraph | None:
         """Merge along the forest of the edges that a step has left on all ranks.
 
-        `edges` has those of this rank in (u, v) order, which the next rank's edges
+        `edges` has this rank's edges in (u, v) order, which the next rank's edges
         follow; they are overwritten. `after` names the step, and other hosts' edges may
         take `room` bytes. Where hosts have too much to know all, the rest is returned:
         on each rank its edges of the forest of its host. The directory knows the

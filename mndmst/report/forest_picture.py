@@ -56,7 +56,7 @@ def write_forest_picture(
 ) -> None:
     """Write a picture of a forest as .png, .svg or .pdf.
 
-    `names` are those of all vertices, to write beside them. Raises OutputError if the
+    `names` has a name for each vertex, to write beside it. Raises OutputError if the
     picture cannot be written; MissingExtraError if Matplotlib is not installed.
     """
     figure = optional("matplotlib.figure", "plot").Figure(figsize=(INCHES, INCHES))

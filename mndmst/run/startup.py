@@ -21,7 +21,7 @@ def compile_kernels(
 ) -> None:
     """Compile missing kernels; the ranks of a host divide them, and use all its cores.
 
-    Collective. `user` and `weights` are those of `native.precompile.listed_kernels`.
+    Collective. For `user` and `weights` see `native.precompile.listed_kernels`.
     `say` writes a message if there is anything to compile.
     """
     node = comm.node()

@@ -49,7 +49,7 @@ def columns_of(text: str) -> list[str]:
 def evaluate(text: str, columns: Mapping[str, np.ndarray], length: int) -> np.ndarray:
     """Return the `length` weights that an expression gives.
 
-    `columns` has those that `columns_of` names. Raises InputError if Arrow cannot
+    `columns` has the columns that `columns_of` names. Raises InputError if Arrow cannot
     compute it, or it gives no numbers.
     """
     compute = optional("pyarrow.compute", "serve")

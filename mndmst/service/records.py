@@ -208,7 +208,7 @@ class RecordReader1(RecordReader):
 def reader(path: Path, file: BinaryIO, uuid: str, version: int) -> RecordReader:
     """Return the reader of a file that continues some shards, by its format.
 
-    `uuid` and `version` are those of the shards. Raises InputError if the file
+    The shards have the uuid and the version. Raises InputError if the file
     continues other shards; ValueError, which says how, if its header is damaged.
     """
     file.seek(0)

@@ -260,9 +260,9 @@ def _copy(node: Comm, own: np.ndarray | None) -> np.ndarray:
 def require(nbytes: int, ranks: int) -> None:
     """Raise a ConfigError if a rank of a machine may not take some bytes."""
     if nbytes > room():
-        who = f"the {ranks} ranks of a machine have" if ranks > 1 else "there is"
+        holder = f"the {ranks} ranks of a machine have" if ranks > 1 else "there is"
         raise ConfigError(
-            f"{who} no room for {nbytes:,} more bytes of the forest; {room():,} are "
+            f"{holder} no room for {nbytes:,} more bytes of the forest; {room():,} are "
             "free. Use a machine with more memory"
             + (", or start one rank on each." if ranks > 1 else ".")
         )
