@@ -71,8 +71,8 @@ def _batch(schema: Any, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) ->
 def cut_connections(port: int, path: Path | None) -> int:
     """Shut down the connections that this process has accepted; return their number.
 
-    A client reached them at a TCP port, or at the socket `path`. Flight ends a server once
-    all calls have ended, and offers no deadline, so a silent client would keep the
+    A client reached them at a TCP port, or at the socket `path`. Flight ends a server
+    once all calls have ended, and offers no deadline, so a silent client would keep the
     process. A cut connection ends its calls as if the network had failed.
     """
     count = 0

@@ -64,8 +64,8 @@ class PairDistances:
         squares = np.zeros(len(other))
         for k, side in enumerate(self.side.tolist()):
             direct = np.abs(other[:, k] - one[k])
-            around = side - direct if side > 0 else direct
-            nearer = np.where(around < direct, around, direct)
+            # The way around a side; a side of 0 has none, and leaves `direct`
+            nearer = np.minimum(direct, np.abs(side - direct))
             squares = squares + nearer * nearer
         return np.sqrt(squares)
 

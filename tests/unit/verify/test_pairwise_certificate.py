@@ -150,3 +150,26 @@ def test_the_first_problems_are_named() -> None:
     weights = [1.0] * (LIMIT + 3) + [LIMIT + 4.0]
     problems = line(places, far, weights)
     assert len(problems) == LIMIT and all("comes before" in text for text in problems)
+
+
+def test_an_equal_pair_between_the_numbers_of_an_edge_comes_later() -> None:
+    """0 and 3 are as near as 1 and 2, and their smaller number is first."""
+    points = np.array([[0.0, 0.0], [0.5, 0.0], [0.5, 1.0], [0.0, 1.0]])
+    distances = PairDistances(points, "periodic", {"boxsize": 0.0})
+    u, v = np.array([(0, 1), (2, 3), (0, 3)]).T
+    assert pairwise_problems(distances, 0, u, v, np.array([0.5, 0.5, 1.0])) == []
+    u, v = np.array([(0, 1), (2, 3), (1, 2)]).T
+    (text,) = pairwise_problems(distances, 0, u, v, np.array([0.5, 0.5, 1.0]))
+    assert "edge (0, 3) weight 1.0 comes before (1, 2)" in text
+
+
+def test_core_distances_of_many_points() -> None:
+    place = np.random.default_rng(5).permutation(60)[:, None] * 1.0
+    distances = PairDistances(place, "periodic", {"boxsize": 0.0})
+    gaps = np.abs(place - place.T)
+    cores = np.sort(gaps, axis=1)[:, 40]
+    weight = np.maximum(gaps, np.maximum.outer(cores, cores))
+    ends = np.triu_indices(60, 1)
+    right = kruskal(60, *ends, weight[ends])
+    columns = right.src, right.dst, right.weight
+    assert pairwise_problems(distances, 40, *columns) == []
