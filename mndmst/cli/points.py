@@ -157,7 +157,6 @@ def with_forest(
         return _with_ranks(arguments, samples, answer, write)
 
     from ..points.metrics import METRICS
-    from ..points.pairwise_forest import metric_forest
     from ..points.search_choice import check_search
 
     min_samples = samples()
@@ -165,8 +164,20 @@ def with_forest(
         check_search(arguments.search, arguments.metric)
     _check_files(arguments)
     table = _load(arguments, min_samples, 1)
-    if answer(table):
-        return 0
+    if not answer(table):
+        _find_alone(arguments, table, min_samples, write)
+    return 0
+
+
+def _find_alone(
+    arguments: argparse.Namespace,
+    table: "PointTable",
+    min_samples: int,
+    write: Callable[["PointTable", "PointForest"], None],
+) -> None:
+    """Find the forest of points in this process, and write the requested files."""
+    from ..points.pairwise_forest import metric_forest
+
     with reported(arguments) as reporter:
         found = metric_forest(
             table.points,
@@ -180,7 +191,6 @@ def with_forest(
             reporter=reporter,
         )
     write(table, found)
-    return 0
 
 
 def metric_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -268,6 +278,8 @@ def _with_ranks(
     from ..comm.placement import locate
     from ..host.errors import ConfigError
     from ..points.distribute import read_part
+    from ..points.pairwise_forest import lists_all
+    from ..points.point_files import checked_points
     from ..points.point_forest import distributed_forest
     from ..points.search_choice import check_search
     from ..points.search_reporter import SearchReporter
@@ -295,6 +307,12 @@ def _with_ranks(
         if comm.rank == 0:
             table = _load(arguments, min_samples, comm.size)
             answered = answer(table)
+            if not answered and lists_all(min_samples, len(table.points)):
+                # Distributed, each rank would hold its points' lists of all neighbours
+                read = checked_points(table.points, f"{arguments.points}: ")
+                table = table._replace(points=read)
+                _find_alone(arguments, table, min_samples, write)
+                answered = True
     if comm.bcast(answered):
         return 0
     points = None if table is None else table.points
@@ -340,8 +358,8 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     table = load_points(arguments, ranks > 1, typed=True)
     points = table.points
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
-    if ranks == 1 and lists_all(min_samples, len(points)):
-        neighbours = 1  # core distances alone are kept
+    if lists_all(min_samples, len(points)):
+        neighbours, ranks = 1, 1  # rank 0 keeps core distances alone
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
     each += BYTES_A_NEIGHBOUR * neighbours
     nbytes = len(points) // ranks * each + (ranks > 1) * len(points) * BYTES_GATHERED
@@ -580,10 +598,17 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
         rule.check_points(count)
         if rule.too_few(count) and not arguments.quiet:
             notice(f"{arguments.points}: {rule.too_few(count)}")
-        if arguments.forest or arguments.plot or not rule.finds_no_cluster(count):
+        if not rule.finds_no_cluster(count):
             return False
-        if output is not None and output.suffix != ".csv":
-            return False  # it has the dendrogram
+        trees = None if output is None or output.suffix == ".csv" else output
+        needs = arguments.forest or arguments.plot or trees
+        if needs:
+            if not arguments.quiet:
+                notice(
+                    f"{needs}: needs the forest of the points, which takes a search; "
+                    "labels in a .csv need none"
+                )
+            return False
         _write_noise(arguments, table, rule)
         return True
 

@@ -42,6 +42,8 @@ BINARY = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yul
 MOST_LISTED = 2000
 # Rows of a matrix that are checked at a time.
 BLOCK = 256
+# Rows of distances between two reports of progress.
+REPORTED_ROWS = 64
 
 
 class DistanceRows(Protocol):
@@ -158,21 +160,35 @@ class MetricRows:
 
 
 def forest_of_rows(
-    rows: DistanceRows, min_samples: int, alpha: float = 1.0
+    rows: DistanceRows,
+    min_samples: int,
+    alpha: float = 1.0,
+    reporter: SearchReporter | None = None,
 ) -> PointForest:
     """Return the exact forest of the distances in rows, by Prim's algorithm.
 
     See `points_forest` for `min_samples`. Distances, but not core distances, are
     divided by `alpha`. Missing (infinite) distances may leave several trees.
     """
+    reporter = reporter or SearchReporter()
     n = len(rows)
     order = min(min_samples, n - 1)
-    cores = np.array([np.partition(rows.row(i), order)[order] for i in range(n)])
+    cores = np.empty(n)
+    reporter.phase = "distances between all pairs"
+    for i in range(n):
+        if i % REPORTED_ROWS == 0:
+            reporter.rows(i, 2 * n)
+        row = rows.row(i)
+        cores[i] = row.max() if order == n - 1 else np.partition(row, order)[order]
+    if order == n - 1 and alpha >= 1 and np.isfinite(cores).all():
+        return _forest_of_largest(cores)
     points, outside = np.arange(n, dtype=np.uint32), np.ones(n, np.bool_)
     weight, key = np.full(n, np.inf), np.zeros(n, np.uint64)
     edges: list[tuple[float, int]] = []
     here = 0
-    for _ in range(n - 1):
+    for done in range(n - 1):
+        if done % REPORTED_ROWS == 0 and done:
+            reporter.rows(n + done, 2 * n)
         outside[here] = False
         weight[here] = np.inf
         distance = np.maximum(np.maximum(rows.row(here) / alpha, cores), cores[here])
@@ -190,6 +206,28 @@ def forest_of_rows(
     weights = np.array([weight for weight, _ in edges], np.float64)
     keys = np.array([edge for _, edge in edges], np.uint64)
     return PointForest(forest_of_keys(weights, keys, n), len(edges), True)
+
+
+def _forest_of_largest(cores: np.ndarray) -> PointForest:
+    """Return the forest where each core distance is the largest distance of its point.
+
+    An edge then weighs as much as the larger core distance of its ends, and so joins
+    its point to all points of at most this core distance. The first of these edges in
+    the total order leads to the smallest of these points.
+    """
+    n = len(cores)
+    points = np.arange(n)
+    levels, level = np.unique(cores, return_inverse=True)
+    smallest = np.full(len(levels), n)
+    np.minimum.at(smallest, level, points)
+    smallest = np.minimum.accumulate(smallest)  # of this level and all below
+    joined = points[smallest[level] != points]
+    fresh = np.flatnonzero(smallest[1:] < smallest[:-1]) + 1
+    src = np.concatenate([smallest[level[joined]], smallest[fresh]])
+    dst = np.concatenate([joined, smallest[fresh - 1]])
+    weights = np.concatenate([cores[joined], levels[fresh]])
+    keys = key_of(src.astype(np.uint32), dst.astype(np.uint32))
+    return PointForest(forest_of_keys(weights, keys, n), n - 1, True)
 
 
 def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> PointForest:
@@ -337,7 +375,7 @@ def metric_forest(
         )
     else:
         rows = rows_of(np.asarray(kept, np.float64), name, further)
-        found = forest_of_rows(rows, min_samples, alpha)
+        found = forest_of_rows(rows, min_samples, alpha, reporter)
     return found if finite.all() else _among_all(found, finite)
 
 

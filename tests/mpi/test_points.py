@@ -54,6 +54,18 @@ def test_commands_write_the_same(
     assert run.returncode == 0 and run.stdout.startswith("RESULT n=3000 edges=2999")
 
 
+def test_core_distances_of_all_points_are_searched_on_one_rank(
+    mpirun: Callable, mndmst: Callable, tmp_path: Path
+) -> None:
+    options = ("--count", 2100, "--min-cluster-size", 10**6, "-q", "-o")
+    words = ("hdbscan", "blobs", *options)
+    alone = mndmst(*words, tmp_path / "alone.h5")
+    ranks = mpirun(2, "-m", "mndmst", *words, tmp_path / "ranks.h5")
+    assert alone.returncode == ranks.returncode == 0, ranks
+    with h5py.File(tmp_path / "alone.h5") as a, h5py.File(tmp_path / "ranks.h5") as b:
+        np.testing.assert_array_equal(a["linkage"], b["linkage"])
+
+
 def test_bad_input_gets_one_line(mpirun: Callable, tmp_path: Path) -> None:
     points, missing = tmp_path / "points.npy", tmp_path / "none.npy"
     array = np.ones((400, 2))

@@ -1,5 +1,6 @@
 """mndmst.HDBSCAN has the parameters and results of hdbscan and scikit-learn."""
 
+import io
 import pickle
 from pathlib import Path
 
@@ -13,8 +14,14 @@ import mndmst
 from mndmst.cluster.condensed import condensed_tree
 from mndmst.cluster.density import label_points
 from mndmst.cluster.selection import ClusterSelection, select_clusters
-from mndmst.points.pairwise_forest import metric_forest
+from mndmst.host.progress import Progress
+from mndmst.points.pairwise_forest import (
+    PreparedRows,
+    forest_of_rows,
+    metric_forest,
+)
 from mndmst.points.point_files import example_points
+from mndmst.points.search_reporter import SearchReporter
 
 hdbscan = pytest.importorskip("hdbscan", reason="needs hdbscan")
 trees = pytest.importorskip("hdbscan.hdbscan_")
@@ -420,6 +427,32 @@ def test_noise_at_once_does_not_hide_errors(options, message: str) -> None:
         mndmst.HDBSCAN(50, **options).fit(np.arange(9.0)[:, None])
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 30])
+@pytest.mark.parametrize("values", [1, 2, 5, 1000])
+def test_the_forest_of_largest_core_distances(count: int, values: int) -> None:
+    rng = np.random.default_rng(count)
+    points = rng.integers(0, values, (count, 2)).astype(np.float64)
+    rows = PreparedRows(points, "manhattan")
+    distance = np.array([rows.row(i) for i in range(count)])
+    core = distance.max(axis=1)
+    u, v = np.triu_indices(count, 1)
+    weight = np.maximum(np.maximum(core[u], core[v]), distance[u, v])
+    expected = mndmst.minimum_spanning_forest(u, v, weight, count)
+    found = forest_of_rows(rows, count + 3).forest
+    assert list(found) == list(expected) and found.digest == expected.digest
+
+
+def test_all_pairs_tell_the_time_that_is_left(monkeypatch) -> None:
+    monkeypatch.setattr("mndmst.points.search_reporter.SOON", 0.0)
+    stream = io.StringIO()
+    reporter = SearchReporter(Progress(True, stream, cadence=0.0))
+    rows = PreparedRows(example_points("blobs", 200), "euclidean")
+    forest_of_rows(rows, 5, reporter=reporter)
+    lines = stream.getvalue().splitlines()
+    assert "distances between all pairs: 64 of 400 rows, about 0 s left" in lines[1]
+    assert "392 of 400 rows" in lines[-1]
+
+
 def test_the_command_finds_noise_without_a_search(mndmst, tmp_path: Path) -> None:
     points, labels = tmp_path / "points.npy", tmp_path / "labels.csv"
     np.save(points, example_points("blobs", 300))
@@ -435,6 +468,7 @@ def test_the_command_finds_noise_without_a_search(mndmst, tmp_path: Path) -> Non
     clusters = tmp_path / "clusters.h5"
     run = mndmst("hdbscan", points, "-o", clusters, "--min-cluster-size", 301)
     assert run.returncode == 0 and "exact forest" in run.stdout, run.stderr
+    assert "clusters.h5: needs the forest of the points" in run.stderr
     with h5py.File(clusters) as file:
         assert file["linkage"].shape == (299, 4) and (file["labels"][:] == -1).all()
 
