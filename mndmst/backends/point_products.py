@@ -108,6 +108,15 @@ def query_arrays(points: np.ndarray, row: np.ndarray) -> PointArrays:
     return PointArrays(points, none, none, np.arange(len(row), dtype=np.uint32), row)
 
 
+class EdgesBetween(NamedTuple):
+    """Edges between places."""
+
+    a: np.ndarray  # uint32
+    b: np.ndarray  # uint32
+    weight: np.ndarray  # float64
+    key: np.ndarray  # uint64: The users' numbers, the smaller in the upper half
+
+
 class PointProducts(Protocol):
     """Points that are searched by tiles of matrix products, exactly."""
 
@@ -130,6 +139,15 @@ class PointProducts(Protocol):
         If `bounded`, edges above the bounds of components are left out; products may do
         so anyway. Returns the far ends (uint32), NO_POSITION where there is none within
         the bound; and the weights (float64), there the bound, which all edges exceed.
+        """
+
+    def between(
+        self, components: ComponentArrays, least: np.ndarray, report: Report
+    ) -> EdgesBetween | None:
+        """Return the lightest edges between each two components; None if not offered.
+
+        No edge heavier than `least` (float64, shape (components, components)), which is
+        lowered, is wanted. Heavier edges may be among those returned.
         """
 
 

@@ -170,6 +170,10 @@ class BoruvkaRounds:
             components = ComponentArrays(self.of_place, self.cores, self.reach, bound)
             counts = np.empty(count, np.int64)
             relabel(self.vertex, self.present, self.reach, components, counts)
+            if counts.sum() - counts.max() > len(self.vertex) // 2:
+                known, found_all = self._add_between(components, known)
+                if found_all:
+                    continue
             taking_part = choose(self.ranks.sum(counts), self.search.remote.total)
             queries = np.empty(counts[taking_part].sum() + 1, np.uint32)
             list_uncertain(components, self.reach, taking_part, queries)
@@ -183,6 +187,21 @@ class BoruvkaRounds:
             if self.ranks.rank == 0:
                 forest.append(first.take(joined))
         return PointEdges.concatenate(forest)
+
+    def _add_between(
+        self, components: ComponentArrays, known: PointEdges
+    ) -> tuple[PointEdges, bool]:
+        """Add the lightest edges between each two components, if they are found.
+
+        No point has unknown edges then that may be in the forest.
+        """
+        a, b = self.present[known.a], self.present[known.b]
+        found = self.search.between(components, known._replace(a=a, b=b))
+        if found is None:
+            return known, False
+        self.reach[:] = np.inf
+        found = found._replace(a=self.vertex[found.a], b=self.vertex[found.b])
+        return PointEdges.concatenate([known, found]), True
 
     def _first_edges(self, known: PointEdges, count: int) -> PointEdges:
         """Return the first known edge of all ranks that leaves each component.

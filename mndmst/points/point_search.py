@@ -7,6 +7,7 @@ import numpy as np
 from ..backends.point_products import ComponentArrays
 from ..kernels.threads import Threads, each_range
 from .build_tree import build_tree, chunks
+from .kernels.boruvka_steps import PointEdges
 from .kernels.kd_tree import PointTree
 from .kernels.lightest_edges import TreeComponents, approach, lightest, sum_up
 from .kernels.nearest_points import nearest, restore_distances, weigh
@@ -66,6 +67,26 @@ class PointSearch(Protocol):
             The far ends; the position itself if no edge is within the bound.
         weight : ndarray of float64
             The weights of the edges; or the bound, which all edges exceed.
+        """
+
+    def between(
+        self, components: ComponentArrays, known: PointEdges
+    ) -> PointEdges | None:
+        """Return the lightest edges between each two components that are not known.
+
+        None if the search does not offer them, or they take too long. Heavier edges
+        may be among them, but none within one component.
+
+        Parameters
+        ----------
+        components : ComponentArrays
+        known : PointEdges
+            Edges between components.
+
+        Returns
+        -------
+        PointEdges or None
+            Between positions.
         """
 
 
@@ -146,6 +167,9 @@ class TreeSearch:
         given = tree, summed, queries, ends, weight
         in_steps(threads, lightest, given, len(queries), LEAST_SEARCHES, self.report)
         return ends, weight
+
+    def between(self, components: ComponentArrays, known: PointEdges) -> None:
+        """Return None: walks of the tree find the lightest edge of a point alone."""
 
 
 def tree_search(

@@ -37,11 +37,21 @@ than (d + 16) 2^-120 in all: the absolute part of the bound.
 
 Neighbours
 ----------
-A row keeps the columns whose upper bound of the score is no smaller than the k-th
-largest lower bound. Each column that it drops is further away than k others. Where
-more columns lie within the bounds than a row can keep, such as equal points, the row
-computes their float64 distances at once and keeps the k nearest. So no input needs
-another search, however near its points are to each other.
+The product of a tile serves its rows and its columns, so each pair of points is
+multiplied once, or twice if the candidates of both are not kept at the same time. A row
+keeps the columns whose upper bound of the score is no smaller than the k-th largest
+lower bound. Each column that it drops is further away than k others. Where more columns
+lie within the bounds than a row can keep, such as equal points, the row computes their
+float64 distances at once and keeps the k nearest. So no input needs another search,
+however near its points are to each other.
+
+Components
+----------
+A round searches from the points that may have a lighter edge than their component
+knows. In clusters of equal size these are nearly all points, in round after round.
+There one pass over all pairs of points finds the lightest edge between each two
+components, if these are few, and no point searches again. Points are sorted by
+component for it, so that consecutive products are compared with one threshold.
 """
 
 import math
@@ -52,23 +62,29 @@ import numpy as np
 from ..backends.point_products import (
     NO_POSITION,
     ComponentArrays,
+    EdgesBetween,
     PointArrays,
     PointProducts,
     RemoteQueries,
     query_arrays,
 )
+from ..kernels.edge_columns import concatenate
 from ..kernels.threads import Threads, each_range
+from ..native.call_columns import PerCall
+from .kernels.boruvka_steps import PointEdges
 from .kernels.nearest_points import weigh
 from .kernels.product_filter import (
-    UNKNOWN,
     Bounds,
     Candidates,
+    PairTile,
     QueryRows,
     Searches,
     Tile,
     fill_squares,
+    filter_between,
     filter_leaving,
     filter_near,
+    filter_near_columns,
     finish_near,
     limit_near,
 )
@@ -78,11 +94,15 @@ from .search_steps import Report, no_report
 
 # Rows and columns of a tile: its products, 8 MB, stay in the processor's cache.
 ROWS, COLUMNS = 1024, 2048
+# Rows whose candidates are kept at a time. A product of two of them serves both.
+KEPT = 1 << 15
 # Candidates that a row can keep, for each neighbour and at least.
 CAPACITY, LEAST_CAPACITY = 4, 64
 CENTRE = 4096  # points whose mean is subtracted from all
 UNIT_ROUNDING = 2.0**-24
 SEED = 42
+# Pairs of components, for each point, whose lightest edges are found in one pass.
+MOST_PAIRS = 4
 LONGEST = 2.0**40  # of the scaled coordinates of points of other ranks
 GRAIN = 16  # rows of a tile that are worth a thread
 
@@ -147,6 +167,22 @@ class ProductSearch:
         """
         others, weight = self.products.lightest(components, asked, bounded, self.report)
         return np.where(others == NO_POSITION, asked, others), weight
+
+    def between(
+        self, components: ComponentArrays, known: PointEdges
+    ) -> PointEdges | None:
+        """See `PointSearch.between`: in one pass over all pairs of points.
+
+        Each component has a row of a table, and a lightest edge to each other.
+        """
+        points, count = len(self.rows), len(components.bound)
+        if points < self.remote.total or count * count > MOST_PAIRS * points:
+            return None
+        least = np.full((count, count), np.inf)
+        np.minimum.at(least, (known.a, known.b), known.weight)
+        np.minimum(least, least.T, out=least)
+        found = self.products.between(components, least, self.report)
+        return None if found is None else PointEdges(*found)
 
 
 def random_order(count: int) -> np.ndarray:
@@ -222,68 +258,109 @@ class HostProducts:
 
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.nearest`."""
-        every = np.arange(len(self.points), dtype=np.uint32)
+        count = len(self.points)
+        every = np.arange(count, dtype=np.uint32)
         queries = QueryRows(self.exact, self.bounds.square, every, True)
-        return self._nearest(queries, self.points, k, None, report)
+        distance, places = np.empty((count, k)), np.empty((count, k), np.uint32)
+        lists = _candidates(min(KEPT, count), k)
+        for begin in range(0, count, KEPT):
+            end = min(begin + KEPT, count)
+            _clear(lists)
+            for first in range(begin, end, ROWS):
+                report(begin + _served(first - begin, end - begin), count)
+                last = min(first + ROWS, end)
+                block = self.points[first:last]
+                own = _slice(lists, first - begin, last - begin)
+                for tile in self._tiles(block, first, first, end):
+                    self._filter(tile, queries, own, k)
+                    self._filter_columns(tile, queries, lists, begin, k)
+                for outside in ((0, begin), (end, count)):
+                    for tile in self._tiles(block, first, *outside):
+                        self._filter(tile, queries, own, k)
+            done = _slice(lists, 0, end - begin)
+            self._finish(begin, queries, done, distance, places)
+        report(count, count)
+        return distance, places
 
     def nearest_to(
         self, points: np.ndarray, limits: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.nearest_to`."""
         queries, rounded = self._queries(points, np.zeros(len(points), np.uint32))
-        return self._nearest(queries, rounded, k, limits, no_report)
-
-    def _nearest(
-        self,
-        queries: QueryRows,
-        rounded: np.ndarray,
-        k: int,
-        limits: np.ndarray | None,
-        report: Report,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        count = len(queries.places)
+        count = len(points)
         distance, places = np.empty((count, k)), np.empty((count, k), np.uint32)
-        room = min(ROWS, count), max(LEAST_CAPACITY, CAPACITY * k)
-        lists = Candidates(
-            np.empty(room, np.float32),
-            np.empty(room, np.uint32),
-            np.full(room, UNKNOWN),
-            np.empty(room[0], np.int64),
-            np.empty(room[0], np.float32),
-        )
+        lists = _candidates(min(ROWS, count), k)
         for first in range(0, count, ROWS):
-            report(first, count)
-            rows = queries.places[first : first + ROWS]
-            lists.count[:], lists.threshold[:] = 0, -np.inf
-            ranges = each_range(self.threads.bounds(len(rows), GRAIN, each=4))
-            if limits is not None:
-                self.threads.run(
-                    limit_near, first, queries, self.bounds, lists, limits, *ranges
-                )
-            for tile in self._tiles(rounded[rows], first):
-                self.threads.run(
-                    filter_near,
-                    tile,
-                    queries,
-                    self.exact,
-                    self.bounds,
-                    lists,
-                    k,
-                    *ranges,
-                )
+            own = _slice(lists, 0, min(ROWS, count - first))
+            _clear(own)
+            ranges = self._ranges(len(own.count))
             self.threads.run(
-                finish_near,
-                first,
-                queries,
-                self.exact,
-                self.bounds,
-                lists,
-                distance,
-                places,
-                *ranges,
+                limit_near, first, queries, self.bounds, own, limits, *ranges
             )
-        report(count, count)
+            block = rounded[first : first + ROWS]
+            for tile in self._tiles(block, first, 0, len(self.points)):
+                self._filter(tile, queries, own, k)
+            self._finish(first, queries, own, distance, places)
         return distance, places
+
+    def _ranges(self, count: int) -> tuple[PerCall, PerCall]:
+        """Return ranges of the rows or columns of a tile, several per thread."""
+        return each_range(self.threads.bounds(count, GRAIN, each=4))
+
+    def _filter(
+        self, tile: Tile, queries: QueryRows, lists: Candidates, k: int
+    ) -> None:
+        """Add the columns of a tile to the candidates of its rows."""
+        ranges = self._ranges(len(tile.product))
+        self.threads.run(
+            filter_near, tile, queries, self.exact, self.bounds, lists, k, *ranges
+        )
+
+    def _filter_columns(
+        self, tile: Tile, queries: QueryRows, lists: Candidates, begin: int, k: int
+    ) -> None:
+        """Add the rows of a tile to the candidates of the columns behind them.
+
+        The lists are those of the places from `begin` on.
+        """
+        rows, columns = tile.product.shape
+        behind = max(0, tile.first_row + rows - tile.first_column)
+        if behind >= columns:
+            return
+        first = tile.first_column - begin
+        own = _slice(lists, first, first + columns)
+        bounds = behind + self.threads.bounds(columns - behind, GRAIN)
+        self.threads.run(
+            filter_near_columns,
+            tile,
+            queries,
+            self.exact,
+            self.bounds,
+            own,
+            k,
+            *each_range(bounds),
+        )
+
+    def _finish(
+        self,
+        first: int,
+        queries: QueryRows,
+        lists: Candidates,
+        distance: np.ndarray,
+        places: np.ndarray,
+    ) -> None:
+        """Write the nearest neighbours of the rows whose candidates are in lists."""
+        self.threads.run(
+            finish_near,
+            first,
+            queries,
+            self.exact,
+            self.bounds,
+            lists,
+            distance,
+            places,
+            *self._ranges(len(lists.count)),
+        )
 
     def lightest(
         self,
@@ -326,8 +403,8 @@ class HostProducts:
         for first in range(0, count, ROWS):
             report(first, count)
             rows = queries.places[first : first + ROWS]
-            ranges = each_range(self.threads.bounds(len(rows), GRAIN, each=4))
-            for tile in self._tiles(rounded[rows], first):
+            ranges = self._ranges(len(rows))
+            for tile in self._tiles(rounded[rows], first, 0, len(self.points)):
                 self.threads.run(
                     filter_leaving,
                     tile,
@@ -341,14 +418,71 @@ class HostProducts:
         report(count, count)
         return searches.others, searches.weight
 
-    def _tiles(self, block: np.ndarray, first: int) -> Iterator[Tile]:
-        """Multiply some rounded rows with all points, tile by tile."""
-        count = len(self.points)
-        room = np.empty(len(block) * min(COLUMNS, count), np.float32)
-        for column in range(0, count, COLUMNS):
-            others = self.points[column : column + COLUMNS]
+    def between(
+        self, components: ComponentArrays, least: np.ndarray, report: Report
+    ) -> EdgesBetween:
+        """See `PointProducts.between`."""
+        searching = np.flatnonzero(components.reach < np.inf)
+        order = searching[np.argsort(components.of_place[searching], kind="stable")]
+        order, count = order.astype(np.uint32), len(order)
+        edges = [PointEdges.empty(0)]
+        for first in range(0, count, ROWS):
+            report(_served(first, count), count)
+            rows = order[first : first + ROWS]
+            block, own = self.points[rows], components.of_place[rows[0]]
+            for column in range(first, count, COLUMNS):
+                columns = order[column : column + COLUMNS]
+                if components.of_place[columns[-1]] == own:
+                    continue  # so are all between them
+                tile = PairTile(block @ self.points[columns].T, rows, columns)
+                found = self.threads.run(
+                    filter_between,
+                    tile,
+                    components,
+                    least,
+                    self.exact,
+                    self.bounds,
+                    *self._ranges(len(rows)),
+                )
+                edges.append(PointEdges(*concatenate(found, self.threads)))
+        report(count, count)
+        return EdgesBetween(*PointEdges.concatenate(edges))
+
+    def _tiles(
+        self, block: np.ndarray, first: int, begin: int, end: int
+    ) -> Iterator[Tile]:
+        """Multiply some rounded rows with the points [begin, end), tile by tile."""
+        room = np.empty(len(block) * min(COLUMNS, end - begin), np.float32)
+        for column in range(begin, end, COLUMNS):
+            others = self.points[column : min(column + COLUMNS, end)]
             product = room[: len(block) * len(others)].reshape(len(block), len(others))
             yield Tile(np.matmul(block, others.T, out=product), first, column)
+
+
+def _served(rows: int, count: int) -> int:
+    """Return the share of the products of `count` rows that the first rows take."""
+    return rows * (2 * count - rows) // count
+
+
+def _candidates(rows: int, k: int) -> Candidates:
+    """Return memory for the candidates of rows."""
+    room = rows, max(LEAST_CAPACITY, CAPACITY * k)
+    return Candidates(
+        np.empty(room, np.float32),
+        np.empty(room, np.uint32),
+        np.empty(room),
+        np.empty(rows, np.int64),
+        np.empty(rows, np.float32),
+    )
+
+
+def _clear(lists: Candidates) -> None:
+    lists.count[:], lists.threshold[:] = 0, -np.inf
+
+
+def _slice(lists: Candidates, first: int, last: int) -> Candidates:
+    """Return the candidates of the rows [first, last)."""
+    return Candidates(*(column[first:last] for column in lists))
 
 
 def _parts(count: int) -> list[slice]:

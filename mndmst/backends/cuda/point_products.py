@@ -596,6 +596,9 @@ class CudaPointProducts:
         self._lower(components, known)
         return others, weights
 
+    def between(self, components: ComponentArrays, least: Any, report: Report) -> None:
+        """Return None: rounds cost a device less than a pass over all pairs."""
+
     def _known(
         self, components: ComponentArrays
     ) -> dict[DeviceProducts, ComponentArrays]:

@@ -11,6 +11,8 @@ import numpy as np
 
 from ...backends.point_products import NO_POSITION, PointArrays
 from ...native.kernel import kernel
+from .boruvka_steps import LAST_KEY
+from .certified_edges import key_of_rows
 from .norms import LARGEST
 
 BLOCK = 64  # columns that one vector test covers
@@ -145,21 +147,84 @@ def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
                     queries.are_columns and first_column + c == own
                 ):
                     continue
-                count = lists.count[row]
-                if count == lists.score.shape[1]:
-                    _raise_threshold(lists, row, queries.square[own], bounds, best)
-                    if 2 * lists.count[row] > count:
-                        _keep_nearest(
-                            lists, row, own, queries, exact, bounds, best, room
-                        )
-                    threshold = lists.threshold[row]
-                    count = lists.count[row]
-                    if score < threshold:
-                        continue
-                lists.score[row, count] = score
-                lists.place[row, count] = first_column + c
-                lists.distance[row, count] = UNKNOWN
-                lists.count[row] = count + 1
+                threshold = _add_candidate(
+                    lists,
+                    row,
+                    own,
+                    score,
+                    first_column + c,
+                    queries,
+                    exact,
+                    bounds,
+                    best,
+                    room,
+                )
+
+
+@kernel
+def filter_near_columns(tile, queries, exact, bounds, lists, neighbours, first, last):
+    """Add the rows of a tile to the candidates of its columns [first, last).
+
+    No point is both a row and one of these columns.
+
+    Parameters
+    ----------
+    tile : Tile
+    queries : QueryRows
+        The columns.
+    exact : PointArrays
+    bounds : Bounds
+    lists : Candidates
+        Those of all columns of the tile.
+    neighbours : int
+        How many are looked for.
+    """
+    product, first_column = tile.product, tile.first_column
+    room = np.empty((TOGETHER + 1, exact.values.shape[1]))
+    best = np.empty(neighbours)
+    for row in range(product.shape[0]):
+        place = tile.first_row + row
+        half = bounds.half[place]
+        for begin in range(first, last, BLOCK):
+            end = min(begin + BLOCK, last)
+            above = 0
+            for c in range(np.uint64(begin), np.uint64(end)):
+                above += product[row, c] - half >= lists.threshold[c]
+            if above == 0:
+                continue
+            for c in range(begin, end):
+                score = product[row, c] - half
+                if score >= lists.threshold[c]:
+                    _add_candidate(
+                        lists,
+                        c,
+                        first_column + c,
+                        score,
+                        place,
+                        queries,
+                        exact,
+                        bounds,
+                        best,
+                        room,
+                    )
+
+
+@kernel
+def _add_candidate(lists, row, own, score, place, queries, exact, bounds, best, room):
+    """Add a place to the candidates of a row; return the threshold of the row."""
+    count = lists.count[row]
+    if count == lists.score.shape[1]:
+        _raise_threshold(lists, row, queries.square[own], bounds, best)
+        if 2 * lists.count[row] > count:
+            _keep_nearest(lists, row, own, queries, exact, bounds, best, room)
+        count = lists.count[row]
+        if score < lists.threshold[row]:
+            return lists.threshold[row]
+    lists.score[row, count] = score
+    lists.place[row, count] = place
+    lists.distance[row, count] = UNKNOWN
+    lists.count[row] = count + 1
+    return lists.threshold[row]
 
 
 @kernel
@@ -407,6 +472,118 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
         searches.weight[i], searches.others[i] = weight, end_of_edge
         if end_of_edge != NO_POSITION and weight < components.bound[component]:
             components.bound[component] = weight
+
+
+class PairTile(NamedTuple):
+    """Inner products of points sorted by component.
+
+    Attributes
+    ----------
+    product : ndarray of float32, shape (rows, columns)
+    rows, columns : ndarray of uint32
+        Their places.
+    """
+
+    product: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+
+
+@kernel
+def filter_between(tile, components, least, exact, bounds, first, last):
+    """Return the lightest edges of rows [first, last) between pairs of components.
+
+    Parameters
+    ----------
+    tile : PairTile
+    components : ComponentArrays
+    least : ndarray of float64, shape (components, components)
+        No heavier edge between two components is wanted; lowered. Threads may overwrite
+        each other's values, which are all true.
+    exact : PointArrays
+    bounds : Bounds
+
+    Returns
+    -------
+    a, b : ndarray of uint32
+        Places.
+    weight : ndarray of float64
+    key : ndarray of uint64
+        See `PointEdges`.
+    """
+    product, rows, columns = tile.product, tile.rows, tile.columns
+    of_place, count = components.of_place, len(least)
+    half, begins = np.empty(len(columns), np.float32), np.empty(count + 1, np.int64)
+    segments = 0
+    for c in range(len(columns)):
+        half[c] = bounds.half[columns[c]]
+        if c == 0 or of_place[columns[c]] != of_place[columns[c - 1]]:
+            begins[segments] = c
+            segments += 1
+    begins[segments] = len(columns)
+    runs = 0
+    for row in range(first, last):
+        runs += row == first or of_place[rows[row]] != of_place[rows[row - 1]]
+    a, b = np.empty(runs * segments, np.uint32), np.empty(runs * segments, np.uint32)
+    weight, key = np.empty(len(a)), np.empty(len(a), np.uint64)
+    room = np.empty((TOGETHER + 1, exact.values.shape[1]))
+    distance, waiting = np.empty(1), np.zeros(1, np.int64)
+    room[:TOGETHER] = 0.0
+    kept = -segments  # the edges of the present component are from here on
+    for row in range(first, last):
+        place = rows[row]
+        own, core, number = of_place[place], components.cores[place], exact.row[place]
+        if row == first or own != of_place[rows[row - 1]]:
+            kept += segments
+            for s in range(segments):
+                key[kept + s] = LAST_KEY
+                weight[kept + s] = least[own, of_place[columns[begins[s]]]]
+        loaded = False
+        for s in range(segments):
+            other_component = of_place[columns[begins[s]]]
+            bound = min(weight[kept + s], least[own, other_component])
+            if other_component == own or components.reach[place] > bound:
+                continue
+            threshold = _threshold_within(bounds, bounds.square[place], bound)
+            above = 0
+            for c in range(np.uint64(begins[s]), np.uint64(begins[s + 1])):
+                above += product[row, c] - half[c] >= threshold
+            if above == 0:
+                continue
+            for c in range(begins[s], begins[s + 1]):
+                other = columns[c]
+                if (
+                    product[row, c] - half[c] < threshold
+                    or components.reach[other] > bound
+                    or components.cores[other] > bound
+                ):
+                    continue
+                if not loaded:
+                    _load(exact, place, room[TOGETHER])
+                    loaded = True
+                _load(exact, other, room[0])
+                _fill_distances(room, waiting, 1, distance)
+                heavy = max(np.sqrt(distance[0]), core, components.cores[other])
+                edge = key_of_rows(np.uint64(number), np.uint64(exact.row[other]))
+                if heavy < weight[kept + s] or (
+                    heavy == weight[kept + s] and edge < key[kept + s]
+                ):
+                    weight[kept + s], key[kept + s] = heavy, edge
+                    a[kept + s], b[kept + s] = place, other
+                    if heavy < bound:
+                        bound = heavy
+                        threshold = _threshold_within(
+                            bounds, bounds.square[place], bound
+                        )
+                    if heavy < least[own, other_component]:
+                        least[own, other_component] = heavy
+                        least[other_component, own] = heavy
+    kept = 0
+    for i in range(len(a)):
+        if key[i] != LAST_KEY:
+            a[kept], b[kept], weight[kept], key[kept] = a[i], b[i], weight[i], key[i]
+            kept += 1
+    return a[:kept], b[:kept], weight[:kept], key[:kept]
 
 
 @kernel

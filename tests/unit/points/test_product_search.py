@@ -6,7 +6,7 @@ import pytest
 from mndmst.backends.point_products import PointArrays
 from mndmst.host.errors import ConfigError
 from mndmst.kernels.threads import Threads
-from mndmst.points import search_choice
+from mndmst.points import product_search, search_choice
 from mndmst.points.coordinates import point_coordinates
 from mndmst.points.point_forest import points_forest
 from mndmst.points.product_search import HostProducts, random_order
@@ -197,3 +197,48 @@ def test_no_device_is_looked_for_where_the_tree_is_certain(
     points = np.random.default_rng(2).random((1 << 15, dimensions))
     coordinates = point_coordinates(points, "euclidean")
     assert choose_search(coordinates, "euclidean", search, 9).name == "tree"
+
+
+def test_a_product_serves_rows_and_columns_of_any_blocks(monkeypatch):
+    r = np.random.default_rng(13)
+    points = np.r_[r.standard_normal((170, 12)), r.integers(0, 2, (90, 12))]
+    expected = edges_of(points, "euclidean", 4, search="tree")
+    for kept, rows, columns in ((64, 16, 32), (300, 64, 16), (100, 32, 48)):
+        monkeypatch.setattr(product_search, "KEPT", kept)
+        monkeypatch.setattr(product_search, "ROWS", rows)
+        monkeypatch.setattr(product_search, "COLUMNS", columns)
+        monkeypatch.setattr(product_search, "GRAIN", 4)
+        found = edges_of(points, "euclidean", 4, search="product", threads=2)
+        np.testing.assert_array_equal(found[0], expected[0])
+        np.testing.assert_array_equal(found[1], expected[1])
+
+
+EQUAL_BLOBS = {
+    "round": lambda r: 0.1 * r.standard_normal((400, 30)),
+    "whole numbers": lambda r: r.integers(0, 2, (400, 30)) / 64,
+    "some copies": lambda r: r.integers(0, 2, (400, 6)) @ r.random((6, 30)) / 64,
+}
+
+
+@pytest.mark.parametrize("min_samples", [0, 5])
+@pytest.mark.parametrize("shape", EQUAL_BLOBS)
+def test_blobs_of_equal_size_join_after_one_pass_over_all_pairs(
+    shape, min_samples, monkeypatch
+):
+    """Rounds would search from most points again and again."""
+    monkeypatch.setattr(product_search, "ROWS", 64)
+    monkeypatch.setattr(product_search, "COLUMNS", 96)
+    passes = []
+
+    def between(products, components, least, report):
+        passes.append(len(least))
+        return search(products, components, least, report)
+
+    search = HostProducts.between
+    monkeypatch.setattr(HostProducts, "between", between)
+    r = np.random.default_rng(17)
+    centres = np.repeat(np.eye(8, 30), 50, axis=0)
+    points = centres[r.permutation(400)] + EQUAL_BLOBS[shape](r)
+    found, _ = edges_of(points, "euclidean", min_samples, search="product", threads=2)
+    np.testing.assert_array_equal(found, prim(points, "euclidean", min_samples))
+    assert len(passes) == 1
