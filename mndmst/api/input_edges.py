@@ -37,7 +37,7 @@ class InputEdges:
 
     read: Callable[[], Edges]  # Returns the edges
     maximum: bool  # Whether the forest is a maximum spanning forest
-    # integers, shape (edges,), optional: The position of each edge in the input; by
+    # integers, shape (edges,), optional: the position of each edge in the input; by
     # default the edges are the input.
     positions: np.ndarray | None = None
 

@@ -24,9 +24,9 @@ class MatrixEntries(ABC):
     """The entries of a square matrix, each an edge."""
 
     num_vertices: int
-    heads: np.ndarray  # uint32 or int64, shape (entries,): The columns of the entries
+    heads: np.ndarray  # uint32 or int64, shape (entries,): the columns of the entries
     weights: np.ndarray  # one of `order.WEIGHT_DTYPES`, shape (entries,)
-    # int64 or None, shape (entries,): The position of each entry in a dense matrix, row
+    # int64 or None, shape (entries,): the position of each entry in a dense matrix, row
     # by row; None where all entries are stored.
     positions: np.ndarray | None = field(default=None, kw_only=True)
 
@@ -43,7 +43,7 @@ class MatrixEntries(ABC):
 class ListedEntries(MatrixEntries):
     """Entries by row and column."""
 
-    tails: np.ndarray  # shape (entries,): The rows of the entries
+    tails: np.ndarray  # shape (entries,): the rows of the entries
 
     def edges(self) -> Edges:
         """Return the entries as edges, in their order."""

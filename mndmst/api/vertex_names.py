@@ -30,7 +30,7 @@ ORDERED = (str, bytes, int, tuple, UUID, date, np.datetime64, np.timedelta64)
 class VertexNames:
     """The names of all vertices, by number."""
 
-    # shape (vertices,): Distinct; of objects, or of one of NumPy's types.
+    # shape (vertices,): distinct; of objects, or of one of NumPy's types.
     names: np.ndarray
 
     @cached_property

@@ -34,17 +34,17 @@ class LabelledForest(NamedTuple):
     """The minimum spanning forest of some graph."""
 
     edges: EdgeList  # The edges of the forest, in no particular order
-    # uint32 or int64: For each vertex the id of a vertex that represents its tree.
+    # uint32 or int64: for each vertex the id of a vertex that represents its tree.
     label: np.ndarray
 
 
 class Growth(NamedTuple):
     """The result of border-excepting Borůvka on a reduced graph."""
 
-    # bool, shape (edges,): Edges that belong to the minimum spanning forest of the
+    # bool, shape (edges,): edges that belong to the minimum spanning forest of the
     # whole graph.
     in_forest: np.ndarray
-    # uint32 or int64, shape (components,): For each component the position of the
+    # uint32 or int64, shape (components,): for each component the position of the
     # component that now represents it.
     root: np.ndarray
 
@@ -55,7 +55,7 @@ class RowGrowth(NamedTuple):
     # Edges that belong to the minimum spanning forest of the whole graph, in no
     # particular order.
     forest_edges: EdgeList
-    # uint32, shape (rows,): For each row the first row of its component.
+    # uint32, shape (rows,): for each row the first row of its component.
     label: np.ndarray
     # The other edges of the forest of these rows, ghosts as ordinary vertices.
     left: EdgeList

@@ -15,14 +15,14 @@ NO_POSITION = np.uint32(0xFFFFFFFF)
 class PointArrays(NamedTuple):
     """Points as float64 distances take them, in an order of places."""
 
-    # float32 or float64, shape (values, dimensions): On the host or on a device.
+    # float32 or float64, shape (values, dimensions): on the host or on a device.
     values: np.ndarray
-    # float64, shape (values,): Each coordinate is divided by the one, then by the
+    # float64, shape (values,): each coordinate is divided by the one, then by the
     # other; empty arrays for coordinates that are taken as they are.
     largest: np.ndarray
     length: np.ndarray
-    source: np.ndarray  # uint32, shape (points,): The row of `values` of each place
-    row: np.ndarray  # uint32, shape (points,): The user's number of each place
+    source: np.ndarray  # uint32, shape (points,): the row of `values` of each place
+    row: np.ndarray  # uint32, shape (points,): the user's number of each place
 
     def plain(self, places: slice | np.ndarray) -> np.ndarray:
         """Return the float64 coordinates of some places, as distances take them."""
@@ -82,12 +82,12 @@ class ComponentArrays(NamedTuple):
     """Components of points, and bounds on the edges that leave them."""
 
     of_place: np.ndarray  # uint32, shape (points,)
-    # float64, shape (points,): Core distances; zeros for plain distances.
+    # float64, shape (points,): core distances; zeros for plain distances.
     cores: np.ndarray
-    # float64, shape (points,): No edge of a point that is looked for weighs less, from
+    # float64, shape (points,): no edge of a point that is looked for weighs less, from
     # whichever end.
     reach: np.ndarray
-    # float64, shape (components,): The weight of the lightest known edge that leaves
+    # float64, shape (components,): the weight of the lightest known edge that leaves
     # each; lowered.
     bound: np.ndarray
 
@@ -98,8 +98,8 @@ class RemoteQueries(NamedTuple):
     points: np.ndarray  # float64, shape (points, dimensions)
     component: np.ndarray  # uint32
     core: np.ndarray  # float64
-    row: np.ndarray  # uint32: The users' numbers of the points
-    bound: np.ndarray  # float64: No heavier edge is wanted
+    row: np.ndarray  # uint32: the users' numbers of the points
+    bound: np.ndarray  # float64: no heavier edge is wanted
 
 
 def query_arrays(points: np.ndarray, row: np.ndarray) -> PointArrays:

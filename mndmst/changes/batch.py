@@ -25,10 +25,10 @@ class Batch:
     """
 
     op: Any  # array-like of DELETE, INSERT and SET, shape (changes,), or one for all
-    # array-like of integers, shape (changes,): Ends, in any direction.
+    # array-like of integers, shape (changes,): ends, in any direction.
     src: Any
     dst: Any
-    # array-like of numbers, shape (changes,), optional: Not read where an edge is
+    # array-like of numbers, shape (changes,), optional: not read where an edge is
     # deleted.
     weight: Any = None
     source: str = "the batch"  # Where the changes are from, for errors
@@ -45,14 +45,14 @@ class Batch:
 class NetChanges(NamedTuple):
     """What a batch does to each edge that it names, in the order of pairs."""
 
-    # uint64: Both ends in a word, the smaller one above; ascending, none twice.
+    # uint64: both ends in a word, the smaller one above; ascending, none twice.
     pair: np.ndarray
-    # uint32 or uint64: The new weight as a key, where the edge exists in the end.
+    # uint32 or uint64: the new weight as a key, where the edge exists in the end.
     key: np.ndarray
-    # bool: Whether the edge has to exist at first, and whether it does in the end.
+    # bool: whether the edge has to exist at first, and whether it does in the end.
     before: np.ndarray
     after: np.ndarray
-    change: np.ndarray  # int64: The first change of the batch that names it
+    change: np.ndarray  # int64: the first change of the batch that names it
 
     def take(self, index: np.ndarray) -> "NetChanges":
         """Return the changes that a mask or positions choose."""

@@ -184,12 +184,12 @@ class Paths(NamedTuple):
     """A forest of a few vertices, each edge the heaviest one of a path."""
 
     num_vertices: int  # Of this forest
-    # uint32: Ends of its edges.
+    # uint32: ends of its edges.
     a: np.ndarray
     b: np.ndarray
     edges: PairEdges  # The edges of the index, followed by the edges that have entered
-    heaviest: np.ndarray  # int64: The positions in the index of the first ones
-    # uint32, shape (2, pairs): The vertices that the places asked for are.
+    heaviest: np.ndarray  # int64: the positions in the index of the first ones
+    # uint32, shape (2, pairs): the vertices that the places asked for are.
     ends: np.ndarray
 
 

@@ -12,7 +12,7 @@ HALF = np.uint64(32)
 class PairEdges(NamedTuple):
     """Edges by their ends and weights."""
 
-    pair: np.ndarray  # uint64: Both ends in a word, the smaller one above
+    pair: np.ndarray  # uint64: both ends in a word, the smaller one above
     key: np.ndarray  # uint32 or uint64
 
     @property
@@ -39,7 +39,7 @@ class PlacedEdges(NamedTuple):
 
     edges: PairEdges
     places: np.ndarray  # uint32, shape (2, edges)
-    # uint32, shape (2, edges): The places of the tops of the fragments that they are
+    # uint32, shape (2, edges): the places of the tops of the fragments that they are
     # in.
     tops: np.ndarray
 

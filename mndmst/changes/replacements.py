@@ -23,8 +23,8 @@ class TreePieces(NamedTuple):
     """The pieces that trees are cut into, but for the largest of each tree."""
 
     vertices: np.ndarray  # uint32
-    piece: np.ndarray  # uint32: The piece of each of these
-    # uint32, shape (pieces,): For each piece the number of the largest one of its tree.
+    piece: np.ndarray  # uint32: the piece of each of these
+    # uint32, shape (pieces,): for each piece the number of the largest one of its tree.
     # These are numbered after the others.
     largest: np.ndarray
 
@@ -115,7 +115,7 @@ def _listed(
 class Joining(NamedTuple):
     """Edges between pieces."""
 
-    # uint32: The pieces that each edge joins.
+    # uint32: the pieces that each edge joins.
     p: np.ndarray
     q: np.ndarray
     edges: PairEdges

@@ -17,11 +17,9 @@ def add_flag(parser: Any, name: str, help: str) -> None:
     parser.add_argument(name, action="store_true", help=help)
 
 
-def add_file(
-    parser: Any, name: str, help: str, metavar: str = "FILE", required: bool = False
-) -> None:
+def add_file(parser: Any, name: str, help: str, metavar: str = "FILE") -> None:
     """Add an option with a path to a parser or a group."""
-    parser.add_argument(name, type=Path, metavar=metavar, required=required, help=help)
+    parser.add_argument(name, type=Path, metavar=metavar, help=help)
 
 
 def add_graph(parser: Parser) -> None:

@@ -34,9 +34,9 @@ class Icicles(NamedTuple):
     # float64, shape (bars,): Lambda.
     bottom: np.ndarray
     top: np.ndarray
-    # float64, shape (bars,): Points in the cluster between these, or their logarithm.
+    # float64, shape (bars,): points in the cluster between these, or their logarithm.
     size: np.ndarray
-    # float64, shape (clusters,): Horizontal position of each cluster; NaN if it has no
+    # float64, shape (clusters,): horizontal position of each cluster; NaN if it has no
     # bars.
     centre: np.ndarray
 

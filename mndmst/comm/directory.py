@@ -41,7 +41,7 @@ class Directory:
 
     def __init__(self, comm: Comm, vtxdist: np.ndarray) -> None:
         self.comm = comm
-        # int64, shape (ranks + 1,): Rank r owns the vertices [vtxdist[r], vtxdist[r +
+        # int64, shape (ranks + 1,): rank r owns the vertices [vtxdist[r], vtxdist[r +
         # 1]).
         self.vtxdist = vtxdist
         self.first = int(vtxdist[comm.rank])

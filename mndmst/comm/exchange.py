@@ -106,7 +106,7 @@ class _Slices(NamedTuple):
     """Columns that are cut into a slice for each rank."""
 
     data: list[np.ndarray]
-    # int64, shape (ranks, 1 + columns): The number of entries for each rank, and the
+    # int64, shape (ranks, 1 + columns): the number of entries for each rank, and the
     # length of its slice of each column.
     sizes: np.ndarray
 

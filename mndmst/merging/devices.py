@@ -30,7 +30,7 @@ class RankForest:
     """This rank's share of the forest of the graph."""
 
     edges: EdgeList
-    label: np.ndarray  # uint32, shape (rows,): The smallest vertex of each row's tree
+    label: np.ndarray  # uint32, shape (rows,): the smallest vertex of each row's tree
 
 
 class MergeOnDevices(HyPar[RowBand, PublishedForests, RankForest]):

@@ -18,7 +18,7 @@ class Merges:
     """The components that the edges of a forest join, in ascending order of weight."""
 
     weight: np.ndarray  # float64, shape (edges,)
-    # int64, shape (edges,): Vertices of the two components that the edge joins.
+    # int64, shape (edges,): vertices of the two components that the edge joins.
     smaller: np.ndarray
     larger: np.ndarray
     num_vertices: int

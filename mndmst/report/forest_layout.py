@@ -22,14 +22,14 @@ SPRING_STEPS = 50
 class Hierarchy:
     """The rooted trees of a forest, all arrays in preorder."""
 
-    vertex: np.ndarray  # int64: The vertices in preorder: each subtree is a range
-    tree: np.ndarray  # int64: The number of each vertex's tree, from 0
-    first: np.ndarray  # int64, shape (trees,): The position of each root
-    depth: np.ndarray  # int64: Edges between a vertex and its root
-    # float64: The middle of the leaves below a vertex; leaves are numbered over the
+    vertex: np.ndarray  # int64: the vertices in preorder: each subtree is a range
+    tree: np.ndarray  # int64: the number of each vertex's tree, from 0
+    first: np.ndarray  # int64, shape (trees,): the position of each root
+    depth: np.ndarray  # int64: edges between a vertex and its root
+    # float64: the middle of the leaves below a vertex; leaves are numbered over the
     # forest.
     middle: np.ndarray
-    # int64, shape (trees,): The number of leaves of each tree; an isolated vertex is a
+    # int64, shape (trees,): the number of leaves of each tree; an isolated vertex is a
     # leaf.
     leaves: np.ndarray
 

@@ -33,10 +33,9 @@ ANYWHERE = ("0.0.0.0", "::", "")
 class Access:
     """Where the service listens, and what a client must show."""
 
-    # Port 0 takes a free one.
     host: str = "127.0.0.1"
-    port: int = 0
-    path: Path | None = None  # A socket in the file system in place of them
+    port: int = 0  # 0 takes a free one
+    path: Path | None = None  # A socket in the file system, in place of host and port
     token: str = ""
     # PEM; empty without TLS.
     certificate: bytes = b""

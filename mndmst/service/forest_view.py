@@ -22,7 +22,7 @@ LOOKUP_COST = 4
 class PathMaxima(NamedTuple):
     """The heaviest edge on each of several paths."""
 
-    # int64, shape (paths,): Index of each path's heaviest edge in `src`, `dst` and
+    # int64, shape (paths,): index of each path's heaviest edge in `src`, `dst` and
     # `weight`; -1 if the path has no edge or does not exist.
     position: np.ndarray
     src: np.ndarray

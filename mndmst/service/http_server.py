@@ -43,9 +43,8 @@ HEADERS = {
 class HttpSetting:
     """The address of the HTTP server, and its certificate."""
 
-    # Port 0 takes a free port.
     host: str
-    port: int
+    port: int  # 0 takes a free one
     # PEM; None without TLS.
     certificate: Path | None = None
     key: Path | None = None

@@ -134,7 +134,7 @@ class EdgeChoice:
     below: int | float | None = None  # Use edges of a smaller weight only
     # Edges to leave out, by their ends; the same on all ranks.
     without: tuple[np.ndarray, np.ndarray] | None = None
-    # int64, or None: Use edges between these only; the same on all ranks.
+    # int64, or None: use edges between these only; the same on all ranks.
     vertices: np.ndarray | None = None
     digest: bool = False  # Whether to compute the digest
 

@@ -45,10 +45,10 @@ class ContractedPart(NamedTuple):
     """The result of independent computation."""
 
     forest_edges: EdgeList  # Edges of the minimum spanning forest of the whole graph
-    # int64, or range: Components, ascending: all that are part of others now, and maybe
+    # int64, or range: components, ascending: all that are part of others now, and maybe
     # some that are not. A range stands for consecutive vertices.
     old: np.ndarray | range
-    new: np.ndarray  # integers: What they are part of now
+    new: np.ndarray  # integers: what they are part of now
     graph: ReducedGraph  # What is left
 
 

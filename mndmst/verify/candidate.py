@@ -113,24 +113,24 @@ def _malformed(
 class Candidate(NamedTuple):
     """A forest in memory, its vertices numbered as nodes in the order of their ids."""
 
-    # uint32 or int64: The ids of the nodes. The last node, without edges, stands for
+    # uint32 or int64: the ids of the nodes. The last node, without edges, stands for
     # all vertices that are not in the forest, and its id means nothing. Empty if every
     # vertex of the graph is a node under its own id.
     vertices: np.ndarray
-    # uint32 or int64, shape (edges,): The ends of the edges as nodes; sorted, as in the
+    # uint32 or int64, shape (edges,): the ends of the edges as nodes; sorted, as in the
     # file.
     a: np.ndarray
     b: np.ndarray
-    # uint32 or uint64, shape (edges,): The keys of the edges, as in the file and in the
+    # uint32 or uint64, shape (edges,): the keys of the edges, as in the file and in the
     # order.
     key: np.ndarray
     ranked: np.ndarray
-    # uint32 or int64: See `verify.kernels.build_links`.
+    # uint32 or int64: see `verify.kernels.build_links`.
     edge: np.ndarray
     link: np.ndarray
-    # int64: Edges that close a cycle with those before them in the order.
+    # int64: edges that close a cycle with those before them in the order.
     closing: np.ndarray
-    # uint32 or int64: The smallest node of each node's tree; empty if the file has no
+    # uint32 or int64: the smallest node of each node's tree; empty if the file has no
     # labels.
     smallest: np.ndarray
 

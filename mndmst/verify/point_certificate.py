@@ -388,11 +388,11 @@ class Distinct:
 
     def __init__(self, points: np.ndarray, norm: Norm, min_samples: int) -> None:
         self.norm = norm
-        # int64, shape (distinct,): The first point that is each.
+        # int64, shape (distinct,): the first point that is each.
         self.places, self.first, of, self.sizes = np.unique(
             points, True, True, True, axis=0
         )
-        # int64, shape (points,): Which distinct one each point is.
+        # int64, shape (points,): which distinct one each point is.
         self.of = of.reshape(-1)
         count = len(self.places)
         listed = min(count, min_samples + 1 + MORE)
@@ -400,18 +400,18 @@ class Distinct:
         self.products: ProductIndex | None = None
         if norm == Norm.EUCLIDEAN and visits_most(self.places, listed):
             self.products = ProductIndex(self.places)
-            # int64, shape (distinct, listed): The nearest ones, itself among them.
+            # int64, shape (distinct, listed): the nearest ones, itself among them.
             self.near, reach = self.products.nearest(listed)
         else:
             self._tree: Any = optional("scipy.spatial", "formats").cKDTree(self.places)
             each = [*range(1, listed + 1)]
             far, self.near = self._tree.query(self.places, each, p=norm.p, workers=-1)
             reach = far[:, -1]
-        # float64, shape (distinct,): No other is nearer than that.
+        # float64, shape (distinct,): no other is nearer than that.
         self.reach = np.full(count, np.inf)
         if listed < count:
             self.reach = reach * (1 - SLACK)
-        # float64, shape (distinct,): Zeros for plain distances.
+        # float64, shape (distinct,): zeros for plain distances.
         self.cores = np.zeros(count)
         if min_samples:
             self._find_cores(min_samples)

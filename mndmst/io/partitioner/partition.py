@@ -18,7 +18,7 @@ processes are killed; a restart then makes the parts that are missing (`partitio
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -405,14 +405,10 @@ class _Passes:
 
 
 def build_shards(
-    edges: Edges,
-    out: str | Path,
-    num_parts: int,
-    overwrite: bool = False,
-    compress: bool = False,
+    edges: Edges, out: str | Path, num_parts: int, overwrite: bool = False
 ) -> ShardedGraph:
     """Write edges in memory as a sharded graph; see `partition`."""
-    options = replace(_in_memory(out, num_parts, overwrite), compress=compress)
+    options = _in_memory(out, num_parts, overwrite)
     return partition(LocalBuilders(), EdgesInMemory("edges", edges, True), options)
 
 

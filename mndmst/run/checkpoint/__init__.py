@@ -55,7 +55,7 @@ class Saved(NamedTuple):
     """The part of a checkpoint that a rank saves or restores."""
 
     done: int | None  # All bands of weights up to this key are done
-    # uint32 or int64: The directory's entries of the vertices that this rank owns.
+    # uint32 or int64: the directory's entries of the vertices that this rank owns.
     parent: np.ndarray
     forest_edges: EdgeList  # Forest edges; on all ranks together every one once
 
