@@ -26,7 +26,7 @@ from .host.signals import die_at_interrupt, stop_signals
 FORWARDING_SECONDS = 0.3
 LONGEST_REASON = 300
 MATRIX_COMMANDS = (
-    "hdbscan", "linkage", "neighbours", "predict", "verify", "draw", "report", "bench",
+    "hdbscan", "linkage", "neighb", "predict", "verify", "draw", "report", "bench",
 )  # fmt: skip
 # Messages of Python and of the dynamic loader when the system has no memory left.
 _NO_MEMORY = (
@@ -62,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
     stop_signals.hold()  # before anything that takes time
     words = sys.argv[1:] if argv is None else argv
-    prepare_environment(matrices=bool(words) and words[0] in MATRIX_COMMANDS)
+    prepare_environment(matrices=bool(words) and words[0].startswith(MATRIX_COMMANDS))
     try:
         from .cli.main import main as run
 
