@@ -39,6 +39,7 @@ AT_TIMES = {
     ("mndmst.kernels.read_progress._wait", "i8[],i8,i8"): (SOLVE, (4, 8)),
     ("mndmst.kernels.numbering.compact_by_hash", "u4[],u4[],i8,i8"): (SOLVE, (4, 8)),
     ("mndmst.kernels.sorting.order_runs", "u8[],u8[],i8,i8,i8"): (SOLVE, (4, 8)),
+    ("mndmst.kernels.sorting._sort_range", "u8[],u8[],i8,i8,i8,i8"): (BOTH, (4, 8)),
     ("mndmst.kernels.block_contraction.mark_positions", "u8[],b1[],b1[],i8,i8"): (
         BOTH,
         (4, 8),

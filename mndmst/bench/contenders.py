@@ -22,8 +22,9 @@ from ..graph.model import Rows
 from ..graph.order import keys_to_weights
 from ..host.cores import own_cores
 from ..host.formatting import counted
+from ..host.memory import free_bytes
 from ..io.results.digest_and_total import ExactSum
-from ..kernels.freed_memory import keep_freed
+from ..kernels.freed_memory import KEPT_SHARE, keep_freed
 from ..native.compiled_kernel import CompiledKernel
 from .graphs import BenchGraph
 
@@ -92,7 +93,7 @@ class KernelContender(Contender):
         # For each timed solve, the share of the time outside kernels: the interpreter's
         # and NumPy's.
         self.shares: list[float] = []
-        keep_freed()
+        keep_freed(free_bytes() // KEPT_SHARE)  # as `solve` does
 
     def solve(self) -> LabelledForest:
         """Return the forest."""

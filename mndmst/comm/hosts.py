@@ -48,7 +48,8 @@ class Hosts:
         self._leaders = comm.split(0 if self.here.rank == 0 else None)
         self._made = [part for part in (own, self._leaders) if part is not None]
         hosts = comm.allgather(self.here.bcast(comm.rank))  # each by its first rank
-        self._ranks = [np.flatnonzero(hosts == h).tolist() for h in np.unique(hosts)]
+        first = np.flatnonzero(hosts == np.arange(comm.size))
+        self._ranks = [np.flatnonzero(hosts == host).tolist() for host in first]
         self.count = len(self._ranks)
 
     def team(self, threads: Threads) -> Team:

@@ -24,7 +24,7 @@ from .threads import Threads
 BLOCK_BITS, LEAST_BLOCKS = 16, 4
 DIGITS = -(-(64 - BLOCK_BITS) // DIGIT)
 # Sampled edges, and the fraction of these that must be inside blocks.
-SAMPLE, INSIDE_FRACTION = 1024, 0.5
+SAMPLE, INSIDE_FRACTION = 256, 0.5
 
 Pieces = tuple[np.ndarray, np.ndarray]
 

@@ -379,4 +379,5 @@ def band_limits(key: np.ndarray, components: int) -> np.ndarray:
     largest = np.iinfo(key.dtype).max
     sample = np.sort(key[:: 1 + len(key) // KEY_SAMPLE])
     light = int(len(sample) * min(LARGEST_SHARE, components / max(1, len(key))))
-    return np.unique(np.append(sample[light : light + 1], key.dtype.type(largest)))
+    lighter = sample[light : light + 1]
+    return np.append(lighter[lighter < largest], key.dtype.type(largest))

@@ -10,10 +10,12 @@ import ctypes
 
 # Larger arrays are mapped one by one, where glibc takes such a bound; before 2.35 it
 # took none above the other.
-MAPPED_BYTES, MAPPED_BYTES_ONCE = 64 << 20, 32 << 20
+MAPPED_BYTES, MAPPED_BYTES_ONCE = 1 << 30, 32 << 20
 # Free bytes that a process keeps by default, and at most (mallopt takes an int).
 # `Budget` gives them back before it counts.
 KEPT_BYTES, MOST_BYTES = 256 << 20, (1 << 31) - 1
+# What a command keeps of the memory that its rows leave free.
+KEPT_SHARE = 4
 # Where rows do not fit, nothing is kept.
 TIGHT_BYTES = 1 << 20
 # See mallopt(3).

@@ -4,13 +4,13 @@ Key and position are packed into one word, with the leading bits of the key, and
 the few runs whose leading bits agree are put right afterwards. NumPy sorts words with
 vector instructions: one thread takes it where they are fast, which they are not on
 AMD's Zen 4 (50 ns a word in place of 5 to 10: storing chosen lanes is slow there).
-Several threads first distribute the words by their highest digit. Elsewhere it is a
-radix sort: digit by digit, the last first, with threads that share every pass.
+Elsewhere it is a radix sort: digit by digit, the last first. Several threads distribute
+the words by their highest digit, and then each sorts a range of whole buckets alone. If
+few buckets have most words, threads share every pass of the radix sort.
 """
 
 import time
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 
@@ -25,6 +25,11 @@ DIGIT = 11
 # Seconds of a processor that NumPy's sort takes for a word where it is fast, at most;
 # and words of a trial.
 FAST, TRIAL = 15e-9, 1 << 14
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+# Words of a range that a thread sorts alone, so that they stay in its cache (2^16), and
+# bits of the first digit beyond those that number the ranges. Threads share every pass
+# instead if one would sort so many times its share alone.
+RANGE_BITS, BUCKET_BITS, UNEVEN = 16, 3, 2
 
 
 def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
@@ -78,32 +83,27 @@ def sort_words(
     low, bits : int
         The words ascend by the bits below `low`, and have `bits` above these.
     """
-    if not _numpy_sorts_fast():
-        return _radix_sort(words, low, bits, threads)
-    parts = threads.ranges(len(words))
-    if len(parts) > 1:
-        words, parts = _distribute_by_digit(
-            words, low + bits, min(DIGIT, bits), threads
-        )
-    threads.map(lambda begin, end: words[begin:end].sort(), parts)
-    return words
-
-
-def _distribute_by_digit(
-    words: np.ndarray, bits: int, digit: int, threads: Threads
-) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """Return words by their highest digit, and about equal ranges of whole buckets."""
-    out = np.empty_like(words)
-    ends = _sort_by_digit(words, bits - digit, digit, threads, out)
-    equal = [end for _, end in threads.ranges(len(words))]
-    cuts = ends[np.searchsorted(ends, equal)].tolist()
-    return out, list(pairwise([0, *cuts]))
+    several = len(threads.bounds(len(words))) - 1
+    if several > 1:
+        parts = max(several, len(words) >> RANGE_BITS)
+        digit = min(DIGIT, bits, parts.bit_length() + BUCKET_BITS)
+        other = np.empty_like(words)
+        ends = _sort_by_digit(words, low + bits - digit, digit, threads, other)
+        equal = len(words) * np.arange(1, parts + 1) // parts
+        bounds = np.append(0, ends[np.searchsorted(ends, equal)])
+        if np.diff(bounds).max() <= UNEVEN * len(words) // several:
+            threads.run(_sort_range, other, words, low, bits, *each_range(bounds))
+            return other
+    elif _numpy_sorts_fast():
+        words.sort()
+        return words
+    return _radix_sort(words, low, bits, threads)
 
 
 @cache
 def _numpy_sorts_fast() -> bool:
     """Return whether NumPy's sort of words is a fast one on this processor."""
-    words = np.random.default_rng(0).integers(0, 1 << 63, TRIAL).astype(np.uint64)
+    words = np.arange(TRIAL, dtype=np.uint64) * _MIXER
 
     def seconds() -> float:
         trial, begin = words.copy(), time.thread_time()
@@ -141,7 +141,7 @@ def _sort_by_digit(
     places = np.ascontiguousarray(ends) - counts
     each = ArrayPieces.of(places.ravel(), rows)
     threads.run(_scatter, words, shift, digit, *ranges, each, out)
-    return ends[-1]
+    return ends[-1].astype(np.int64)
 
 
 @kernel
@@ -204,6 +204,17 @@ def sort_alone(words, other, low, bits, places):
         _scatter(words, low + digit * DIGIT, DIGIT, 0, len(words), place, other)
         words, other = other, words
     return words
+
+
+@kernel
+def _sort_range(words, other, low, bits, begin, end):
+    """Sort words in [begin, end) by the bits [low, low + bits); overwrite `other`."""
+    digits = (bits + DIGIT - 1) // DIGIT
+    places = np.empty((digits, 1 << DIGIT), np.uint64)
+    here = words[begin:end]
+    ordered = sort_alone(here, other[begin:end], low, bits, places)
+    if digits % 2:
+        copy_memory(here, ordered, end - begin)
 
 
 @kernel

@@ -11,6 +11,7 @@ import numpy as np
 from ..backends.base import Band
 from ..graph import light_edges as policy
 from ..graph.light_edges import doubling_shares, first_share
+from ..graph.model import sample_positions
 from ..run.run import Run
 
 # Sampled arcs: for keys, for the giant component, for the share of cut arcs.
@@ -74,14 +75,13 @@ def giant_component(run: Run, component: np.ndarray) -> int | None:
 def _sample(
     run: Run, size: int, arcs: int, dtype: np.dtype, value: Callable
 ) -> np.ndarray:
-    """Return value(rows, positions) of some random arcs of the graph. Collective."""
-    generator = np.random.default_rng(run.comm.rank)
+    """Return value(rows, positions) of arcs from all over the graph. Collective."""
     picked = [np.empty(0, dtype)]
     for worker in run.workers:
         rows = worker.rows
         count = -(-size * rows.num_arcs // max(1, int(arcs)))
         if rows.num_arcs:
-            picked.append(value(rows, generator.integers(0, rows.num_arcs, count)))
+            picked.append(value(rows, sample_positions(rows.num_arcs, count)))
     return run.comm.allgatherv(np.concatenate(picked).astype(dtype))
 
 

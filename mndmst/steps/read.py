@@ -28,13 +28,11 @@ from ..kernels.arc_inspection import (
     add_to_buckets,
     arcs_of_bucket,
 )
-from ..kernels.freed_memory import keep_freed, keep_nothing
+from ..kernels.freed_memory import KEPT_SHARE, keep_freed, keep_nothing
 from ..kernels.threads import Threads
 
 VERTEX_COST = 28
 BUCKETS = 4096
-# What may be kept of freed memory, of that which the rows leave a rank.
-KEPT_SHARE = 4
 # More than devices take of the host once they are started.
 DEVICE_BYTES = 384 << 20
 

@@ -68,7 +68,8 @@ def row_hooks(
         part._replace(begin=rows.first, end=rows.last)
         for part in band_segments(whole, band)
     ]
-    chunks = band_chunks(whole, parts, Sample.of(rows), threads, hooks, True)
+    sample = Sample.of(rows, threads)
+    chunks = band_chunks(whole, parts, sample, threads, hooks, True)
     counts = threads.run(drop_hooks, *chunks.upper, hooks.hook)
     columns = concatenate([column.first(counts) for column in chunks.upper], threads)
     here = slice(rows.first, rows.last)

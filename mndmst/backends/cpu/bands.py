@@ -4,14 +4,13 @@ A band ends at a cut: a pair (key, vertex), not a key alone. With few different 
 or one, any key would take far too many edges or none.
 """
 
-from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from ...graph.light_edges import first_share
-from ...graph.model import EdgeList, Rows
+from ...graph.model import EdgeList, Rows, sample_positions
 from ...graph.tuning import Tuning
 from ...kernels.edge_columns import (
     EdgePieces,
@@ -22,6 +21,7 @@ from ...kernels.edge_columns import (
 )
 from ...kernels.edge_order import drop_parallel_edges
 from ...kernels.hooks import Hooks
+from ...kernels.intrinsics import choose
 from ...kernels.sorting import sort_positions
 from ...kernels.threads import Threads, each_range
 from ...native.call_columns import PerCall
@@ -29,7 +29,8 @@ from ...native.kernel import kernel
 from ..base import Band
 from .select import CHUNK, all_edges, lower_edges, select
 
-SAMPLE = 4096
+# Sampled arcs, and those of them that are worth waking a thread.
+SAMPLE, SAMPLE_GRAIN = 4096, 256
 _NOTHING = (1, 0)
 
 
@@ -60,26 +61,46 @@ class Segment(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Random arcs: the rows they are in, far ends, keys; the same every time."""
+    """Arcs from all over the rows: the rows they are in, far ends, keys."""
 
     tails: np.ndarray
     heads: np.ndarray
     keys: np.ndarray
 
     @classmethod
-    def of(cls, rows: Rows) -> "Sample":
+    def of(cls, rows: Rows, threads: Threads) -> "Sample":
         """Take a sample, empty if there are no arcs."""
-        size = SAMPLE if rows.num_arcs else 0
-        # One arc from each of SAMPLE equal ranges: they ascend without a sort.
-        arcs = (_random_points()[:size] * (rows.num_arcs / SAMPLE)).astype(np.int64)
-        tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
-        return cls(tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs])
+        arcs = sample_positions(rows.num_arcs, SAMPLE if rows.num_arcs else 0)
+        sample = cls(
+            np.zeros(len(arcs), np.int64),
+            np.empty(len(arcs), np.int64),
+            np.empty(len(arcs), rows.keys.dtype),
+        )
+        ranges = each_range(threads.bounds(len(arcs), SAMPLE_GRAIN))
+        threads.run(look_up_arcs, rows.csr, arcs, *ranges, sample)
+        return sample
 
 
-@cache
-def _random_points() -> np.ndarray:
-    """Return a random point in each of [0, 1), [1, 2) and so on."""
-    return np.arange(SAMPLE) + np.random.default_rng(SAMPLE).random(SAMPLE)
+@kernel
+def look_up_arcs(csr, arcs, begin, end, sample):
+    """Fill in the arcs [begin, end) of a sample, whose `tails` are 0.
+
+    All binary searches take each step side by side: where one waits for memory, the
+    next goes on.
+    """
+    _, indptr, indices, keys = csr
+    tails, heads, sampled_keys = sample
+    width = np.uint64(len(indptr))
+    while width > np.uint64(1):
+        half = width // np.uint64(2)
+        for i in range(np.uint64(begin), np.uint64(end)):
+            row = np.uint64(tails[i])
+            not_behind = indptr[row + half] <= arcs[i]
+            tails[i] = choose(not_behind, row + half, row)
+        width -= half
+    for i in range(np.uint64(begin), np.uint64(end)):
+        arc = np.uint64(arcs[i])
+        heads[i], sampled_keys[i] = indices[arc], keys[arc]
 
 
 def first_cut(rows: Rows, sample: Sample, tuning: Tuning) -> Cut | None:
@@ -227,7 +248,8 @@ def band_edges(
     rows: Rows, parts: list[Segment], threads: Threads, hooks: Hooks
 ) -> EdgeList:
     """Return all edges of a band, ghosts at either end, in (u, v) order."""
-    chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, False)
+    sample = Sample.of(rows, threads)
+    chunks = band_chunks(rows, parts, sample, threads, hooks, False)
     upper = drop_parallel_edges(*concatenate(chunks.upper, threads))
     lower = concatenate(chunks.lower, threads)
     if len(lower[0]) == 0:

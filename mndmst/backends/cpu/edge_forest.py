@@ -13,7 +13,7 @@ from ...graph.light_edges import (
     giant_component,
     outside_bits,
 )
-from ...graph.model import EdgeColumns, EdgeList
+from ...graph.model import EdgeColumns, EdgeList, sample_positions
 from ...graph.tuning import Tuning
 from ...kernels.edge_columns import EdgePieces, concatenate
 from ...kernels.edge_order import in_order
@@ -88,12 +88,11 @@ def _cuts(num_vertices: int, key: np.ndarray, tuning: Tuning) -> list[int]:
     if share is None:
         return []
     last = [int(share * SAMPLE) for share in doubling_shares(share)]
-    return np.unique(np.sort(_sample(key))[last]).tolist()
+    return sorted(set(np.sort(_sample(key))[last].tolist()))
 
 
 def _sample(values: np.ndarray) -> np.ndarray:
-    generator = np.random.default_rng(len(values))
-    return values[generator.integers(0, len(values), SAMPLE)]
+    return values[sample_positions(len(values), SAMPLE)]
 
 
 def _band(

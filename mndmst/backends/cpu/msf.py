@@ -195,6 +195,8 @@ def _note(pair, edge, table, out, used):
     return used
 
 
+# Every so many sampled arcs suffice to find the largest component.
+GIANT_STRIDE = 4
 # Walk the rows outside the giant component if a trial yields no more edges for each.
 EDGES_PER_WALK = 2
 WALKS = 512
@@ -205,7 +207,7 @@ class _Solver:
 
     def __init__(self, rows: Rows, threads: Threads) -> None:
         self.rows, self.threads = rows, threads
-        self.sample = Sample.of(rows)
+        self.sample = Sample.of(rows, threads)
         self.forest = allocate_edges(rows, len(rows) + 1)
         self.count = 0
         self.components = Contraction(Team(threads), len(rows), (0, len(rows)))
@@ -242,7 +244,7 @@ class _Solver:
     def join_heavier(self, above: Cut) -> None:
         """Add the edges behind a cut: they lead out of the giant component."""
         rows, components = self.rows, self.components
-        tails = components.component[self.sample.tails] & NUMBER
+        tails = components.component[self.sample.tails[::GIANT_STRIDE]] & NUMBER
         giant = np.uint32(largest_component(components.parent[tails]))
         label, parent = components.component, components.parent
         ranges = each_range(self.threads.bounds(len(rows)))

@@ -150,7 +150,8 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
         chunks = all_chunks(rows, threads, hooks)
     else:
         parts = band_segments(rows, band)
-        chunks = band_chunks(rows, parts, Sample.of(rows), threads, hooks, True)
+        sample = Sample.of(rows, threads)
+        chunks = band_chunks(rows, parts, sample, threads, hooks, True)
         ranges = each_range(threads.bounds(len(rows)))
         found = threads.run(heavier_to_ghosts, rows.csr, parts[-1].high, hooks, *ranges)
         heavier = EdgeColumns(*concatenate(found, threads))

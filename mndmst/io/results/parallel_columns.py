@@ -58,7 +58,7 @@ def write_columns(
         _, (trailing,) = comm.alltoallv(counts, leading)
         chunks += layout.chunks(comm.rank, column, trailing, places)
     hosts = comm.hosts()
-    for turn in np.unique(hosts):
+    for turn in np.flatnonzero(hosts == np.arange(comm.size)):
         with comm.raise_on_all(), writing(path):
             if turn == hosts[comm.rank]:
                 write_chunks(temporary, chunks, threads)

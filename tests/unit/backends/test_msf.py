@@ -13,7 +13,7 @@ from mndmst import minimum_spanning_forest
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.bands import Sample, Segment, edges_expected, row_bounds
 from mndmst.kernels.heavier_arcs import lightest_from
-from mndmst.kernels.threads import Threads
+from mndmst.kernels.threads import ALONE, Threads
 
 _DENSE = np.array(graphs.random(100, 2400, 3)[1:3])
 _FEW = np.array(graphs.random(40, 300, 4)[1:3])
@@ -127,7 +127,7 @@ def test_room_for_a_band_suffices_without_waste(end: int, share: float) -> None:
     upward = (rows.indices > tails) & (rows.keys <= high) & (tails < end)
     needed = np.count_nonzero(upward)
     part, bounds = Segment.of(rows, 0, end, 0, high), np.array([0, end])
-    (room,) = edges_expected(rows, Sample.of(rows), part, bounds)
+    (room,) = edges_expected(rows, Sample.of(rows, ALONE), part, bounds)
     assert needed <= room <= 2 * needed + 1000
 
 
