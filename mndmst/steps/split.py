@@ -22,7 +22,7 @@ import numpy as np
 
 from ..backends.base import Backend, Band
 from ..graph.light_edges import first_share
-from ..graph.model import EdgeList, Rows
+from ..graph.model import EdgeList, Rows, sample_positions
 from ..kernels.arc_inspection import ArcInspection
 from ..run.config import Config
 from ..run.report import Report
@@ -104,11 +104,10 @@ def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
     There are `ratio_samples` runs of rows, each a share `ratio_share` of the rows as
     far as `RUN_ARCS` allows; `light_edges` is that of the timed band.
     """
-    generator = np.random.default_rng(rows.first)
     length = min(len(rows), 1 + int(config.ratio_share * len(rows)))
-    starts = generator.integers(0, len(rows) - length + 1, config.ratio_samples)
+    starts = sample_positions(len(rows) - length + 1, config.ratio_samples)
     runs = [_run(rows, int(start), length, RUN_ARCS) for start in starts]
-    bands = [_light_band(run, config, generator) for run in runs]
+    bands = [_light_band(run, config) for run in runs]
     seconds, kept = [], 0
     for backend in backends:
         _forest(backend, runs[0], bands[0])  # first touches are not speed
@@ -148,12 +147,12 @@ def _run(rows: Rows, begin: int, length: int, arcs: int) -> Rows:
     return rows.cut(begin, min(begin + length, max(most, begin + 1)))
 
 
-def _light_band(rows: Rows, config: Config, generator: np.random.Generator) -> Band:
+def _light_band(rows: Rows, config: Config) -> Band:
     share = first_share(rows.num_arcs / 2, len(rows), config.light_edges, config.tuning)
     if share is None:
         return Band()
-    places = generator.integers(0, rows.num_arcs, SAMPLE)
-    return Band(None, int(np.sort(rows.keys[places])[int(share * SAMPLE)]))
+    sample = rows.keys[sample_positions(rows.num_arcs, SAMPLE)]
+    return Band(None, int(np.sort(sample)[int(share * SAMPLE)]))
 
 
 def _forest(backend: Backend, rows: Rows, band: Band) -> EdgeList:
