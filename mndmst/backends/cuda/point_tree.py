@@ -54,8 +54,8 @@ ROUNDS = {
     "target": np.uint32,
     "parent": np.uint32,
     "asking": np.uint32,
-    "asks": np.uint8,
-    "edges": np.uint64,
+    "queries": np.uint32,
+    "counts": np.uint64,
     "edge_weight": np.float64,
     "edge_key": np.uint64,
 }
@@ -90,19 +90,19 @@ class CudaPointTree:
             self._transfer = Transfer()
             with self._timed("upload"):
                 values = self._transfer.to_device(points.values.reshape(-1))
-            self._module = cupy.RawModule(
-                code=kernel_source("point_tree"),
-                options=(
-                    *OPTIONS,
-                    f"-DVALUE={'float' if values.dtype == np.float32 else 'double'}",
-                    f"-DDIMENSIONS={self.dimensions}",
-                    f"-DNORM={points.norm}",
-                    f"-DNEIGHBOURS={points.min_samples}",
-                ),
-            )
-            self._mutual = points.min_samples > 0
             with self._timed("compile"):
+                self._module = cupy.RawModule(
+                    code=kernel_source("point_tree"),
+                    options=(
+                        *OPTIONS,
+                        f"-DVALUE={_name_of(values.dtype)}",
+                        f"-DDIMENSIONS={self.dimensions}",
+                        f"-DNORM={points.norm}",
+                        f"-DNEIGHBOURS={points.min_samples}",
+                    ),
+                )
                 self._module.get_function("walk_lightest")
+            self._mutual = points.min_samples > 0
             with self._timed("tree"):
                 self._build(values)
             if self._mutual:
@@ -250,7 +250,7 @@ class CudaPointTree:
         """Join all components in rounds."""
         count = self.count
         arrays = {name: cupy.empty(count, kind) for name, kind in ROUNDS.items()}
-        arrays["edges"] = cupy.zeros(1, np.uint64)
+        arrays["counts"] = counts = cupy.zeros(3, np.uint64)
         kinds = np.dtype([(name, np.uint64) for name in ROUNDS])
         self._state = _struct(kinds, arrays, {})
         self._step("start_rounds")
@@ -260,20 +260,18 @@ class CudaPointTree:
             self._step("forget")
             self._step("offer")
             self._step("count_asking")
-            searches = int(cupy.count_nonzero(arrays["asks"]))
+            searches = int(counts[1])
             most = np.uint64(PATIENCE * searches / (count - edges))
-            self._step("let_wait", most)
+            self._step("list_asking", most)
             self._run("name_leaves", self._leaves, self._tree, arrays["component"])
             self._upwards("name_nodes")
-            asking = cupy.flatnonzero(arrays["asks"]).astype(np.uint32)
-            if len(asking):
-                number = len(asking)
-                self._step("walk_lightest", asking, np.uint64(number), threads=number)
+            if searches:
+                self._step("walk_lightest", threads=searches)
             self._step("find_keys", most)
             self._step("choose_edges", most)
             self._step("link_components")
             self._step("rename_points")
-            edges = int(arrays["edges"][0])
+            edges = int(counts[0])
             certain = certain or edges
         return arrays["edge_weight"][:edges], arrays["edge_key"][:edges], certain
 
@@ -283,6 +281,11 @@ def bytes_needed(count: int, dimensions: int, itemsize: int) -> int:
     nodes = 4 * count // LEAF  # at most
     boxes = nodes * (2 * dimensions * itemsize + 16)
     return count * (2 * dimensions * itemsize + EACH) + boxes + RESERVE
+
+
+def _name_of(dtype: np.dtype) -> str:
+    """Return a type's name in CUDA's language."""
+    return "float" if dtype == np.float32 else "double"
 
 
 def _bits(dimensions: int) -> int:

@@ -11,7 +11,6 @@
 // 3: Manhattan, Euclidean, Chebyshev. NEIGHBOURS is the number of the neighbour to which
 // core distances lead; 0 for plain distances.
 
-typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
@@ -23,11 +22,16 @@ typedef unsigned long long u64;
 #define LISTED (MUTUAL ? NEIGHBOURS : 1)
 #define BITS (DIMENSIONS < 2 ? 32 : 64 / DIMENSIONS)  // of a coordinate in a code
 
+// The range of two sibling nodes, the left one first, in one dimension.
+struct __align__(16) Ranges {
+  VALUE low[2], high[2];
+};
+
 struct Tree {
   const VALUE* points;      // by position, as the arrays below
   const u32* rows;          // the user's number of each point
   double* cores;            // core distances
-  VALUE* boxes;             // of each node: the smallest coordinates, then the largest
+  Ranges* boxes;            // of each pair of siblings, named by half their numbers
   u32* first_row;           // of each node: the smallest number of its points
   double* least_core;       // of each node
   u32* of_node;             // the component of each node
@@ -44,9 +48,9 @@ struct Rounds {
   u32* chosen;     // the point whose edge it is
   u32* target;     // the component at the far end, or NOBODY
   u32* parent;     // links to the component that takes over
-  u32* asking;     // how many points of the component must search
-  u8* asks;        // whether a point must
-  u64* edges;      // how many edges of the forest are listed
+  u32* asking;     // how many points of the component may have to search
+  u32* queries;    // the points that do
+  u64* counts;     // edges of the forest that are listed; points that may search, and do
   double* edge_weight;
   u64* edge_key;
 };
@@ -87,13 +91,19 @@ struct Point {
     for (int d = 0; d < DIMENSIONS; d++) total = add_gap(total, fabs(at[d] - other[d]));
     return total;
   }
-  // No point of the box is nearer: rounding keeps the order of gaps and of their sums.
-  __device__ double gap_to(const VALUE* box) const {
-    double total = 0;
+  // The reduced distances to the boxes of two siblings. No point of a box is nearer:
+  // rounding keeps the order of gaps and of their sums.
+  __device__ void gaps_to(const Ranges* boxes, double (&total)[2]) const {
+    total[0] = total[1] = 0;
 #pragma unroll
-    for (int d = 0; d < DIMENSIONS; d++)
-      total = add_gap(total, fmax(fmax(box[d] - at[d], at[d] - box[DIMENSIONS + d]), 0.0));
-    return total;
+    for (int d = 0; d < DIMENSIONS; d++) {
+      const Ranges range = boxes[d];
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        double beyond = fmax(range.low[i] - at[d], at[d] - range.high[i]);
+        total[i] = add_gap(total[i], fmax(beyond, 0.0));
+      }
+    }
   }
 };
 
@@ -189,9 +199,10 @@ extern "C" __global__ void box_leaves(const Tree* given) {
     }
   }
   u64 node = tree.leaves + leaf;
-  VALUE* box = tree.boxes + node * 2 * DIMENSIONS;
+  Ranges* box = tree.boxes + node / 2 * DIMENSIONS;
 #pragma unroll
-  for (int d = 0; d < DIMENSIONS; d++) box[d] = low[d], box[DIMENSIONS + d] = high[d];
+  for (int d = 0; d < DIMENSIONS; d++)
+    box[d].low[node % 2] = low[d], box[d].high[node % 2] = high[d];
   tree.first_row[node] = first;
 }
 
@@ -200,12 +211,12 @@ extern "C" __global__ void box_nodes(const Tree* given, u64 begin) {
   const Tree tree = *given;
   u64 node = begin + thread_of_grid();
   if (node >= 2 * begin) return;
-  VALUE* box = tree.boxes + node * 2 * DIMENSIONS;
-  const VALUE *left = tree.boxes + node * 4 * DIMENSIONS, *right = left + 2 * DIMENSIONS;
+  Ranges* box = tree.boxes + node / 2 * DIMENSIONS;
+  const Ranges* below = tree.boxes + node * DIMENSIONS;
 #pragma unroll
   for (int d = 0; d < DIMENSIONS; d++) {
-    box[d] = min(left[d], right[d]);
-    box[DIMENSIONS + d] = max(left[DIMENSIONS + d], right[DIMENSIONS + d]);
+    box[d].low[node % 2] = min(below[d].low[0], below[d].low[1]);
+    box[d].high[node % 2] = max(below[d].high[0], below[d].high[1]);
   }
   tree.first_row[node] = min(tree.first_row[2 * node], tree.first_row[2 * node + 1]);
 }
@@ -250,30 +261,32 @@ extern "C" __global__ void name_nodes(const Tree* given, u64 begin) {
 // ------------------------------------------------------------------ walks
 
 // Visits the leaves that a search may need, from the leaf of a position on upwards:
-// first each sibling of an ancestor, below it the nearer child. `gap` returns the reduced
-// distance to a node, or infinity for one that the search can do without.
+// first each sibling of an ancestor, below it the nearer child. `gaps` computes the
+// reduced distances to two siblings, or infinity for one that the search need not visit.
 template <typename Search>
 __device__ inline void walk(const Tree& tree, u32 position, Search& search) {
   const u32 leaves = (u32)tree.leaves, size = (u32)tree.leaf_size;
   u32 own = position / size;
-  search.visit(own * size);
+  search.visit(leaves + own, own * size);
   u32 node = leaves + own, height = 0, pending = leaves - 1;
+  double gap[2];
   while (pending) {
     u32 up = __ffs(pending) - 1;
     pending &= pending - 1;
     node = node >> (up - height) ^ 1, height = up;
-    bool needed = search.gap(node) < INFINITE;
+    search.gaps(node / 2, 1u << node % 2, gap);
+    bool needed = (node % 2 ? gap[1] : gap[0]) < INFINITE;
     while (needed && height) {
       height--;
-      double left = search.gap(2 * node), right = search.gap(2 * node + 1);
-      bool second = right < left;
-      if (left == right && left < INFINITE)
+      search.gaps(node, 3, gap);
+      bool second = gap[1] < gap[0];
+      if (gap[0] == gap[1] && gap[0] < INFINITE)
         second = tree.first_row[2 * node + 1] < tree.first_row[2 * node];
       node = 2 * node + second;
-      needed = fmin(left, right) < INFINITE;
-      if (fmax(left, right) < INFINITE) pending |= 1u << height;
+      needed = fmin(gap[0], gap[1]) < INFINITE;
+      if (fmax(gap[0], gap[1]) < INFINITE) pending |= 1u << height;
     }
-    if (needed) search.visit((node - leaves) * size);
+    if (needed) search.visit(node, (node - leaves) * size);
   }
 }
 
@@ -288,11 +301,13 @@ struct NearestSearch {
 #pragma unroll
     for (int j = 0; j < LISTED; j++) near[j] = INFINITE;
   }
-  __device__ double gap(u32 node) const {
-    double gap = point.gap_to(tree.boxes + (u64)node * 2 * DIMENSIONS);
-    return gap < near[LISTED - 1] ? gap : INFINITE;
+  __device__ void gaps(u32 pair, u32 wanted, double (&gap)[2]) const {
+    point.gaps_to(tree.boxes + (u64)pair * DIMENSIONS, gap);
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+      if (gap[i] >= near[LISTED - 1]) gap[i] = INFINITE;
   }
-  __device__ void visit(u32 begin) {
+  __device__ void visit(u32, u32 begin) {
     u32 end = (u32)min(begin + tree.leaf_size, tree.count);
     for (u32 p = begin; p < end; p++) {
       double reduced = point.reduced(tree.points + (u64)p * DIMENSIONS);
@@ -345,16 +360,28 @@ struct LightestSearch {
     weight = __longlong_as_double(rounds.bound[own]);
     limit = limit_of(weight);
   }
-  __device__ double gap(u32 node) const {
-    if (tree.of_node[node] == own) return INFINITE;
-    double least = MUTUAL ? tree.least_core[node] : 0;
-    if (MUTUAL && least > weight) return INFINITE;
-    double gap = point.gap_to(tree.boxes + (u64)node * 2 * DIMENSIONS);
-    if (gap > limit) return INFINITE;
-    bool tied = gap >= nearest || (MUTUAL && fmax(core, least) >= weight);
-    return tied && tree.first_row[node] >= other_row ? INFINITE : gap;
+  // `wanted` has a bit for each of the siblings that is not visited yet.
+  __device__ void gaps(u32 pair, u32 wanted, double (&gap)[2]) const {
+    double least[2] = {0, 0};
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      if (tree.of_node[2 * pair + i] == own) wanted &= ~(1u << i);
+      if (MUTUAL) least[i] = tree.least_core[2 * pair + i];
+      if (MUTUAL && least[i] > weight) wanted &= ~(1u << i);
+    }
+    gap[0] = gap[1] = INFINITE;
+    if (!wanted) return;
+    point.gaps_to(tree.boxes + (u64)pair * DIMENSIONS, gap);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      bool tied = gap[i] >= nearest || (MUTUAL && fmax(core, least[i]) >= weight);
+      if (!(wanted >> i & 1) || gap[i] > limit ||
+          (tied && tree.first_row[2 * pair + i] >= other_row))
+        gap[i] = INFINITE;
+    }
   }
-  __device__ void visit(u32 begin) {
+  __device__ void visit(u32 node, u32 begin) {
+    if (tree.of_node[node] == own) return;
     u64 known = __ldcg(rounds.bound + own);
     if (known < bits_of(weight)) {  // an edge of the component is lighter than all here
       weight = __longlong_as_double(known), limit = limit_of(weight);
@@ -379,14 +406,13 @@ struct LightestSearch {
   }
 };
 
-// Searches the first edge of points, given by their positions, or of all.
-extern "C" __global__ void walk_lightest(const Tree* given, const Rounds* state,
-                                           const u32* positions, u64 count) {
+// Searches the first edge of all listed points.
+extern "C" __global__ void walk_lightest(const Tree* given, const Rounds* state) {
   const Tree tree = *given;
   const Rounds rounds = *state;
   u64 i = thread_of_grid();
-  if (i >= count) return;
-  u32 position = positions ? positions[i] : (u32)i;
+  if (i >= rounds.counts[2]) return;
+  u32 position = rounds.queries[i];
   LightestSearch search(tree, rounds, position);
   walk(tree, position, search);
   rounds.other[position] = search.other;
@@ -410,6 +436,7 @@ extern "C" __global__ void start_rounds(const Tree* given, const Rounds* state) 
 extern "C" __global__ void forget(const Tree* given, const Rounds* state) {
   const Rounds rounds = *state;
   u64 p = thread_of_grid();
+  if (p == 0) rounds.counts[1] = rounds.counts[2] = 0;
   if (p >= given->count || rounds.component[p] != p) return;
   rounds.bound[p] = bits_of(INFINITE), rounds.key[p] = ~0ull;
   rounds.target[p] = NOBODY, rounds.asking[p] = 0;
@@ -436,30 +463,41 @@ extern "C" __global__ void offer(const Tree* given, const Rounds* state) {
   lower(rounds.bound + own, weight), lower(rounds.bound + next, weight);
 }
 
-// Counts by components the points that may have an edge within the bound.
+// Whether a point may have an edge within the bound of its component that is not known.
+__device__ inline bool may_search(const Rounds& rounds, u64 p, u32 own) {
+  return rounds.other[p] == NOBODY && bits_of(rounds.weight[p]) <= rounds.bound[own];
+}
+
+// Counts the points that may search, by components and in all.
 extern "C" __global__ void count_asking(const Tree* given, const Rounds* state) {
   const Rounds rounds = *state;
   u64 p = thread_of_grid();
-  bool asks = false;
-  u32 own = NOBODY;
-  if (p < given->count) {
-    own = rounds.component[p];
-    asks = rounds.other[p] == NOBODY && bits_of(rounds.weight[p]) <= rounds.bound[own];
-    rounds.asks[p] = asks;
-  }
+  u32 own = p < given->count ? rounds.component[p] : NOBODY;
+  bool asks = p < given->count && may_search(rounds, p, own);
   // Most warps have points of one component: one addition for all of them.
   u32 first = __shfl_sync(~0u, own, 0);
-  u32 together = __ballot_sync(~0u, asks && own == first);
+  u32 together = __ballot_sync(~0u, asks && own == first), all = __ballot_sync(~0u, asks);
   if (threadIdx.x % 32 == 0 && together) atomicAdd(rounds.asking + first, __popc(together));
+  if (threadIdx.x % 32 == 0 && all) atomicAdd(rounds.counts + 1, (u64)__popc(all));
   if (asks && own != first) atomicAdd(rounds.asking + own, 1u);
 }
 
-// Lets the points of components wait that would search from more than `most` points.
-extern "C" __global__ void let_wait(const Tree* given, const Rounds* state, u64 most) {
+// Returns a place in a list for each thread of the warp that adds to it.
+__device__ inline u64 place_in(u64* length, bool adds) {
+  u32 adding = __ballot_sync(~0u, adds), lane = threadIdx.x % 32;
+  u64 place = 0;
+  if (lane == 0 && adding) place = atomicAdd(length, (u64)__popc(adding));
+  return __shfl_sync(~0u, place, 0) + __popc(adding & ((1u << lane) - 1));
+}
+
+// Lists the points that search: those of components of which at most `most` may.
+extern "C" __global__ void list_asking(const Tree* given, const Rounds* state, u64 most) {
   const Rounds rounds = *state;
   u64 p = thread_of_grid();
-  if (p >= given->count) return;
-  if (rounds.asking[rounds.component[p]] > most) rounds.asks[p] = 0;
+  u32 own = p < given->count ? rounds.component[p] : NOBODY;
+  bool asks = p < given->count && rounds.asking[own] <= most && may_search(rounds, p, own);
+  u64 place = place_in(rounds.counts + 2, asks);
+  if (asks) rounds.queries[place] = (u32)p;
 }
 
 // Whether a point's edge has the weight of the lightest edge of its component.
@@ -505,10 +543,7 @@ extern "C" __global__ void link_components(const Tree* given, const Rounds* stat
     links = c > target || rounds.target[target] != c;
     if (links) rounds.parent[c] = target;
   }
-  u32 linking = __ballot_sync(~0u, links), lane = threadIdx.x % 32;
-  u64 place = 0;
-  if (lane == 0 && linking) place = atomicAdd(rounds.edges, (u64)__popc(linking));
-  place = __shfl_sync(~0u, place, 0) + __popc(linking & ((1u << lane) - 1));
+  u64 place = place_in(rounds.counts, links);
   if (!links) return;
   u32 p = rounds.chosen[c];
   rounds.edge_weight[place] = rounds.weight[p];
