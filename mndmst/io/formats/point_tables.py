@@ -41,16 +41,13 @@ from .table_text import (
     BLANKS,
     SAMPLE_LINES,
     WHOLE,
-    check_decimal_commas,
-    find_separator,
+    TextSample,
     has_decimal_commas,
     has_index_header,
     is_number,
-    kind_of,
     like_comment,
     open_quote,
     split_line,
-    with_row_names,
     wrong_width,
 )
 from .typed_tables import ParquetTable, check_complete
@@ -243,36 +240,25 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
         raise InputError(f"{path}: holds no points. Give one a row.")
     behind = place + len(first) + 1
     rows = read_lines(path, _COMMENTS, behind, SAMPLE_LINES)
-    separator = find_separator(first, rows)
-    check_decimal_commas(path, first, rows, separator)
-    names = split_line(first, separator)
-    cells = [split_line(row, separator) for row in rows]
-    headed = _is_header(path, names, cells, separator, asked)
-    if headed and cells and all(len(row) == len(names) + 1 for row in cells):
-        names = with_row_names(path, len(comments) + 1, names, rows)
-    if not headed:
-        cells = [names, *cells]
-        names = [str(i + 1) for i in range(len(names))]
-    cells = [row for row in cells if len(row) == len(names)]
+    sample = TextSample.of(path, first, rows)
+    separator = sample.separator
+    headed = _is_header(path, sample, asked)
     if headed and not rows:
         raise InputError(
             f"{path}: holds no points below the names of columns. Give one a row."
         )
-    is_coordinate = partial(_is_float, separator=separator)
-    columns = [
-        Column(name, kind_of((row[i] for row in cells), is_coordinate))
-        for i, name in enumerate(names)
-    ]
+    table = sample.as_table(path, len(comments) + 1, rows, headed)
+    columns = table.columns(partial(_is_float, separator=separator))
     chosen = choose_coordinates(path, columns, asked, headed)
     text = bytes(read_bytes(path, TEXT_COPIES))[behind if headed else place :]
     lines = _Lines(
         path,
         text.decode("utf-8", "replace"),
         separator,
-        len(names),
+        len(table.names),
         0 in chosen.coordinates,
     )
-    words = (row[i] for row in cells for i in chosen.coordinates)
+    words = (row[i] for row in table.cells for i in chosen.coordinates)
     decimal_commas = has_decimal_commas(f"{path}:", words, separator)
     points = lines.numbers(chosen, decimal_commas)
     if (np.abs(points) > MOST_EXACT).any():
@@ -417,14 +403,9 @@ def _is_float(cell: str, separator: bytes) -> bool:
     return "_" not in cell
 
 
-def _is_header(
-    path: Path,
-    names: list[str],
-    cells: list[list[str]],
-    separator: bytes,
-    asked: Sequence[str],
-) -> bool:
+def _is_header(path: Path, sample: TextSample, asked: Sequence[str]) -> bool:
     """Return whether the first line has the names of the columns."""
+    names, cells, separator = sample
     numeric = [_is_float(name, separator) for name in names]
     known = {plain(name) for name in names}
     if not all(numeric):

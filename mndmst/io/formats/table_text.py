@@ -113,27 +113,14 @@ def read_layout(
     `first` is the first line that is not a comment, line `number` of the file; up to
     `SAMPLE_LINES` rows follow it. The comment `above` it may name the columns.
     """
-    separator = find_separator(first, rows)
-    check_decimal_commas(path, first, rows, separator)
-    names = split_line(first, separator)
-    cells = [split_line(row, separator) for row in rows]
-    sample = _Sample(names, cells, separator)
+    sample = TextSample.of(path, first, rows)
+    separator = sample.separator
     names_above = _names_above(above, sample, asked)
     headed = names_above or _is_header(path, number, sample, asked)
     if names_above:
-        cells, names = [names, *cells], names_above
-    elif headed:
-        if cells and all(len(row) == len(names) + 1 for row in cells):
-            names = with_row_names(path, number, names, rows)
-    else:
-        cells = [names, *cells]
-        names = [str(i + 1) for i in range(len(names))]
-    # The kernel reports lines of another width, which it finds by their number
-    cells = [row for row in cells if len(row) == len(names)]
-    columns = [
-        Column(name, kind_of((row[i] for row in cells), sample.is_number))
-        for i, name in enumerate(names)
-    ]
+        sample = TextSample(names_above, [sample.names, *sample.cells], separator)
+    table = sample.as_table(path, number, rows, bool(headed))
+    cells, columns = table.cells, table.columns(table.is_number)
     if headed:
         chosen = choose_columns(path, columns, asked)
     else:
@@ -150,19 +137,50 @@ def read_layout(
     return TextLayout(separator, chosen, mark, text_end, named_below)
 
 
-class _Sample(NamedTuple):
+class TextSample(NamedTuple):
     """The fields of a first line, and of lines below it."""
 
     names: list[str]
     cells: list[list[str]]
     separator: bytes
 
+    @classmethod
+    def of(cls, path: object, first: bytes, rows: Sequence[bytes]) -> "TextSample":
+        """Split the first lines of a text; refuse ambiguous decimal commas."""
+        separator = find_separator(first, rows)
+        _check_decimal_commas(path, first, rows, separator)
+        cells = [split_line(row, separator) for row in rows]
+        return cls(split_line(first, separator), cells, separator)
+
+    def as_table(
+        self, path: object, number: int, rows: Sequence[bytes], headed: bool
+    ) -> "TextSample":
+        """Return the names of columns, and the lines that have all columns.
+
+        Without a header the names are positions, and the first line is a row. A reader
+        reports lines of another width, which it finds by their number.
+        """
+        names, cells = self.names, self.cells
+        if not headed:
+            names, cells = [str(i + 1) for i in range(len(names))], [names, *cells]
+        elif cells and all(len(row) == len(names) + 1 for row in cells):
+            names = _with_row_names(path, number, names, rows)
+        cells = [row for row in cells if len(row) == len(names)]
+        return TextSample(names, cells, self.separator)
+
+    def columns(self, is_number: Callable[[str], bool]) -> list[Column]:
+        """Return the names of columns and the kinds of their values."""
+        return [
+            Column(name, _kind_of((row[i] for row in self.cells), is_number))
+            for i, name in enumerate(self.names)
+        ]
+
     def is_number(self, cell: str) -> bool:
         """Return whether a field is a number."""
         return is_number(cell, self.separator)
 
 
-def _names_above(above: bytes, sample: _Sample, asked: ColumnNames) -> list[str]:
+def _names_above(above: bytes, sample: TextSample, asked: ColumnNames) -> list[str]:
     """Return the names of columns in a comment above the first line, or none.
 
     STRING and NumPy write them so: "#node1 node2 score".
@@ -178,7 +196,9 @@ def _names_above(above: bytes, sample: _Sample, asked: ColumnNames) -> list[str]
     return names if given or knows_ends(names) else []
 
 
-def _is_header(path: object, number: int, sample: _Sample, asked: ColumnNames) -> bool:
+def _is_header(
+    path: object, number: int, sample: TextSample, asked: ColumnNames
+) -> bool:
     """Return whether the first line has the names of the columns."""
     names, cells, separator = sample
     numeric = [is_number(name, separator) for name in names]
@@ -204,7 +224,7 @@ def _is_header(path: object, number: int, sample: _Sample, asked: ColumnNames) -
     )
 
 
-def _text_below(numeric: list[bool], sample: _Sample) -> bool:
+def _text_below(numeric: list[bool], sample: TextSample) -> bool:
     """Return whether the lines below have text where the first line has it."""
     places = [i for i, number in enumerate(numeric) if not number]
     return bool(sample.cells) and all(
@@ -216,7 +236,7 @@ def _text_below(numeric: list[bool], sample: _Sample) -> bool:
     )
 
 
-def with_row_names(
+def _with_row_names(
     path: object, number: int, names: list[str], rows: Sequence[bytes]
 ) -> list[str]:
     """Return the names of columns, a first one without a name for R's row names."""
@@ -228,7 +248,7 @@ def with_row_names(
     )
 
 
-def kind_of(cells: Iterable[str], is_number: Callable[[str], bool]) -> str:
+def _kind_of(cells: Iterable[str], is_number: Callable[[str], bool]) -> str:
     """Return the kind of the values in a column, of which some may be missing.
 
     A column with a number is one of numbers: a reader reports the line of another
@@ -240,7 +260,7 @@ def kind_of(cells: Iterable[str], is_number: Callable[[str], bool]) -> str:
     return NUMBER if any(map(is_number, there)) else TEXT
 
 
-def check_decimal_commas(
+def _check_decimal_commas(
     path: object, first: bytes, rows: Sequence[bytes], separator: bytes
 ) -> None:
     """Refuse decimal commas between commas or blanks, where they are ambiguous."""
