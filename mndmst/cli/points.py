@@ -678,7 +678,10 @@ def _density_rule(arguments: argparse.Namespace) -> "DensityRule":
 def _write_hdbscan(
     arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
+    import numpy as np
+
     from ..cluster.cluster_pictures import ClusterPictures
+    from ..points.cluster_measures import exemplars_of, relative_validity
     from ..points.density_clusters import clusters_of
     from ..points.prediction_file import prediction_columns, prediction_facts
 
@@ -689,12 +692,15 @@ def _write_hdbscan(
         "num_clusters": int(flat.labels.max()) + 1,
         "rule": _in_words(rule) + " approximate" * (not found.exact),
         "metric": arguments.metric,
+        "relative_validity": relative_validity(found.forest, flat.labels),
     }
+    none = np.empty(0, np.int64)
     columns = {
         "labels": flat.labels,
         "probabilities": flat.probabilities,
         "outlier_scores": clusters.outlier_scores,
         "persistence": clusters.persistence,
+        "exemplars": np.concatenate([none, *exemplars_of(clusters.tree, flat.labels)]),
         "linkage": clusters.linkage,
         **clusters.tree.columns(),
     }

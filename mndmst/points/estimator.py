@@ -1,5 +1,6 @@
 """HDBSCAN* with the interface of hdbscan's and scikit-learn's estimators."""
 
+import inspect
 import math
 import numbers
 import warnings
@@ -34,7 +35,7 @@ from .cluster_measures import (
 from .coordinates import finite_rows, largest_sizes
 from .density_clusters import DensityClusters, DensityRule, clusters_of
 from .pairwise_forest import Metric, check_forest, matrix_forest, metric_forest
-from .point_files import LARGEST
+from .point_files import LARGEST, LIKE_DISTANCES, is_like_distances
 from .point_forest import PointForest
 from .prediction import (
     Connections,
@@ -299,6 +300,10 @@ core_dist_n_jobs, prediction_data, copy
                 self._clusters = OnDemand(partial(clusters_of, found, rule))
             else:
                 self._points = self._checked(X)
+                if isinstance(self._points, np.ndarray) and is_like_distances(
+                    self._points
+                ):
+                    _warn(f"X {LIKE_DISTANCES} (metric='precomputed' takes distances)")
                 _check_points(rule, len(self._points))
                 self._prepare(self._points, rule)
             if self._points is not None and rule.finds_no_cluster(len(self._points)):
@@ -586,12 +591,10 @@ core_dist_n_jobs, prediction_data, copy
             if getattr(self, name) not in defaults
         ]
         if given:
-            warnings.warn(
+            _warn(
                 f"mndmst.HDBSCAN: {', '.join(given)} "
                 f"{'changes' if len(given) == 1 else 'change'} nothing; the forest is "
-                "always exact and kept, and predictions need no preparation",
-                UserWarning,
-                stacklevel=3,
+                "always exact and kept, and predictions need no preparation"
             )
 
     def _metric_parameters(self) -> dict[str, Any]:
@@ -842,7 +845,15 @@ def _check_points(rule: DensityRule, count: int) -> None:
     """Refuse more neighbours than points, and warn if there can be no cluster."""
     rule.check_points(count)
     if rule.too_few(count):
-        warnings.warn(rule.too_few(count), UserWarning, stacklevel=4)
+        _warn(rule.too_few(count))
+
+
+def _warn(text: str) -> None:
+    """Warn of a call; the warning names the line that calls the estimator."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__") == __name__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)
 
 
 def _is(value: Any, kind: type) -> bool:

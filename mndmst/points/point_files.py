@@ -216,21 +216,23 @@ def _read_npz(path: Path, file: BinaryIO, key: str | None) -> np.ndarray:
 
 def _told(path: Path, table: PointTable) -> PointTable:
     """Return points with a note if they are a matrix of distances."""
-    points = table.points
+    if not is_like_distances(table.points):
+        return table
+    return table._replace(notes=(*table.notes, f"{path} {LIKE_DISTANCES}"))
+
+
+LIKE_DISTANCES = (
+    "is a square symmetric matrix with zeros on its diagonal, such as one of "
+    "distances; its rows are taken as points"
+)
+
+
+def is_like_distances(points: np.ndarray) -> bool:
+    """Return whether points may be a matrix of distances."""
     count = len(points)
-    if (
-        count < LEAST_MATRIX
-        or points.shape != (count, count)
-        or points.diagonal().any()
-    ):
-        return table
-    if not np.array_equal(points, points.T):
-        return table
-    note = (
-        f"{path} is a square symmetric matrix with zeros on its diagonal, such as one "
-        "of distances; its rows are taken as points"
-    )
-    return table._replace(notes=(*table.notes, note))
+    if count < LEAST_MATRIX or points.shape != (count, count):
+        return False
+    return not points.diagonal().any() and np.array_equal(points, points.T)
 
 
 def check_shape(points: np.ndarray, source: str = "") -> None:

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import re
 from pathlib import Path
 
 import h5py
@@ -11,6 +12,8 @@ from scipy import sparse
 from scipy.spatial.distance import cdist, pdist, squareform
 
 import mndmst
+from mndmst.cli.__main__ import commands
+from mndmst.cli.main import parser
 from mndmst.cluster.condensed import condensed_tree
 from mndmst.cluster.density import label_points
 from mndmst.cluster.selection import ClusterSelection, select_clusters
@@ -530,3 +533,85 @@ def test_times_are_not_taken_for_numbers() -> None:
     days = np.array([["2020-01-01"], ["2020-01-03"]], "M8[D]")
     with pytest.raises(ValueError, match=r"X: has datetime64\[D\]"):
         mndmst.HDBSCAN(2).fit(days)
+
+
+def test_warnings_name_the_line_that_calls() -> None:
+    points = example_points("blobs", 20)
+    square = squareform(pdist(points))
+    calls = [
+        (lambda: mndmst.HDBSCAN(21).fit(points), "larger than the data"),
+        (lambda: mndmst.HDBSCAN(21).fit_predict(points), "larger than the data"),
+        (lambda: mndmst.HDBSCAN(5, leaf_size=9).fit(points), "leaf_size changes no"),
+        (lambda: mndmst.HDBSCAN(5).fit(square), "metric='precomputed'"),
+    ]
+    for call, message in calls:
+        with pytest.warns(UserWarning, match=message) as told:
+            call()
+        assert [Path(warning.filename).name for warning in told] == [
+            Path(__file__).name
+        ]
+
+
+PAGE = Path(mndmst.__file__).parent / "docs/from-hdbscan-and-scikit-learn.md"
+
+
+def test_the_command_has_every_parameter_or_the_page_says_why_not() -> None:
+    command = dict(commands(parser()))["hdbscan"]
+    options = {action.dest for action in command._actions if action.help}
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    excused = set()
+    for row in rows:
+        name, meaning = row.split(" | ", 1)
+        if meaning.startswith(("in Python alone", "accepted without effect")):
+            excused |= set(re.findall(r"`(\w+)`", name))
+    parameters = set(mndmst.HDBSCAN().get_params())
+    assert parameters - options == excused & parameters - options
+    assert excused <= parameters
+    documented = set(re.findall(r"`(\w+)[=`]", "\n".join(rows)))
+    assert parameters - {"search", "approximate"} <= documented | options
+
+
+def test_the_file_has_every_result_and_the_page_names_it(
+    mndmst, tmp_path: Path
+) -> None:
+    from mndmst import HDBSCAN
+
+    points, name = tmp_path / "points.npy", tmp_path / "clusters.h5"
+    np.save(points, example_points("rings", 300))
+    forest = tmp_path / "forest.h5"
+    run = mndmst("hdbscan", points, "-o", name, "--forest", forest)
+    assert run.returncode == 0, run.stderr
+    model = HDBSCAN(store_centers="both").fit(np.load(points))
+    results = {n for n in dir(model) if n.endswith("_") and not n.startswith("_")}
+    in_python = {"centroids_", "medoids_", "n_features_in_", "exact_"}
+    with h5py.File(name) as file, h5py.File(forest) as edges:
+        stored = {
+            "labels_": file["labels"][:],
+            "probabilities_": file["probabilities"][:],
+            "outlier_scores_": file["outlier_scores"][:],
+            "cluster_persistence_": file["persistence"][:],
+            "linkage_": file["linkage"][:],
+            "relative_validity_": file.attrs["relative_validity"],
+            "exemplars_": model._points[file["exemplars"][:]],
+            "condensed_tree_": file["condensed/lambda"][:],
+            "single_linkage_tree_": file["linkage"][:],
+            "minimum_spanning_tree_": edges["forest/weight"][:],
+            "forest_": edges["forest/weight"][:],
+        }
+    assert set(stored) == results - in_python
+    expected = {
+        **{
+            n: getattr(model, n) for n in stored if not n.endswith(("tree_", "forest_"))
+        },
+        "exemplars_": np.concatenate(model.exemplars_),
+        "condensed_tree_": model._fitted().tree.scale,
+        "single_linkage_tree_": model.single_linkage_tree_.to_numpy(),
+        "minimum_spanning_tree_": model.forest_.weight,
+        "forest_": model.forest_.weight,
+    }
+    for result, value in expected.items():
+        np.testing.assert_array_equal(stored[result], value, err_msg=result)
+    text = PAGE.read_text()
+    assert [n for n in results - {"n_features_in_"} if f"`{n}`" not in text] == []
+    files = PAGE.with_name("files.md").read_text()
+    assert "`exemplars`" in files and "`relative_validity`" in files
