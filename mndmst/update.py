@@ -89,6 +89,7 @@ def update(
             else:
                 batch = read_changes(files.changes, graph.weight_dtype)
                 batch = in_present_ids(batch, graph)
+            batch = replace(batch, names=names_of_graph(graph))
     progress.say("reading the rows")
     own = threads or locate(comm).share
     rows, num_edges = _read(comm, graph, memory, own)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..graph.order import key_dtype, weights_to_keys
 from ..host.errors import InputError
+from ..io.names import NameSource, shown
 from .edges import HALF
 
 DELETE, INSERT, SET = 0, 1, 2
@@ -35,6 +36,17 @@ class Batch:
     # The number of each change in errors; by default its position.
     lines: Sequence[int] | None = None
     place: str = "change"  # What a change is called there
+    names: NameSource | None = None  # Of the vertices, for errors
+
+    def edge(self, pair: int) -> str:
+        """Return the ends of an edge, both in a word, for errors."""
+        ends = np.array([pair >> int(HALF), pair & ((1 << int(HALF)) - 1)], np.int64)
+        if self.names is None:
+            return f"({ends[0]}, {ends[1]})"
+        first, second = map(shown, self.names.take(ends).texts())
+        if self.names.kind.is_integer:
+            return f"({first}, {second})"
+        return f'("{first}", "{second}")'
 
     def where(self, change: int) -> str:
         """Say where a change stands."""
@@ -88,11 +100,6 @@ def net_changes(batch: Batch, num_vertices: int, weight_dtype: np.dtype) -> NetC
     return NetChanges(pair[begin], key[last], before, after, order[begin])
 
 
-def ends_text(pair: int) -> str:
-    """Return the ends in a word as text."""
-    return f"({int(pair) >> 32}, {int(pair) & 0xFFFFFFFF})"
-
-
 def _ends(batch: Batch, values: Any) -> np.ndarray:
     ends = np.atleast_1d(np.asarray(values))
     if len(ends) == 0:
@@ -137,19 +144,20 @@ def _check_sequence(
     if wrong.any():
         place = 1 + np.flatnonzero(wrong)
         at = int(place[order[place].argmin()])
-        raise impossible(batch.where(int(order[at])), int(pair[at]), op[at] != INSERT)
+        raise impossible(batch, int(order[at]), int(pair[at]), op[at] != INSERT)
 
 
-def impossible(where: str, pair: int, missing: bool) -> InputError:
+def impossible(batch: Batch, change: int, pair: int, missing: bool) -> InputError:
     """Return the error for a change of an edge that is missing, or is there."""
+    where, edge = batch.where(change), batch.edge(pair)
     if missing:
         return InputError(
-            f"{where}: there is no edge {ends_text(pair)} to delete or to set. Leave "
-            "the change out, or insert the edge."
+            f"{where}: there is no edge {edge} to delete or to set. Leave the change "
+            "out, or insert the edge."
         )
     return InputError(
-        f"{where}: the edge {ends_text(pair)} is there already, and cannot be "
-        "inserted. Set its weight instead."
+        f"{where}: the edge {edge} is there already, and cannot be inserted. Set its "
+        "weight instead."
     )
 
 

@@ -157,7 +157,7 @@ class ChangingForest:
             if self.comm.rank == 0 and isinstance(batch, Batch):
                 at = int(np.flatnonzero(net.change == first)[0])
                 missing = bool(net.before[at])
-                raise impossible(batch.where(first), int(net.pair[at]), missing)
+                raise impossible(batch, first, int(net.pair[at]), missing)
 
     def _rejoined(self, net: NetChanges) -> tuple[CurrentForest | None, PairEdges]:
         """Take edges that got worse out of the forest, and join its pieces again.

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..graph.order import keys_to_weights, stored_id_dtype
 from ..host.errors import ConfigError, InputError, MndmstError, OutputError
 from ..host.memory import resident_bytes
 from ..io.edge_file import supported_weights
-from ..io.results.graph_names import vertex_ids
+from ..io.results.graph_names import names_of_graph, vertex_ids
 from ..io.shards.graph_directory import Destination, remove_shards
 from ..io.shards.shard_writer import ShardWriter
 from ..io.shards.weight_columns import OWN
@@ -233,7 +234,8 @@ class Executor:
             try:
                 for upload in sent.values():
                     _check_version(graph, "changes", upload)
-                batch = read_batch(sent)
+                names = names_of_graph(graph.loaded.run.graph)
+                batch = replace(read_batch(sent), names=names)
             except MndmstError as error:  # all ranks hear of it in place of a batch
                 batch = error
         if not graph.current.indexed:

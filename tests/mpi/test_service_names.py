@@ -207,6 +207,8 @@ def test_batches_of_changes_name_vertices(tmp_path: Path) -> None:
         assert done.stdout == "version=1\n", done
         done = client(service, "update", "towns", "--insert", tmp_path / "new.csv")
         assert done.stdout == "version=2\n", done
+        done = client(service, "update", "towns", "--insert", tmp_path / "new.csv")
+        assert 'the edge ("01", "dora") is there already' in done.stderr, done
         with mndmst.connect(service.address) as connection:
             towns = connection["towns"]
             expected = ordered(TEXTS) | {("Köln, Rhein", "anna"): 2, ("01", "dora"): 4}

@@ -7,6 +7,8 @@
    6     7
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from forests import COMM
@@ -19,6 +21,7 @@ from mndmst.changes.current_forest import CurrentForest
 from mndmst.changes.edges import HALF, PairEdges
 from mndmst.graph.order import keys_to_weights, weights_to_keys
 from mndmst.host.errors import InputError
+from mndmst.io.names import IntegerNames, Names, names_of_texts
 from mndmst.tree.index import ForestIndex
 
 EDGES = {
@@ -119,6 +122,21 @@ def test_one_impossible_change_refuses_all(change: tuple, reason: str) -> None:
     assert changing.version == 0
     assert edges_in(changing) == EDGES
     assert forest_of(changing) == forest_of(follow(7, EDGES))
+
+
+@pytest.mark.parametrize(
+    ("names", "edge"),
+    [
+        (names_of_texts("it", [f"Ort {i}" for i in range(7)]), '("Ort 1", "Ort 4")'),
+        (IntegerNames(np.arange(7) * 11), "(11, 44)"),
+    ],
+)
+def test_an_impossible_change_is_told_by_names(names: Names, edge: str) -> None:
+    changing = follow(7, EDGES)
+    changes = replace(batch((INSERT, 1, 4, 9)), names=names)
+    with pytest.raises(InputError) as refused:
+        changing.apply(changes)
+    assert f"the edge {edge} is there already" in str(refused.value)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -525,7 +525,8 @@ def test_masked_values_are_not_taken_for_numbers(metric: str) -> None:
     masked = np.ma.masked_array(np.ones((4, 4)), mask=np.eye(4, dtype=bool))
     with pytest.raises(ValueError, match="X has masked values"):
         mndmst.HDBSCAN(2, metric=metric).fit(masked)
-    nothing = np.ma.masked_array(np.ones((4, 4)) - np.eye(4), mask=False)
+    columns = 5 if metric == "euclidean" else 4
+    nothing = np.ma.masked_array(np.ones((4, columns)) - np.eye(4, columns), mask=False)
     assert mndmst.HDBSCAN(2, metric=metric).fit(nothing).labels_.tolist() == [-1] * 4
 
 
