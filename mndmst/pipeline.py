@@ -27,7 +27,7 @@ from .steps.write import Summary, write_forest
 
 @dataclass(frozen=True, kw_only=True)
 class Targets:
-    """Where the results go; None leaves one out.
+    """The files of the results; None leaves one out.
 
     `overwrite` replaces files that are not earlier results. With `numbers`, a table of
     the forest has numbers of vertices in place of names.

@@ -45,7 +45,7 @@ from .tree.index import ForestIndex
 
 @dataclass(frozen=True)
 class Files:
-    """What is read and written; a graph is written only if it is asked for.
+    """The inputs and outputs; a graph is written only on request.
 
     The forest is a table if its suffix is that of one. `overwrite` replaces files that
     are not earlier results, and a graph. `numbers` writes numbers of vertices to a

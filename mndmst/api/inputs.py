@@ -27,7 +27,7 @@ from ..host.formatting import counted
 NUMBERS = "biuf"
 # A thread more costs memory; no machine has that many cores.
 MOST_THREADS = 4096
-# What NumPy reads arrays by.
+# The attributes by which NumPy reads arrays.
 ARRAY_PROTOCOLS = "__array__", "__array_interface__", "__array_struct__"
 
 

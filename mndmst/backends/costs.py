@@ -8,7 +8,7 @@ ARC_BYTES = 8  # of most stored arcs: an id and a weight of 32 bits
 
 @dataclass(frozen=True)
 class DeviceCosts:
-    """What CPU and GPU cost a run beyond what both do.
+    """Costs of CPU and GPU in a run, beyond the work that both do.
 
     Both devices read the same file in about the same time, so only the rest counts.
     """

@@ -219,13 +219,13 @@ def plot_threads(cases: list[Case], path: Path, files: AtomicOutput) -> None:
     write_picture_file(figure, files, path, BENCH_PICTURE, dpi=110)
 
 
-# What several of a kind are compared with.
+# The first of a kind, with which the others are compared.
 _ALONE = {"threads": "1 thread", "ranks": "1 rank"}
 
 
 @dataclass(frozen=True)
 class CpuPlan:
-    """What to measure."""
+    """The measurements of `bench cpu`."""
 
     scale: int  # See `graphs.make`
     threads: tuple[int, ...]  # The kernel runs once with each

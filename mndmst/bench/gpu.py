@@ -43,7 +43,7 @@ def run(
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures depend on: devices and versions."""
+    """Return facts that figures depend on: devices and versions."""
     devices = [] if unavailable() else device_names()
     return {"devices": devices, "versions": versions()}
 

@@ -1,6 +1,6 @@
 """`mndmst bench papers`: the tables of five papers, our figures beside theirs.
 
-What the papers print stands in `papers.toml`. A graph whose file is at hand is read by
+The figures of the papers are in `papers.toml`. A graph whose file is at hand is read by
 its recipe; for another, a generated one of its kind stands in, of the same size or of
 the largest asked for. As sizes differ, edges a second are what to compare.
 """
@@ -70,7 +70,7 @@ _TO_MS = {"ms": 1.0, "s": 1e3}
 
 @dataclass(frozen=True)
 class PapersPlan:
-    """What to run."""
+    """The runs of `bench papers`."""
 
     papers: tuple[str, ...]  # Some of `names()`
     scale: int  # Graphs that stand in have at most 2^scale vertices

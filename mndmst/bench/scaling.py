@@ -203,7 +203,7 @@ def _output(command: list[str]) -> str:
 
 @dataclass(frozen=True)
 class ScalingPlan:
-    """What to measure."""
+    """The measurements of `bench scaling`."""
 
     graphs: tuple[str, ...]  # Kinds of `mndmst generate`, some of `KINDS`
     # See `size_of`; of strong scaling, and of weak scaling on the most ranks.
@@ -256,7 +256,7 @@ def _mixtures(plan: ScalingPlan) -> list[tuple[int, int]]:
 
 
 def _compared(points: list[Point]) -> list[Point]:
-    base = points[0]  # the fewest ranks, with what a user gets
+    base = points[0]  # the fewest ranks, with the method that a user gets
     for point in points:
         point.compare(base)
     return points

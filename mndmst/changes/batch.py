@@ -55,7 +55,7 @@ class Batch:
 
 
 class NetChanges(NamedTuple):
-    """What a batch does to each edge that it names, in the order of pairs."""
+    """The net change of each edge that a batch names, in the order of pairs."""
 
     # uint64: both ends in a word, the smaller one above; ascending, none twice.
     pair: np.ndarray
@@ -72,7 +72,7 @@ class NetChanges(NamedTuple):
 
 
 def net_changes(batch: Batch, num_vertices: int, weight_dtype: np.dtype) -> NetChanges:
-    """Return what a batch does to each edge, if it does not contradict itself.
+    """Return the net change of each edge, if a batch does not contradict itself.
 
     Raises InputError, which names the first change that no graph with this number of
     vertices permits.
@@ -162,7 +162,7 @@ def impossible(batch: Batch, change: int, pair: int, missing: bool) -> InputErro
 
 
 def _keys(batch: Batch, op: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return the weights of changes as keys; what a deletion has is not looked at."""
+    """Return the weights of changes as keys; weights of deletions are ignored."""
     if batch.weight is None:
         if (op != DELETE).any():
             raise InputError(
@@ -213,7 +213,7 @@ def _exact_floats(given: np.ndarray, floats: np.ndarray) -> np.ndarray:
 
 
 def _same_numbers(given: np.ndarray, integers: np.ndarray) -> np.ndarray:
-    """Return where integers are exactly what was given."""
+    """Return where integers are exactly the given numbers."""
     if given.dtype.kind == "f":
         info = np.iinfo(integers.dtype)
         # Both bounds are exact in any type of floats; the upper one is not reached.

@@ -45,7 +45,7 @@ def with_edges(forest: CurrentForest, more: PairEdges) -> CurrentForest:
 
 
 class Applied(NamedTuple):
-    """What a batch has done; the same on every rank."""
+    """The changes that a batch has made; the same on every rank."""
 
     version: int  # The version that there is now
     # Edges that the graph did not have before, has no longer, and has with a weight

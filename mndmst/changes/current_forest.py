@@ -146,7 +146,7 @@ class CurrentForest:
 
     @property
     def differs(self) -> int:
-        """How many edges have left or entered since the index was made."""
+        """Number of edges that have left or entered since the index was made."""
         return len(self.left) + len(self.entered)
 
     def indexed(self) -> ForestIndex:

@@ -30,7 +30,7 @@ class TreePieces(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many pieces there are, with the largest ones."""
+        """Number of pieces, with the largest ones."""
         return int(self.largest.max(initial=len(self.largest) - 1)) + 1
 
     def packed(self) -> np.ndarray:

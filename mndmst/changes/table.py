@@ -20,7 +20,7 @@ from ..io.formats.packed_files import read_bytes
 from ..io.names import NameKind, Names, is_cell_of, names_of_cells, shown
 from .batch import DELETE, OPERATIONS, Batch
 
-# What lines take as Python's objects, in bytes of the file.
+# Memory of lines as Python's objects, in bytes of the file.
 COPIES = 24
 _LARGEST_ID = (1 << 63) - 1
 

@@ -13,7 +13,7 @@ from .plane_plots import cluster_colours, in_the_plane, plot_clusters
 from .tree_plots import MANY, plot_condensed_tree, plot_dendrogram, plot_reachability
 
 KINDS = ("clusters", "condensed", "dendrogram", "reachability")
-# What a picture needs beside a dendrogram.
+# The data that a picture needs beside a dendrogram.
 NEEDS = {"clusters": "points and their labels", "condensed": "a condensed tree"}
 
 

@@ -142,7 +142,7 @@ def without_brief_clusters(tree: CondensedTree, persistence: float) -> Condensed
     """Return the tree without the leaves that last less than a persistence.
 
     A cluster lasts from the lambda of its birth to the largest lambda inside it. Where
-    a cluster splits, children that last less are no clusters: if at least two others
+    a cluster splits, children that last less are not clusters: if at least two others
     last, or one that splits in turn, the points of the brief ones leave there;
     otherwise the cluster does not split.
     """

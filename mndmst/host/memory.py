@@ -1,4 +1,4 @@
-"""How much memory a rank may still take.
+"""The memory that a rank may still take.
 
 Batch systems and containers limit a job by control groups. The system still reports the
 free memory of the whole machine, and ends a process that exceeds its group's limit. So

@@ -20,7 +20,7 @@ from .output_kinds import Kind, check_ordinary, check_replaceable, text_mark
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
 
-# Where each format has the name of the program.
+# The field of each format with the name of the program.
 _PLACES = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
 
 

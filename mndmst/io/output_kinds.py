@@ -13,7 +13,7 @@ without reading all of it:
   PDF: `Creator` of the document information.
 
 A file of another suffix (.csv, .npy, .gr and so on) has no place for a mark that its
-readers skip. A header line or a suitable content is no proof.
+readers skip. A header line or a suitable content is not a proof.
 """
 
 import os

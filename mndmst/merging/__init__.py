@@ -1,1 +1,1 @@
-"""How parts merge: the choice of a strategy, and the strategies."""
+"""Strategies by which parts merge, and the choice between them."""

@@ -179,7 +179,7 @@ class HostComponents:
         self.run.report.ship(count - max(0, min(end, last) - max(begin, first)))
 
     def publish(self) -> None:
-        """Write the components to the directory, each called after a vertex of it."""
+        """Write the components to the directory, each named by one of its vertices."""
         threads, parent = self.run.threads, self.run.directory.parent
         roots, names = self._contraction.parent, self._contraction.names
         ranges = each_range(threads.bounds(len(parent)))

@@ -126,7 +126,7 @@ def _choose(graph: ReducedGraph, parts: int, room: int) -> np.ndarray:
     return graph.own & (load <= limit)
 
 
-# How ranks go on: by a global round, by one level of groups, or all to one leader.
+# The next step: a global round, one level of groups, or all edges to one leader.
 Path = Literal["round", "levels", "leader"]
 # Chooses by the edges left on all ranks, and by the edges left before the last round;
 # these are 0 if the last step was not a round.

@@ -21,7 +21,7 @@ MessagePortion = RowBand | LaterBand | HeavyEdges | Remainder
 
 @dataclass(frozen=True)
 class MergeStart:
-    """Where the strategy begins: with all bands, or after another strategy."""
+    """The first portion of the strategy: of all bands, or after another strategy."""
 
     sequence: BandSequence
     portion: MessagePortion

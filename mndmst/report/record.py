@@ -15,7 +15,7 @@ from ..run.report import SCHEMA
 Record = dict[str, Any]
 LARGEST = 1 << 28  # bytes of a report
 
-# Stages in groups, each with a colour: what a rank is doing.
+# Stages in groups, each with a colour: the work of a rank.
 KINDS = {
     "start": ("import", "start", "kernels", "choose", "resume"),
     "read": ("read", "split", "place"),

@@ -1,1 +1,1 @@
-"""What the steps of a run share: options, state, record and checkpoints."""
+"""Shared by the steps of a run: options, state, record and checkpoints."""

@@ -1,6 +1,6 @@
 """Data that the steps of a run share on a rank: constants, and the state.
 
-`Run` is frozen. `State` holds what a checkpoint saves, and nothing else.
+`Run` is frozen. `State` is the content of a checkpoint, and nothing else.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class Worker:
 
 @dataclass
 class State:
-    """How far a run has come."""
+    """The progress of a run: the content of a checkpoint."""
 
     directory: Directory  # The present component of every vertex
     # Edges of the minimum spanning forest that this rank has found, in no order.

@@ -31,7 +31,7 @@ ANYWHERE = ("0.0.0.0", "::", "")
 
 @dataclass(frozen=True)
 class Access:
-    """Where the service listens, and what a client must show."""
+    """The address of the service, and the credentials that clients must show."""
 
     host: str = "127.0.0.1"
     port: int = 0  # 0 takes a free one

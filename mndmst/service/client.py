@@ -171,7 +171,7 @@ class Service:
         return bool(self.connection.ask("cancel", request=request)["cancelled"])
 
     def shutdown(self) -> None:
-        """End the service, once it has answered what was asked before."""
+        """End the service, once it has answered earlier requests."""
         self.connection.ask("shutdown")
 
     def close(self) -> None:
@@ -231,7 +231,7 @@ class RemoteForest(ForestTable, Forest):  # type: ignore[override, misc]
 
     @property
     def num_vertices(self) -> int:
-        """How many vertices the graph has."""
+        """Number of vertices of the graph."""
         return int(self.details["num_vertices"])
 
     @cached_property
@@ -275,7 +275,7 @@ class NamedRemoteForest(ForestTable, NamedForest):  # type: ignore[override, mis
 
     @property
     def num_vertices(self) -> int:
-        """How many vertices the graph has."""
+        """Number of vertices of the graph."""
         return self._numbered.num_vertices
 
     @property
@@ -334,7 +334,7 @@ class Graph:
 
     @cached_property
     def num_vertices(self) -> int:
-        """How many vertices there are."""
+        """Number of vertices."""
         return int(self.info()["num_vertices"])
 
     @property

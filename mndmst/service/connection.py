@@ -17,7 +17,7 @@ arrow = optional("pyarrow", "serve", "The client of the service needs")
 
 # Pairs of vertices sent at a time
 BATCH_ROWS = 1 << 20
-# How often a table is asked for again when changes overtake its tickets
+# Repeated requests for a table whose tickets changes overtake
 READ_TRIES = 20
 
 
@@ -93,7 +93,7 @@ class Connection:
 
     @staticmethod
     def metadata(info: Any) -> dict[str, Any]:
-        """Return what the service says of a table, given where it can be read."""
+        """Return the description of a table and of the places to read it from."""
         return dict(json.loads(info.app_metadata))
 
     def read(self, request: dict[str, Any]) -> Any:

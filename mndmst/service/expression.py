@@ -18,7 +18,7 @@ from .protocol import MOST_INTEGER
 
 MOST_CHARACTERS, MOST_NODES, DEEPEST = 1000, 200, 40
 MOST_SIGNED = (1 << 63) - 1
-# What is written, and Arrow's name of it.
+# Functions of an expression, and Arrow's names of them.
 OPERATORS: dict[type, str] = {
     ast.Add: "add_checked", ast.Sub: "subtract_checked",
     ast.Mult: "multiply_checked", ast.Div: "divide", ast.USub: "negate_checked",
@@ -36,7 +36,7 @@ FUNCTIONS = {
 def columns_of(text: str) -> list[str]:
     """Return the columns that an expression names, in alphabetical order.
 
-    Raises ConfigError if it is no such expression.
+    Raises ConfigError if the text is not such an expression.
     """
     tree = _parsed(text)
     _check(tree, text, DEEPEST)
@@ -121,7 +121,7 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 
 def _operation(node: ast.expr) -> str:
-    """Return Arrow's name of what a node computes; empty if it may not be written."""
+    """Return Arrow's function for a node; empty if it may not be written."""
     if isinstance(node, ast.Call):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         function, arguments = FUNCTIONS.get(name, ("", 0))

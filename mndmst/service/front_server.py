@@ -51,7 +51,7 @@ class FrontServer(RankServer):
         most_requests: int,
     ) -> None:
         self.metrics, self.jobs, self.log = Metrics(self._gauges), jobs, log
-        # Where clients reach each rank; set once all of them listen.
+        # The addresses of the ranks for clients; set once all ranks listen.
         self.places: list[str] = []
         self._channel, self._begin = channel, time.monotonic()
         # By graph; rank 0 alone has views, so these need no agreement of ranks

@@ -111,7 +111,7 @@ UUID_LINE = re.compile(rb"[0-9a-f-]{0,36}\n?")
 
 
 class JournalStart(NamedTuple):
-    """Where a graph begins: its shards, and the version they have."""
+    """The start of a graph: its shards, and their version."""
 
     path: Path
     version: int
@@ -278,7 +278,7 @@ class Journal:
                     path.unlink()
 
     def _remove_before(self, version: int) -> None:
-        """Remove what was before a version, and snapshots that are not finished."""
+        """Remove files from before a version, and unfinished snapshots."""
         with writing(self.folder):
             flush_to_disk(self.folder)
             for number, path in self._versions("journal"):

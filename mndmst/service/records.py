@@ -73,7 +73,7 @@ def pack(batch: Batch) -> bytes:
 
 
 def unpack(body: bytes, where: str) -> Batch:
-    """Return the batch in a record's body; raise ValueError if the body is no batch."""
+    """Return the batch in a record's body; raise ValueError if it is not one."""
     try:
         table: Any = arrow.ipc.open_stream(body).read_all()
         if tuple(table.column_names) != COLUMNS:

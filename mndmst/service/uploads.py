@@ -17,7 +17,7 @@ from ..host.memory import MIB, give_back_freed
 from .clients import ClientLimitError
 from .memory import ServiceMemory
 
-# What each kind of upload has; the weights may be of any type.
+# The columns of each kind of upload; weights may be of any type.
 COLUMNS = {
     "weights": ("weight",),
     "edges": ("src", "dst"),

@@ -37,7 +37,7 @@ from .reduced_graphs import (
     without_segment,
 )
 
-# How far the components of a graph with ghosts may grow: an exception condition.
+# An exception condition: a bound on the growth of components beside ghosts.
 ExceptionCondition = Callable[[Backend, ReducedGraph], Growth]
 
 

@@ -36,7 +36,7 @@ LEAST_GAIN = 0.1
 
 
 class Speeds(NamedTuple):
-    """What two devices and their host need for graphs of one family."""
+    """Times of two devices and their host for graphs of one family."""
 
     # Seconds a device needs for each arc of its rows, from host memory to the forest's
     # edges in host memory.

@@ -19,15 +19,15 @@ LIMIT = 10  # problems of one kind that are named
 
 
 class Described(Protocol):
-    """What a forest is of: a graph, or points."""
+    """The subject of a forest: a graph, or points."""
 
     @property
     def uuid(self) -> str:
-        """What files that belong to it call it."""
+        """Its identity in the files that belong to it."""
 
     @property
     def num_vertices(self) -> int:
-        """How many vertices or points there are."""
+        """Number of vertices or points."""
 
     @property
     def weight_dtype(self) -> np.dtype:
@@ -35,7 +35,7 @@ class Described(Protocol):
 
 
 class Examination(NamedTuple):
-    """What the edges of a forest file show."""
+    """The findings of a forest file's edges."""
 
     faults: list[str]  # Why the file cannot be a forest; it is tested no further
     differences: list[str]  # Attributes that do not agree with the edges

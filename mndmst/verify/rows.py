@@ -26,12 +26,12 @@ from .kernels import (
 PIECE_ARCS = 1 << 21  # a piece is at least one row, however long
 PIECE_ROWS = 1 << 20
 
-# What a problem in the rows can be, in the order of the report.
+# Kinds of problems in the rows, in the order of the report.
 KINDS = ("missing", "unequal", "apart", "lighter", "label")
 
 
 class Findings(NamedTuple):
-    """What some rows of the graph say about the forest."""
+    """The findings of some rows of the graph about the forest."""
 
     problems: dict[str, list[str]]  # For each of `KINDS` the first problems
     distinct: int  # Undirected edges, without self-loops, parallel ones counted once

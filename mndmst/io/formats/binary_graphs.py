@@ -76,7 +76,7 @@ _PARHIP_BITS = 6
 
 
 class StoredArray(NamedTuple):
-    """Where an array lies in a file: its type, its first byte and its length."""
+    """The place of an array in a file: its type, its first byte and its length."""
 
     dtype: np.dtype
     offset: int

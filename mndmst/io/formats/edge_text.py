@@ -99,7 +99,7 @@ def line_of(text: np.ndarray, at: int) -> int:
 
 @dataclass(frozen=True)
 class Lines:
-    """How a line of text says an edge."""
+    """The grammar of a line with an edge."""
 
     prefix: bytes = b""  # the letter every edge begins with, if any
     # Letters that begin a comment; empty lines are passed over, too

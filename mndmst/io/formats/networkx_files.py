@@ -71,7 +71,7 @@ def _gml(networkx: Any, contents: bytearray) -> Any:
 
 @contextmanager
 def _parsing(path: Path, size: int) -> Iterator[None]:
-    """Turn whatever NetworkX raises on a damaged file into an InputError."""
+    """Turn any error of NetworkX on a damaged file into an InputError."""
     try:
         with capped():
             yield

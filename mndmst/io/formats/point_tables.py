@@ -109,7 +109,7 @@ def rounded_integer(source: str, row: int, number: int) -> InputError:
 
 @dataclass(frozen=True)
 class PointColumns:
-    """Where the coordinates of points are, and the ids of their rows."""
+    """The columns with the coordinates of points, and with the ids of their rows."""
 
     names: tuple[str, ...]  # of all columns; positions from 1 in a text without names
     coordinates: tuple[int, ...]  # positions from 0

@@ -163,7 +163,7 @@ class ColumnNames:
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Where the ends and the weight of each edge are."""
+    """The columns with the ends and the weight of each edge."""
 
     names: tuple[str, ...]  # of all columns; positions from 1 in a text without names
     # Positions from 0

@@ -1,4 +1,4 @@
-"""How a text holds a table: separator, header, kinds of columns, decimal mark.
+"""The layout of a table in text: separator, header, kinds of columns, decimal mark.
 
 All is decided from the first lines of a file. Tabs, semicolons, commas or runs of
 blanks separate columns. Fields may stand in double quotes, and a quote in them is
@@ -32,13 +32,13 @@ SAMPLE_LINES = 200
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 COMMA_NUMBER = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
 WHOLE = re.compile(r"\d+")
-# How other programs write a missing value.
+# Words of other programs for a missing value.
 MISSING = frozenset(("", "na", "nan", "null", "none", "n/a", "#n/a", "inf", "-inf"))
 
 
 @dataclass(frozen=True)
 class TextLayout:
-    """How the lines of a text are read as edges."""
+    """The rules by which the lines of a text are read as edges."""
 
     separator: bytes  # `TAB`, `SEMICOLON`, `COMMA` or `BLANKS`
     columns: TableColumns

@@ -117,7 +117,7 @@ def read_labels(path: str | Path) -> np.ndarray:
 
 @dataclass(frozen=True)
 class StoredDendrogram:
-    """The dendrogram of a cluster file, and what the file has of its points."""
+    """The dendrogram of a cluster file, and the columns of its points."""
 
     linkage: np.ndarray  # float64 [points - 1, 4]
     labels: np.ndarray | None

@@ -242,7 +242,7 @@ class ReadInProgress:
                 for low, high in arcs.pieces()
             ]
             files = opening.pop_all()
-        try:  # an error of the device is no damage of a file
+        try:  # an error of the device is not damage of a file
             yield pieces
         finally:
             files.close()
