@@ -379,7 +379,6 @@ class DeviceProducts:
         cores: Any,
         known: ComponentArrays,
         weights: Any,
-        bounded: bool,
     ) -> tuple[Any, Any]:
         """Return the lightest edges of a block of queries, on the device.
 
@@ -389,9 +388,7 @@ class DeviceProducts:
         known : ComponentArrays
             Of CuPy, of the columns.
         weights : cupy.ndarray of float64, shape (rows,)
-            Bounds of the rows.
-        bounded : bool
-            Whether to leave out edges above the bounds of components, too, which fall.
+            Bounds.
         """
         facts = np.zeros(1, COMPONENTS)
         for name in ComponentArrays._fields:
@@ -402,12 +399,11 @@ class DeviceProducts:
         every = cupy.arange(len(places))
         launches = self._launches(1)
         while len(every):
-            flag = np.int32(bounded)
-            search = self._block(queries, places[every], "leaving", given, flag)
+            search = self._block(queries, places[every], "leaving", given)
             light, ends = weights[every], others[every]
             search.set(component=component, cores=cores, weights=light, others=ends)
             narrow = search.kernels[1]
-            begun = self._facts, search.query_facts, search.facts, given, flag
+            begun = self._facts, search.query_facts, search.facts, given
             narrow((len(every),), (THREADS,), begun)  # with no candidates: thresholds
             self._search(search, launches, (given,))
             weights[every], others[every] = light, ends
@@ -575,7 +571,7 @@ class CudaPointProducts:
         bounded: bool,
         report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `PointProducts.lightest`."""
+        """See `PointProducts.lightest`; always within the bounds of components."""
         others = np.empty(len(asked), np.uint32)
         weights = np.empty(len(asked))
         known = self._known(components)
@@ -583,11 +579,9 @@ class CudaPointProducts:
         def search(device: DeviceProducts, begin: int, end: int) -> None:
             here = known[device]
             places = cupy.asarray(asked[begin:end])
-            bound = cupy.full(len(places), np.inf)
-            if bounded:
-                bound = here.bound[here.of_place[places]]
+            bound = here.bound[here.of_place[places]]
             found = device.lightest_of(
-                device.points, places, here.of_place, here.cores, here, bound, bounded
+                device.points, places, here.of_place, here.cores, here, bound
             )
             others[begin:end] = cupy.asnumpy(found[0])
             weights[begin:end] = cupy.asnumpy(found[1])

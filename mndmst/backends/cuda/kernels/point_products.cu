@@ -559,10 +559,10 @@ __device__ bool precedes(const Points& p, u32 row, u32 one, u32 other) {
 }
 
 // Lower the weights and far ends of rows by their candidates, and the bounds of their
-// components; `bounded` rows leave out edges above the bound of their component.
+// components.
 extern "C" __global__ void __launch_bounds__(THREADS)
     narrow_leaving(const Points* points, const Queries* queries, const Rows* given,
-                   const Components* known, int bounded) {
+                   const Components* known) {
   __shared__ List list;
   __shared__ u64 least;
   __shared__ double weight;
@@ -578,14 +578,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   if (threadIdx.x == 0) {
     least = __double_as_longlong(INFINITE);
     weight = rows.weights[row], other = rows.others[row];
-    if (bounded) {
-      // Read once: other blocks lower it meanwhile.
-      double bound =
-          __longlong_as_double(*(volatile long long*)(c.bound + component));
-      // All edges within the new bound are still to come: the one found is heavier,
-      // and those before it were.
-      if (bound < weight) weight = bound, other = NONE;
-    }
+    // Read once: other blocks lower it meanwhile.
+    double bound =
+        __longlong_as_double(*(volatile long long*)(c.bound + component));
+    // All edges within the new bound are still to come: the one found is heavier, and
+    // those before it were.
+    if (bound < weight) weight = bound, other = NONE;
   }
   __syncthreads();
   int count = list.count;
