@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ..graph.tuning import Tuning
     from .base import Backend
-    from .point_products import PointArrays, PointProducts, PointsOnDevice
+    from .point_products import PointArrays, PointsOnDevice, QueriedProducts
     from .point_tree import TreeEdges, TreePoints
 
 # The packages of the kinds of accelerators, by their names in `--backend`, in the order
@@ -74,7 +74,7 @@ class Accelerator(Protocol):
 
     def make_point_products(
         self, points: "PointArrays", devices: Sequence[int] | None = None
-    ) -> "PointProducts":
+    ) -> "QueriedProducts":
         """Return points on visible devices for searches by matrix products.
 
         Each of the devices, by default all, has all points. Raises ConfigError if the

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..api.forest import Forest
+from ..backends import find_accelerator
 from ..backends.point_products import PointArrays, PointsOnDevice
 from ..backends.point_tree import TreeEdges
 from ..comm.communicator import Comm
@@ -41,7 +42,7 @@ from .kernels.boruvka_steps import PointEdges, name_components
 from .metrics import METRICS, Norm, prepared, shown
 from .neighbours import Neighbours
 from .point_search import PointSearch, TreeSearch
-from .product_search import HostProducts, ProductSearch, random_order
+from .product_search import ProductSearch, random_order
 from .remote_points import MpiPoints, OwnPoints, OwnProducts, OwnTree, key_of
 from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
 from .search_choice import (
@@ -49,6 +50,7 @@ from .search_choice import (
     SearchChoice,
     check_search,
     choose_search,
+    make_products,
     make_search,
     prefer_device,
 )
@@ -258,16 +260,19 @@ def distributed_forest(
         computed = scale.scaled(computed.astype(np.float64, copy=False))
     choice = _choose_together(comm, computed, metric, search, k, total)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
+    if choice.name == "device" and not neighbours:
+        k = neighbours_to_list(max(k, LEAST_ON_DEVICE), min_samples, total)
     mine = distribute(comm, computed, first, how.sample)
     read = computed if scale.wide else computed[:0]
     del computed
     # If most points are equal, some ranks own none.
     owners = comm.split(0 if len(mine.rows) else None)
+    devices = _devices_of(comm) if choice.name == "device" else []
     edges, certified = PointEdges.empty(0), 0
     if owners is not None:
         team = Threads(threads)
         with owners.raise_on_all():
-            own, make = _own_points(mine, norm, choice, team, reporter)
+            own, make = _own_points(mine, norm, choice, team, reporter, devices)
         batch = max(1, min(how.batch, BATCH_BYTES // (8 * mine.points.shape[1])))
         searched = make(MpiPoints(owners, own, batch))
         edges, certified = _join(
@@ -296,8 +301,16 @@ def _choose_together(
         if comm.rank == 0:
             none = np.empty(0)
             points = PointCoordinates(sample, none, none, Scale())
-            choice = choose_search(points, metric, search, k, total, devices=False)
+            choice = choose_search(points, metric, search, k, total)
     return comm.bcast(choice)
+
+
+def _devices_of(comm: Comm) -> list[int]:
+    """Return the devices of this rank; the ranks of a host share its devices."""
+    device, _ = find_accelerator("auto")
+    count = len(device.device_names()) if device is not None else 0
+    rank, ranks = comm.node().rank, comm.node().size
+    return list(range(rank, count, ranks)) or ([rank % count] if count else [])
 
 
 def _own_points(
@@ -306,6 +319,7 @@ def _own_points(
     choice: SearchChoice,
     team: Threads,
     reporter: SearchReporter,
+    devices: list[int],
 ) -> tuple[OwnPoints, Callable[[MpiPoints], PointSearch]]:
     """Return this rank's points for queries of other ranks, and their search."""
     report = reporter.rows
@@ -319,7 +333,10 @@ def _own_points(
     order, none = random_order(len(mine.rows)), np.empty(0)
     rows = mine.rows[order]
     arrays = PointArrays(mine.points, none, none, order, rows)
-    products = HostProducts(arrays, team)
+    if devices:
+        numbers = ", ".join(map(str, devices))
+        reporter.detail(f"products of rank 0's points on device {numbers}")
+    products = make_products(arrays, choice, team, reporter, devices)
     return OwnProducts(products, arrays), lambda remote: ProductSearch(
         products, rows, remote, team, report
     )

@@ -10,13 +10,16 @@ Where a tree is chosen, and a device is worth starting, the device has the tree.
 """
 
 import math
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from ..backends import Accelerator, find_accelerator
-from ..backends.point_products import MOST_NEIGHBOURS, PointArrays, PointProducts
+from ..backends import Accelerator, find_accelerator, holder_of
+from ..backends.base import DeviceMemoryError
+from ..backends.point_products import MOST_NEIGHBOURS, PointArrays, QueriedProducts
 from ..backends.point_tree import MOST_DIMENSIONS, MOST_SAMPLES
 from ..host.errors import ConfigError
 from ..kernels.threads import Threads
@@ -24,6 +27,7 @@ from .build_tree import build_tree
 from .coordinates import PointCoordinates
 from .kernels.visits import count_visited
 from .metrics import METRICS, Norm, check_metric
+from .parted_products import PartedProducts
 from .point_search import PointSearch, tree_search
 from .product_search import HostProducts, ProductSearch, random_order
 from .remote_points import NoRemotePoints
@@ -44,6 +48,8 @@ DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
 # takes as long as one core takes for them.
 DEVICE_TREE = 1 << 20
 SEED = 7
+# Into how many parts points are divided that are larger than a device.
+PARTS = (2, 4, 8, 16, 32, 64, 128)
 
 
 @dataclass(frozen=True)
@@ -80,12 +86,10 @@ def choose_search(
     search: str,
     neighbours: int,
     count: int = 0,
-    devices: bool = True,
 ) -> SearchChoice:
     """Return which search finds the neighbours of points sooner.
 
-    `count` is the number of points where those given are a sample of them; `devices` is
-    whether a device may search.
+    `count` is the number of points where those given are a sample of them.
     """
     check_search(search, metric)
     given, dimensions = points.values.shape
@@ -93,7 +97,7 @@ def choose_search(
     if search == "tree":
         return SearchChoice("tree", "asked for")
     if search == "product":
-        device = _device_for(count, neighbours) if devices else None
+        device = _device_for(count, neighbours)
         return SearchChoice("product" if device is None else "device", "asked for")
     if METRICS[metric].norm != Norm.EUCLIDEAN:
         return SearchChoice("tree", f"{metric} distances are not inner products")
@@ -102,7 +106,7 @@ def choose_search(
     if count < FEW_POINTS:
         return SearchChoice("tree", f"there are fewer than {FEW_POINTS:,} points")
     product, worth = "product", _worth(dimensions)
-    if devices and _device_for(count, neighbours) is not None:
+    if _device_for(count, neighbours) is not None:
         product, worth = "device", (1 + DEVICE_FIXED / dimensions) / DEVICE_VISIT
     if worth >= 1:
         text = f"in {dimensions} dimensions a product takes longer than any query"
@@ -124,7 +128,8 @@ def _worth(dimensions: int) -> float:
 
 def _device_for(count: int, neighbours: int) -> Accelerator | None:
     """Return a kind of device that searches faster than the host, if there is one."""
-    if count < DEVICE_POINTS or neighbours > MOST_NEIGHBOURS:
+    # Parts of points list one neighbour more.
+    if count < DEVICE_POINTS or neighbours >= MOST_NEIGHBOURS:
         return None
     return find_accelerator("auto")[0]
 
@@ -158,29 +163,45 @@ def make_search(
     if choice.name == "tree":
         return tree_search(points.all(), METRICS[metric].norm, threads, report)
     rows = random_order(len(points.values))
-    products = _make_products(points, rows, choice, threads, reporter)
+    values = points.values
+    given = values if isinstance(values, np.ndarray) else values.array
+    arrays = PointArrays(given, points.largest, points.length, rows, rows)
+    products = make_products(arrays, choice, threads, reporter)
     remote = NoRemotePoints(len(rows))
     return ProductSearch(products, rows, remote, threads, report)
 
 
-def _make_products(
-    points: PointCoordinates,
-    rows: np.ndarray,
+def make_products(
+    arrays: PointArrays,
     choice: SearchChoice,
     threads: Threads,
     reporter: SearchReporter,
-) -> PointProducts:
-    """Return the products of a choice; of the host where a device does not suit."""
-    values = points.values
-    given = values if isinstance(values, np.ndarray) else values.array
-    arrays = PointArrays(given, points.largest, points.length, rows, rows)
+    devices: Sequence[int] | None = None,
+) -> QueriedProducts:
+    """Return the products of a choice; of the host where a device does not suit.
+
+    All visible devices search, or those given.
+    """
     device = find_accelerator("auto")[0] if choice.name == "device" else None
+    lacking = False
     if device is not None:
         try:
-            return device.make_point_products(arrays)
+            return device.make_point_products(arrays, devices)
+        except DeviceMemoryError as error:
+            reporter.detail(f"the points pass the device in parts: {error}")
+            lacking = True
         except ConfigError as error:
             reporter.detail(f"search by product on the CPU: {error}")
-    return HostProducts(arrays._replace(values=np.asarray(values)), threads)
+    holder = holder_of(arrays.values)
+    if holder is not None:
+        arrays = arrays._replace(values=holder.to_host(arrays.values))
+    if device is not None and lacking:
+        make = device.make_point_products
+        for parts in PARTS:
+            with suppress(DeviceMemoryError):
+                return PartedProducts(arrays, lambda part: make(part, devices), parts)
+        reporter.detail("search by product on the CPU: the device lacks memory")
+    return HostProducts(arrays, threads)
 
 
 def visits_most(points: np.ndarray, neighbours: int) -> bool:

@@ -1,6 +1,8 @@
 """Products on a device find the forest that the tree finds, bit for bit."""
 
+import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(reason is not None, reason=str(reason)),
 ]
+
+RANKS = Path(__file__).with_name("point_ranks_program.py")
 
 SHAPES = {
     "line": lambda r: np.outer(np.arange(700.0), np.ones(7)),
@@ -93,10 +97,41 @@ def test_several_devices_share_the_rows(monkeypatch, min_samples):
     count = cuda.device_count()
     devices = range(count) if count > 1 else (0, 0)
     make = cuda.make_point_products
-    monkeypatch.setattr(cuda, "make_point_products", lambda p: make(p, devices))
+    monkeypatch.setattr(cuda, "make_point_products", lambda p, _: make(p, devices))
     r = np.random.default_rng(4)
     points = np.repeat(5 * r.standard_normal((30, 40)), 200, axis=0)
     check(points + r.standard_normal(points.shape), "euclidean", min_samples)
+
+
+@pytest.mark.parametrize("min_samples", [0, 6])
+def test_points_larger_than_a_device_pass_in_parts(monkeypatch, min_samples):
+    from mndmst.backends.cuda import point_products
+    from mndmst.points.parted_products import PartedProducts
+
+    made, begin = [], PartedProducts.__init__
+
+    def count(self, points, make, parts):
+        begin(self, points, make, parts)
+        made.append(parts)
+
+    monkeypatch.setattr(PartedProducts, "__init__", count)
+    monkeypatch.setattr(
+        point_products.DeviceProducts, "bytes_of", lambda self, _: self.count
+    )
+    monkeypatch.setattr(point_products, "free_bytes", lambda: 150)
+    r = np.random.default_rng(6)
+    points = np.repeat(r.standard_normal((9, 20)), 40, axis=0)
+    points += 0.01 * r.integers(0, 3, points.shape)
+    check(points, "cosine", min_samples)
+    assert made == [4]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_search_on_devices(mpirun, ranks):
+    run = mpirun(ranks, "-m", "mpi4py", RANKS, timeout=280)
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert json.loads(run.stdout) == {"same": 4, "searches": ["device"]}
+    assert "products of rank 0's points on device 0" in run.stderr
 
 
 def test_a_device_that_adds_up_with_few_bits_is_refused(monkeypatch):

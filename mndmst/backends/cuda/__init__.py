@@ -18,7 +18,7 @@ from ...host.errors import optional
 if TYPE_CHECKING:
     from ...graph.tuning import Tuning
     from ..base import Backend
-    from ..point_products import PointArrays, PointProducts, PointsOnDevice
+    from ..point_products import PointArrays, PointsOnDevice, QueriedProducts
     from ..point_tree import TreeEdges, TreePoints
 
 ARRAY_ATTRIBUTE = "__cuda_array_interface__"
@@ -85,7 +85,7 @@ def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:
 
 def make_point_products(
     points: "PointArrays", devices: Sequence[int] | None = None
-) -> "PointProducts":
+) -> "QueriedProducts":
     """Return points on CUDA devices; see `Accelerator.make_point_products`."""
     from .point_products import CudaPointProducts
 

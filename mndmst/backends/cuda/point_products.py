@@ -39,15 +39,18 @@ from ..point_products import (
     NO_POSITION,
     ComponentArrays,
     PointArrays,
+    RemoteQueries,
     Report,
+    query_arrays,
 )
 from .kernels import kernel_source
 from .transfer import Transfer
 
 PARTS = 1 << 16  # points that are rounded at a time
 CENTRE = 4096  # points whose mean is subtracted from all
-# The largest coordinate is scaled to less than 2^HIGHEST.
-HIGHEST = 12
+# The largest coordinate is scaled to less than 2^HIGHEST, those of queries to less than
+# 2^LIMIT.
+HIGHEST, LIMIT = 12, 15
 SUM_ROUNDING = 3 * 2.0**-23  # of the sum of magnitudes, lost by each term of a sum
 COARSE = 2.0**-9  # float16 is too coarse if a point loses more of its length
 # As in point_products.cu.
@@ -152,7 +155,7 @@ class DeviceProducts:
                 )
             self._transfer = Transfer()
             self._given = self._uploaded(points)
-            self._make_frame()
+            self._make_frame(0.0)
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -179,6 +182,15 @@ class DeviceProducts:
         return self.count * each + 4 * rows * self.width + lists + pieces + RESERVE
 
     def _uploaded(self, points: PointArrays) -> PointArrays:
+        if len(points.source) < len(points.values):  # one part of several
+            chosen, divided = points.source, len(points.length) > 0
+            points = PointArrays(
+                points.values[chosen],
+                points.largest[chosen] if divided else points.largest,
+                points.length[chosen] if divided else points.length,
+                np.arange(len(chosen), dtype=np.uint32),
+                points.row,
+            )
         values, largest, length, source = map(self.upload, points[:4])
         same = points.source is points.row
         row = source if same else self.upload(points.row)
@@ -187,7 +199,8 @@ class DeviceProducts:
     def upload(self, column: Any) -> Any:
         """Return an array on this device; itself if it is there."""
         if isinstance(column, cupy.ndarray):
-            return cupy.ascontiguousarray(cupy.asarray(column))
+            here = column.device.id == self.device.id
+            return cupy.ascontiguousarray(column if here else column.copy())
         if column.nbytes == 0:
             return cupy.empty(0)
         return self._transfer.to_device(column.reshape(-1)).reshape(column.shape)
@@ -198,9 +211,9 @@ class DeviceProducts:
 
     # ------------------------------------------------------------ factors
 
-    def _make_frame(self) -> None:
-        """Round all points, by a frame that suits them."""
-        given, largest = self._given, 0.0
+    def _make_frame(self, largest: float) -> None:
+        """Round all points, by a frame for coordinates up to a size from the centre."""
+        given = self._given
         centre = given.plain(slice(0, CENTRE)).mean(axis=0)
         for part in _pieces(self.count):
             largest = max(largest, float(abs(given.plain(part) - centre).max()))
@@ -260,6 +273,27 @@ class DeviceProducts:
         facts["gamma"], facts["unit"] = self._gamma, self.frame.factor**2
         facts["absolute"] = (self.dimensions + 16) * 2.0**-84
         return cupy.asarray(facts.view(np.uint8))
+
+    def queries(self, points: np.ndarray, row: np.ndarray) -> DevicePoints:
+        """Return points that are not among the columns; the bound covers them, too."""
+        given = self._uploaded(query_arrays(points, row))
+        size = float(abs(given.values - self.frame.centre).max())
+        if size * self.frame.factor >= 2.0**LIMIT:
+            self._make_frame(size)
+        while True:
+            queries = self._rounded(given)
+            if queries.lost <= self.points.lost:
+                return queries
+            if queries.lost < COARSE:
+                self.points.lost = queries.lost
+                self._set_bound()
+                return queries
+            if self.frame.parts == 3:
+                raise ConfigError("coordinates span too many powers of ten")
+            self.frame.parts = 3
+            self.points = self._rounded(self._given)
+            self._check_sums()
+            self._set_bound()
 
     # ------------------------------------------------------------ launches
 
@@ -335,6 +369,7 @@ class DeviceProducts:
         queries: DevicePoints,
         places: Any,
         k: int,
+        limits: Any = None,
     ) -> tuple[Any, Any]:
         """Return the k nearest points of a block of queries, on the device.
 
@@ -344,6 +379,8 @@ class DeviceProducts:
             The columns themselves, or points that are not among them.
         places : cupy.ndarray of uint32, shape (rows,)
             Among the queries.
+        limits : cupy.ndarray of float64, shape (rows,), optional
+            Squared distances beyond which no point is looked for.
         """
         distance = cupy.empty((len(places), k))
         found = cupy.empty((len(places), k), np.uint32)
@@ -351,6 +388,13 @@ class DeviceProducts:
         launches = self._launches(k)
         while len(every):
             search = self._block(queries, places[every], "near", np.int32(k))
+            if limits is not None:
+                within, rows = limits[every], np.int32(len(every))
+                self._kernel("limit_near", queries.arrays)(
+                    (-(-len(every) // THREADS),),
+                    (THREADS,),
+                    (self._facts, search.query_facts, search.facts, rows, within),
+                )
             self._search(search, launches)
             near, positions = cupy.empty((len(every), k)), found[every]
             self._kernel("finish_near", queries.arrays)(
@@ -564,6 +608,26 @@ class CudaPointProducts:
         self._deal(self.count, search, report)
         return distance, places
 
+    def nearest_to(
+        self, points: np.ndarray, limits: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `QueriedProducts.nearest_to`."""
+        _check_length(k)
+        distance = np.empty((len(points), k))
+        places = np.empty((len(points), k), np.uint32)
+
+        def search(device: DeviceProducts, begin: int, end: int) -> None:
+            number = np.zeros(end - begin, np.uint32)
+            queries = device.queries(points[begin:end], number)
+            rows = cupy.arange(end - begin, dtype=np.uint32)
+            within = cupy.asarray(limits[begin:end])
+            found = device.nearest_of(queries, rows, k, within)
+            distance[begin:end] = device.download(found[0])
+            places[begin:end] = device.download(found[1])
+
+        self._deal(len(points), search)
+        return distance, places
+
     def lightest(
         self,
         components: ComponentArrays,
@@ -592,6 +656,31 @@ class CudaPointProducts:
 
     def between(self, components: ComponentArrays, least: Any, report: Report) -> None:
         """Return None: rounds cost a device less than a pass over all pairs."""
+
+    def lightest_to(
+        self, components: ComponentArrays, queries: RemoteQueries
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `QueriedProducts.lightest_to`."""
+        others = np.empty(len(queries.row), np.uint32)
+        weights = np.empty(len(queries.row))
+        known = self._known(components)
+
+        def search(device: DeviceProducts, begin: int, end: int) -> None:
+            here, part = known[device], slice(begin, end)
+            found = device.lightest_of(
+                device.queries(queries.points[part], queries.row[part]),
+                cupy.arange(end - begin, dtype=np.uint32),
+                cupy.asarray(queries.component[part]),
+                cupy.asarray(queries.core[part]),
+                here,
+                cupy.asarray(queries.bound[part]),
+            )
+            others[part] = cupy.asnumpy(found[0])
+            weights[part] = cupy.asnumpy(found[1])
+
+        self._deal(len(others), search)
+        self._lower(components, known)
+        return others, weights
 
     def _known(
         self, components: ComponentArrays

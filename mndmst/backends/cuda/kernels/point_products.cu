@@ -551,6 +551,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   }
 }
 
+// Set the thresholds of rows that look for points within squared distances.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    limit_near(const Points* points, const Queries* queries, const Rows* given,
+               int count, const double* limits) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= count) return;
+  given->thresholds[row] =
+      threshold_of(*points, queries->square[given->places[row]], limits[row]);
+}
+
 // The edge from a user's number to one place comes before that to another.
 __device__ bool precedes(const Points& p, u32 row, u32 one, u32 other) {
   u32 x = p.row[one], y = p.row[other];
