@@ -19,7 +19,7 @@ from ..host.cores import own_cores
 from ..host.errors import MndmstError
 from ..host.launcher import launched_local_size, launched_processes
 from . import messages, mpi_library
-from .exchange import Coded, exchange, reply
+from .exchange import EAGER_BYTES, Coded, exchange, reply
 
 # Set in tests of programs with several threads: a call of MPI from another thread than
 # the main one ends the process.
@@ -267,20 +267,26 @@ class Comm:
     def gather_arrays(self, arrays: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
         """Return the arrays of ranks 1 to the last on rank 0; elsewhere nothing.
 
-        All transfers are under way at once: one after the other each would wait until
-        its sender has a core again.
+        Small arrays travel with their kinds. An MPI library takes few messages to a
+        rank at a time, and a sender must have a core again for each further one: 8
+        arrays of each of 128 ranks on 2 cores took 2.5 s one by one, 0.2 s so.
         """
-        arriving = self.gather(messages.kinds(arrays))
+        nbytes = sum(array.nbytes for array in arrays)
+        small = nbytes <= EAGER_BYTES
+        arriving = self.gather(list(arrays) if small else messages.kinds(arrays))
         if arriving is None:
-            self.wait(messages.send(self.mpi, arrays, 0, self.count))
+            if small:
+                self.count(nbytes, 1)
+            else:
+                self.wait(messages.send(self.mpi, arrays, 0, self.count))
             return []
-        begun = [
-            messages.recv(self.mpi, kinds, source)
-            for source, kinds in enumerate(arriving)
-            if source
-        ]
-        self.wait([request for _, requests in begun for request in requests])
-        return [results for results, _ in begun]
+        requests: list[Any] = []
+        for source, gathered in enumerate(arriving[1:], 1):
+            if gathered and not isinstance(gathered[0], np.ndarray):
+                arriving[source], begun = messages.recv(self.mpi, gathered, source)
+                requests += begun
+        self.wait(requests)
+        return arriving[1:]
 
     def sendrecv(
         self, arrays: Sequence[np.ndarray], dest: int, source: int

@@ -184,7 +184,8 @@ def _level(
     """Merge each group into its leader."""
     active = run.comm.rank % groups.stride == 0
     color = run.comm.rank // (groups.stride * groups.size)
-    group = run.comm.split(color if active else None)
+    whole = groups.stride == 1 and groups.size >= run.comm.size
+    group = run.comm if whole else run.comm.split(color if active else None)
     # 5. Members pass segments round a ring, and contract
     if groups.in_rings:
         graph = ring_rounds(run, group, graph, exception)
@@ -194,7 +195,7 @@ def _level(
         graph = contract_graph(run, to_leader(run, group, graph), exception)
         graph = learn_names(run, graph)
     run.report.level(f"level {groups.level}", run.comm.sum(len(graph)))
-    if group is not None:
+    if group is not None and not whole:
         group.free()
     run.safe_point()
     return graph

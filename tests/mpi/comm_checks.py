@@ -9,6 +9,7 @@ import numpy as np
 from mndmst.comm import messages
 from mndmst.comm.communicator import Coded, Comm
 from mndmst.comm.directory import Directory
+from mndmst.comm.exchange import EAGER_BYTES
 from mndmst.comm.shared_memory import SharedMemory
 from mndmst.comm.world import world
 from mndmst.host.errors import ConfigError, InputError, MndmstError
@@ -143,12 +144,17 @@ def check_waiting_politely(comm: Comm) -> None:
 
 
 def check_gather_arrays(comm: Comm) -> None:
-    mine = [np.arange(comm.rank), np.full(100_000, comm.rank, np.uint8)]
+    # Those of odd ranks travel with their kinds, the others in messages of their own.
+    lengths = 100_000 + EAGER_BYTES, 1000
+    mine = [np.arange(comm.rank), np.full(lengths[comm.rank % 2], comm.rank, np.uint8)]
+    before = comm.messages_sent
     found = comm.gather_arrays(mine)
+    if comm.rank:
+        assert comm.messages_sent - before == (1 if comm.rank % 2 else 2)
     assert len(found) == (0 if comm.rank else comm.size - 1)
     for rank, (numbers, long) in enumerate(found, start=1):
         assert numbers.tolist() == list(range(rank))
-        assert len(long) == 100_000
+        assert len(long) == lengths[rank % 2]
         assert (long == rank).all()
 
 
