@@ -39,6 +39,11 @@ def check_outputs(
     for path, kind in outputs:
         if path is None:
             continue
+        if path.name == "-":
+            raise OutputError(
+                f"{path}: results are whole files, so standard output is none of them. "
+                "Give the name of a file."
+            )
         with writing(path):
             place = path.resolve()
             beside_parts = (place.parent / INDEX_NAME).exists()

@@ -204,11 +204,14 @@ def _refuse_edges(table: object, columns: Sequence[Column]) -> None:
     except InputError:
         return
     names = listed(shown(found.names[i]) for i in found.wanted)
-    every = ",".join(c.name for c in columns if c.kind in (NUMBER, EMPTY))
+    way = "cluster their forest: mndmst partition, solve and cluster"
+    if any(columns[i].kind not in (NUMBER, EMPTY) for i in found.wanted):
+        raise InputError(f"{table}: its columns {names} are edges. To cluster, {way}.")
+    every = [c.name for c in columns if c.kind in (NUMBER, EMPTY)]
+    coordinates = ",".join(name for name in every if not is_ignored(name))
     raise InputError(
         f"{table}: its columns {names} can be edges or coordinates. If they are edges, "
-        "cluster their forest: mndmst partition, solve and cluster. If they are "
-        f"coordinates, say so: --columns {every or names}."
+        f"{way}. If they are coordinates, say so: --columns {coordinates}."
     )
 
 

@@ -317,3 +317,10 @@ def test_a_table_that_may_be_edges_is_refused_with_both_remedies(
     else:
         assert table_in(tmp_path, text).points.shape == (3, count)
     assert table_in(tmp_path, text, header).points.shape == (3, count)
+
+
+def test_edges_of_names_are_not_taken_for_points(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"from, to, weight are edges.*partition"):
+        table_in(tmp_path, ",from,to,weight\n1,a,b,0.5\n2,b,c,1.5\n")
+    with pytest.raises(InputError, match=r"--columns from,to,weight\.$"):
+        table_in(tmp_path, ",from,to,weight\n1,2,3,0.5\n2,3,4,1.5\n")
