@@ -157,9 +157,12 @@ def single_linkage(
     Parameters
     ----------
     points : array-like of numbers, shape (points, dimensions)
+        With metric "precomputed" distances: a square matrix, or the result of SciPy's
+        `pdist`.
     metric : str
-        "euclidean", "manhattan", "chebyshev", "cosine", "correlation" or "haversine".
-        For "haversine" latitude and longitude in radians, as in scikit-learn.
+        "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "chebyshev", "cosine",
+        "correlation" or "haversine". For "haversine" latitude and longitude in radians,
+        as in scikit-learn.
     threads : int
         Number of threads; 0 for all cores this process may use.
     search : {"auto", "tree", "product"}
@@ -187,13 +190,23 @@ def single_linkage(
     >>> mndmst.single_linkage([[0.0], [1.0], [5.0]])[:, 2]
     array([1., 4.])
     """
+    from .cluster.linkage import single_linkage as linkage_of
     from .points.density_clusters import single_linkage as link
+    from .points.pairwise_forest import ALIASES, matrix_forest
 
     if not isinstance(metric, str):
         raise ConfigTypeError(f"metric is {shown(metric)}; give its name")
+    if metric == "precomputed":
+        given = points if hasattr(points, "tocoo") else np.asarray(points)
+        return linkage_of(matrix_forest(given, 0).forest)
+    if getattr(points, "ndim", 2) == 1:
+        raise InputError(
+            "points has one dimension; give a point a row, or metric='precomputed' for "
+            "the distances of SciPy's pdist"
+        )
     return link(
         as_points(points, "points", True),
-        metric,
+        ALIASES.get(metric, metric),
         as_threads(threads),
         search=search,
         reporter=_reporter(verbose),

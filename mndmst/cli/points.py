@@ -152,7 +152,9 @@ def with_forest(
     MndmstError on all ranks if an output is taken or the points are invalid.
     """
     from ..host.launcher import launched_processes
+    from ..points.pairwise_forest import ALIASES
 
+    arguments.metric = ALIASES.get(arguments.metric, arguments.metric)
     if launched_processes() > 1:
         return _with_ranks(arguments, samples, answer, write)
 

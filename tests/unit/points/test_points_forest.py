@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import pdist, squareform
 
 import mndmst
 from mndmst.host.errors import ConfigError, InputError
@@ -154,11 +154,20 @@ def test_heights_are_scipys_to_the_last_bit(dimensions: int) -> None:
 @pytest.mark.parametrize("metric", ["cosine", "cityblock"])
 def test_other_distances_are_scipys(metric: str) -> None:
     points = np.random.default_rng(2).normal(size=(500, 3))
-    name = {"cityblock": "manhattan"}.get(metric, metric)
-    ours = mndmst.single_linkage(points, name)
+    ours = mndmst.single_linkage(points, metric)
     theirs = linkage(pdist(points, metric), "single")
     np.testing.assert_allclose(ours[:, 2], theirs[:, 2], rtol=1e-9, atol=1e-15)
     np.testing.assert_array_equal(ours[:, [0, 1, 3]], theirs[:, [0, 1, 3]])
+
+
+def test_distances_are_taken_as_scipy_takes_them() -> None:
+    distances = pdist(np.random.default_rng(3).normal(size=(60, 3)))
+    theirs = linkage(distances, "single")
+    for form in (distances, squareform(distances)):
+        ours = mndmst.single_linkage(form, "precomputed")
+        np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(InputError, match="metric='precomputed'"):
+        mndmst.single_linkage(distances)
 
 
 def test_haversine_is_the_angle_on_the_sphere() -> None:
