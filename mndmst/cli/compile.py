@@ -8,6 +8,7 @@ from typing import Any
 from ..backends import ACCELERATORS, accelerator
 from ..host.caches import UNUSED_DAYS
 from ..host.formatting import counted
+from ..host.progress import notice
 from ..native.processor_levels import NAMES
 from .options import add_file
 from .parser import threads
@@ -80,7 +81,12 @@ def _compile(arguments: argparse.Namespace) -> int:
     directory = cache_dirs.place_for(arguments.into, level)
     wanted = listed_kernels()
     todo = without_code(wanted, [directory])
-    compile_side_by_side(todo, arguments.jobs, directory, level)
+
+    def report(done: int, count: int) -> None:
+        if not arguments.quiet:
+            notice(f"{done} of {count} kernels compiled")
+
+    compile_side_by_side(todo, arguments.jobs, directory, level, report)
     left = len(without_code(wanted, [directory]))
     if left:
         raise ConfigError(

@@ -14,7 +14,9 @@ the next record, compiles that kernel and saves its code.
 import functools
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +32,8 @@ from .processor_levels import best_level
 PARENT = Path(__file__).parents[2]
 # Bytes of a record in the pipe. It is below PIPE_BUF, so a read returns a whole record.
 RECORD = 2048
+# Seconds between reports of a compilation, and between looks at its processes.
+REPORT_SECONDS, LOOK_SECONDS = 10.0, 0.2
 FILE = Path(__file__).with_name("signatures.txt")
 
 
@@ -91,6 +95,7 @@ def compile_side_by_side(
     jobs: int | None = None,
     directory: Path | None = None,
     processors: str | None = None,
+    report: Callable[[int, int], object] | None = None,
 ) -> None:
     """Compile kernels in parallel processes, and save their code.
 
@@ -104,6 +109,8 @@ def compile_side_by_side(
         The directory for the code; by default the user's cache.
     processors : str, optional
         The level of the code, of `processor_levels.NAMES`; by default `best_level`.
+    report : callable, optional
+        Receives, from time to time, how many kernels have code, and how many there are.
     """
     jobs = min(jobs or core_count(), len(listed_kernels))
     if not jobs:
@@ -123,20 +130,52 @@ def compile_side_by_side(
             for _ in range(jobs)
         ]
         os.close(reading)
-        _write_records(listed_kernels, writing)
+        watch = CompilationWatch(listed_kernels, Path(str(folder)), report)
+        _write_records(listed_kernels, writing, watch.look)
         for worker in workers:
-            worker.wait()
+            while worker.poll() is None:
+                with suppress(subprocess.TimeoutExpired):
+                    worker.wait(LOOK_SECONDS)
+                watch.look()
         failed.seek(0)
         _warn(failed.read().splitlines())
 
 
-def _write_records(listed_kernels: Sequence[KernelSignature], writing: int) -> None:
-    """Write a record per kernel to the workers' pipe, and close the pipe."""
-    with os.fdopen(writing, "wb") as pipe:
+class CompilationWatch:
+    """Reports the kernels that have code, every `REPORT_SECONDS`."""
+
+    def __init__(
+        self,
+        wanted: Sequence[KernelSignature],
+        directory: Path,
+        report: Callable[[int, int], object] | None,
+    ) -> None:
+        self._wanted, self._directory, self._report = wanted, directory, report
+        self._last = time.monotonic()
+
+    def look(self) -> None:
+        """Report, if it is time."""
+        if self._report is None or time.monotonic() - self._last < REPORT_SECONDS:
+            return
+        self._last = time.monotonic()
+        left = len(without_code(self._wanted, [self._directory]))
+        self._report(len(self._wanted) - left, len(self._wanted))
+
+
+def _write_records(
+    listed_kernels: Sequence[KernelSignature],
+    writing: int,
+    look: Callable[[], None],
+) -> None:
+    """Write a record per kernel to the workers' pipe, and close the pipe.
+
+    The pipe holds few records, so this waits for the workers, and looks at their work.
+    """
+    with os.fdopen(writing, "wb", buffering=0) as pipe:
         try:
             for entry in listed_kernels:
                 pipe.write("\t".join(entry).encode().ljust(RECORD))
-            pipe.flush()
+                look()
         except BrokenPipeError:  # all workers have failed
             pass
 

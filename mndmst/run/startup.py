@@ -33,7 +33,11 @@ def compile_kernels(
         cores = len(node.cores())
         sharers = min(node.size, cores)
         share = left[node.rank :: sharers] if node.rank < sharers else []
-        compile_side_by_side(share, cores // sharers)
+        compile_side_by_side(
+            share,
+            cores // sharers,
+            report=lambda done, count: say(f"compiling kernels: {done} of {count}"),
+        )
         node.barrier(politely=True)
 
 

@@ -37,7 +37,8 @@ class Session:
     timeout : float
         Seconds until the graph must be there.
     **options
-        Options of `mndmst serve`, by their names: ``memory="8GiB"``.
+        Options of `mndmst serve`, by their names: ``memory="8GiB"``; True for one
+        without a value.
 
     Examples
     --------
@@ -77,14 +78,9 @@ class Session:
         self._folder = Path(tempfile.mkdtemp(prefix="mndmst-session-"))  # mode 0700
         address, log = self._folder / "address", self._folder / "log"
         files = ["--address-file", address, "--token-file", self._folder / "token"]
-        flags = [
-            word
-            for name, value in self.options.items()
-            for word in (f"--{name.replace('_', '-')}", value)
-        ]
         command = [*launcher(self.ranks), sys.executable, "-m", "mndmst", "serve"]
         command += [f"graph={self.path.resolve()}", "-q", "--attached"]
-        command += map(str, [*files, *flags])
+        command += map(str, [*files, *words_of(self.options)])
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -152,6 +148,17 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def words_of(options: dict[str, Any]) -> list[str]:
+    """Return options as words of a command line; True is one without a value."""
+    words = []
+    for name, value in options.items():
+        if value is not False:
+            words.append(f"--{name.replace('_', '-')}")
+        if not isinstance(value, bool):
+            words.append(str(value))
+    return words
 
 
 def launcher(ranks: int) -> list[str]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mndmst.native import precompile
 from mndmst.native.precompile import (
     KernelSignature,
     compile_side_by_side,
@@ -29,6 +30,17 @@ def test_a_kernel_that_is_no_more_is_told_in_one_line(
     assert said.startswith(f"mndmst: {name} could not be compiled ahead")
     assert why in said and "python -m tests.called_kernels" in said
     assert without_code([runtime], [tmp_path]) == []
+
+
+def test_the_progress_of_a_compilation_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precompile, "REPORT_SECONDS", 0.0)
+    runtime, reports = listed_kernels()[0], []
+    compile_side_by_side(
+        [runtime], 1, tmp_path, report=lambda *counts: reports.append(counts)
+    )
+    assert reports[0] == (0, 1) and reports[-1] == (1, 1)
 
 
 def test_many_are_told_in_one_line(
