@@ -3,7 +3,9 @@
 #
 #   bash launch/wheel.sh [DIRECTORY] [options of "mndmst compile", such as --cuda]
 #
-# The wheel goes to DIRECTORY, dist by default. The checkout stays as it is.
+# The wheel goes to DIRECTORY, dist by default. The sources stay as they are. Where the
+# Python of env.sh lacks what compiles kernels, .venv of the checkout gets it: with --cuda
+# CuPy for CUDA 13, too. MNDMST_VENV names an environment with other versions.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=launch/env.sh
@@ -12,6 +14,14 @@ into=dist
 if [[ $# -gt 0 && $1 != -* ]]; then
     into=$1
     shift
+fi
+extra=mpi compilers="import h5py, numba"
+if [[ " $* " == *" --cuda "* ]]; then
+    extra+=,cuda compilers+=", cupy"
+fi
+if ! python -c "$compilers" 2>/dev/null; then
+    venv=$(bash "$root/launch/venv.sh" "$extra")
+    export PATH=$venv/bin:$PATH
 fi
 mkdir -p "$into"
 into=$(cd "$into" && pwd)
