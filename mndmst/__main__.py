@@ -38,24 +38,11 @@ _NO_MEMORY = (
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return its exit status.
+    """Run the command line, by default the process's, and return its exit status.
 
-    Parameters
-    ----------
-    argv : list of str, optional
-        Arguments without the program's name; by default the process's arguments.
-
-    Returns
-    -------
-    int
-        0, or 1 after an error, which has been printed once; 75 after a signal to stop a
-        run with checkpoints; 128 and the signal's number when the reader of the output
-        has gone.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After Ctrl-C; `command` ends the process then.
+    It is 0, or 1 after an error, which has been printed once; 75 after a signal to stop
+    a run with checkpoints; 128 and the signal's number when the reader of the output
+    has gone. Raises KeyboardInterrupt after Ctrl-C; `command` ends the process then.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed

@@ -245,12 +245,8 @@ def text(rows: list[PointsRow]) -> str:
 def draw(rows: list[PointsRow], path: Path, files: AtomicOutput) -> None:
     """Draw the least seconds of every contender over points, a panel a dimension.
 
-    Raises
-    ------
-    OutputError
-        If the picture cannot be written.
-    MissingExtraError
-        If Matplotlib is not installed.
+    Raises OutputError if the picture cannot be written; MissingExtraError if Matplotlib
+    is not installed.
     """
     figure_of: Any = optional("matplotlib.figure", "plot").Figure
     panels = sorted({(row.kind, row.dimensions, row.task) for row in rows})

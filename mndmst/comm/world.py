@@ -21,19 +21,10 @@ def world(polite: bool = False) -> Comm:
     """Return the communicator of all ranks; start MPI if a launcher has started them.
 
     A process that no launcher has started is alone. It needs no MPI library, whose
-    start takes up to a second, unless its program has loaded one.
-
-    Parameters
-    ----------
-    polite : bool
-        Waiting ranks yield their core, as they do if they outnumber the cores.
-
-    Raises
-    ------
-    ConfigError
-        If the launcher started more processes than this MPI library sees.
-    MissingExtraError
-        If no MPI library can be loaded.
+    start takes up to a second, unless its program has loaded one. With `polite`,
+    waiting ranks yield their core, as they do if they outnumber the cores. Raises
+    ConfigError if the launcher started more processes than this MPI library sees;
+    MissingExtraError if no MPI library can be loaded.
     """
     if started_alone() and "mpi4py.MPI" not in sys.modules:
         return SingleProcess()
