@@ -224,7 +224,7 @@ def _check_table(
 
 def _edges(service: Any, arguments: argparse.Namespace) -> None:
     from ..host.errors import ConfigError
-    from ..service.connection import version_of
+    from ..service.protocol import version_of
     from ..service.tables import write_table
 
     if arguments.output is None:

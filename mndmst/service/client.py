@@ -31,15 +31,12 @@ from .connection import (
     OtherVersionError,
     ServiceError,
     UnreachableError,
-    version_of,
 )
-from .protocol import batches_of, to_number
+from .protocol import batches_of, to_number, version_of, versioned
 from .remote_names import RemoteNames
 
 arrow = optional("pyarrow", "serve", "The client of the service needs")
 
-# Rows sent at a time
-BATCH_ROWS = 1 << 18
 Pairs = tuple[Any, Any]
 
 
@@ -616,7 +613,7 @@ class Graph:
         self, kind: str, name: str, table: Any, endpoint: Any, **more: Any
     ) -> dict[str, Any]:
         command = {"upload": name, "graph": self.name, "kind": kind, **more}
-        return self.connection.put(command, batches_of(table, BATCH_ROWS), endpoint)
+        return self.connection.put(command, batches_of(table), endpoint)
 
     def _query(self, query: str, u: Any, v: Any) -> Any:
         if _are_one(u, v):
@@ -652,7 +649,7 @@ def _versioned(table: Any, version: int | None) -> Any:
     """Return a table whose schema names the version it belongs to, if there is one."""
     if version is None:
         return table
-    return table.replace_schema_metadata({"version": str(version)})
+    return table.replace_schema_metadata(versioned(table.schema, version).metadata)
 
 
 def _are_one(u: Any, v: Any) -> bool:

@@ -16,7 +16,7 @@ flight = optional("pyarrow.flight", "serve", "The client of the service needs")
 arrow = optional("pyarrow", "serve", "The client of the service needs")
 
 # Pairs of vertices sent at a time
-BATCH_ROWS = 1 << 20
+BATCH_PAIRS = 1 << 20
 # Repeated requests for a table whose tickets changes overtake
 READ_TRIES = 20
 
@@ -154,7 +154,7 @@ class Connection:
             writer, reader = client.do_exchange(descriptor, self._options)
             with writer:
                 writer.begin(table.schema)
-                for batch in batches_of(table, BATCH_ROWS):
+                for batch in batches_of(table, BATCH_PAIRS):
                     writer.write_batch(batch)
                     answers.append(reader.read_chunk().data)
                     left = batch.num_rows - answers[-1].num_rows
@@ -227,11 +227,6 @@ def _tls_reason(text: str) -> str:
     if "wrong version number" in text or "WRONG_VERSION_NUMBER" in text:
         return "the service there has no TLS. Write grpc+tcp:// in place of grpc+tls://"
     return ""
-
-
-def version_of(table: Any) -> int:
-    """Return the version of the graph that a table of the service belongs to."""
-    return int(table.schema.metadata[b"version"])
 
 
 def _line(error: Exception | str) -> str:

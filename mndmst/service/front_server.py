@@ -20,9 +20,9 @@ from .graph_version import GraphVersion
 from .jobs import JobQueue
 from .metrics import FinishedRequest, Gauges, Metrics, RequestLog
 from .name_lookup import NAME_QUERIES, NameLookup
-from .protocol import ACTIONS, QUERY, TABLE, batches_of, to_bytes
+from .protocol import ACTIONS, QUERY, TABLE, batches_of, to_bytes, versioned
 from .queries import answers, label_schema, labels
-from .rank_server import BATCH_ROWS, RankServer, edge_schema, versioned
+from .rank_server import RankServer, edge_schema
 from .served_graph import ServedGraph
 
 flight = optional("pyarrow.flight", "serve", "The service needs")
@@ -243,7 +243,7 @@ class FrontServer(RankServer):
         places = [[self.places[rank]] if rank else [] for rank in ranks]
         endpoints = [flight.FlightEndpoint(ticket, place) for place in places]
         descriptor = flight.FlightDescriptor.for_command(to_bytes(request))
-        schema = versioned(schema, graph.name, details["version"])
+        schema = versioned(schema, details["version"], graph.name)
         return flight.FlightInfo(
             schema, descriptor, endpoints, rows, -1, app_metadata=to_bytes(details)
         )
@@ -280,9 +280,9 @@ class FrontServer(RankServer):
         graph = self.executor.graphs[request["graph"]]
         view = self._view(graph, request.get("version"))
         table = labels(view.index(), request)
-        schema = versioned(table.schema, graph.name, view.version)
+        schema = versioned(table.schema, view.version, graph.name)
         table = table.replace_schema_metadata(schema.metadata)
-        return schema, iter(batches_of(table, BATCH_ROWS))
+        return schema, iter(batches_of(table))
 
     def _view(self, graph: ServedGraph, number: int | None) -> ForestView:
         """Return the view of a version with tickets, or of the current version."""
@@ -322,7 +322,7 @@ class FrontServer(RankServer):
                     continue
                 for table in answer(chunk.data):
                     if not begun:
-                        schema = versioned(table.schema, graph.name, version)
+                        schema = versioned(table.schema, version, graph.name)
                         writer.begin(schema)
                         begun = True
                     for batch in batches_of(table, MOST_PAIRS):

@@ -33,9 +33,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ..host.errors import ConfigError, optional
+from ..host.errors import ConfigError, InputError, optional
 
 MOST_REQUEST_BYTES = 1 << 20
+# Rows of a table that are sent at a time.
+BATCH_ROWS = 1 << 18
 # The integers that some type of weights has
 LEAST_INTEGER, MOST_INTEGER = -(1 << 63), (1 << 64) - 1
 # Counts are kept in 64 bits
@@ -236,12 +238,41 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def batches_of(table: Any, rows: int) -> list[Any]:
+def versioned(schema: Any, version: int, graph: str | None = None) -> Any:
+    """Return an Arrow schema whose metadata names a version, and perhaps its graph."""
+    names = {} if graph is None else {"graph": graph}
+    return schema.with_metadata({**names, "version": str(version)})
+
+
+def version_of(table: Any) -> int:
+    """Return the version of the graph that a table of the service belongs to."""
+    return int(table.schema.metadata[b"version"])
+
+
+def read_version(schema: Any) -> int | None:
+    """Return the version that the schema of an upload names, None without one.
+
+    Raises InputError if it is not a number.
+    """
+    text = (schema.metadata or {}).get(b"version")
+    if text is None:
+        return None
+    if not text.isdigit() or len(text) > 18:
+        raise InputError(
+            f"the upload's schema has version {text[:40]!r}; give the number that the "
+            "service has named"
+        )
+    return int(text)
+
+
+def batches_of(table: Any, rows: int = BATCH_ROWS) -> list[Any]:
     """Return an Arrow table as record batches of at most `rows` rows, at least one.
 
     A table without rows becomes one empty batch, because a stream needs a batch.
     """
+    batches: list[Any] = table.combine_chunks().to_batches(rows)
+    if batches:
+        return batches
     arrow = optional("pyarrow", "serve", "The service needs")
     empty = [arrow.array([], field.type) for field in table.schema]
-    batches: list[Any] = table.combine_chunks().to_batches(rows)
-    return batches or [arrow.record_batch(empty, schema=table.schema)]
+    return [arrow.record_batch(empty, schema=table.schema)]

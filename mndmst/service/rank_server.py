@@ -23,17 +23,19 @@ from .executor import Executor
 from .graph_version import GraphVersion, StaleVersionError
 from .jobs import CancelledError
 from .metrics import FinishedRequest
-from .protocol import TABLE, UPLOAD, Field, read_request, to_bytes
-from .uploads import UploadVersion, read_version
+from .protocol import (
+    BATCH_ROWS,
+    TABLE,
+    UPLOAD,
+    Field,
+    read_request,
+    read_version,
+    to_bytes,
+    versioned,
+)
+from .uploads import UploadVersion
 
 arrow = optional("pyarrow", "serve", "The service needs")
-
-BATCH_ROWS = 1 << 18
-
-
-def versioned(schema: Any, graph: str, version: int) -> Any:
-    """Return a schema whose metadata names a graph and its version."""
-    return schema.with_metadata({"graph": graph, "version": str(version)})
 
 
 def edge_schema(dtype: np.dtype) -> Any:
@@ -246,7 +248,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     def _receive(self, request: dict[str, Any], reader: Any, client: str) -> None:
         """Keep an upload, unless it belongs to another version than the graph has."""
         name, kind = request["upload"], request["kind"]
-        version = read_version(reader.schema.metadata)
+        version = read_version(reader.schema)
         graph = self.executor.graphs[request["graph"]]
         now = graph.current
         # This rank may be a moment behind rank 0: a later version is compared later
@@ -288,7 +290,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
                 raise ConfigError(
                     "that forest is not in order; ask for its flight info first"
                 )
-            schema = versioned(edge_schema(forest.dtype), graph.name, forest.version)
+            schema = versioned(edge_schema(forest.dtype), forest.version, graph.name)
             batches = forest_batches(forest.edges, forest.dtype)
         elif request["table"] == "edges":
             if "version" not in request:
@@ -297,7 +299,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             if version.order is None:
                 raise graph.stale(version.number)
             schema = edge_schema(version.weight_dtype)
-            schema = versioned(schema, graph.name, version.number)
+            schema = versioned(schema, version.number, graph.name)
             batches = graph_batches(version)
         else:
             raise ConfigError(f"no table is called {json.dumps(request['table'])} here")

@@ -189,26 +189,6 @@ def _joined(name: str, pieces: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(pieces)  # one may be written to, unlike what Arrow holds
 
 
-# Key of the version in the metadata of an upload's schema
-VERSION = b"version"
-
-
-def read_version(metadata: dict[bytes, bytes] | None) -> int | None:
-    """Return the version that the metadata of a schema names, None without one.
-
-    Raises InputError if it is not a number.
-    """
-    text = (metadata or {}).get(VERSION)
-    if text is None:
-        return None
-    if not text.isdigit() or len(text) > 18:
-        raise InputError(
-            f"the upload's schema has version {text[:40]!r}; give the number that the "
-            "service has named"
-        )
-    return int(text)
-
-
 # The fields of a request, in the order in which their changes are made
 KINDS = {"delete": "delete", "set_weights": "set", "insert": "insert"}
 

@@ -16,7 +16,8 @@ from oracle import Answer
 from services import Served
 
 from mndmst.host.errors import MndmstError
-from mndmst.service.connection import OtherVersionError, version_of
+from mndmst.service.connection import OtherVersionError
+from mndmst.service.protocol import version_of
 
 from .case import numbers
 from .service_model import Batch, Facts, Model, Observation, Pair, Weights

@@ -25,7 +25,8 @@ pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 import pyarrow as arrow
 from pyarrow import flight
 
-from mndmst.service.connection import OtherVersionError, ServiceError, version_of
+from mndmst.service.connection import OtherVersionError, ServiceError
+from mndmst.service.protocol import version_of
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 

@@ -12,7 +12,8 @@ import pyarrow as arrow
 from mndmst.host.errors import InputError
 from mndmst.service.graph_version import GraphVersion, StaleVersionError
 from mndmst.service.memory import ServiceMemory
-from mndmst.service.uploads import Uploads, UploadVersion, read_version
+from mndmst.service.protocol import read_version, versioned
+from mndmst.service.uploads import Uploads, UploadVersion
 
 VERSION = GraphVersion(
     number=7, edges_since=4, num_edges=9, num_arcs=18, weight_dtype=np.dtype(np.int32)
@@ -45,12 +46,13 @@ def test_uploads_of_another_version_are_refused(kind: str) -> None:
 
 
 def test_the_version_of_an_upload_is_read_from_its_schema() -> None:
-    assert read_version(None) is None
-    assert read_version({b"graph": b"g"}) is None
-    assert read_version({b"version": b"12"}) == 12
+    schema = arrow.schema([("src", arrow.int64())])
+    assert read_version(schema) is None
+    assert read_version(schema.with_metadata({"graph": "g"})) is None
+    assert read_version(versioned(schema, 12, "g")) == 12
     for text in (b"", b"-1", b"1.5", b"x", b"9" * 30, "³".encode()):
         with pytest.raises(InputError, match="give the number"):
-            read_version({b"version": text})
+            read_version(schema.with_metadata({b"version": text}))
 
 
 def test_the_version_of_an_upload_is_taken_once() -> None:
