@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from drawn import edge_list, triples
 
+import mndmst
 from mndmst.comm.directory import Directory
 from mndmst.comm.world import world
 from mndmst.host.progress import Progress
+from mndmst.io.results.forest_file import read_forest
 from mndmst.kernels.threads import ALONE
 from mndmst.pipeline import contract
 from mndmst.programs import partition
 from mndmst.run.config import Config
 from mndmst.run.report import Report
+from mndmst.run.run import Run
 from mndmst.steps.part_graph import part_graph
 from mndmst.steps.write import (
     owned_edges,
@@ -62,17 +65,37 @@ def test_a_tree_is_labelled_by_its_smallest_vertex(directory) -> None:
     assert smallest_vertices(directory).tolist() == [0, 1, 1, 0, 4, 1]
 
 
-@pytest.mark.parametrize(
-    ("numbers", "edges"), [(False, {"a,b,2", "b,c,1"}), (True, {"0,1,2", "1,2,1"})]
-)
-def test_a_table_has_names_of_vertices_or_numbers(
-    tmp_path: Path, numbers: bool, edges: set[str]
-) -> None:
+@pytest.fixture
+def solved(tmp_path: Path) -> Run:
+    """A contracted triangle of the vertices a, b and c."""
     (tmp_path / "g.csv").write_text("source,target,weight\nb,a,2\nc,b,1\nc,a,9\n")
     graph = partition(tmp_path / "g.csv", tmp_path / "g")
     config = Config(backend="cpu", threads=1)
     run = part_graph(world(), graph, config, Report(world(), Progress(False)))
     contract(run)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("numbers", "edges"), [(False, {"a,b,2", "b,c,1"}), (True, {"0,1,2", "1,2,1"})]
+)
+def test_a_table_has_names_of_vertices_or_numbers(
+    tmp_path: Path, solved: Run, numbers: bool, edges: set[str]
+) -> None:
     path = tmp_path / "forest.csv"
-    write_forest(run, path, False, None, with_numbers=numbers)
+    write_forest(solved, path, False, None, with_numbers=numbers)
     assert set(path.read_text().split()[1:]) == edges
+
+
+@pytest.mark.parametrize("suffix", [None, ".csv", ".h5"])
+def test_a_forest_has_its_digest_wherever_it_is_written(
+    tmp_path: Path, solved: Run, suffix: str | None
+) -> None:
+    path = None if suffix is None else tmp_path / f"forest{suffix}"
+    summary = write_forest(solved, path, False, None)
+    assert (
+        summary.digest == mndmst.minimum_spanning_forest([0, 1], [1, 2], [2, 1]).digest
+    )
+    if suffix == ".h5":
+        assert read_forest(path).header.digest == summary.digest
+    assert (summary.weight, summary.trees) == (3, 1)
