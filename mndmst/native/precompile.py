@@ -24,6 +24,7 @@ import numpy as np
 
 from ..host.cores import core_count
 from ..host.formatting import counted
+from ..host.signals import interrupts_blocked
 from .arguments import named
 from .cache_dirs import directories, has_compiler, writable
 from .code_store import RUNTIME_NAME, Code, has, keep
@@ -125,18 +126,26 @@ def compile_side_by_side(
     command += [str(folder), processors or best_level()]
     # All workers append lines to one open file.
     with tempfile.TemporaryFile("w+", dir=folder) as failed:
-        workers = [
-            subprocess.Popen(command, stdin=reading, stdout=failed, env=environment)
-            for _ in range(jobs)
-        ]
-        os.close(reading)
         watch = CompilationWatch(listed_kernels, Path(str(folder)), report)
-        _write_records(listed_kernels, writing, watch.look)
-        for worker in workers:
-            while worker.poll() is None:
-                with suppress(subprocess.TimeoutExpired):
-                    worker.wait(LOOK_SECONDS)
-                watch.look()
+        workers: list[subprocess.Popen] = []
+        try:
+            with interrupts_blocked():  # a worker would print a traceback
+                for _ in range(jobs):
+                    worker = subprocess.Popen(
+                        command, stdin=reading, stdout=failed, env=environment
+                    )
+                    workers.append(worker)
+            os.close(reading)
+            _write_records(listed_kernels, writing, watch.look)
+            for worker in workers:
+                while worker.poll() is None:
+                    with suppress(subprocess.TimeoutExpired):
+                        worker.wait(LOOK_SECONDS)
+                    watch.look()
+        except BaseException:
+            for worker in workers:
+                worker.kill()
+            raise
         failed.seek(0)
         _warn(failed.read().splitlines())
 

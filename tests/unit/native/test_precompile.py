@@ -1,5 +1,7 @@
 """What is compiled ahead, of a list that may be older than the sources."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,32 @@ def test_the_progress_of_a_compilation_is_reported(
         [runtime], 1, tmp_path, report=lambda *counts: reports.append(counts)
     )
     assert reports[0] == (0, 1) and reports[-1] == (1, 1)
+
+
+INTERRUPTED = """
+import os, signal, sys
+from pathlib import Path
+from mndmst.native import precompile
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+precompile.REPORT_SECONDS = 0.0
+def interrupt(*counts):
+    os.killpg(0, signal.SIGINT)  # as a terminal does
+try:
+    wanted = precompile.listed_kernels("points")
+    precompile.compile_side_by_side(wanted, 2, Path(sys.argv[1]), report=interrupt)
+except KeyboardInterrupt:
+    os.waitpid(-1, 0)
+    os.waitpid(-1, 0)
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_ends_the_workers_in_silence(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
+    run = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, start_new_session=True
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "interrupted\n", "")
 
 
 def test_many_are_told_in_one_line(
