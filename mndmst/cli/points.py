@@ -203,6 +203,7 @@ def metric_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """
     from ..host.errors import ConfigError
     from ..points.metrics import METRICS
+    from ..points.pairwise_forest import PAIRWISE
     from ..points.row_metrics import ROW_METRICS, row_metric
 
     given: dict[str, Any] = {
@@ -219,8 +220,12 @@ def metric_options(arguments: argparse.Namespace) -> dict[str, Any]:
         given["boxsize"] = sides if len(sides) > 1 else sides[0]
     offered = (*METRICS, *(name for name in ROW_METRICS if name != "periodic"))
     if arguments.metric not in offered:
+        elsewhere = ""
+        if arguments.metric in (*PAIRWISE, "precomputed"):
+            elsewhere = "; mndmst.HDBSCAN in Python takes it"
         raise ConfigError(
-            f"no metric '{arguments.metric}'; give one of {', '.join(offered)}"
+            f"no metric '{arguments.metric}' here; give one of {', '.join(offered)}"
+            + elsewhere
         )
     row_metric(arguments.metric, given)
     return given

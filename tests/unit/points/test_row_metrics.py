@@ -137,3 +137,14 @@ def test_verify_sees_a_tree_that_is_not_the_lightest() -> None:
                      for j in range(1, 40)])  # fmt: skip
     ends = np.zeros(39, np.int64), np.arange(1, 40)
     assert "comes before" in pairwise_problems(distances, 3, *ends, star)[0]
+
+
+def test_the_command_says_where_other_metrics_are(mndmst) -> None:
+    for metric, elsewhere in (
+        ("precomputed", True),
+        ("canberra", True),
+        ("far", False),
+    ):
+        run = mndmst("hdbscan", "rings", "--count", 50, "--metric", metric)
+        assert f"no metric '{metric}' here; give one of euclidean" in run.stderr
+        assert ("HDBSCAN in Python takes it" in run.stderr) == elsewhere
