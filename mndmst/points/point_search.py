@@ -4,21 +4,30 @@ from typing import Protocol
 
 import numpy as np
 
-from ..backends.point_products import ComponentArrays
+from ..backends.point_products import ComponentArrays, PointArrays
 from ..kernels.threads import Threads, each_range
 from .build_tree import build_tree, chunks
 from .kernels.boruvka_steps import PointEdges
 from .kernels.kd_tree import PointTree
 from .kernels.lightest_edges import TreeComponents, approach, lightest, sum_up
 from .kernels.nearest_points import nearest, restore_distances, weigh
+from .kernels.norms import EUCLIDEAN, LARGEST
+from .kernels.visits import count_visited
 from .metrics import Norm
 from .neighbours import Neighbours
+from .product_search import HostProducts, ProductSearch, few_pairs
 from .remote_points import NoRemotePoints, RemotePoints
 from .search_steps import Report, in_steps, no_report
 
 # A component with at least MANY queries first lowers its bound by walks from GUIDES.
 MANY, GUIDES = 256, 4
 LEAST_SEARCHES = 32  # least searches of a chunk of work
+# How much longer a visit of a tree takes than an inner product. Measured with 5 to 32
+# dimensions on a processor with AVX-512; a product has fixed costs in few dimensions.
+VISIT, FIXED = 6.0, 40.0
+# A pass over all pairs multiplies each once, in place of two searches from each point.
+PASS_GAIN = 4
+SAMPLED = 64  # searches whose visits are counted before such a pass
 
 
 class PointSearch(Protocol):
@@ -99,6 +108,8 @@ class TreeSearch:
     remote : RemotePoints
     threads : Threads
     report : Report
+    points : ndarray of float64, shape (points, dimensions), optional
+        The points by the user's number, for a pass over all pairs; none on many ranks.
     """
 
     def __init__(
@@ -107,9 +118,10 @@ class TreeSearch:
         remote: RemotePoints,
         threads: Threads,
         report: Report = no_report,
+        points: np.ndarray | None = None,
     ) -> None:
         self.tree, self.rows, self.remote = tree, tree.rows, remote
-        self.threads, self.report = threads, report
+        self.threads, self.report, self.points = threads, report, points
         nodes = len(tree.left)
         self._of_node, self._least_reach = np.empty(nodes, np.uint32), np.empty(nodes)
 
@@ -150,6 +162,17 @@ class TreeSearch:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the queries' lightest edges; see `PointSearch.lightest`."""
         tree, threads = self.tree, self.threads
+        summed = self._approach(components, queries)
+        ends, weight = np.empty_like(queries), np.empty(len(queries))
+        given = tree, summed, queries, ends, weight
+        in_steps(threads, lightest, given, len(queries), LEAST_SEARCHES, self.report)
+        return ends, weight
+
+    def _approach(
+        self, components: ComponentArrays, queries: np.ndarray
+    ) -> TreeComponents:
+        """Return the components of the nodes; lower the bounds of those with many."""
+        tree, threads = self.tree, self.threads
         summed = TreeComponents(
             of_position=components.of_place,
             of_node=self._of_node,
@@ -163,13 +186,44 @@ class TreeSearch:
         positions = guides(queries, component, len(components.bound))
         work = chunks(len(positions), threads, GUIDES)
         threads.run(approach, tree, summed, positions, *work)
-        ends, weight = np.empty_like(queries), np.empty(len(queries))
-        given = tree, summed, queries, ends, weight
-        in_steps(threads, lightest, given, len(queries), LEAST_SEARCHES, self.report)
-        return ends, weight
+        return summed
 
-    def between(self, components: ComponentArrays, known: PointEdges) -> None:
-        """Return None: walks of the tree find the lightest edge of a point alone."""
+    def between(
+        self, components: ComponentArrays, known: PointEdges
+    ) -> PointEdges | None:
+        """See `PointSearch.between`: by products, if walks would visit many points."""
+        n, dimensions = len(self.rows), self.tree.low.shape[1]
+        if (
+            self.points is None
+            or self.tree.norm != EUCLIDEAN
+            or not few_pairs(len(components.bound), n)
+        ):
+            return None
+        # A round counts uncertain points by the bounds given, which must stay.
+        components = components._replace(bound=components.bound.copy())
+        reach, of_place = components.reach, components.of_place
+        uncertain = (reach <= components.bound[of_place]) & (reach < np.inf)
+        queries = np.flatnonzero(uncertain).astype(np.uint32)
+        summed = self._approach(components, queries)
+        some = queries[:: -(-len(queries) // SAMPLED)]
+        own = of_place[some]
+        visited = count_visited(
+            self.tree,
+            self.points[self.rows[some]],
+            np.minimum(components.bound[own] ** 2, LARGEST),
+            own,
+            summed.of_node,
+        )
+        share = visited / len(some) / n
+        if share * len(queries) < worth(dimensions) / PASS_GAIN * n:
+            return None
+        none = np.empty(0)
+        arrays = PointArrays(self.points, none, none, self.rows, self.rows)
+        products = HostProducts(arrays, self.threads)
+        search = ProductSearch(
+            products, self.rows, self.remote, self.threads, self.report
+        )
+        return search.between(components, known)
 
 
 def tree_search(
@@ -177,7 +231,15 @@ def tree_search(
 ) -> TreeSearch:
     """Return the search of points that this process owns alone."""
     tree = build_tree(points, norm, threads)
-    return TreeSearch(tree, NoRemotePoints(len(points)), threads, report)
+    return TreeSearch(tree, NoRemotePoints(len(points)), threads, report, points)
+
+
+def worth(dimensions: int) -> float:
+    """Return the share of points visited by a tree from which host products win.
+
+    In at most 8 dimensions it is 1 or more.
+    """
+    return (1 + FIXED / dimensions) / VISIT
 
 
 def guides(queries: np.ndarray, component: np.ndarray, count: int) -> np.ndarray:

@@ -71,6 +71,7 @@ from ..backends.point_products import (
 from ..kernels.edge_columns import concatenate
 from ..kernels.threads import Threads, each_range
 from ..native.call_columns import PerCall
+from .blas_threads import one_blas_thread
 from .kernels.boruvka_steps import PointEdges
 from .kernels.nearest_points import weigh
 from .kernels.product_filter import (
@@ -105,6 +106,7 @@ SEED = 42
 MOST_PAIRS = 4
 LONGEST = 2.0**40  # of the scaled coordinates of points of other ranks
 GRAIN = 16  # rows of a tile that are worth a thread
+PIECE = 256  # rows or columns of a product that are worth a thread
 
 
 class ProductSearch:
@@ -176,13 +178,18 @@ class ProductSearch:
         Each component has a row of a table, and a lightest edge to each other.
         """
         points, count = len(self.rows), len(components.bound)
-        if points < self.remote.total or count * count > MOST_PAIRS * points:
+        if points < self.remote.total or not few_pairs(count, points):
             return None
         least = np.full((count, count), np.inf)
         np.minimum.at(least, (known.a, known.b), known.weight)
         np.minimum(least, least.T, out=least)
         found = self.products.between(components, least, self.report)
         return None if found is None else PointEdges(*found)
+
+
+def few_pairs(components: int, points: int) -> bool:
+    """Return whether a table of all pairs of components is small beside the points."""
+    return components * components <= MOST_PAIRS * points
 
 
 def random_order(count: int) -> np.ndarray:
@@ -425,7 +432,7 @@ class HostProducts:
         searching = np.flatnonzero(components.reach < np.inf)
         order = searching[np.argsort(components.of_place[searching], kind="stable")]
         order, count = order.astype(np.uint32), len(order)
-        edges = [PointEdges.empty(0)]
+        edges, room = [PointEdges.empty(0)], np.empty(ROWS * COLUMNS, np.float32)
         for first in range(0, count, ROWS):
             report(_served(first, count), count)
             rows = order[first : first + ROWS]
@@ -434,7 +441,8 @@ class HostProducts:
                 columns = order[column : column + COLUMNS]
                 if components.of_place[columns[-1]] == own:
                     continue  # so are all between them
-                tile = PairTile(block @ self.points[columns].T, rows, columns)
+                product = self._multiply(block, self.points[columns], room)
+                tile = PairTile(product, rows, columns)
                 found = self.threads.run(
                     filter_between,
                     tile,
@@ -455,8 +463,25 @@ class HostProducts:
         room = np.empty(len(block) * min(COLUMNS, end - begin), np.float32)
         for column in range(begin, end, COLUMNS):
             others = self.points[column : min(column + COLUMNS, end)]
-            product = room[: len(block) * len(others)].reshape(len(block), len(others))
-            yield Tile(np.matmul(block, others.T, out=product), first, column)
+            yield Tile(self._multiply(block, others, room), first, column)
+
+    def _multiply(
+        self, block: np.ndarray, others: np.ndarray, room: np.ndarray
+    ) -> np.ndarray:
+        """Return the inner products of rounded points, in the memory given."""
+        product = room[: len(block) * len(others)].reshape(len(block), len(others))
+
+        def fill(row: int, last_row: int, column: int, last_column: int) -> None:
+            np.matmul(
+                block[row:last_row],
+                others[column:last_column].T,
+                out=product[row:last_row, column:last_column],
+            )
+
+        rows, columns = (self.threads.ranges(len(x), PIECE) for x in (block, others))
+        with one_blas_thread():
+            self.threads.map(fill, [(*r, *c) for r in rows for c in columns])
+        return product
 
 
 def _served(rows: int, count: int) -> int:

@@ -28,7 +28,7 @@ from .coordinates import PointCoordinates
 from .kernels.visits import count_visited
 from .metrics import METRICS, Norm, check_metric
 from .parted_products import PartedProducts
-from .point_search import PointSearch, tree_search
+from .point_search import PointSearch, tree_search, worth
 from .product_search import HostProducts, ProductSearch, random_order
 from .remote_points import NoRemotePoints
 from .scale import Scale
@@ -39,10 +39,8 @@ SEARCHES = ("auto", "tree", "product")
 FEW_POINTS, FEW_DIMENSIONS = 1 << 11, 4
 # Points of the samples, and queries. Smaller samples overstate what trees visit.
 SAMPLES, QUERIES = (1 << 11, 1 << 13), 64
-# How much longer a visit of a tree takes than an inner product. Measured with 5 to 32
-# dimensions on a processor with AVX-512; a product has fixed costs in few dimensions.
-VISIT, FIXED = 6.0, 40.0
-# The same for a device, and the fewest points that are worth starting one.
+# `point_search.VISIT` and `FIXED` of a device, and the fewest points that are worth
+# starting one.
 DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
 # The fewest coordinates of points whose tree is worth building on a device: its start
 # takes as long as one core takes for them.
@@ -105,25 +103,17 @@ def choose_search(
         return SearchChoice("tree", f"points have at most {FEW_DIMENSIONS} dimensions")
     if count < FEW_POINTS:
         return SearchChoice("tree", f"there are fewer than {FEW_POINTS:,} points")
-    product, worth = "product", _worth(dimensions)
+    product, enough = "product", worth(dimensions)
     if _device_for(count, neighbours) is not None:
-        product, worth = "device", (1 + DEVICE_FIXED / dimensions) / DEVICE_VISIT
-    if worth >= 1:
+        product, enough = "device", (1 + DEVICE_FIXED / dimensions) / DEVICE_VISIT
+    if enough >= 1:
         text = f"in {dimensions} dimensions a product takes longer than any query"
         return SearchChoice("tree", text)
     share = visits(points, neighbours, count) / count
-    name = product if share > worth else "tree"
+    name = product if share > enough else "tree"
     text = f"a query of the tree visits {share:.2%} of the points, and a product is "
-    text += f"worth it from {worth:.1%} on"
+    text += f"worth it from {enough:.1%} on"
     return SearchChoice(name, text)
-
-
-def _worth(dimensions: int) -> float:
-    """Return the share of points visited by a tree from which host products win.
-
-    In at most 8 dimensions it is 1 or more, so the tree wins without a probe.
-    """
-    return (1 + FIXED / dimensions) / VISIT
 
 
 def _device_for(count: int, neighbours: int) -> Accelerator | None:
@@ -213,11 +203,11 @@ def visits_most(points: np.ndarray, neighbours: int) -> bool:
         Distances between them are Euclidean.
     """
     count, dimensions = points.shape
-    if count < FEW_POINTS or _worth(dimensions) >= 1:
+    if count < FEW_POINTS or worth(dimensions) >= 1:
         return False
     none = np.empty(0)
     computed = PointCoordinates(points, none, none, Scale())
-    return visits(computed, neighbours, count) / count > _worth(dimensions)
+    return visits(computed, neighbours, count) / count > worth(dimensions)
 
 
 def visits(points: PointCoordinates, neighbours: int, count: int) -> float:
@@ -247,4 +237,6 @@ def _visits_of(sample: np.ndarray, neighbours: int) -> float:
     apart = square - 2 * (queries @ sample.T) + square[:QUERIES, None]
     k = min(neighbours, len(sample) - 1)
     radius = np.partition(apart, k, axis=1)[:, k]
-    return count_visited(tree, queries, np.maximum(radius, 0)) / len(queries)
+    own, of_node = np.zeros(QUERIES, np.uint32), np.ones(len(tree.left), np.uint32)
+    radius = np.maximum(radius, 0)
+    return count_visited(tree, queries, radius, own, of_node) / len(queries)

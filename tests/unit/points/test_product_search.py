@@ -7,6 +7,7 @@ from mndmst.backends.point_products import PointArrays
 from mndmst.host.errors import ConfigError
 from mndmst.kernels.threads import Threads
 from mndmst.points import product_search, search_choice
+from mndmst.points.blas_threads import one_blas_thread
 from mndmst.points.coordinates import point_coordinates
 from mndmst.points.point_forest import points_forest
 from mndmst.points.product_search import HostProducts, random_order
@@ -221,9 +222,10 @@ EQUAL_BLOBS = {
 
 
 @pytest.mark.parametrize("min_samples", [0, 5])
+@pytest.mark.parametrize("search", ["tree", "product"])
 @pytest.mark.parametrize("shape", EQUAL_BLOBS)
 def test_blobs_of_equal_size_join_after_one_pass_over_all_pairs(
-    shape, min_samples, monkeypatch
+    shape, search, min_samples, monkeypatch
 ):
     """Rounds would search from most points again and again."""
     monkeypatch.setattr(product_search, "ROWS", 64)
@@ -232,13 +234,29 @@ def test_blobs_of_equal_size_join_after_one_pass_over_all_pairs(
 
     def between(products, components, least, report):
         passes.append(len(least))
-        return search(products, components, least, report)
+        return made(products, components, least, report)
 
-    search = HostProducts.between
+    made = HostProducts.between
     monkeypatch.setattr(HostProducts, "between", between)
     r = np.random.default_rng(17)
     centres = np.repeat(np.eye(8, 30), 50, axis=0)
     points = centres[r.permutation(400)] + EQUAL_BLOBS[shape](r)
-    found, _ = edges_of(points, "euclidean", min_samples, search="product", threads=2)
+    found, _ = edges_of(points, "euclidean", min_samples, search=search, threads=2)
     np.testing.assert_array_equal(found, prim(points, "euclidean", min_samples))
     assert len(passes) == 1
+
+
+def test_products_take_one_thread_of_blas_and_give_the_others_back():
+    control = pytest.importorskip("threadpoolctl")
+
+    def counts():
+        return [
+            library["num_threads"]
+            for library in control.threadpool_info()
+            if library["user_api"] == "blas"
+        ]
+
+    before = counts()
+    with one_blas_thread():
+        assert set(counts()) <= {1}
+    assert counts() == before
