@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..host.option_types import number, whole
-from .options import add_file, add_flag, add_overwrite
+from .options import add_file, add_flag, add_overwrite, leave_out_pandas
 
 
 def add_client(commands: Any) -> None:
@@ -152,6 +152,7 @@ def _graph(service: Any, arguments: argparse.Namespace) -> Any:
 
 
 def _client(arguments: argparse.Namespace) -> int:
+    leave_out_pandas()
     from ..service.client import connect
 
     with connect(

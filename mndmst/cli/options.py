@@ -149,6 +149,25 @@ def add_quiet_below(command: argparse.ArgumentParser, default: Any = False) -> N
                 add_quiet_below(below, argparse.SUPPRESS)
 
 
+class _WithoutPandas:
+    """A finder of modules for which pandas is not installed."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Raise ModuleNotFoundError for pandas; leave other modules to others."""
+        if name == "pandas":
+            raise ModuleNotFoundError("a command of the service does not use pandas")
+
+
+def leave_out_pandas() -> None:
+    """Keep PyArrow from importing pandas, which commands of the service do not use.
+
+    PyArrow imports pandas, where it is installed, to see whether the first array that
+    it converts belongs to pandas.
+    """
+    sys.meta_path.insert(0, _WithoutPandas)  # type: ignore[arg-type]
+
+
 def say_not_kept(what: str, quiet: bool) -> None:
     """Print that a result was not written to a file, unless quiet."""
     if not quiet:

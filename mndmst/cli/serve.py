@@ -14,6 +14,7 @@ from .options import (
     add_overwrite,
     add_quiet,
     add_threads,
+    leave_out_pandas,
 )
 from .parser import Number, size
 
@@ -120,6 +121,7 @@ def add_serve(commands: Any) -> None:
 def _serve(arguments: argparse.Namespace) -> int:
     # Arrow's other allocators keep freed memory; it reads this as it is imported
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    leave_out_pandas()
 
     from ..comm.mpi_library import forgo_memory_events
     from ..io.output_kinds import ADDRESS

@@ -3,6 +3,7 @@
 import json
 import sys
 
+import pytest
 from processes import ROOT, finish, start
 
 LIMIT = 300
@@ -39,3 +40,22 @@ def test_a_process_loads_only_what_an_ordinary_run_needs() -> None:
     assert installed <= PACKAGES
     unused = {"tomllib", "numpy.testing", "numpy.random", "numpy.ma", "asyncio", "xml"}
     assert not unused & set(modules)
+
+
+ARROW = """
+import sys
+
+import pytest
+from mndmst.cli.options import leave_out_pandas
+leave_out_pandas()
+import pyarrow
+assert pyarrow.array([1, 2]).to_numpy().tolist() == [1, 2]
+assert pyarrow.table({"name": pyarrow.array(["a"])})["name"].to_pylist() == ["a"]
+print("pandas" in sys.modules)
+"""
+
+
+def test_commands_of_the_service_leave_pandas_out() -> None:
+    pytest.importorskip("pyarrow", reason="the service needs pyarrow")
+    run = finish(start([sys.executable, "-c", ARROW]), LIMIT)
+    assert (run.returncode, run.stdout) == (0, "False\n"), run
