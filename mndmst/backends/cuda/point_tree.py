@@ -30,6 +30,8 @@ from .point_products import free_bytes
 from .transfer import Transfer
 
 LEAF = 8  # points of a leaf, at most
+# Neighbours listed in addition to `min_samples`, and at least.
+BEYOND, LEAST = 2, 6
 BLOCK = 128  # threads of a block
 EXTENT_BLOCKS = 1024
 # Codes of more levels tell points apart that differ in no bit of float64's 53.
@@ -38,10 +40,10 @@ LEVELS_OF_BITS = 54
 # least a third of all take part in a round.
 PATIENCE = 1.5
 # Bytes that a point takes beside its coordinates: the arrays below, and sorting.
-EACH, RESERVE = 136, 1 << 28
+EACH, RESERVE = 140, 1 << 28
 TREE = np.dtype(
-    [(n, np.uint64) for n in ("points", "rows", "cores", "boxes")]
-    + [(n, np.uint64) for n in ("first_row", "least_core", "of_node")]
+    [(n, np.uint64) for n in ("points", "rows", "cores", "reach", "listed")]
+    + [(n, np.uint64) for n in ("boxes", "first_row", "least_core", "of_node")]
     + [(n, np.uint64) for n in ("count", "leaves", "leaf_size")]
 )
 ROUNDS = {
@@ -79,9 +81,11 @@ class CudaPointTree:
         self.device = cupy.cuda.Device(device)
         self.count, self.dimensions = points.values.shape
         self.seconds: dict[str, float] = {}
+        self._mutual = points.min_samples > 0
+        self._listed = max(points.min_samples + BEYOND, LEAST)
         with self._current():
             free = free_bytes()
-            needed = bytes_needed(self.count, self.dimensions, points.values.itemsize)
+            needed = self.bytes_needed(points.values.itemsize)
             if needed > free:
                 raise DeviceMemoryError(
                     f"CUDA device {device} has {free:,} free bytes, and a tree of "
@@ -99,15 +103,21 @@ class CudaPointTree:
                         f"-DDIMENSIONS={self.dimensions}",
                         f"-DNORM={points.norm}",
                         f"-DNEIGHBOURS={points.min_samples}",
+                        f"-DLISTED={self._listed}",
                     ),
                 )
                 self._module.get_function("walk_lightest")
-            self._mutual = points.min_samples > 0
             with self._timed("tree"):
                 self._build(values)
-            if self._mutual:
-                with self._timed("neighbours"):
-                    self._find_cores()
+            with self._timed("neighbours"):
+                self._find_neighbours()
+
+    def bytes_needed(self, itemsize: int) -> int:
+        """Return about how many bytes of the device the points and the forest take."""
+        nodes = 4 * self.count // LEAF  # at most
+        boxes = nodes * (2 * self.dimensions * itemsize + 16)
+        each = 2 * self.dimensions * itemsize + 4 * self._listed + EACH
+        return self.count * each + boxes + RESERVE
 
     @contextmanager
     def _current(self) -> Iterator[None]:
@@ -152,6 +162,8 @@ class CudaPointTree:
             "points": self._points,
             "rows": rows,
             "cores": cupy.empty(self.count if self._mutual else 0),
+            "reach": cupy.empty(self.count),
+            "listed": cupy.empty(self._listed * self.count, np.uint32),
             "boxes": cupy.empty(4 * leaves * self.dimensions, values.dtype),
             "first_row": cupy.empty(2 * leaves, np.uint32),
             "least_core": cupy.empty(2 * leaves if self._mutual else 0),
@@ -170,8 +182,10 @@ class CudaPointTree:
             self._run(kernel, begin, self._tree, np.uint64(begin))
             begin //= 2
 
-    def _find_cores(self) -> None:
-        self._run("find_cores", self.count, self._tree)
+    def _find_neighbours(self) -> None:
+        self._run("find_neighbours", self.count, self._tree)
+        if not self._mutual:
+            return
         self._run("least_core_of_leaves", self._leaves, self._tree)
         self._upwards("least_core_of_nodes")
 
@@ -263,9 +277,9 @@ class CudaPointTree:
             searches = int(counts[1])
             most = np.uint64(PATIENCE * searches / (count - edges))
             self._step("list_asking", most)
-            self._run("name_leaves", self._leaves, self._tree, arrays["component"])
-            self._upwards("name_nodes")
             if searches:
+                self._run("name_leaves", self._leaves, self._tree, arrays["component"])
+                self._upwards("name_nodes")
                 self._step("walk_lightest", threads=searches)
             self._step("find_keys", most)
             self._step("choose_edges", most)
@@ -274,13 +288,6 @@ class CudaPointTree:
             edges = int(counts[0])
             certain = certain or edges
         return arrays["edge_weight"][:edges], arrays["edge_key"][:edges], certain
-
-
-def bytes_needed(count: int, dimensions: int, itemsize: int) -> int:
-    """Return about how many bytes of a device the points and their forest take."""
-    nodes = 4 * count // LEAF  # at most
-    boxes = nodes * (2 * dimensions * itemsize + 16)
-    return count * (2 * dimensions * itemsize + EACH) + boxes + RESERVE
 
 
 def _name_of(dtype: np.dtype) -> str:

@@ -9,7 +9,7 @@
 //
 // VALUE is the type of the coordinates, of which there are DIMENSIONS. NORM is 1, 2 or
 // 3: Manhattan, Euclidean, Chebyshev. NEIGHBOURS is the number of the neighbour to which
-// core distances lead; 0 for plain distances.
+// core distances lead; 0 for plain distances. LISTED neighbours of each point are kept.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -19,19 +19,15 @@ typedef unsigned long long u64;
 #define INFINITE __longlong_as_double(0x7FF0000000000000ll)
 #define LARGEST 1.7976931348623157e308
 #define MUTUAL (NEIGHBOURS > 0)
-#define LISTED (MUTUAL ? NEIGHBOURS : 1)
 #define BITS (DIMENSIONS < 2 ? 32 : 64 / DIMENSIONS)  // of a coordinate in a code
-
-// The range of two sibling nodes, the left one first, in one dimension.
-struct __align__(16) Ranges {
-  VALUE low[2], high[2];
-};
 
 struct Tree {
   const VALUE* points;      // by position, as the arrays below
   const u32* rows;          // the user's number of each point
   double* cores;            // core distances
-  Ranges* boxes;            // of each pair of siblings, named by half their numbers
+  double* reach;            // no point that is not listed is nearer
+  u32* listed;              // the nearest neighbours: first all points' nearest, and so on
+  VALUE* boxes;             // of each node: the smallest coordinates, then the largest
   u32* first_row;           // of each node: the smallest number of its points
   double* least_core;       // of each node
   u32* of_node;             // the component of each node
@@ -91,19 +87,13 @@ struct Point {
     for (int d = 0; d < DIMENSIONS; d++) total = add_gap(total, fabs(at[d] - other[d]));
     return total;
   }
-  // The reduced distances to the boxes of two siblings. No point of a box is nearer:
-  // rounding keeps the order of gaps and of their sums.
-  __device__ void gaps_to(const Ranges* boxes, double (&total)[2]) const {
-    total[0] = total[1] = 0;
+  // No point of the box is nearer: rounding keeps the order of gaps and of their sums.
+  __device__ double gap_to(const VALUE* box) const {
+    double total = 0;
 #pragma unroll
-    for (int d = 0; d < DIMENSIONS; d++) {
-      const Ranges range = boxes[d];
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        double beyond = fmax(range.low[i] - at[d], at[d] - range.high[i]);
-        total[i] = add_gap(total[i], fmax(beyond, 0.0));
-      }
-    }
+    for (int d = 0; d < DIMENSIONS; d++)
+      total = add_gap(total, fmax(fmax(box[d] - at[d], at[d] - box[DIMENSIONS + d]), 0.0));
+    return total;
   }
 };
 
@@ -199,10 +189,9 @@ extern "C" __global__ void box_leaves(const Tree* given) {
     }
   }
   u64 node = tree.leaves + leaf;
-  Ranges* box = tree.boxes + node / 2 * DIMENSIONS;
+  VALUE* box = tree.boxes + node * 2 * DIMENSIONS;
 #pragma unroll
-  for (int d = 0; d < DIMENSIONS; d++)
-    box[d].low[node % 2] = low[d], box[d].high[node % 2] = high[d];
+  for (int d = 0; d < DIMENSIONS; d++) box[d] = low[d], box[DIMENSIONS + d] = high[d];
   tree.first_row[node] = first;
 }
 
@@ -211,12 +200,12 @@ extern "C" __global__ void box_nodes(const Tree* given, u64 begin) {
   const Tree tree = *given;
   u64 node = begin + thread_of_grid();
   if (node >= 2 * begin) return;
-  Ranges* box = tree.boxes + node / 2 * DIMENSIONS;
-  const Ranges* below = tree.boxes + node * DIMENSIONS;
+  VALUE* box = tree.boxes + node * 2 * DIMENSIONS;
+  const VALUE *left = tree.boxes + node * 4 * DIMENSIONS, *right = left + 2 * DIMENSIONS;
 #pragma unroll
   for (int d = 0; d < DIMENSIONS; d++) {
-    box[d].low[node % 2] = min(below[d].low[0], below[d].low[1]);
-    box[d].high[node % 2] = max(below[d].high[0], below[d].high[1]);
+    box[d] = min(left[d], right[d]);
+    box[DIMENSIONS + d] = max(left[DIMENSIONS + d], right[DIMENSIONS + d]);
   }
   tree.first_row[node] = min(tree.first_row[2 * node], tree.first_row[2 * node + 1]);
 }
@@ -261,30 +250,28 @@ extern "C" __global__ void name_nodes(const Tree* given, u64 begin) {
 // ------------------------------------------------------------------ walks
 
 // Visits the leaves that a search may need, from the leaf of a position on upwards:
-// first each sibling of an ancestor, below it the nearer child. `gaps` computes the
-// reduced distances to two siblings, or infinity for one that the search need not visit.
+// first each sibling of an ancestor, below it the nearer child. `gap` returns the reduced
+// distance to a node, or infinity for one that the search can do without.
 template <typename Search>
 __device__ inline void walk(const Tree& tree, u32 position, Search& search) {
   const u32 leaves = (u32)tree.leaves, size = (u32)tree.leaf_size;
   u32 own = position / size;
   search.visit(leaves + own, own * size);
   u32 node = leaves + own, height = 0, pending = leaves - 1;
-  double gap[2];
   while (pending) {
     u32 up = __ffs(pending) - 1;
     pending &= pending - 1;
     node = node >> (up - height) ^ 1, height = up;
-    search.gaps(node / 2, 1u << node % 2, gap);
-    bool needed = (node % 2 ? gap[1] : gap[0]) < INFINITE;
+    bool needed = search.gap(node) < INFINITE;
     while (needed && height) {
       height--;
-      search.gaps(node, 3, gap);
-      bool second = gap[1] < gap[0];
-      if (gap[0] == gap[1] && gap[0] < INFINITE)
+      double left = search.gap(2 * node), right = search.gap(2 * node + 1);
+      bool second = right < left;
+      if (left == right && left < INFINITE)
         second = tree.first_row[2 * node + 1] < tree.first_row[2 * node];
       node = 2 * node + second;
-      needed = fmin(gap[0], gap[1]) < INFINITE;
-      if (fmax(gap[0], gap[1]) < INFINITE) pending |= 1u << height;
+      needed = fmin(left, right) < INFINITE;
+      if (fmax(left, right) < INFINITE) pending |= 1u << height;
     }
     if (needed) search.visit(node, (node - leaves) * size);
   }
@@ -294,40 +281,48 @@ struct NearestSearch {
   const Tree& tree;
   Point point;
   u32 position;
-  double near[LISTED];  // ascending
+  double near[LISTED];  // reduced distances, ascending
+  u32 found[LISTED];
 
   __device__ NearestSearch(const Tree& tree, u32 position)
       : tree(tree), point(tree.points + (u64)position * DIMENSIONS), position(position) {
 #pragma unroll
-    for (int j = 0; j < LISTED; j++) near[j] = INFINITE;
+    for (int j = 0; j < LISTED; j++) near[j] = INFINITE, found[j] = NOBODY;
   }
-  __device__ void gaps(u32 pair, u32 wanted, double (&gap)[2]) const {
-    point.gaps_to(tree.boxes + (u64)pair * DIMENSIONS, gap);
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-      if (gap[i] >= near[LISTED - 1]) gap[i] = INFINITE;
+  __device__ double gap(u32 node) const {
+    double gap = point.gap_to(tree.boxes + (u64)node * 2 * DIMENSIONS);
+    return gap < near[LISTED - 1] ? gap : INFINITE;
   }
   __device__ void visit(u32, u32 begin) {
     u32 end = (u32)min(begin + tree.leaf_size, tree.count);
     for (u32 p = begin; p < end; p++) {
       double reduced = point.reduced(tree.points + (u64)p * DIMENSIONS);
-      if (p == position || reduced >= near[LISTED - 1]) continue;
-#pragma unroll
-      for (int j = LISTED - 1; j > 0; j--)
-        near[j] = fmax(near[j - 1], fmin(near[j], reduced));
-      near[0] = fmin(near[0], reduced);
+      if (p != position && reduced < near[LISTED - 1]) insert(reduced, p);
     }
+  }
+  __device__ void insert(double reduced, u32 p) {
+#pragma unroll
+    for (int j = LISTED - 1; j > 0; j--) {
+      bool before = reduced < near[j - 1], here = reduced < near[j];
+      near[j] = before ? near[j - 1] : here ? reduced : near[j];
+      found[j] = before ? found[j - 1] : here ? p : found[j];
+    }
+    if (reduced < near[0]) near[0] = reduced, found[0] = p;
   }
 };
 
-// Computes core distances: those to the neighbour of number NEIGHBOURS.
-extern "C" __global__ void find_cores(const Tree* given) {
+// Lists the nearest neighbours of all points, and computes their core distances: those to
+// the neighbour of number NEIGHBOURS.
+extern "C" __global__ void find_neighbours(const Tree* given) {
   const Tree tree = *given;
   u64 position = thread_of_grid();
   if (position >= tree.count) return;
   NearestSearch search(tree, (u32)position);
   walk(tree, (u32)position, search);
-  tree.cores[position] = distance_of(search.near[LISTED - 1]);
+  if (MUTUAL) tree.cores[position] = distance_of(search.near[MUTUAL ? NEIGHBOURS - 1 : 0]);
+  tree.reach[position] = distance_of(search.near[LISTED - 1]);
+#pragma unroll
+  for (int j = 0; j < LISTED; j++) tree.listed[j * tree.count + position] = search.found[j];
 }
 
 // The weight of the edge between two positions.
@@ -360,25 +355,14 @@ struct LightestSearch {
     weight = __longlong_as_double(rounds.bound[own]);
     limit = limit_of(weight);
   }
-  // `wanted` has a bit for each of the siblings that is not visited yet.
-  __device__ void gaps(u32 pair, u32 wanted, double (&gap)[2]) const {
-    double least[2] = {0, 0};
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      if (tree.of_node[2 * pair + i] == own) wanted &= ~(1u << i);
-      if (MUTUAL) least[i] = tree.least_core[2 * pair + i];
-      if (MUTUAL && least[i] > weight) wanted &= ~(1u << i);
-    }
-    gap[0] = gap[1] = INFINITE;
-    if (!wanted) return;
-    point.gaps_to(tree.boxes + (u64)pair * DIMENSIONS, gap);
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      bool tied = gap[i] >= nearest || (MUTUAL && fmax(core, least[i]) >= weight);
-      if (!(wanted >> i & 1) || gap[i] > limit ||
-          (tied && tree.first_row[2 * pair + i] >= other_row))
-        gap[i] = INFINITE;
-    }
+  __device__ double gap(u32 node) const {
+    if (tree.of_node[node] == own) return INFINITE;
+    double least = MUTUAL ? tree.least_core[node] : 0;
+    if (MUTUAL && least > weight) return INFINITE;
+    double gap = point.gap_to(tree.boxes + (u64)node * 2 * DIMENSIONS);
+    if (gap > limit) return INFINITE;
+    bool tied = gap >= nearest || (MUTUAL && fmax(core, least) >= weight);
+    return tied && tree.first_row[node] >= other_row ? INFINITE : gap;
   }
   __device__ void visit(u32 node, u32 begin) {
     if (tree.of_node[node] == own) return;
@@ -442,20 +426,39 @@ extern "C" __global__ void forget(const Tree* given, const Rounds* state) {
   rounds.target[p] = NOBODY, rounds.asking[p] = 0;
 }
 
+// Finds the lightest edge of a point to a listed neighbour outside its component. If
+// others, which are not listed, may be as light, the edge is but a bound.
+__device__ inline void look_up(const Tree& tree, const Rounds& rounds, u64 p, u32 own) {
+  double reach = tree.reach[p], lightest = INFINITE;
+  u32 other = NOBODY, other_row = NOBODY;
+  for (int j = 0; j < LISTED; j++) {
+    u32 q = tree.listed[j * tree.count + p];
+    if (q == NOBODY || rounds.component[q] == own) continue;
+    double weight = weight_of(tree, p, q);
+    u32 row = tree.rows[q];
+    if (weight < lightest || (weight == lightest && row < other_row))
+      lightest = weight, other = q, other_row = row;
+  }
+  lower(rounds.bound + own, bits_of(lightest));
+  bool certain = lightest < reach;
+  rounds.other[p] = certain ? other : NOBODY, rounds.weight[p] = certain ? lightest : reach;
+}
+
 // Lowers the bounds of components by edges that are known: the lightest of a point, if
-// the far end is still outside, and those to the next point on the curve.
+// the far end is still outside, or another of its list, and those to the next point on
+// the curve.
 extern "C" __global__ void offer(const Tree* given, const Rounds* state) {
   const Tree tree = *given;
   const Rounds rounds = *state;
   u64 p = thread_of_grid();
   if (p >= tree.count) return;
   u32 own = rounds.component[p], other = rounds.other[p];
-  if (other != NOBODY) {
-    if (rounds.component[other] == own)
-      rounds.other[p] = NOBODY;
-    else
-      lower(rounds.bound + own, bits_of(rounds.weight[p]));
-  }
+  if (other != NOBODY && rounds.component[other] != own)
+    lower(rounds.bound + own, bits_of(rounds.weight[p]));
+  else if (bits_of(rounds.weight[p]) < bits_of(tree.reach[p]))
+    look_up(tree, rounds, p, own);
+  else
+    rounds.other[p] = NOBODY;
   if (p + 1 == tree.count) return;
   u32 next = rounds.component[p + 1];
   if (next == own) return;
