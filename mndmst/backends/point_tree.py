@@ -16,7 +16,7 @@ class TreePoints(NamedTuple):
     Attributes
     ----------
     values : ndarray of float32 or float64, shape (points, dimensions)
-        On the host; contiguous.
+        On the host or on a device.
     norm : int
         See `points.kernels.norms`.
     min_samples : int

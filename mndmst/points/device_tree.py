@@ -22,7 +22,9 @@ def device_forest(
     if kind is None:
         return None
     values = points.all() if len(points.length) else points.values
-    given = TreePoints(np.ascontiguousarray(values), METRICS[metric].norm, min_samples)
+    if not isinstance(values, np.ndarray):
+        values = values.array
+    given = TreePoints(values, METRICS[metric].norm, min_samples)
     found: list[TreeEdges] = []
     try:
         heard(lambda: found.append(kind.point_forest(given, reporter.components)))

@@ -52,7 +52,7 @@ from .search_choice import (
     choose_search,
     make_products,
     make_search,
-    prefer_device,
+    suits_device,
 )
 from .search_reporter import SearchReporter
 
@@ -167,9 +167,8 @@ def points_forest(
     min_samples = min(min_samples, n - 1)
     usual = APPROXIMATE if approximate else 0
     k = neighbours_to_list(neighbours or usual, min_samples, n)
-    choice = choose_search(computed, metric, search, k)
-    if not approximate:
-        choice = prefer_device(choice, computed, min_samples)
+    device_tree = not approximate and suits_device(computed, min_samples)
+    choice = choose_search(computed, metric, search, k, device_tree=device_tree)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
     found = None
     if choice.name == "device-tree":

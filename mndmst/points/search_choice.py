@@ -42,9 +42,10 @@ SAMPLES, QUERIES = (1 << 11, 1 << 13), 64
 # `point_search.VISIT` and `FIXED` of a device, and the fewest points that are worth
 # starting one.
 DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
-# The fewest coordinates of points whose tree is worth building on a device: its start
-# takes as long as one core takes for them.
-DEVICE_TREE = 1 << 20
+# The same for a visit of a tree on a device, for each dimension; of an H100 with 5 and
+# 10 dimensions. And the fewest coordinates of points that are worth starting a device:
+# the start takes as long as one core takes for them.
+DEVICE_TREE_VISIT, DEVICE_TREE = 20.0, 1 << 20
 SEED = 7
 # Into how many parts points are divided that are larger than a device.
 PARTS = (2, 4, 8, 16, 32, 64, 128)
@@ -84,33 +85,37 @@ def choose_search(
     search: str,
     neighbours: int,
     count: int = 0,
+    device_tree: bool = False,
 ) -> SearchChoice:
     """Return which search finds the neighbours of points sooner.
 
-    `count` is the number of points where those given are a sample of them.
+    `count` is the number of points where those given are a sample of them;
+    `device_tree` is whether a device may have the tree.
     """
+    tree = "device-tree" if device_tree else "tree"
     check_search(search, metric)
     given, dimensions = points.values.shape
     count = count or given
     if search == "tree":
-        return SearchChoice("tree", "asked for")
+        return SearchChoice(tree, "asked for")
     if search == "product":
         device = _device_for(count, neighbours)
         return SearchChoice("product" if device is None else "device", "asked for")
     if METRICS[metric].norm != Norm.EUCLIDEAN:
-        return SearchChoice("tree", f"{metric} distances are not inner products")
+        return SearchChoice(tree, f"{metric} distances are not inner products")
     if dimensions <= FEW_DIMENSIONS:
-        return SearchChoice("tree", f"points have at most {FEW_DIMENSIONS} dimensions")
+        return SearchChoice(tree, f"points have at most {FEW_DIMENSIONS} dimensions")
     if count < FEW_POINTS:
-        return SearchChoice("tree", f"there are fewer than {FEW_POINTS:,} points")
+        return SearchChoice(tree, f"there are fewer than {FEW_POINTS:,} points")
     product, enough = "product", worth(dimensions)
     if _device_for(count, neighbours) is not None:
-        product, enough = "device", (1 + DEVICE_FIXED / dimensions) / DEVICE_VISIT
+        visit = DEVICE_TREE_VISIT * dimensions if device_tree else DEVICE_VISIT
+        product, enough = "device", (1 + DEVICE_FIXED / dimensions) / visit
     if enough >= 1:
         text = f"in {dimensions} dimensions a product takes longer than any query"
-        return SearchChoice("tree", text)
+        return SearchChoice(tree, text)
     share = visits(points, neighbours, count) / count
-    name = product if share > enough else "tree"
+    name = product if share > enough else tree
     text = f"a query of the tree visits {share:.2%} of the points, and a product is "
     text += f"worth it from {enough:.1%} on"
     return SearchChoice(name, text)
@@ -124,21 +129,15 @@ def _device_for(count: int, neighbours: int) -> Accelerator | None:
     return find_accelerator("auto")[0]
 
 
-def prefer_device(
-    choice: SearchChoice, points: PointCoordinates, min_samples: int
-) -> SearchChoice:
-    """Return the choice of a tree on a device in place of the host's, if it suits."""
+def suits_device(points: PointCoordinates, min_samples: int) -> bool:
+    """Return whether a device may have the tree of points, and is worth starting."""
     count, dimensions = points.values.shape
-    if (
-        choice.name != "tree"
-        or dimensions > MOST_DIMENSIONS
-        or min_samples > MOST_SAMPLES
-        or count * dimensions < DEVICE_TREE
-        or find_accelerator("auto")[0] is None
-    ):
-        return choice
-    more = f"{choice.reason}; a device takes {DEVICE_TREE:,} coordinates or more"
-    return SearchChoice("device-tree", more)
+    return (
+        dimensions <= MOST_DIMENSIONS
+        and min_samples <= MOST_SAMPLES
+        and count * dimensions >= DEVICE_TREE
+        and find_accelerator("auto")[0] is not None
+    )
 
 
 def make_search(

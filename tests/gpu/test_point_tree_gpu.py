@@ -5,8 +5,9 @@ import pytest
 
 from mndmst.backends.cuda import unavailable
 from mndmst.points import search_choice
+from mndmst.points.coordinates import PointCoordinates
 from mndmst.points.point_forest import points_forest
-from mndmst.points.search_choice import SearchChoice
+from mndmst.points.scale import Scale
 
 reason = unavailable()
 pytestmark = [
@@ -133,20 +134,30 @@ def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch):
     assert points_forest(points, "euclidean", 3).search == "tree"
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_arrays_of_a_device(metric, dtype):
+    import cupy
+
+    from mndmst.points.estimator import HDBSCAN
+
+    points = np.random.default_rng(3).standard_normal((500, 6)).astype(dtype)
+    options = {"metric": metric, "search": "tree"}
+    found = HDBSCAN(**options).fit(cupy.asarray(points)).labels_
+    np.testing.assert_array_equal(found, HDBSCAN(**options).fit(points).labels_)
+
+
 @pytest.mark.parametrize(
-    ("name", "dimensions", "min_samples", "expected"),
+    ("count", "dimensions", "min_samples", "suits"),
     [
-        ("tree", 3, 0, "device-tree"),
-        ("tree", 16, 64, "device-tree"),
-        ("tree", 17, 0, "tree"),
-        ("tree", 3, 65, "tree"),
-        ("product", 3, 0, "product"),
-        ("device", 3, 0, "device"),
+        (9, 3, 0, True),
+        (9, 16, 64, True),
+        (9, 17, 0, False),
+        (9, 3, 65, False),
+        (1, 1, 0, False),
     ],
 )
-def test_choice(name, dimensions, min_samples, expected):
-    points = search_choice.PointCoordinates(
-        np.zeros((9, dimensions)), np.empty(0), np.empty(0), search_choice.Scale()
-    )
-    choice = search_choice.prefer_device(SearchChoice(name, ""), points, min_samples)
-    assert choice.name == expected
+def test_what_suits_a_device(count, dimensions, min_samples, suits):
+    none = np.empty(0)
+    points = PointCoordinates(np.zeros((count, dimensions)), none, none, Scale())
+    assert search_choice.suits_device(points, min_samples) == suits

@@ -69,7 +69,7 @@ class CudaPointTree:
     Parameters
     ----------
     points : TreePoints
-    device : int
+        On their own device, or from the host on the first one.
 
     Raises
     ------
@@ -77,23 +77,27 @@ class CudaPointTree:
         If the device has too little memory.
     """
 
-    def __init__(self, points: TreePoints, device: int = 0) -> None:
-        self.device = cupy.cuda.Device(device)
+    def __init__(self, points: TreePoints) -> None:
+        values: Any = points.values
+        here = isinstance(values, cupy.ndarray)
+        self.device = values.device if here else cupy.cuda.Device(0)
         self.count, self.dimensions = points.values.shape
         self.seconds: dict[str, float] = {}
         self._mutual = points.min_samples > 0
         self._listed = max(points.min_samples + BEYOND, LEAST)
         with self._current():
             free = free_bytes()
-            needed = self.bytes_needed(points.values.itemsize)
+            needed = self.bytes_needed(values.itemsize)
             if needed > free:
                 raise DeviceMemoryError(
-                    f"CUDA device {device} has {free:,} free bytes, and a tree of "
-                    f"{self.count:,} points takes {needed:,}"
+                    f"CUDA device {self.device.id} has {free:,} free bytes, and a tree "
+                    f"of {self.count:,} points takes {needed:,}"
                 )
             self._transfer = Transfer()
             with self._timed("upload"):
-                values = self._transfer.to_device(points.values.reshape(-1))
+                if not here:
+                    values = self._transfer.to_device(values.reshape(-1))
+                values = cupy.ascontiguousarray(values).reshape(self.count, -1)
             with self._timed("compile"):
                 self._module = cupy.RawModule(
                     code=kernel_source("point_tree"),
@@ -155,7 +159,7 @@ class CudaPointTree:
     def _build(self, values: Any) -> None:
         """Sort the points, and compute the boxes of all nodes."""
         rows = self._order(values)
-        self._points = values.reshape(self.count, -1)[rows]
+        self._points = values[rows]
         leaves = 1 << max(0, math.ceil(math.log2(self.count / LEAF)))
         self._leaves = leaves
         self._arrays = {

@@ -26,7 +26,7 @@ pytestmark = [
 SOME = {
     "test_cuda.py": "test_msf and gnm or grow",
     "test_placing.py": "",
-    "test_point_tree_gpu.py": "copies or grid or all_pairs or room or choice",
+    "test_point_tree_gpu.py": "copies or grid or all_pairs or room or suits",
     "test_point_products_gpu.py": "sizes or stay and cupy and f2",
 }
 ALL = {

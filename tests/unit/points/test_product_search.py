@@ -178,6 +178,30 @@ def test_few_dimensions_take_the_tree_without_a_probe(dimensions, monkeypatch):
     assert len(probes) == 2 * (dimensions > 8)
 
 
+@pytest.mark.parametrize(
+    ("share", "dimensions", "expected"),
+    [
+        (0.9, 3, "device-tree"),
+        (0.01, 10, "device-tree"),
+        (0.1, 10, "device"),
+        (0.01, 16, "device-tree"),
+        (0.025, 16, "device"),
+    ],
+)
+def test_a_tree_on_a_device_visits_more_than_the_hosts(
+    share, dimensions, expected, monkeypatch
+):
+    monkeypatch.setattr(search_choice, "visits", lambda p, k, count: share * count)
+    monkeypatch.setattr(search_choice, "_device_for", lambda *facts: "a device")
+    points = np.random.default_rng(2).random((3000, dimensions))
+    coordinates = point_coordinates(points, "euclidean")
+    choice = choose_search(coordinates, "euclidean", "auto", 9, device_tree=True)
+    assert choice.name == expected
+    if dimensions == 10:
+        choice = choose_search(coordinates, "euclidean", "auto", 9)
+        assert choice.name == ("device" if share == 0.1 else "tree")
+
+
 def test_a_search_that_does_not_suit_is_refused():
     with pytest.raises(ConfigError, match="no search 'hash'"):
         points_forest(np.eye(3), search="hash")
