@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..host.formatting import to_json
 from ..host.option_types import number, whole
 from .options import add_file, add_flag, add_overwrite, leave_out_pandas
 
@@ -177,7 +178,8 @@ def _shutdown(service: Any, arguments: argparse.Namespace) -> None:
 
 def _info(service: Any, arguments: argparse.Namespace) -> None:
     for name, value in service[arguments.graph].info().items():
-        print(f"{name:<13} {value}")
+        shown = to_json(value) if isinstance(value, dict | list) else value
+        print(f"{name:<13} {shown}")
 
 
 def _snapshot(service: Any, arguments: argparse.Namespace) -> None:
