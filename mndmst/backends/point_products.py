@@ -118,7 +118,15 @@ class EdgesBetween(NamedTuple):
 
 
 class PointProducts(Protocol):
-    """Points that are searched by tiles of matrix products, exactly."""
+    """Points that are searched by tiles of matrix products, exactly.
+
+    Attributes
+    ----------
+    most_components : int
+        For how many components, at most, `between` may take less time than rounds.
+    """
+
+    most_components: int
 
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """Return the k nearest other points of every point, by place.

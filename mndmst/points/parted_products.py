@@ -37,6 +37,8 @@ class PartedProducts:
         If the first part cannot be made.
     """
 
+    most_components = 0
+
     def __init__(
         self,
         points: PointArrays,

@@ -178,7 +178,7 @@ class ProductSearch:
         Each component has a row of a table, and a lightest edge to each other.
         """
         points, count = len(self.rows), len(components.bound)
-        if points < self.remote.total or not few_pairs(count, points):
+        if points < self.remote.total or count > self.products.most_components:
             return None
         least = np.full((count, count), np.inf)
         np.minimum.at(least, (known.a, known.b), known.weight)
@@ -213,6 +213,7 @@ class HostProducts:
 
     def __init__(self, points: PointArrays, threads: Threads) -> None:
         self.threads, self.exact = threads, points
+        self.most_components = math.isqrt(MOST_PAIRS * len(points.source))
         self._make_frame(0.0)
 
     def _make_frame(self, largest: float) -> None:

@@ -17,6 +17,7 @@
 
 #define __global__
 #define __device__
+#define __forceinline__ inline
 #define __shared__ static
 #define __align__(n)
 #define __launch_bounds__(...)
@@ -305,7 +306,7 @@ inline float __double2float_rd(double x) {
 inline size_t __cvta_generic_to_shared(const void* p) {
     return (const char*)p - emulated::dynamic_shared;
 }
-using std::fabs; using std::fmax; using std::fmin; using std::fmaxf; using std::sqrt;
+using std::fabs; using std::fmax; using std::fmin; using std::fmaxf; using std::fminf; using std::sqrt;
 
 // ------------------------------------------------- instructions of tensor cores
 

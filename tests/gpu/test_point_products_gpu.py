@@ -126,6 +126,46 @@ def test_points_larger_than_a_device_pass_in_parts(monkeypatch, min_samples):
     assert made == [4]
 
 
+@pytest.mark.parametrize("noise", [0.3, 2.0])
+@pytest.mark.parametrize(("metric", "min_samples"), [("euclidean", 0), ("cosine", 6)])
+def test_components_of_many_points_join_at_once(
+    monkeypatch, metric, min_samples, noise
+):
+    from mndmst.backends import component_pairs
+    from mndmst.backends.cuda import component_pairs as on_device
+    from mndmst.backends.cuda.point_products import CudaPointProducts
+
+    found, between = [], CudaPointProducts.between
+
+    def search(self, *given):
+        found.append(between(self, *given))
+        return found[-1]
+
+    monkeypatch.setattr(CudaPointProducts, "between", search)
+    monkeypatch.setattr(component_pairs, "FILLED", 0)
+    monkeypatch.setattr(on_device, "UNIT", 256)
+    r = np.random.default_rng(4)
+    points = np.repeat(3 * r.standard_normal((9, 40)), 70, axis=0)[:600]
+    points += noise * r.standard_normal(points.shape)
+    check(points.astype(np.float32), metric, min_samples)
+    assert noise > 1 or len(found[-1][0]) >= 8
+
+
+def test_too_many_pairs_leave_the_search_to_single_points(monkeypatch):
+    from mndmst.backends import component_pairs
+    from mndmst.backends.cuda import component_pairs as on_device
+
+    monkeypatch.setattr(component_pairs, "FILLED", 0)
+    monkeypatch.setattr(on_device, "CAPACITY", 5)
+    r = np.random.default_rng(4)
+    check(np.repeat(r.standard_normal((9, 40)), 70, axis=0), "euclidean", 0)
+    check(
+        np.kron(np.eye(5), np.ones((70, 20))) + 1e-9 * r.random((350, 100)),
+        "euclidean",
+        2,
+    )
+
+
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_ranks_search_on_devices(mpirun, ranks):
     run = mpirun(ranks, "-m", "mpi4py", RANKS, timeout=280)

@@ -34,15 +34,24 @@ from cupy.cuda.memory import OutOfMemoryError
 
 from ...host.errors import ConfigError
 from ..base import DeviceMemoryError
+from ..component_pairs import (
+    MOST,
+    BlockOrder,
+    all_listed,
+    order_by_component,
+    possible_pairs,
+)
 from ..point_products import (
     MOST_NEIGHBOURS,
     NO_POSITION,
     ComponentArrays,
+    EdgesBetween,
     PointArrays,
     RemoteQueries,
     Report,
     query_arrays,
 )
+from .component_pairs import ComponentPairs
 from .kernels import kernel_source
 from .transfer import Transfer
 
@@ -55,6 +64,7 @@ SUM_ROUNDING = 3 * 2.0**-23  # of the sum of magnitudes, lost by each term of a 
 COARSE = 2.0**-9  # float16 is too coarse if a point loses more of its length
 # As in point_products.cu.
 CAPACITY, KEPT, THREADS, MULTIPLIERS = 512, 256, 128, 256
+FILTERS = "filter_near", "filter_leaving", "bound_pairs", "list_pairs"
 DEPTH, STAGE_BYTES, MOST_STAGES = 64, (128 + 256) * 64 * 2, 4
 OLDEST = 80  # compute capability of tensor cores with the instructions of the kernels
 # Rows whose lists are in memory at once, at most; and multiplications of one block of
@@ -144,6 +154,9 @@ class DeviceProducts:
         self._modules: dict[tuple[str, bool, str, bool, int], Any] = {}
         most = self.device.attributes["MaxSharedMemoryPerBlockOptin"]
         self._stages = min(MOST_STAGES, most // STAGE_BYTES)
+        self.shared_bytes = self._stages * STAGE_BYTES
+        self.processors = self.device.attributes["MultiProcessorCount"]
+        self.absolute = (points.values.shape[1] + 16) * 2.0**-84
         self.count, self.dimensions = len(points.source), points.values.shape[1]
         self.width = -(-self.dimensions // DEPTH) * DEPTH
         with self.current():
@@ -257,8 +270,8 @@ class DeviceProducts:
         terms = self._sum_bound(self.dimensions)
         gamma = terms / (1 - terms) + 4 * points.lost * (1 + points.lost) + 2.0**-20
         points.half = (points.square / 2 * (1 - gamma)).astype(np.float32)
-        self._gamma = gamma
-        self._facts = self._set(points)
+        self.gamma = gamma
+        self.facts = self._set(points)
 
     def _sum_bound(self, dimensions: int) -> float:
         # The parts of a coordinate have a little more magnitude than itself.
@@ -270,8 +283,8 @@ class DeviceProducts:
             facts[name] = getattr(points.arrays, name).data.ptr
         facts["square"], facts["half"] = points.square.data.ptr, points.half.data.ptr
         facts["dimensions"] = self.dimensions
-        facts["gamma"], facts["unit"] = self._gamma, self.frame.factor**2
-        facts["absolute"] = (self.dimensions + 16) * 2.0**-84
+        facts["gamma"], facts["unit"] = self.gamma, self.frame.factor**2
+        facts["absolute"] = self.absolute
         return cupy.asarray(facts.view(np.uint8))
 
     def queries(self, points: np.ndarray, row: np.ndarray) -> DevicePoints:
@@ -297,7 +310,7 @@ class DeviceProducts:
 
     # ------------------------------------------------------------ launches
 
-    def _kernel(self, name: str, queries: PointArrays) -> Any:
+    def kernel(self, name: str, queries: PointArrays) -> Any:
         """Return a kernel for the columns and for queries of some type."""
         given = self._given
         types = tuple(
@@ -319,10 +332,9 @@ class DeviceProducts:
                 code=kernel_source("point_products"),
                 options=("-std=c++17", *(f"-D{n}={v}" for n, v in options.items())),
             )
-            for filtering in ("filter_near", "filter_leaving"):
-                module.get_function(filtering).max_dynamic_shared_size_bytes = (
-                    self._stages * STAGE_BYTES
-                )
+            for filtering in FILTERS:
+                function = module.get_function(filtering)
+                function.max_dynamic_shared_size_bytes = self.shared_bytes
             self._modules[key] = module
         return self._modules[key].get_function(name)
 
@@ -349,19 +361,18 @@ class DeviceProducts:
         """Multiply the rows of a search with all columns, and narrow their lists."""
         factors, width = self.points.factors, np.int32(self.width)
         multiply, narrow = search.kernels
-        processors = self.device.attributes["MultiProcessorCount"]
-        shared = self._stages * STAGE_BYTES
+        shared = self.shared_bytes
         rows = search.queries.factors[search.places]
         for begin, end in launches:
             columns = factors[begin:end]
             sizes = np.int32(len(rows)), np.int32(end - begin), width
             first = np.uint32(begin)
-            given = (rows, columns, *sizes, first, self._facts, search.facts, *more)
-            multiply((processors,), (MULTIPLIERS,), given, shared_mem=shared)
+            given = (rows, columns, *sizes, first, self.facts, search.facts, *more)
+            multiply((self.processors,), (MULTIPLIERS,), given, shared_mem=shared)
             narrow(
                 (len(rows),),
                 (THREADS,),
-                (self._facts, search.query_facts, search.facts, *search.arguments),
+                (self.facts, search.query_facts, search.facts, *search.arguments),
             )
 
     def nearest_of(
@@ -390,18 +401,18 @@ class DeviceProducts:
             search = self._block(queries, places[every], "near", np.int32(k))
             if limits is not None:
                 within, rows = limits[every], np.int32(len(every))
-                self._kernel("limit_near", queries.arrays)(
+                self.kernel("limit_near", queries.arrays)(
                     (-(-len(every) // THREADS),),
                     (THREADS,),
-                    (self._facts, search.query_facts, search.facts, rows, within),
+                    (self.facts, search.query_facts, search.facts, rows, within),
                 )
             self._search(search, launches)
             near, positions = cupy.empty((len(every), k)), found[every]
-            self._kernel("finish_near", queries.arrays)(
+            self.kernel("finish_near", queries.arrays)(
                 (len(every),),
                 (THREADS,),
                 (
-                    self._facts,
+                    self.facts,
                     search.query_facts,
                     search.facts,
                     np.int32(k),
@@ -447,7 +458,7 @@ class DeviceProducts:
             light, ends = weights[every], others[every]
             search.set(component=component, cores=cores, weights=light, others=ends)
             narrow = search.kernels[1]
-            begun = self._facts, search.query_facts, search.facts, given
+            begun = self.facts, search.query_facts, search.facts, given
             narrow((len(every),), (THREADS,), begun)  # with no candidates: thresholds
             self._search(search, launches, (given,))
             weights[every], others[every] = light, ends
@@ -459,10 +470,10 @@ class DeviceProducts:
         self, queries: DevicePoints, places: Any, kind: str, *arguments: Any
     ) -> "BlockSearch":
         kernels = (
-            self._kernel(f"filter_{kind}", queries.arrays),
-            self._kernel(f"narrow_{kind}", queries.arrays),
+            self.kernel(f"filter_{kind}", queries.arrays),
+            self.kernel(f"narrow_{kind}", queries.arrays),
         )
-        facts = self._facts if queries is self.points else self._set(queries)
+        facts = self.facts if queries is self.points else self._set(queries)
         same = queries is self.points
         return BlockSearch(queries, facts, places, kernels, arguments, same)
 
@@ -481,7 +492,7 @@ class DeviceProducts:
         products = DeviceProducts.__new__(DeviceProducts)
         products.__dict__.update(self.__dict__)
         products.count, products.dimensions, products.width = len(b), width, width
-        products._gamma = 0.0
+        products.gamma = 0.0
         none = cupy.empty(0)
         index = cupy.arange(len(b), dtype=np.uint32)
 
@@ -495,7 +506,7 @@ class DeviceProducts:
             return DevicePoints(arrays, flat, zero, zero.astype(np.float32), 0.0)
 
         products.points = of(right[0])
-        products._facts = products._set(products.points)
+        products.facts = products._set(products.points)
         search = products._block(of(left[0]), index, "near", np.int32(1))
         multiply = search.kernels[0]
         sizes = np.int32(len(b)), np.int32(len(b)), np.int32(width), np.uint32(0)
@@ -506,10 +517,10 @@ class DeviceProducts:
                 search.queries.factors,
                 products.points.factors,
                 *sizes,
-                products._facts,
+                products.facts,
                 search.facts,
             ),
-            shared_mem=self._stages * STAGE_BYTES,
+            shared_mem=self.shared_bytes,
         )
         found = cupy.full((len(b), len(b)), np.nan)
         for row in range(len(b)):
@@ -588,7 +599,8 @@ class CudaPointProducts:
     """
 
     def __init__(self, points: PointArrays, devices: Sequence[int] = (0,)) -> None:
-        self.count = len(points.source)
+        self.count, self._row = len(points.source), points.row
+        self.most_components = MOST
         self._pool = ThreadPoolExecutor(len(devices), "mndmst-products")
         made = [self._pool.submit(DeviceProducts, points, i) for i in devices]
         self._devices = [future.result() for future in made]
@@ -654,9 +666,6 @@ class CudaPointProducts:
         self._lower(components, known)
         return others, weights
 
-    def between(self, components: ComponentArrays, least: Any, report: Report) -> None:
-        """Return None: rounds cost a device less than a pass over all pairs."""
-
     def lightest_to(
         self, components: ComponentArrays, queries: RemoteQueries
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -682,6 +691,67 @@ class CudaPointProducts:
         self._lower(components, known)
         return others, weights
 
+    def between(
+        self, components: ComponentArrays, least: np.ndarray, report: Report
+    ) -> EdgesBetween | None:
+        """See `PointProducts.between`: of the pairs that the forest may join."""
+        order = order_by_component(components.of_place, len(components.bound))
+        if order is None:
+            return None
+        edges = self._between(components, order, least, report)
+        if edges is None:  # nor will it be found in later rounds
+            self.most_components = 0
+        return edges
+
+    def _between(
+        self,
+        components: ComponentArrays,
+        order: BlockOrder,
+        least: np.ndarray,
+        report: Report,
+    ) -> EdgesBetween | None:
+        """Return the edges; None if memory lacks, or a device lists too many or few."""
+        count = len(components.bound)
+        made: dict[DeviceProducts, ComponentPairs] = {}
+        try:
+            for device in self._devices:
+                with device.current():
+                    cores = components.cores
+                    made[device] = ComponentPairs(device, order, cores, count)
+        except DeviceMemoryError:
+            return None
+        units = made[self._devices[0]].units
+
+        def tell(done: int, total: int) -> None:
+            report(self.count * done // total, self.count)
+
+        self._deal(units, lambda device, unit, _: made[device].bound(unit), tell, 1)
+        most = np.minimum.reduce([pairs.least() for pairs in made.values()])
+        width = max(pairs.width for pairs in made.values())
+        known = least * self._devices[0].frame.factor
+        # A device that fails here cannot be trusted with the rest.
+        if (np.triu(np.minimum(most, most.T) - width, 1) > known * known).any():
+            return None
+        limits = possible_pairs(most, width)
+        for device, pairs in made.items():
+            with device.current():
+                pairs.set_limits(limits)
+        self._deal(
+            units, lambda device, unit, _: made[device].list_within(unit), tell, 1
+        )
+        found = []
+        for device, pairs in made.items():
+            with device.current():
+                listed = pairs.edges()
+            if listed is None:
+                return None
+            found.append(listed)
+        a, b, weight = map(np.concatenate, zip(*found, strict=True))
+        one, other = self._row[a], self._row[b]
+        key = np.minimum(one, other).astype(np.uint64) << np.uint64(32)
+        edges = EdgesBetween(a, b, weight, key | np.maximum(one, other))
+        return edges if all_listed(limits, components.of_place, edges) else None
+
     def _known(
         self, components: ComponentArrays
     ) -> dict[DeviceProducts, ComponentArrays]:
@@ -706,8 +776,12 @@ class CudaPointProducts:
         count: int,
         search: Callable[[DeviceProducts, int, int], None],
         report: Report = lambda done, total: None,
+        most: int = 0,
     ) -> None:
-        """Let the devices take blocks of rows in turn, each by a thread of its own."""
+        """Let the devices take blocks of rows in turn, each by a thread of its own.
+
+        A block has at most `most` rows, or as many as a device searches at once.
+        """
         lock, stop = threading.Lock(), threading.Event()
         taken = 0
 
@@ -718,7 +792,8 @@ class CudaPointProducts:
                     with lock:
                         begin = taken
                         share = -(-(count - begin) // len(self._devices))
-                        end = min(begin + min(device.rows_at_once(), share), count)
+                        size = min(most or device.rows_at_once(), share)
+                        end = min(begin + size, count)
                         taken = end
                     if begin == end:
                         return

@@ -189,13 +189,32 @@ struct Leaving {
   }
 };
 
-// Multiply all rows with some columns, and append to the lists of the rows. The blocks
-// take tiles in turn; the loads of the next tile begin before the last one is filtered.
+// Where a launch finds the row and the column with which a thread begins its scores.
+struct Corner {
+  int row, column, row_count, column_count;
+};
+#define SCORES float (&sum)[4][8][4]
+#define SUM(m, n) sum[(m) / 2][(n) / 2][(m) % 2 * 2 + (n) % 2]
+#define ROW_OF(m) ((m) / 2 * 16 + (m) % 2 * 8)
+#define COLUMN_OF(n) ((n) / 2 * 8 + (n) % 2)
+
+// Appends each score from its row's threshold on to the row's list.
 template <typename Candidate>
-__device__ void filter_tiles(const u16* row_factors, const u16* factors, int row_count,
-                             int column_count, int width, u32 first_column,
-                             const float* half, const Rows& rows,
-                             const Candidate& candidate) {
+struct Lists {
+  u32 first_column;
+  const float* half;
+  Rows rows;
+  Candidate candidate;
+
+  __device__ __forceinline__ void collect(SCORES, const Corner& at) const;
+};
+
+// Multiply all rows with some columns, and collect the products. The blocks take tiles
+// in turn; the loads of the next tile begin before the last one is collected.
+template <typename Collector>
+__device__ void multiply_tiles(const u16* row_factors, const u16* factors,
+                               int row_count, int column_count, int width,
+                               const Collector& collector) {
   extern __shared__ __align__(128) u16 stages[];
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   int warp_row = warp / 4 * 64, warp_column = warp % 4 * 64;
@@ -266,37 +285,41 @@ __device__ void filter_tiles(const u16* row_factors, const u16* factors, int row
     locate(tile, loader.row_tiles, loader.column_tiles, row, column);
     row = row * ROWS + warp_row + lane / 4;
     column = column * COLUMNS + warp_column + lane % 4 * 2;
-    // All loads come first: behind a store the compiler would keep each in its place.
-    float threshold[8], less[16];
+    collector.collect(sum, {row, column, row_count, column_count});
+  }
+}
+
+template <typename Candidate>
+__device__ __forceinline__ void Lists<Candidate>::collect(SCORES, const Corner& at) const {
+  // All loads come first: behind a store the compiler would keep each in its place.
+  float threshold[8], less[16];
 #pragma unroll
-    for (int m = 0; m < 8; m++) {
-      int at = row + m / 2 * 16 + m % 2 * 8;
-      threshold[m] = at < row_count ? rows.thresholds[at] : INFINITE;
-    }
+  for (int m = 0; m < 8; m++) {
+    int r = at.row + ROW_OF(m);
+    threshold[m] = r < at.row_count ? rows.thresholds[r] : INFINITE;
+  }
+#pragma unroll
+  for (int n = 0; n < 16; n++) {
+    int c = at.column + COLUMN_OF(n);
+    less[n] = c < at.column_count ? half[first_column + c] : INFINITE;
+  }
+#pragma unroll
+  for (int m = 0; m < 8; m++) {
+    bool any = false;
+#pragma unroll
+    for (int n = 0; n < 16; n++) any |= SUM(m, n) - less[n] >= threshold[m];
+    if (!any) continue;
+    int r = at.row + ROW_OF(m);
 #pragma unroll
     for (int n = 0; n < 16; n++) {
-      int at = column + n / 2 * 8 + n % 2;
-      less[n] = at < column_count ? half[first_column + at] : INFINITE;
-    }
-#pragma unroll
-    for (int m = 0; m < 8; m++) {
-      bool any = false;
-#pragma unroll
-      for (int n = 0; n < 16; n++)
-        any |= sum[m / 2][n / 2][m % 2 * 2 + n % 2] - less[n] >= threshold[m];
-      if (!any) continue;
-      int r = row + m / 2 * 16 + m % 2 * 8;
-#pragma unroll
-      for (int n = 0; n < 16; n++) {
-        float score = sum[m / 2][n / 2][m % 2 * 2 + n % 2] - less[n];
-        int at = column + n / 2 * 8 + n % 2;
-        if (score >= threshold[m] && at < column_count && r < row_count &&
-            candidate.takes(r, first_column + at)) {
-          int slot = atomicAdd(rows.counts + r, 1);
-          if (slot < CAPACITY) {
-            rows.scores[(long long)r * CAPACITY + slot] = score;
-            rows.candidates[(long long)r * CAPACITY + slot] = first_column + at;
-          }
+      float score = SUM(m, n) - less[n];
+      int c = at.column + COLUMN_OF(n);
+      if (score >= threshold[m] && c < at.column_count && r < at.row_count &&
+          candidate.takes(r, first_column + c)) {
+        int slot = atomicAdd(rows.counts + r, 1);
+        if (slot < CAPACITY) {
+          rows.scores[(long long)r * CAPACITY + slot] = score;
+          rows.candidates[(long long)r * CAPACITY + slot] = first_column + c;
         }
       }
     }
@@ -307,20 +330,135 @@ extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
     filter_near(const u16* row_factors, const u16* factors, int row_count,
                 int column_count, int width, u32 first_column, const Points* points,
                 const Rows* given) {
-  const Rows rows = *given;
-  Near near = {rows.places, rows.columns_too != 0};
-  filter_tiles(row_factors, factors, row_count, column_count, width, first_column,
-               points->half, rows, near);
+  Near near = {given->places, given->columns_too != 0};
+  Lists<Near> lists = {first_column, points->half, *given, near};
+  multiply_tiles(row_factors, factors, row_count, column_count, width, lists);
 }
 
 extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
     filter_leaving(const u16* row_factors, const u16* factors, int row_count,
                    int column_count, int width, u32 first_column,
                    const Points* points, const Rows* given, const Components* known) {
-  const Rows rows = *given;
-  Leaving leaving = {rows, *known};
-  filter_tiles(row_factors, factors, row_count, column_count, width, first_column,
-               points->half, rows, leaving);
+  Leaving leaving = {*given, *known};
+  Lists<Leaving> lists = {first_column, points->half, *given, leaving};
+  multiply_tiles(row_factors, factors, row_count, column_count, width, lists);
+}
+
+// ---------------------------------------------------------------- pairs of components
+
+#define BLOCK 64  // points: a warp's rows are in one component, and so are its columns
+
+// Points in the order of their components. Each component begins at a multiple of
+// BLOCK; the terms of places without a point are infinite.
+struct Ordered {
+  const u16* factors;
+  const u32* component;   // of each block of points
+  const float* term;      // of a squared distance: it is the sum of both terms less
+  const float* core;      // twice the product; squares, as distances are scaled
+  float* least;           // by component and component: bounds on squared distances
+  u32* rows;              // of the pairs found
+  u32* columns;
+  u32* found;
+  int components, capacity, width;
+};
+
+// The entry of two components, or null if both are one.
+__device__ float* entry_of(const Ordered& o, u32 row, u32 column) {
+  u32 a = o.component[row / BLOCK], b = o.component[column / BLOCK];
+  if (a == b) return nullptr;
+  return o.least + (long long)min(a, b) * o.components + max(a, b);
+}
+
+// The rows and columns of a launch, as far as their scores need them.
+struct Sides {
+  float row_term[8], row_core[8], column_term[16], column_core[16];
+
+  __device__ void load(const Ordered& o, u32 row, u32 column) {
+#pragma unroll
+    for (int m = 0; m < 8; m++)
+      row_term[m] = o.term[row + ROW_OF(m)], row_core[m] = o.core[row + ROW_OF(m)];
+#pragma unroll
+    for (int n = 0; n < 16; n++)
+      column_term[n] = o.term[column + COLUMN_OF(n)],
+      column_core[n] = o.core[column + COLUMN_OF(n)];
+  }
+  __device__ float square(float product, int m, int n) const {
+    float plain = row_term[m] + column_term[n] - 2 * product;
+    return fmaxf(plain, fmaxf(row_core[m], column_core[n]));
+  }
+};
+
+// Lowers the bound of the components of a warp's rows and columns.
+struct LowerBounds {
+  Ordered o;
+  u32 first_row, first_column;
+
+  __device__ __forceinline__ void collect(SCORES, const Corner& at) const {
+    if (at.row >= at.row_count || at.column >= at.column_count) return;
+    u32 row = first_row + at.row, column = first_column + at.column;
+    float* entry = entry_of(o, row, column);
+    if (!entry) return;
+    Sides sides;
+    sides.load(o, row, column);
+    float least = INFINITE;
+#pragma unroll
+    for (int m = 0; m < 8; m++)
+#pragma unroll
+      for (int n = 0; n < 16; n++)
+        least = fminf(least, sides.square(SUM(m, n), m, n));
+    for (int step = 16; step; step /= 2)
+      least = fminf(least, __shfl_xor_sync(NONE, least, step));
+    least = fmaxf(least, 0.0f);  // so that its bits have its order
+    if (threadIdx.x % 32 == 0 && least < *entry)
+      atomicMin((u32*)entry, __float_as_uint(least));
+  }
+};
+
+// Appends pairs of points within the bound of their components.
+struct PairsWithin {
+  Ordered o;
+  u32 first_row, first_column;
+
+  __device__ __forceinline__ void collect(SCORES, const Corner& at) const {
+    if (at.row >= at.row_count || at.column >= at.column_count) return;
+    u32 row = first_row + at.row, column = first_column + at.column;
+    float* entry = entry_of(o, row, column);
+    if (!entry || *entry < 0) return;
+    float bound = *entry;
+    Sides sides;
+    sides.load(o, row, column);
+#pragma unroll
+    for (int m = 0; m < 8; m++)
+#pragma unroll
+      for (int n = 0; n < 16; n++)
+        if (sides.square(SUM(m, n), m, n) <= bound) {
+          // Too many are counted once, so that the counter never starts again.
+          if (*(volatile u32*)o.found > (u32)o.capacity) return;
+          u32 slot = atomicAdd(o.found, 1u);
+          if (slot < (u32)o.capacity)
+            o.rows[slot] = row + ROW_OF(m), o.columns[slot] = column + COLUMN_OF(n);
+        }
+  }
+};
+
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
+    bound_pairs(const Ordered* ordered, u32 first_row, int row_count, u32 first_column,
+                int column_count) {
+  LowerBounds bounds = {*ordered, first_row, first_column};
+  const u16* factors = ordered->factors;
+  long long stride = (long long)PARTS * ordered->width;
+  multiply_tiles(factors + first_row * stride, factors + first_column * stride,
+                 row_count, column_count, ordered->width, bounds);
+}
+
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
+    list_pairs(const Ordered* ordered, u32 first_row, int row_count, u32 first_column,
+               int column_count) {
+  PairsWithin pairs = {*ordered, first_row, first_column};
+  const u16* factors = ordered->factors;
+  long long stride = (long long)PARTS * ordered->width;
+  multiply_tiles(factors + first_row * stride, factors + first_column * stride,
+                 row_count, column_count, ordered->width, pairs);
 }
 
 // ---------------------------------------------------------------- lists
@@ -628,4 +766,21 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         fmaxf(list.threshold, threshold_within(p, own_square, best));
     if (end != NONE) atomicMin(c.bound + component, (u64)__double_as_longlong(best));
   }
+}
+
+// Write the weights of some edges: float64 distances, in the order of the dimensions.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    weigh_pairs(const Points* points, const u32* rows, const u32* columns, u32 count,
+                const double* cores, double* weights) {
+  u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const Points p = *points;
+  u32 one = rows[i], other = columns[i];
+  double total = 0;
+  for (long long d = 0; d < p.dimensions; d++) {
+    double gap = __dsub_rn(coordinate<DIVIDED>(p, p.source[one], d),
+                           coordinate<DIVIDED>(p, p.source[other], d));
+    total = __dadd_rn(total, __dmul_rn(gap, gap));
+  }
+  weights[i] = fmax(sqrt(total), fmax(cores[one], cores[other]));
 }

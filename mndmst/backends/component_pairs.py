@@ -1,0 +1,88 @@
+"""All pairs of components at once: which of them the forest may join.
+
+Where few components have many points each, a search of single points is repeated after
+every round of joins. Bounds on the lightest edges of all pairs of components need one
+pass of products. They exclude the pairs whose lightest edge is certainly the heaviest
+of a cycle; a second pass lists the edges of the others.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .point_products import NO_POSITION, EdgesBetween
+
+BLOCK = 64  # points of one component, which products take together
+MOST = 4096  # components
+FILLED = 0.8  # least share of blocks that points fill
+
+
+class BlockOrder(NamedTuple):
+    """Places in the order of their components, each from a multiple of BLOCK on.
+
+    Attributes
+    ----------
+    places : ndarray of uint32
+        NO_POSITION at the end of a component that does not fill its last block.
+    component : ndarray of uint32, shape (blocks,)
+    """
+
+    places: np.ndarray
+    component: np.ndarray
+
+
+def order_by_component(of_place: np.ndarray, count: int) -> BlockOrder | None:
+    """Return the order of places; None if components are too many or too small."""
+    if count > MOST:
+        return None
+    sizes = np.bincount(of_place, minlength=count)
+    blocks = -(-sizes // BLOCK)
+    room = BLOCK * int(blocks.sum())
+    if len(of_place) < FILLED * room:
+        return None
+    order = np.argsort(of_place, kind="stable")
+    skipped = BLOCK * (np.cumsum(blocks) - blocks) - (np.cumsum(sizes) - sizes)
+    places = np.full(room, NO_POSITION)
+    places[np.arange(len(order)) + skipped[of_place[order]]] = order
+    component = np.repeat(np.arange(count, dtype=np.uint32), blocks)
+    return BlockOrder(places, component)
+
+
+def all_listed(limits: np.ndarray, of_place: np.ndarray, edges: EdgesBetween) -> bool:
+    """Return whether each pair that the forest may join has an edge."""
+    one, other = of_place[edges.a], of_place[edges.b]
+    listed = np.zeros(limits.shape, np.bool_)
+    listed[np.minimum(one, other), np.maximum(one, other)] = True
+    return bool(listed[limits >= 0].all())
+
+
+def possible_pairs(most: np.ndarray, width: float) -> np.ndarray:
+    """Return the bounds of the pairs that the forest may join, and -1 for others.
+
+    A pair is left out if its lightest edge is heavier than all edges of a path between
+    both components.
+
+    Parameters
+    ----------
+    most : ndarray of float32, shape (components, components)
+        Upper bounds on the lightest edges, at (smaller, larger).
+    width : float
+        How far each is above a lower bound, at most.
+    """
+    most = np.minimum(most, most.T)
+    count = len(most)
+    path = np.zeros_like(most)  # the largest bound between two, in the tree of bounds
+    nearest, parent = most[0].copy(), np.zeros(count, np.int64)
+    outside = np.ones(count, np.bool_)
+    outside[0] = False
+    for _ in range(count - 1):
+        here = int(np.argmin(np.where(outside, nearest, np.inf)))
+        if not outside[here]:  # all bounds are infinite
+            here = int(np.flatnonzero(outside)[0])
+        path[here] = np.maximum(path[parent[here]], nearest[here])
+        path[:, here] = path[here]
+        outside[here] = False
+        nearer = most[here] < nearest
+        nearest[nearer], parent[nearer] = most[here][nearer], here
+    possible = np.triu(most - np.float32(width) <= path, 1)
+    return np.where(possible, most, np.float32(-1))
