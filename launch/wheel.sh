@@ -5,7 +5,7 @@
 #
 # The wheel goes to DIRECTORY, dist by default. The sources stay as they are. Where the
 # Python of env.sh lacks what compiles kernels, .venv of the checkout gets it: with --cuda
-# CuPy for CUDA 13, too. MNDMST_VENV names an environment with other versions.
+# CuPy and NVRTC of CUDA 13, too. MNDMST_VENV names an environment with other versions.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=launch/env.sh
@@ -17,11 +17,14 @@ if [[ $# -gt 0 && $1 != -* ]]; then
 fi
 extra=mpi compilers="import h5py, numba"
 if [[ " $* " == *" --cuda "* ]]; then
-    extra+=,cuda compilers+=", cupy"
+    extra+=,cuda compilers+=", cupy; cupy.cuda.nvrtc.getVersion()"
 fi
 if ! python -c "$compilers" 2>/dev/null; then
     venv=$(bash "$root/launch/venv.sh" "$extra")
     export PATH=$venv/bin:$PATH
+    # NVRTC of the same major version of CUDA, where the system has none
+    python -c "$compilers" 2>/dev/null ||
+        python -m pip install --quiet "cuda-toolkit[nvrtc,cudart]==13.*"
 fi
 mkdir -p "$into"
 into=$(cd "$into" && pwd)
