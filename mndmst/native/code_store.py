@@ -78,10 +78,11 @@ def is_code_file(path: Path) -> bool:
     head, _, code = (read_trusted(path) or b"").partition(b"\n")
     try:
         facts = json.loads(head)
-        named = _file_name(facts["name"], facts["signature"]) == path.name
-        return named and facts["digest"] == _digest(code).hex()
+        name, signature = str(facts["name"]), str(facts["signature"])
+        digest = facts["digest"]
     except _MALFORMED:
         return False
+    return _file_name(name, signature) == path.name and digest == _digest(code).hex()
 
 
 def with_digest(code: bytes) -> bytes:
