@@ -15,7 +15,7 @@ _lock = Lock()  # two that set and restore one number in turn would mix theirs u
 
 @functools.cache
 def _controller() -> Any:
-    """Return the libraries that are loaded; None without threadpoolctl."""
+    """Return the loaded libraries of BLAS; None without the extra `embeddings`."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -25,7 +25,7 @@ def _controller() -> Any:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread a call; no limit without threadpoolctl."""
+    """Limit BLAS to one thread a call; no limit without the extra `embeddings`."""
     controller = _controller()
     if controller is None:
         yield
