@@ -154,7 +154,7 @@ def test_forests_are_written_in_other_formats(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "vertices", "found"),
-    [("", 0, []), ("# 7 vertices\n", 7, []), ("0 1\n2 1\n", 3, [(0, 1, 1), (1, 2, 1)]),
+    [("# 7 vertices\n", 7, []), ("0 1\n2 1\n", 3, [(0, 1, 1), (1, 2, 1)]),
      ("% a\n0,1,2.5\n1;2;3", 3, [(0, 1, 2.5), (1, 2, 3.0)]),
      ("u v\n0 1\n", 2, [(0, 1, 1)]), ("# 4 vertices\nu,v,w\n0,1,5\n", 4, [(0, 1, 5)]),
      ("p 3 1\ne 1 3\n", 3, [(0, 2, 1)]), ("p 3 0\n", 3, []),
