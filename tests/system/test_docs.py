@@ -139,7 +139,7 @@ def test_newcomers_path_is_in_the_readme(checkout: Path) -> None:
     assert (checkout / "rings.png").read_bytes().startswith(b"\x89PNG")
     few = "--count 6000 --min-samples 8 --min-cluster-size 300"
     assert "clusters=3 " in run(f"mndmst hdbscan rings {few} -o c.h5", checkout)
-    assert "num_clusters  3" in run("mndmst info c.h5", checkout)
+    assert re.search("^num_clusters +3$", run("mndmst info c.h5", checkout), re.M)
 
 
 def test_a_newcomer_reads_the_readme_in_one_go() -> None:
