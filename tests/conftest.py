@@ -6,6 +6,7 @@ needs a device. Every process that is started here has a time limit.
 
 import csv
 import os
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -85,6 +86,13 @@ def demo_digest() -> str:
     """The digest of the forest of partitions/demo, by an independent Kruskal."""
     answer = tomllib.loads((ROOT / "partitions/demo.toml").read_text())["answer"]
     return str(answer["digest"])
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that would begin after MNDMST_TESTS_UNTIL, in seconds since 1970."""
+    until = os.environ.get("MNDMST_TESTS_UNTIL")
+    if until is not None and time.time() > float(until):
+        pytest.skip("the time for slow tests was over before this one began")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
