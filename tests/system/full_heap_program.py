@@ -7,7 +7,7 @@ What MPI puts in one of the holes has no zeros behind it for some KiB: see
 import ctypes
 import sys
 
-from mndmst.comm import communicator as comm
+from mndmst.comm.world import world
 
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
@@ -29,4 +29,4 @@ for size in range(24, 600, 16):
 for hole in holes:
     libc.free(hole)
 
-sys.stdout.write(f"{comm.world().size} ranks\n")
+sys.stdout.write(f"{world().size} ranks\n")
