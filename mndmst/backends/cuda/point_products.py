@@ -24,7 +24,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,28 +160,14 @@ class DeviceProducts:
         self.count, self.dimensions = len(points.source), points.values.shape[1]
         self.width = -(-self.dimensions // DEPTH) * DEPTH
         with self.current():
-            needed = self.bytes_of(points)
-            if needed > free_bytes():
-                raise DeviceMemoryError(
-                    f"CUDA device {device} has {free_bytes():,} free bytes, and "
-                    f"{self.count:,} points take {needed:,}"
-                )
+            check_room(f"{self.count:,} points take", self.bytes_of(points))
             self._transfer = Transfer()
             self._given = self._uploaded(points)
             self._make_frame(0.0)
 
-    @contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self) -> AbstractContextManager[None]:
         """Make the device current; turn its lack of memory into DeviceMemoryError."""
-        try:
-            with self.device:
-                yield
-        except OutOfMemoryError as error:
-            cupy.get_default_memory_pool().free_all_blocks()
-            raise DeviceMemoryError(
-                f"CUDA device {self.device.id} has too little free memory for the "
-                f"points ({error})"
-            ) from error
+        return current_device(self.device, "the points")
 
     def bytes_of(self, points: PointArrays) -> int:
         """Return about how much memory the points and a search take."""
@@ -780,7 +766,7 @@ class CudaPointProducts:
     ) -> None:
         """Let the devices take blocks of rows in turn, each by a thread of its own.
 
-        A block has at most `most` rows, or as many as a device searches at once.
+        Blocks have at most `most` rows, or as many as a device searches at once.
         """
         lock, stop = threading.Lock(), threading.Event()
         taken = 0
@@ -810,6 +796,32 @@ class CudaPointProducts:
         for future in running:
             future.result()
         report(count, count)
+
+
+@contextmanager
+def current_device(device: cupy.cuda.Device, what: str) -> Iterator[None]:
+    """Make a device current; turn its lack of memory for `what` into our error."""
+    try:
+        with device:
+            yield
+    except OutOfMemoryError as error:
+        cupy.get_default_memory_pool().free_all_blocks()
+        raise DeviceMemoryError(
+            f"CUDA device {device.id} has too little free memory for {what} ({error})"
+        ) from error
+
+
+def check_room(takers: str, needed: int) -> None:
+    """Raise DeviceMemoryError if the current device has fewer free bytes than needed.
+
+    `takers` says what takes them, such as "8 points take".
+    """
+    free = free_bytes()
+    if needed > free:
+        device = cupy.cuda.Device().id
+        raise DeviceMemoryError(
+            f"CUDA device {device} has {free:,} free bytes, and {takers} {needed:,}"
+        )
 
 
 def free_bytes() -> int:

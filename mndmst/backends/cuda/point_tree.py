@@ -9,24 +9,22 @@ that its component knows, past all subtrees of the component. Components with mo
 points than others wait for these: the single-tree Borůvka of Prokopenko, Sao and
 Lebrun-Grandié (ICPP 2022), with bounds that last from round to round.
 
-Distances are those of `points/kernels`, in float64, and edges are compared by (weight,
-smaller point, larger point), so the forest has the bits that the CPU's has.
+The kernels compute the distances of `points/kernels` in float64 and compare edges by
+(weight, smaller point, larger point), so the forest has the same bits as on a CPU.
 """
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from time import perf_counter
 from typing import Any
 
 import cupy
 import numpy as np
-from cupy.cuda.memory import OutOfMemoryError
 
-from ..base import DeviceMemoryError
 from ..point_tree import TreeEdges, TreePoints
 from .kernels import NULL, OPTIONS, kernel_source
-from .point_products import free_bytes
+from .point_products import check_room, current_device
 from .transfer import Transfer
 
 LEAF = 8  # points of a leaf, at most
@@ -36,8 +34,8 @@ BLOCK = 128  # threads of a block
 EXTENT_BLOCKS = 1024
 # Codes of more levels tell points apart that differ in no bit of float64's 53.
 LEVELS_OF_BITS = 54
-# Components with PATIENCE times as many searches as the average wait for others, so at
-# least a third of all take part in a round.
+# A component waits in a round if it has PATIENCE times the average number of searches.
+# So at least a third of all components take part.
 PATIENCE = 1.5
 # Bytes that a point takes beside its coordinates: the arrays below, and sorting.
 EACH, RESERVE = 140, 1 << 28
@@ -86,13 +84,8 @@ class CudaPointTree:
         self._mutual = points.min_samples > 0
         self._listed = max(points.min_samples + BEYOND, LEAST)
         with self._current():
-            free = free_bytes()
             needed = self.bytes_needed(values.itemsize)
-            if needed > free:
-                raise DeviceMemoryError(
-                    f"CUDA device {self.device.id} has {free:,} free bytes, and a tree "
-                    f"of {self.count:,} points takes {needed:,}"
-                )
+            check_room(f"a tree of {self.count:,} points takes", needed)
             self._transfer = Transfer()
             with self._timed("upload"):
                 if not here:
@@ -123,22 +116,13 @@ class CudaPointTree:
         each = 2 * self.dimensions * itemsize + 4 * self._listed + EACH
         return self.count * each + boxes + RESERVE
 
-    @contextmanager
-    def _current(self) -> Iterator[None]:
+    def _current(self) -> AbstractContextManager[None]:
         """Make the device current; turn its lack of memory into DeviceMemoryError."""
-        try:
-            with self.device:
-                yield
-        except OutOfMemoryError as error:
-            cupy.get_default_memory_pool().free_all_blocks()
-            raise DeviceMemoryError(
-                f"CUDA device {self.device.id} has too little free memory for a tree "
-                f"of the points ({error})"
-            ) from error
+        return current_device(self.device, "a tree of the points")
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
-        """Add the seconds until the device is done to those of a stage."""
+        """Time a stage of the device, and add its seconds to `seconds`."""
         begun = perf_counter()
         yield
         cupy.cuda.get_current_stream().synchronize()
