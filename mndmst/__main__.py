@@ -25,6 +25,8 @@ from .host.signals import die_at_interrupt, stop_signals
 # A launcher that aborts may drop output that it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
 LONGEST_REASON = 300
+# Beginnings of the commands that multiply matrices: threads of BLAS serve no other one,
+# and would take a tenth of a second of all cores to start.
 MATRIX_COMMANDS = (
     "hdbscan", "linkage", "neighb", "predict", "verify", "draw", "report", "bench",
 )  # fmt: skip

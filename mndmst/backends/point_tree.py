@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# A device searches points of at most so many dimensions, and lists so many neighbours.
+# Limits of the tree on a device: dimensions of points, and `min_samples`.
 MOST_DIMENSIONS, MOST_SAMPLES = 16, 64
 
 
@@ -29,7 +29,7 @@ class TreePoints(NamedTuple):
 
 
 class TreeEdges(NamedTuple):
-    """The edges of the forest of points; those of a device are sorted by their keys.
+    """The edges of the forest of points; a device returns them in order of their keys.
 
     Attributes
     ----------

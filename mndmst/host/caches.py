@@ -27,7 +27,7 @@ from .launcher import launched_rank
 # As many as the kernel follows.
 MOST_LINKS = 40
 DAY = 86_400.0  # seconds
-# After so many days without a use `native/cache_cleaning.py` removes a file.
+# `native/cache_cleaning.py` removes files that no run has used for this many days.
 UNUSED_DAYS = 30
 # The extended attribute with a list, its head, and its entries: tag, rights, id
 _LIST = "system.posix_acl_access"

@@ -76,9 +76,10 @@ def prepare_environment(matrices: bool = True) -> None:
     """
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     sharers = launched_local_size()
-    if sharers > 1 or not matrices:
+    if not matrices:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    elif sharers > 1:
         share = min(core_count(), max(1, (os.cpu_count() or 1) // sharers))
-        share = share if matrices else 1
         os.environ.setdefault("OPENBLAS_NUM_THREADS", str(share))
     if crowded():
         os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")

@@ -26,9 +26,9 @@ DIGIT = 11
 # and words of a trial.
 FAST, TRIAL = 15e-9, 1 << 14
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-# Words of a range that a thread sorts alone, so that they stay in its cache (2^16), and
-# bits of the first digit beyond those that number the ranges. Threads share every pass
-# instead if one would sort so many times its share alone.
+# A thread sorts ranges of 2^RANGE_BITS words alone, in its cache. The first digit has
+# BUCKET_BITS more bits than the number of a range. If one thread would sort UNEVEN
+# times its share, the threads share every pass instead.
 RANGE_BITS, BUCKET_BITS, UNEVEN = 16, 3, 2
 
 

@@ -29,7 +29,7 @@ from ...native.kernel import kernel
 from ..base import Band
 from .select import CHUNK, all_edges, lower_edges, select
 
-# Sampled arcs, and those of them that are worth waking a thread.
+# The size of a sample in arcs; the fewest arcs for which a thread is woken.
 SAMPLE, SAMPLE_GRAIN = 4096, 256
 _NOTHING = (1, 0)
 

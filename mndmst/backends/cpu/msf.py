@@ -195,7 +195,7 @@ def _note(pair, edge, table, out, used):
     return used
 
 
-# Every so many sampled arcs suffice to find the largest component.
+# The largest component is found from every fourth sampled arc.
 GIANT_STRIDE = 4
 # Walk the rows outside the giant component if a trial yields no more edges for each.
 EDGES_PER_WALK = 2
