@@ -21,7 +21,7 @@ from .jobs import JobQueue
 from .metrics import FinishedRequest, Gauges, Metrics, RequestLog
 from .name_lookup import NAME_QUERIES, NameLookup
 from .protocol import ACTIONS, QUERY, TABLE, batches_of, to_bytes, versioned
-from .queries import answers, label_schema, labels
+from .queries import answers, held_labels, label_schema
 from .rank_server import RankServer, edge_schema
 from .served_graph import ServedGraph
 
@@ -273,16 +273,21 @@ class FrontServer(RankServer):
             raise graph.stale(version.number)
         return details
 
-    def table(self, request: dict[str, Any]) -> tuple[Any, Iterator[Any]]:
-        """Return rank 0's share, or a table that it alone has."""
+    def share(self, request: dict[str, Any]) -> Iterator[Any]:
+        """Yield the share of rank 0, or a table that it alone has.
+
+        The memory counts such a table until the stream has ended.
+        """
         if request["table"] not in ("labels", "clusters"):
-            return super().table(request)
+            yield from super().share(request)
+            return
         graph = self.executor.graphs[request["graph"]]
         view = self._view(graph, request.get("version"))
-        table = labels(view.index(), request)
-        schema = versioned(table.schema, view.version, graph.name)
-        table = table.replace_schema_metadata(schema.metadata)
-        return schema, iter(batches_of(table))
+        with held_labels(view.index(), request, self._memory) as table:
+            schema = versioned(table.schema, view.version, graph.name)
+            table = table.replace_schema_metadata(schema.metadata)
+            yield schema
+            yield from batches_of(table)
 
     def _view(self, graph: ServedGraph, number: int | None) -> ForestView:
         """Return the view of a version with tickets, or of the current version."""

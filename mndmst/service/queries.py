@@ -1,6 +1,7 @@
 """Queries on a forest, answered on rank 0 from one version."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,31 @@ def _path_table(index: ForestIndex, u: np.ndarray, v: np.ndarray) -> Any:
     arrays = [arrow.array(column) for column in columns.values()]
     values = arrow.StructArray.from_arrays(arrays, list(columns))
     return arrow.table({"path": arrow.LargeListArray.from_arrays(offsets, values)})
+
+
+# Bytes for each vertex that the work on a table takes at its peak, the table included:
+# measured for components, single-linkage clusters, and HDBSCAN* clusters (of pairs,
+# which are the most)
+COMPONENTS_BYTES, LINKAGE_BYTES, DENSITY_BYTES = 12, 80, 216
+
+
+@contextmanager
+def held_labels(
+    index: ForestIndex, request: dict[str, Any], memory: ServiceMemory
+) -> Iterator[Any]:
+    """Give the table of `labels` to a block, and count it and the work on it.
+
+    Raises ConfigError as `labels`, or if the memory is too little.
+    """
+    each, vertices = COMPONENTS_BYTES, index.num_vertices
+    if request["table"] == "clusters":
+        is_density = cluster_rule(request) == "min_size"
+        each = DENSITY_BYTES if is_density else LINKAGE_BYTES
+    what = f"{request['table']} of {vertices:,} vertices"
+    with memory.hold(each * vertices, what):
+        table = labels(index, request)
+    with memory.hold(table.nbytes, what):
+        yield table
 
 
 def labels(index: ForestIndex, request: dict[str, Any]) -> Any:

@@ -274,12 +274,10 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     def _while_streaming(self, request: dict[str, Any], client: str) -> Iterator[Any]:
         """Yield the schema of a share, then its batches, as one request of a client."""
         with self.open_requests.request(client):
-            schema, batches = self.table(request)
-            yield schema
-            yield from batches
+            yield from self.share(request)
 
-    def table(self, request: dict[str, Any]) -> tuple[Any, Iterator[Any]]:
-        """Return the schema and the batches of this rank's share.
+    def share(self, request: dict[str, Any]) -> Iterator[Any]:
+        """Yield the schema of this rank's share of a table, then its batches.
 
         Raises ConfigError if there is no such table, or its version is no longer held.
         """
@@ -303,4 +301,5 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             batches = graph_batches(version)
         else:
             raise ConfigError(f"no table is called {json.dumps(request['table'])} here")
-        return schema, batches
+        yield schema
+        yield from batches

@@ -30,10 +30,10 @@ def collective_batches(version):
     yield from graph_batches(version)
 
 
-def order_table(self, request):
+def order_share(self, request):
     graph = self.executor.graphs[request["graph"]]
     graph.loaded.order_of(graph.current.weighed)
-    return rank_server_table(self, request)
+    yield from rank_server_share(self, request)
 
 
 def begin(self, fields):
@@ -80,12 +80,12 @@ def make_no_room(self):
 
 
 make_room = ServedGraph._make_room
-rank_server_table = rank_server.RankServer.table
+rank_server_share = rank_server.RankServer.share
 fault, *words = sys.argv[1:]
 if fault == "collective-behind-get":
     rank_server.graph_batches = collective_batches
 elif fault == "order-behind-get":
-    rank_server.RankServer.table = order_table
+    rank_server.RankServer.share = order_share
 elif fault == "no-room":
     ServedGraph._make_room = make_no_room
 else:

@@ -51,7 +51,7 @@ def test_a_collective_behind_a_read_ends_the_tests(
         done = finish(service.process, 60)
         assert done.returncode != 0
         assert "calls MPI; only the main may" in done.stderr
-        assert "in collective_batches" in done.stderr or "in order_table" in done.stderr
+        assert "in collective_batches" in done.stderr or "in order_share" in done.stderr
     finally:
         service.kill()
 

@@ -1,4 +1,7 @@
-"""Answers of queries: paths come in bounded batches, and count against the memory."""
+"""Answers of queries: paths come in bounded batches; all count against the memory."""
+
+import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +13,16 @@ from mndmst.host.errors import ConfigError
 from mndmst.service import memory as service_memory
 from mndmst.service import queries
 from mndmst.service.forest_view import ForestView
+from mndmst.service.front_server import FrontServer
 from mndmst.service.memory import ServiceMemory
-from mndmst.service.queries import PATH_EDGE_BYTES, answers
+from mndmst.service.queries import (
+    COMPONENTS_BYTES,
+    DENSITY_BYTES,
+    LINKAGE_BYTES,
+    PATH_EDGE_BYTES,
+    answers,
+    held_labels,
+)
 from mndmst.tree.index import ForestIndex
 
 N = 500
@@ -71,6 +82,82 @@ def test_a_path_that_does_not_fit_is_refused(view: ForestView) -> None:
     with pytest.raises(ConfigError, match=r"499 edges of paths.*--memory 1MiB suff"):
         list(answers(view, "path", [0], [N - 1], memory))
     assert memory.of_requests == 0
+
+
+LABELS = [
+    ({"table": "labels"}, COMPONENTS_BYTES, 8),
+    ({"table": "labels", "below": 7}, COMPONENTS_BYTES, 8),
+    ({"table": "clusters", "count": 3}, LINKAGE_BYTES, 8),
+    ({"table": "clusters", "height": 7}, LINKAGE_BYTES, 8),
+    ({"table": "clusters", "min_size": 2}, DENSITY_BYTES, 16),
+]
+
+
+@pytest.mark.usefixtures("without_least")
+@pytest.mark.parametrize(("request_", "each", "kept"), LABELS)
+def test_labels_count_against_the_memory(
+    view: ForestView, request_: dict[str, object], each: int, kept: int
+) -> None:
+    memory = ServiceMemory(each * N)
+    with held_labels(view.index(), request_, memory) as table:
+        assert table.num_rows == N
+        assert memory.of_requests == kept * N == table.nbytes
+    assert memory.of_requests == 0
+    memory = ServiceMemory(each * N - 1)
+    with (
+        pytest.raises(
+            ConfigError, match=f"too little for {request_['table']} of 500 v"
+        ),
+        held_labels(view.index(), request_, memory),
+    ):
+        pass
+    assert memory.of_requests == 0
+
+
+def test_a_stream_of_labels_counts_until_it_ends(view: ForestView) -> None:
+    memory = ServiceMemory(0)
+    graphs = {"g": SimpleNamespace(name="g")}
+    server = SimpleNamespace(
+        executor=SimpleNamespace(graphs=graphs),
+        _memory=memory,
+        _view=lambda graph, version: view,
+    )
+    request = {"graph": "g", "table": "clusters", "min_size": 2}
+    for whole in (True, False):
+        share = FrontServer.share(server, request)
+        schema = next(share)
+        assert schema.names == ["label", "probability"]
+        assert memory.of_requests == 16 * N
+        batch = next(share)
+        assert batch.num_rows == N and memory.of_requests == 16 * N
+        assert list(share) == [] if whole else share.close() is None
+        assert memory.of_requests == 0
+
+
+@pytest.mark.parametrize(("request_", "each", "kept"), LABELS)
+@pytest.mark.parametrize("shape", ["path", "star", "random", "pairs"])
+def test_the_work_on_labels_takes_no_more_than_is_counted(
+    request_: dict[str, object], each: int, kept: int, shape: str
+) -> None:
+    rng, many = np.random.default_rng(2), 50_000
+    child, weight = np.arange(1, many), rng.permutation(many - 1)
+    parent = child - 1
+    if shape == "star":
+        parent = np.zeros(many - 1, np.int64)
+    elif shape == "random":
+        parent = (rng.random(many - 1) * child).astype(np.int64)
+    elif shape == "pairs":  # the most clusters of two vertices
+        weight += many * (1 - child % 2)
+    index = ForestIndex(many, child, parent, weight)
+    with held_labels(index, request_, ServiceMemory(0)):
+        pass  # compiles kernels, and fills caches
+    tracemalloc.start()
+    try:
+        with held_labels(index, request_, ServiceMemory(0)):
+            peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert kept * many <= peak <= each * many + 100_000  # Python's own objects
 
 
 @pytest.mark.usefixtures("without_least")
