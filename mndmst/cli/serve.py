@@ -125,7 +125,7 @@ def _serve(arguments: argparse.Namespace) -> int:
 
     from ..comm.mpi_library import forgo_memory_events
     from ..io.output_kinds import ADDRESS
-    from ..service.clients import ClientLimits
+    from ..service.limits import ClientLimits
     from ..service.metrics import RequestLog
     from ..service.serve import Setting, serve
     from .ranks import begin

@@ -32,8 +32,8 @@ from .connection import (
     ServiceError,
     UnreachableError,
 )
+from .name_lookup import RemoteNames
 from .protocol import batches_of, to_number, version_of, versioned
-from .remote_names import RemoteNames
 
 arrow = optional("pyarrow", "serve", "The client of the service needs")
 

@@ -12,12 +12,11 @@ import numpy as np
 from ..host.errors import ConfigError, optional
 from ..io.results.graph_names import names_of_graph
 from .access import Access
-from .clients import UNLIMITED_ACTIONS, client_of
 from .control_channel import ControlChannel, RankMemory
 from .executor import Executor
-from .forest_view import ForestView
-from .graph_version import GraphVersion
+from .graph_version import ForestView, GraphVersion
 from .jobs import JobQueue
+from .limits import UNLIMITED_ACTIONS, client_of
 from .metrics import FinishedRequest, Gauges, Metrics, RequestLog
 from .name_lookup import NAME_QUERIES, NameLookup
 from .protocol import ACTIONS, QUERY, TABLE, batches_of, to_bytes, versioned

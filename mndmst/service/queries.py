@@ -16,8 +16,8 @@ from ..cluster.linkage import (
 )
 from ..host.errors import ConfigError, optional
 from ..tree.index import ForestIndex
-from .forest_view import ForestView
-from .memory import ServiceMemory
+from .graph_version import ForestView
+from .limits import ServiceMemory
 
 arrow = optional("pyarrow", "serve", "The service needs")
 

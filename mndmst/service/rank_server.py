@@ -18,10 +18,10 @@ from ..graph.model import EdgeList
 from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError, MndmstError, optional
 from .access import Access, own_socket
-from .clients import ClientLimitError, OpenRequests, client_of
 from .executor import Executor
 from .graph_version import GraphVersion, StaleVersionError
 from .jobs import CancelledError
+from .limits import ClientLimitError, OpenRequests, client_of
 from .metrics import FinishedRequest
 from .protocol import (
     BATCH_ROWS,

@@ -29,14 +29,13 @@ from ..io.output_kinds import ADDRESS, is_earlier_result, json_mark
 from ..run.config import Config
 from ..run.startup import compile_kernels
 from .access import Access
-from .clients import ClientLimits
 from .control_channel import ControlChannel
 from .executor import Executor, FatalError
 from .front_server import FrontServer
 from .http_server import HttpServer, HttpSetting
 from .jobs import JobQueue, QueuedJob
 from .journal import Journal, JournalStart
-from .memory import ServiceMemory
+from .limits import ClientLimits, ServiceMemory
 from .metrics import RequestLog
 from .protocol import to_bytes
 from .rank_server import RankServer

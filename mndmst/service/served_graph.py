@@ -28,8 +28,7 @@ from ..io.shards.weight_columns import OWN, WeightColumn, find_columns
 from ..run.config import Config
 from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder
-from .forest_view import ForestView
-from .graph_version import GraphVersion, StaleVersionError
+from .graph_version import ForestView, GraphVersion, StaleVersionError
 from .journal import Journal
 from .loaded_graph import EdgeChoice, LoadedGraph, Weighed
 from .solved_forest import SolvedForest

@@ -8,7 +8,7 @@ import numpy as np
 from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.atomic_output import whole_file
 from ..io.file_access import state_of
-from .remote_names import RemoteNames
+from .name_lookup import RemoteNames
 
 KINDS = {".csv": "csv", ".parquet": "parquet", ".arrow": "feather"}
 

@@ -14,8 +14,7 @@ import numpy as np
 from ..changes.batch import OPERATIONS, Batch
 from ..host.errors import ConfigError, InputError, optional
 from ..host.memory import MIB, give_back_freed
-from .clients import ClientLimitError
-from .memory import ServiceMemory
+from .limits import ClientLimitError, ServiceMemory
 
 # The columns of each kind of upload; weights may be of any type.
 COLUMNS = {

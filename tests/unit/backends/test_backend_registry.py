@@ -119,7 +119,7 @@ def test_a_service_reports_the_memory_of_a_registered_device(
 ) -> None:
     pytest.importorskip("pyarrow", reason="the service needs pyarrow")
     from mndmst.service.executor import Executor
-    from mndmst.service.memory import ServiceMemory
+    from mndmst.service.limits import ServiceMemory
     from mndmst.service.served_graph import ServedGraph
     from mndmst.service.uploads import Uploads
 

@@ -10,11 +10,10 @@ pytest.importorskip("pyarrow", reason="the service needs pyarrow")
 
 from mndmst.changes.current_forest import CurrentForest
 from mndmst.host.errors import ConfigError
-from mndmst.service import memory as service_memory
-from mndmst.service import queries
-from mndmst.service.forest_view import ForestView
+from mndmst.service import limits, queries
 from mndmst.service.front_server import FrontServer
-from mndmst.service.memory import ServiceMemory
+from mndmst.service.graph_version import ForestView
+from mndmst.service.limits import ServiceMemory
 from mndmst.service.queries import (
     COMPONENTS_BYTES,
     DENSITY_BYTES,
@@ -70,7 +69,7 @@ def test_a_path_longer_than_a_batch_comes_alone(view: ForestView, monkeypatch) -
 
 @pytest.fixture
 def without_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_memory, "LEAST", 0)
+    monkeypatch.setattr(limits, "LEAST", 0)
 
 
 @pytest.mark.usefixtures("without_least")

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
-from mndmst.service.clients import ClientLimitError, OpenRequests, client_of
+from mndmst.service.limits import ClientLimitError, OpenRequests, client_of
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pyarrow as arrow
 
 from mndmst.host.errors import InputError
 from mndmst.service.graph_version import GraphVersion, StaleVersionError
-from mndmst.service.memory import ServiceMemory
+from mndmst.service.limits import ServiceMemory
 from mndmst.service.protocol import read_version, versioned
 from mndmst.service.uploads import Uploads, UploadVersion
 

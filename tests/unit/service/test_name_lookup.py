@@ -9,8 +9,8 @@ import pyarrow as arrow
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.names import IntegerNames, NameKind, Names, names_of_texts
-from mndmst.service import memory as service_memory
-from mndmst.service.memory import ServiceMemory
+from mndmst.service import limits
+from mndmst.service.limits import ServiceMemory
 from mndmst.service.name_lookup import NameLookup
 
 
@@ -59,7 +59,7 @@ def test_wrong_questions_are_refused() -> None:
 def test_names_count_against_the_memory(
     monkeypatch: pytest.MonkeyPatch, order: int
 ) -> None:
-    monkeypatch.setattr(service_memory, "LEAST", 0)
+    monkeypatch.setattr(limits, "LEAST", 0)
     names = IntegerNames(np.arange(1000)[::order])
     peak = 16_000 if order == 1 else 208_000
     graphs = 1 << 20

@@ -16,7 +16,7 @@ import pyarrow as arrow
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.service.access import Access, check_open, find_token, read_listen
 from mndmst.service.jobs import CancelledError, JobQueue
-from mndmst.service.memory import ServiceMemory
+from mndmst.service.limits import ServiceMemory
 from mndmst.service.metrics import FinishedRequest, Metrics
 from mndmst.service.protocol import ACTIONS, read_request
 from mndmst.service.uploads import Uploads
