@@ -204,15 +204,9 @@ class ForestTable:
 
 
 class RemoteForest(ForestTable, Forest):  # type: ignore[override, misc]
-    """A `Forest` whose columns stay at the service until they are needed.
+    """A `Forest` whose columns stay at the service until they are needed."""
 
-    Attributes
-    ----------
-    details : dict
-        The facts that the service sends: edges, trees, weight, version.
-    """
-
-    details: dict[str, Any]
+    details: dict[str, Any]  # As the service sends them: edges, trees, weight, version
     _connection: Connection
     _graph: str
 
@@ -252,13 +246,9 @@ class NamedRemoteForest(ForestTable, NamedForest):  # type: ignore[override, mis
     """A forest at a service whose vertices have names; see `RemoteForest`.
 
     The names of all vertices are fetched when a query needs them.
-
-    Attributes
-    ----------
-    details : dict
-        The facts that the service sends: edges, trees, weight, version.
     """
 
+    details: dict[str, Any]
     _numbered: RemoteForest
     _graph: "Graph"
 
@@ -306,14 +296,8 @@ class Graph:
     """A graph that a service keeps.
 
     Vertices are given and answered by their names, if the graph was made of names: as
-    integers, or as texts as tables show them. `numbers` is the graph with numbers.
-
-    Parameters
-    ----------
-    connection : Connection
-    name : str
-    with_numbers : bool
-        Use numbers of vertices, although they have names.
+    integers, or as texts as tables show them. `numbers` is the graph with numbers, and
+    has `with_numbers`.
     """
 
     def __init__(
@@ -444,13 +428,7 @@ class Graph:
         return self._forest(self.connection.ask("solve", progress, **fields))
 
     def store(self, name: str, weights: Any, *, version: int | None = None) -> None:
-        """Keep weights as a column of the graph, for later calls of `solve`.
-
-        Parameters
-        ----------
-        version : int, optional
-            See `solve`.
-        """
+        """Keep weights as a column for later calls of `solve`; see there."""
         upload = self._send_weights(weights, version)
         self.connection.ask("store", graph=self.name, column=name, upload=upload)
 
@@ -467,7 +445,7 @@ class Graph:
         return self.update(set_weights=(src, dst, weight))
 
     def update(self, *, version: int | None = None, **changes: tuple[Any, ...]) -> int:
-        """Apply insertions, deletions and changed weights as a whole.
+        """Apply insertions, deletions and new weights as a whole; return the version.
 
         Parameters
         ----------
@@ -476,11 +454,6 @@ class Graph:
         version : int, optional
             The version that the changes are for: the service refuses them if the graph
             has another.
-
-        Returns
-        -------
-        int
-            The version that has the changes.
 
         Raises
         ------
@@ -526,11 +499,8 @@ class Graph:
     def path(self, u: Any, v: Any) -> Any:
         """Return the edges of each path in the forest, from u to v.
 
-        Returns
-        -------
-        pyarrow.ChunkedArray of lists of (src, dst, weight)
-            An empty list where there is no path. For one pair of vertices it is a list
-            of dictionaries; see `connected`.
+        They are an Arrow column of lists of (src, dst, weight), empty where there is no
+        path; for one pair of vertices a list of dictionaries: see `connected`.
         """
         paths = self._query("path", u, v)["path"]
         paths = paths if self.names is None else self.names.of_paths(paths)
@@ -539,10 +509,7 @@ class Graph:
     def components(self, below: float | None = None) -> np.ndarray:
         """Return for each vertex of `nodes` the first one of its component.
 
-        Parameters
-        ----------
-        below : number, optional
-            Components of the edges of a smaller weight.
+        With `below`, components are those of the edges of a smaller weight.
         """
         request = {"graph": self.name, "table": "labels"}
         request |= {} if below is None else {"below": below}  # type: ignore[dict-item]

@@ -46,10 +46,7 @@ def label_schema(request: Mapping[str, Any], num_vertices: int) -> Any:
 
 
 def cluster_rule(request: Mapping[str, Any]) -> str:
-    """Return the one rule that a request for clusters gives.
-
-    Raises ConfigError if there is none, or several.
-    """
+    """Return the one rule of a request for clusters; raise ConfigError otherwise."""
     rules = [name for name in RULES if name in request]
     if len(rules) != 1:
         raise ConfigError("clusters: give one of count, height and min_size")

@@ -68,12 +68,8 @@ class Session:
     def start(self) -> Graph:
         """Start the ranks, and return the graph once they have it.
 
-        Raises
-        ------
-        ConfigError
-            If there is no launcher.
-        ServiceError
-            If the ranks end; the message says why.
+        Raises ConfigError without a launcher; ServiceError if the ranks end, with their
+        reason.
         """
         self._folder = Path(tempfile.mkdtemp(prefix="mndmst-session-"))  # mode 0700
         address, log = self._folder / "address", self._folder / "log"
@@ -170,15 +166,8 @@ def launcher(ranks: int) -> list[str]:
         kind = os.environ.get("MNDMST_SRUN_MPI", "pmi2")
         here = os.environ.get("SLURMD_NODENAME")
         place = ["-w", here] if here else []
-        return [
-            "srun",
-            f"--mpi={kind}",
-            "-K1",
-            "-N1",
-            *place,
-            "--overlap",
-            f"-n{ranks}",
-        ]
+        node = ["-K1", "-N1", *place]
+        return ["srun", f"--mpi={kind}", *node, "--overlap", f"-n{ranks}"]
     if ranks == 1:
         return []
     mpirun = find_mpirun()

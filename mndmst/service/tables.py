@@ -14,10 +14,7 @@ KINDS = {".csv": "csv", ".parquet": "parquet", ".arrow": "feather"}
 
 
 def read_array(path: Path) -> np.ndarray:
-    """Return the one-dimensional array in an .npy file.
-
-    Raises InputError if there is none.
-    """
+    """Return the one-dimensional array in an .npy file, or raise InputError."""
     try:
         state_of(path)
         array: np.ndarray = np.load(path, allow_pickle=False)

@@ -90,7 +90,10 @@ class Uploads:
             raise InputError(
                 f"no upload is of kind {kind!r}; give {', '.join(COLUMNS)}"
             )
-        self._expire()
+        with self._lock:
+            oldest = time.monotonic() - KEPT_SECONDS
+            for unused in [n for n, h in self._held.items() if h.since < oldest]:
+                del self._held[unused]
         parts: dict[str, list[np.ndarray]] = {column: [] for column in COLUMNS[kind]}
         nbytes = unchecked = 0
         try:
@@ -124,12 +127,6 @@ class Uploads:
         """Return an upload and forget it; None if there is none."""
         with self._lock:
             return self._held.pop(name, None)
-
-    def _expire(self) -> None:
-        with self._lock:
-            oldest = time.monotonic() - KEPT_SECONDS
-            for name in [n for n, held in self._held.items() if held.since < oldest]:
-                del self._held[name]
 
     def bytes_by_client(self) -> dict[str, int]:
         """Return the bytes that uploads of each client hold."""
