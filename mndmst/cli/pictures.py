@@ -144,7 +144,7 @@ def _placed(
     from ..api.forest import Forest
     from ..points.point_files import read_point_table
     from ..report.draw_forest import check_labels, placed_forest
-    from ..report.forest_geojson import check_geographic
+    from ..report.forest_picture import check_geographic
 
     forest, points, axis_names = Forest.read(arguments.forest), None, None
     if arguments.labels:
@@ -260,7 +260,7 @@ def _report(arguments: argparse.Namespace) -> int:
         if arguments.output is not None:
             _draw_run(records, arguments.output, files, forest)
         if arguments.trace is not None:
-            from ..report.trace import write_trace
+            from ..report.record import write_trace
 
             write_trace(records[0], arguments.trace, files)
     if arguments.output is None and arguments.trace is None:

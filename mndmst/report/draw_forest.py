@@ -14,10 +14,15 @@ from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput
 from ..io.output_checks import check_outputs
 from ..io.output_kinds import FOREST_PICTURE
-from .forest_geojson import check_geographic, write_forest_geojson
 from .forest_layout import LAYOUTS
 from .forest_layout import layout as layout_of
-from .forest_picture import MOST_LABELS, PlacedForest, write_forest_picture
+from .forest_picture import (
+    MOST_LABELS,
+    PlacedForest,
+    check_geographic,
+    write_forest_geojson,
+    write_forest_picture,
+)
 
 
 def draw(

@@ -15,7 +15,7 @@ from ..host.errors import optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import PAGE, Kind, text_mark
-from . import draw, forest_charts
+from . import draw
 from .advice import advice
 from .record import Record, command, options, stage_rows, totals
 
@@ -180,14 +180,14 @@ def _stages(record: Record) -> str:
 
 def _forest(forest: Forest) -> str:
     """Return the section about the forest: charts, and the largest merges."""
-    merges = forest_charts.Merges.of(forest)
+    merges = draw.Merges.of(forest)
     charts = [
-        svg_of(5.4, 3.2, lambda axes: forest_charts.weights(axes, forest)),
-        svg_of(5.4, 3.2, lambda axes: forest_charts.tree_sizes(axes, forest)),
-        svg_of(5.4, 3.2, lambda axes: forest_charts.degrees(axes, forest)),
+        svg_of(5.4, 3.2, lambda axes: draw.weights(axes, forest)),
+        svg_of(5.4, 3.2, lambda axes: draw.tree_sizes(axes, forest)),
+        svg_of(5.4, 3.2, lambda axes: draw.degrees(axes, forest)),
     ]
     if len(forest):
-        growth = svg_of(5.4, 3.2, lambda axes: forest_charts.growth(axes, merges))
+        growth = svg_of(5.4, 3.2, lambda axes: draw.growth(axes, merges))
         charts.append(growth)
     text = f"<h2>The forest</h2>{pair_of(*charts[:2])}{pair_of(*charts[2:])}"
     shown = merges.largest()

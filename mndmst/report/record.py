@@ -1,4 +1,4 @@
-"""A run's report as it is read, and the facts that pages and charts take from it."""
+"""A run's report as it is read, the facts that pages take from it, and its trace."""
 
 import json
 import re
@@ -9,7 +9,9 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from ..host.errors import InputError, MndmstError
+from ..io.atomic_output import AtomicOutput
 from ..io.file_access import read_small
+from ..io.output_kinds import TRACE, json_mark
 from ..run.report import SCHEMA
 
 Record = dict[str, Any]
@@ -208,4 +210,52 @@ def meanings() -> dict[str, str]:
     return {
         name: re.sub(r"`([^`]+)`", r"\1", meaning)
         for name, meaning in _ROW.findall(DOCS.read_text(encoding="utf-8"))
+    }
+
+
+def write_trace(record: Record, path: Path, files: AtomicOutput) -> None:
+    """Write a run as chrome://tracing and ui.perfetto.dev show it.
+
+    A rank is a process; its stages and each of its devices are threads.
+    """
+    events: list[dict[str, Any]] = []
+    for rank in record["ranks"]:
+        number = rank["rank"]
+        name = f"rank {number} on {rank['host']}"
+        events.append(_named("process_name", number, 0, name))
+        events.append(_named("thread_name", number, 0, "stages"))
+        for span in stages(rank):
+            what = {"what happens": meanings().get(span.stage, "")}
+            event = _event(span, number, 0, kind_of(span.stage))
+            events.append(event | {"args": what})
+        work = list(device_work(rank))
+        devices = list(dict.fromkeys(span.name for span in work))
+        for thread, device in enumerate(devices, start=1):
+            events.append(_named("thread_name", number, thread, device))
+        for span in work:
+            thread = 1 + devices.index(span.name)
+            events.append(_event(span, number, thread, "device"))
+    with files.file(path, TRACE) as temporary:
+        temporary.write_text(json.dumps(json_mark(TRACE) | {"traceEvents": events}))
+
+
+def _event(span: Span, process: int, thread: int, category: str) -> dict[str, Any]:
+    return {
+        "ph": "X",
+        "name": span.name,
+        "cat": category,
+        "pid": process,
+        "tid": thread,
+        "ts": span.begin * 1e6,
+        "dur": span.seconds * 1e6,
+    }
+
+
+def _named(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
+    return {
+        "ph": "M",
+        "name": what,
+        "pid": process,
+        "tid": thread,
+        "args": {"name": name},
     }

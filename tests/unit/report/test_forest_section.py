@@ -12,7 +12,7 @@ from processes import finish, python, start
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 import mndmst
-from mndmst.report.forest_charts import Merges
+from mndmst.report.draw import Merges
 
 # Two squares of weights 1 to 3, joined by an edge of weight 9; vertex 8 is alone.
 SRC = np.array([0, 1, 2, 0, 4, 5, 6, 4, 3])

@@ -14,8 +14,13 @@ from mndmst.host.errors import InputError
 from mndmst.io.atomic_output import AtomicOutput
 from mndmst.report import draw
 from mndmst.report.page import write_page, write_picture
-from mndmst.report.record import read_record, solve_seconds, stage_name, totals
-from mndmst.report.trace import write_trace
+from mndmst.report.record import (
+    read_record,
+    solve_seconds,
+    stage_name,
+    totals,
+    write_trace,
+)
 
 pytestmark = pytest.mark.slow
 
