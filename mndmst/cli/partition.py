@@ -167,7 +167,6 @@ FORMATS = (
     "json graph metis bvgraph parhip sg wsg egr adj graphml gexf gml net leda ncol "
     "binary-edgelist undirected-binary-edgelist h5"
 )
-STANDARD_INPUT = Path("-")
 WEIGHTS = "file, constant:X, hash[:SEED], random:LOW:HIGH[:SEED], ecl, euclid:FILE.co"
 
 
@@ -223,26 +222,29 @@ def add_partition(commands: Any) -> None:
 
 
 def _partition(arguments: argparse.Namespace) -> int:
-    if arguments.file != STANDARD_INPUT:
+    if arguments.file != Path("-"):
         return build(arguments, lambda: _open(arguments, arguments.file))
     return _partition_input(arguments)
 
 
 def _partition_input(arguments: argparse.Namespace) -> int:
     from ..host.launcher import launched_processes
-    from ..io.partitioner.partition_run import check_place
-    from ..io.partitioner.standard_input import NAME, stored
+    from ..io.partitioner.partition_run import (
+        STANDARD_INPUT,
+        check_place,
+        stored_input,
+    )
 
     if launched_processes() > 1:  # then all ranks refuse together
         return build(arguments, partial(_refuse, "mpirun", "only one rank can read it"))
     if arguments.restart:
         _refuse("--restart", "it cannot be read again")
     check_place(build_options(arguments, arguments.parts or 1, 0))
-    with stored(arguments.out, arguments.format) as path:
+    with stored_input(arguments.out, arguments.format) as path:
 
         def open_copy() -> Source:
             source = _open(arguments, path)
-            source.file.name = NAME
+            source.file.name = STANDARD_INPUT
             return source
 
         return build(arguments, open_copy)
@@ -250,9 +252,11 @@ def _partition_input(arguments: argparse.Namespace) -> int:
 
 def _refuse(what: str, why: str) -> Source:
     from ..host.errors import ConfigError
-    from ..io.partitioner.standard_input import NAME
+    from ..io.partitioner.partition_run import STANDARD_INPUT
 
-    raise ConfigError(f"{NAME} cannot be used with {what}: {why}. Give a file.")
+    raise ConfigError(
+        f"{STANDARD_INPUT} cannot be used with {what}: {why}. Give a file."
+    )
 
 
 def _open(arguments: argparse.Namespace, path: Path) -> Source:

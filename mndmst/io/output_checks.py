@@ -11,7 +11,7 @@ from ..host.errors import OutputError
 from .atomic_output import AtomicOutput
 from .file_access import writing
 from .output_kinds import Kind, check_ending, check_ordinary, check_replaceable
-from .shards.shard_layout import INDEX_NAME
+from .shards.graph_directory import INDEX_NAME
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm

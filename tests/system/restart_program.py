@@ -28,7 +28,7 @@ from mndmst.io.partitioner.builders import run_forked
 from mndmst.io.partitioner.partition import partition, symmetric_rows
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.random_graphs import open_random
-from mndmst.io.shards.shard_layout import MADE_FROM
+from mndmst.io.shards.graph_directory import MADE_FROM
 from mndmst.io.shards.sharded_graph import open_graph
 
 CANARIES = ("notes.txt", "part-00099.h5", "part-00001.h5.tmp", "graph.tmp")

@@ -14,7 +14,10 @@ import hashlib
 import json
 import os
 import re
-from contextlib import suppress
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -22,13 +25,21 @@ from typing import Any
 
 import numpy as np
 
-from ...host.errors import ConfigError, InputError, OutputError
+from ...host.errors import ConfigError, InputError, MndmstError, OutputError
 from ..atomic_output import whole_file
 from ..edge_file import MAX_VERTICES, EntryFile
 from ..file_access import MALFORMED, first_line, open_hdf5, read_attribute, writing
-from ..shards.graph_directory import Destination
-from ..shards.shard_layout import GRAPH_FORMAT, INDEX_NAME, MADE_FROM
+from ..shards.graph_directory import (
+    GRAPH_FORMAT,
+    INDEX_NAME,
+    MADE_FROM,
+    Destination,
+    new_token,
+    no_new_folders,
+)
 from .bucket_plan import Plan
+from .builders import LocalBuilders
+from .graph_lock import locked
 
 PLAN, NAMING = "plan.json", "naming.json"
 # The old number of each new one, and the other way
@@ -41,6 +52,10 @@ _FILES = re.compile(
     r"|(order|new-id)\.npy|input(\.[a-z0-9-]+)+"
     r"|(vertices|names)(-\d+-\d+)?-(integers|text|begins)\.bin"
 )
+STANDARD_INPUT = "standard input"
+_INPUT_PIECE = 1 << 20
+# First bytes of packed files
+_PACKED = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"(\xb5/\xfd": ".zst"}
 # Additions to a name, before or behind, while a file is written
 _ON_THE_WAY = re.compile(r"^\.?(tmp-)?|[.-](tmp|[0-9a-f]{12,})(?=$|[.-])")
 
@@ -311,3 +326,31 @@ def write_json(path: Path, value: Any) -> None:
     """Write a file that is whole or not there."""
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps(value))
+
+
+@contextmanager
+def stored_input(out: Path, format: str | None) -> Iterator[Path]:
+    """Copy standard input to a file beside an output, and remove it after the block."""
+    # Edges are read twice, and by several processes. The run holds a lock on the
+    # copy's directory, so a directory that is there before is of a killed run. Packed
+    # input is known by its first bytes.
+    source = sys.stdin.buffer
+    first = source.read(_INPUT_PIECE)
+    packed = (suffix for mark, suffix in _PACKED.items() if first.startswith(mark))
+    place = Path(os.path.realpath(out))
+    work, token = place.with_name(f"{place.name}.input-work"), new_token()
+    path = work / f"input.{format or 'txt'}{next(packed, '')}"
+    with no_new_folders(place), locked(LocalBuilders(), work, out):
+        before = read_token(work)
+        if before is not None:
+            remove_work(work, before)
+        make_work(work, token)
+        try:
+            with writing(path), path.open("xb") as copy:
+                copy.write(first)
+                shutil.copyfileobj(source, copy, _INPUT_PIECE)
+            yield path
+        except MndmstError as error:
+            raise type(error)(str(error).replace(str(path), STANDARD_INPUT)) from error
+        finally:
+            remove_work(work, token)

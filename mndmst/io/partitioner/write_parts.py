@@ -1,26 +1,36 @@
-"""Last pass: sort the buckets of each part into rows, and name the graph by content."""
+"""Write the parts of a graph, and name it by its contents.
+
+The last pass of `partition` sorts the buckets of each part into rows. `write_rows`
+writes rows that lie on ranks.
+"""
 
 import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from ...graph.order import key_dtype, stored_id_dtype
+from ...comm.communicator import Comm
+from ...graph.model import Rows as RankRows
+from ...graph.order import key_dtype, keys_to_weights, stored_id_dtype
+from ...host.errors import OutputError
 from ...host.memory import give_back_freed
 from ...host.progress import Progress
 from ...kernels.sorting import sort_words
 from ..edge_file import EdgeFile, Rows
+from ..file_access import writing
 from ..kernels import partitioner as kernels
 from ..names import PIECE
+from ..shards.graph_directory import Destination, no_new_folders
 from ..shards.shard_writer import OriginalIds, PartWriter, ShardWriter, VertexIds
 from .arc_buckets import final_weights, read_buckets, run_file
 from .bucket_plan import KEY_BYTES, Plan
-from .builders import Builders
+from .builders import Builders, RankBuilders
+from .graph_lock import locked
 from .partition_run import NAMING, part_note, write_json
 
 # Yields the rows of some buckets: ascending ids, none twice, lightest weights
@@ -190,3 +200,55 @@ def name_by_content(
             for column in piece.columns().values():
                 digest.update(column.data)
     return str(uuid.UUID(bytes=digest.digest(), version=5))
+
+
+def check_new(out: Path, num_parts: int, overwrite: bool, read: Path) -> None:
+    """Check, before any work, that a graph can be written; the one `read` stays."""
+    with writing(out):
+        folder = read if read.is_dir() else read.parent
+        if out.resolve() == folder.resolve():
+            raise OutputError(
+                f"{out}: is read by this command, and would be replaced. Give another "
+                "directory."
+            )
+    Destination(out, overwrite).check(num_parts)
+
+
+def graph_uuid(
+    comm: Comm,
+    rows: RankRows,
+    weight_dtype: np.dtype,
+    original: VertexIds | None = None,
+) -> str:
+    """Return the uuid that `partition` gives the graph of these rows. Collective."""
+    weights = keys_to_weights(rows.keys, weight_dtype)
+    words = weights.view(key_dtype(weight_dtype))
+    sums = kernels.fingerprint(rows.indptr, rows.indices, words, rows.first)
+    total = comm.sum(np.array(sums, np.uint64))
+    return name_by_content(rows.num_vertices, weight_dtype, total, original)
+
+
+def write_rows(
+    comm: Comm, out: Path, rows: RankRows, weight_dtype: np.dtype, uuid: str,
+    original: VertexIds | None = None, overwrite: bool = False,
+) -> None:  # fmt: skip
+    """Write the consecutive rows of all ranks, a part for each. Collective."""
+    vtxdist = np.append(comm.allgather(rows.first), rows.num_vertices)
+    own = no_new_folders(out.resolve()) if comm.rank == 0 else nullcontext()
+    with own, locked(RankBuilders(comm), out.resolve(), out):
+        target = None
+        with comm.raise_on_all():
+            if comm.rank == 0:
+                target = Destination(out, overwrite)
+                target.claim(comm.size)
+        writer = ShardWriter(
+            comm.bcast(target), rows.num_vertices, weight_dtype, vtxdist, uuid,
+            original=original,
+        )  # fmt: skip
+        weights = keys_to_weights(rows.keys, weight_dtype)
+        with writer:
+            with comm.raise_on_all():
+                writer.write_part(comm.rank, rows.indptr, rows.indices, weights)
+            with comm.raise_on_all():
+                if comm.rank == 0:
+                    writer.finish()

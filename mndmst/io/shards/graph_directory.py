@@ -1,4 +1,9 @@
-"""The directory a graph is written to: temporary names, publishing, replacement.
+"""The directory of a graph: names in its files, publishing, replacement.
+
+docs/files.md describes the files. All datasets have Fletcher-32 checksums, and the
+files use the HDF5 1.10 layout, whose metadata has checksums too: a flipped byte is an
+error, not another graph. Texts have a fixed length, since HDF5 checksums no heap of
+variable-length texts.
 
 Files are written under temporary names that carry the token of one run, such as
 `part-00000.h5.0123456789abcdef.tmp`, and get their names when all of them are there,
@@ -21,15 +26,28 @@ from pathlib import Path
 
 from ...host.errors import OutputError
 from ..file_access import MALFORMED, flush_to_disk, open_hdf5, read_attribute, writing
-from .shard_layout import (
-    GRAPH_FORMAT,
-    INDEX_NAME,
-    SHARD_FORMAT,
-    part_name,
-    part_of_name,
-)
 
+INDEX_NAME = "index.h5"
+MADE_FROM = "made-from"
+ORIGINAL_VERTICES = "original_vertices"
+NAMES = "names"
+GRAPH_FORMAT = "mndmst-graph"
+SHARD_FORMAT = "mndmst-shard"
+VERSION = 1
 _ON_THE_WAY = re.compile(r"(part-\d{5,}|index)\.h5\.[0-9a-f]{16}\.(tmp|old)")
+
+
+def part_name(part: int) -> str:
+    """Return the file name of a part."""
+    return f"part-{part:05d}.h5"
+
+
+def part_of_name(name: str) -> int | None:
+    """Return the number of the part with a file name; None for other names."""
+    digits = name.removeprefix("part-").removesuffix(".h5")
+    if digits.isdecimal() and name == part_name(int(digits)):
+        return int(digits)
+    return None
 
 
 def new_token() -> str:

@@ -21,8 +21,7 @@ from ..file_access import (
 from ..hdf5_writer import ColumnWriter, hdf5_file
 from ..names import NameSource
 from ..output_kinds import hdf5_mark
-from .graph_directory import Destination
-from .shard_layout import (
+from .graph_directory import (
     GRAPH_FORMAT,
     INDEX_NAME,
     MADE_FROM,
@@ -30,6 +29,7 @@ from .shard_layout import (
     ORIGINAL_VERTICES,
     SHARD_FORMAT,
     VERSION,
+    Destination,
     part_name,
 )
 

@@ -24,7 +24,7 @@ from ..hdf5_reader import checked_dataset, read_dataset, read_range
 from ..kernels.chunk_reading import move_ascending
 from ..memory_limit import check_room
 from ..names import LONGEST_NAME, IntegerNames, NameKind, Names, TextNames, joined_names
-from .shard_layout import (
+from .graph_directory import (
     GRAPH_FORMAT,
     INDEX_NAME,
     NAMES,

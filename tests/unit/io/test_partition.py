@@ -25,8 +25,8 @@ from mndmst.io.partitioner.builders import LocalBuilders, run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.write_parts import sort_arcs
+from mndmst.io.shards.graph_directory import MADE_FROM
 from mndmst.io.shards.row_reading import read_rows
-from mndmst.io.shards.shard_layout import MADE_FROM
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 
 

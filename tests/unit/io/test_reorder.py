@@ -16,8 +16,8 @@ from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.builders import LocalBuilders, run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
-from mndmst.io.partitioner.rows_writer import graph_uuid
 from mndmst.io.partitioner.vertex_numbering import ORDERS
+from mndmst.io.partitioner.write_parts import graph_uuid
 from mndmst.io.results.graph_names import graph_of_forest, vertex_ids
 from mndmst.io.shards.row_reading import ReadInProgress, read_rows
 from mndmst.io.shards.sharded_graph import ShardedGraph
