@@ -22,6 +22,7 @@ from ..host.errors import (
     shown,
 )
 from ..host.formatting import counted
+from ..io.edge_file import is_exact
 
 # Kinds of NumPy's types that are numbers with an order.
 NUMBERS = "biuf"
@@ -241,21 +242,13 @@ def _exact_numbers(values: list[Any], name: str) -> np.ndarray:
         raise InputTypeError(f"{name} has values of type longdouble; cast to float64")
     # Narrow floats fit float64, and integers up to 2^53 do.
     for position, value in enumerate(values):
-        if not isinstance(value, float | np.floating) and not _is_exact(int(value)):
+        if not isinstance(value, float | np.floating) and not is_exact(int(value)):
             raise InputError(
                 f"{name} has {value} at position {position} beside fractions, and "
                 "float64 does not hold both exactly; give integers alone, or round "
                 "them first"
             )
     return np.array([float(value) for value in values])
-
-
-def _is_exact(value: int) -> bool:
-    """Return whether a float64 holds an integer."""
-    try:
-        return int(float(value)) == value
-    except OverflowError:
-        return False
 
 
 def _is_number(kind: type) -> bool:

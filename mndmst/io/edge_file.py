@@ -157,6 +157,14 @@ def number_weights(source: object, numbers: Sequence[int | float]) -> np.ndarray
     return np.array(numbers, np.int64)
 
 
+def is_exact(number: int) -> bool:
+    """Return whether a float64 is equal to an integer."""
+    try:
+        return float(number) == number
+    except OverflowError:
+        return False
+
+
 def check_exact(source: object, least: int, most: int) -> None:
     """Refuse integers outside float64's exact range, if fractions need float64."""
     if least < -MOST_EXACT or most > MOST_EXACT:

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from ...host.errors import ConfigError, InputError
-from ..edge_file import MOST_EXACT
+from ..edge_file import MOST_EXACT, is_exact
 from ..memory_limit import check_room
 from .edge_text import read_head, read_lines
 from .packed_files import read_bytes
@@ -60,6 +60,11 @@ _NOT_COORDINATES = re.compile(
     r"|rownames|row|title|class|cluster|clusters|target|group|species|probability"
 )
 
+# Those of labels and results, which are not ids of rows
+_GROUPS = (
+    "label", "labels", "type", "class", "cluster", "clusters", "target", "group",
+    "species", "probability", "oneway", "reversed",
+)  # fmt: skip
 # The text, as a string, and NumPy's lists of its words.
 TEXT_COPIES = 12
 _COMMENTS = b"#"
@@ -79,24 +84,13 @@ def check_integers(points: np.ndarray, source: str, first: int = 0) -> None:
         return
     for begin in range(0, len(points), CHECKED):
         part = points[begin : begin + CHECKED].reshape(-1, *points.shape[1:2])
+        asked = np.ones(part.shape, np.bool_)
         if whole:  # Python compares an integer with a float exactly
-            place = np.argwhere((part > MOST_EXACT) | (part < -MOST_EXACT)).tolist()
-        else:
-            place = np.argwhere(np.ones(part.shape, np.bool_)).tolist()
-        for index in place:
-            number = part[tuple(index)]
-            if whole:
-                number = int(number)
-            if isinstance(number, int) and _rounds(number):
-                raise rounded_integer(source, first + begin + index[0], number)
-
-
-def _rounds(number: int) -> bool:
-    """Return whether no float64 is equal to an integer."""
-    try:
-        return float(number) != number
-    except OverflowError:
-        return True
+            asked = (part > MOST_EXACT) | (part < -MOST_EXACT)
+        for index in np.argwhere(asked):
+            number = part.item(*index)
+            if isinstance(number, int) and not is_exact(number):
+                raise rounded_integer(source, first + begin + int(index[0]), number)
 
 
 def rounded_integer(source: str, row: int, number: int) -> InputError:
@@ -123,11 +117,9 @@ class PointColumns:
             return ""
         line = f"coordinates: {listed(shown(self.names[i]) for i in self.coordinates)}"
         line += f"; left out: {listed(shown(self.names[i]) for i in left_out)}"
-        return line + (
-            f"; ids of the rows: {shown(self.names[self.ids])}"
-            if self.ids is not None
-            else ""
-        )
+        if self.ids is not None:
+            line += f"; ids of the rows: {shown(self.names[self.ids])}"
+        return line
 
 
 def names_of(given: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -188,11 +180,10 @@ def choose_coordinates(
             "Name them: --columns lon,lat."
         )
     ids = [i for i in not_coordinates if i not in chosen]
-    named = [i for i in ids if names[i].strip() and not _is_group(names[i])]
+    named = [i for i in ids if names[i].strip() and plain(names[i]) not in _GROUPS]
     nameless = [i for i in ids if not names[i].strip()]
-    return PointColumns(
-        names, tuple(chosen), next(iter(named + nameless), None), headed
-    )
+    id_column = next(iter(named + nameless), None)
+    return PointColumns(names, tuple(chosen), id_column, headed)
 
 
 def _refuse_edges(table: object, columns: Sequence[Column]) -> None:
@@ -217,14 +208,6 @@ def _refuse_edges(table: object, columns: Sequence[Column]) -> None:
 
 def _is_id(name: str) -> bool:
     return is_ignored(name) or _NOT_COORDINATES.fullmatch(plain(name)) is not None
-
-
-def _is_group(name: str) -> bool:
-    """Return whether a column has labels or results, and not ids of rows."""
-    return plain(name) in (
-        "label", "labels", "type", "class", "cluster", "clusters", "target", "group",
-        "species", "probability", "oneway", "reversed",
-    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -294,10 +277,9 @@ class _Lines:
     def numbers(self, columns: PointColumns, decimal_commas: bool) -> np.ndarray:
         """Return the coordinates."""
         wanted = columns.coordinates
-        if self._bare:
-            whole = wanted == tuple(range(self.width))
-            if not (whole or self._fits()):  # of whole lines, NumPy compares them
-                self._check_each_width()
+        whole = wanted == tuple(range(self.width))
+        # Of whole lines NumPy compares the widths
+        if self._bare and (whole or self._fits()):
             text = self.text.replace(",", ".") if decimal_commas else self.text
             mark = None if self.separator == BLANKS else self.separator.decode()
             used = None if whole else wanted
@@ -305,29 +287,43 @@ class _Lines:
                 points: np.ndarray = np.loadtxt(
                     StringIO(text), delimiter=mark, usecols=used, ndmin=2
                 )
-            except ValueError as error:
-                self._check_each_width()
-                raise self._wrong(columns) from error
+            except ValueError:
+                points = np.empty((0, 0))  # `_values` finds the line
             if points.shape[1] == len(wanted):
                 return points
-            self._check_each_width()
-        values = []
+        values = np.fromiter(self._values(columns, decimal_commas), np.float64)
+        return values.reshape(-1, len(wanted))
+
+    def _values(self, columns: PointColumns, decimal_commas: bool) -> Iterator[float]:
+        """Yield the coordinates row by row; refuse what is not a number."""
         for number, row in self._rows():
             if len(row) != self.width:
-                raise self._wrong_width(number, row)
-            for i in wanted:
-                word = row[i].replace(",", ".") if decimal_commas else row[i]
-                if not _is_float(word, self.separator):
-                    raise self._wrong(columns)
-                values.append(float(word))
-        return np.array(values, np.float64).reshape(-1, len(wanted))
+                where = self._place(number)
+                if sum(field.count('"') for field in row) % 2:
+                    raise open_quote(where)
+                raise wrong_width(where, len(row), self.width)
+            for i in columns.coordinates:
+                if not _is_float(row[i], self.separator):
+                    has = f'"{row[i][:40]}"' if row[i] else "nothing"
+                    raise InputError(
+                        f"{self._place(number)} has {has} in column "
+                        f"{shown(columns.names[i])}, and a coordinate is a number. Fix "
+                        "it, or leave the line out."
+                    )
+                try:
+                    yield float(row[i].replace(",", ".") if decimal_commas else row[i])
+                except ValueError as error:
+                    raise InputError(
+                        f"{self.path}: cannot be read as points. Give numbers, a point "
+                        "a line, with commas, semicolons, tabs or blanks between them."
+                    ) from error
 
     def check_integers(self, columns: PointColumns) -> None:
         """Refuse integers that float64 has rounded."""
         for row, (_, words) in enumerate(self._rows()):
             for i in columns.coordinates:
                 digits = words[i].strip().lstrip("+-")
-                if WHOLE.fullmatch(digits) and _rounds(int(digits)):
+                if WHOLE.fullmatch(digits) and not is_exact(int(digits)):
                     raise rounded_integer(f"{self.path}: ", row, int(words[i]))
 
     def ids(self, position: int) -> np.ndarray:
@@ -362,33 +358,6 @@ class _Lines:
         mark, lines = self.separator.decode(), self.text.rstrip("\n").split("\n")
         return all(line.count(mark) == self.width - 1 for line in lines)
 
-    def _check_each_width(self) -> None:
-        for number, row in self._rows():
-            if len(row) != self.width:
-                raise self._wrong_width(number, row)
-
-    def _wrong_width(self, number: int, row: list[str]) -> InputError:
-        where = self._place(number)
-        if sum(field.count('"') for field in row) % 2:
-            return open_quote(where)
-        return wrong_width(where, len(row), self.width)
-
-    def _wrong(self, columns: PointColumns) -> InputError:
-        """Return the error for the first coordinate that is not a number."""
-        for number, row in self._rows():
-            for i in columns.coordinates:
-                if i < len(row) and not _is_float(row[i], self.separator):
-                    has = f'"{row[i][:40]}"' if row[i] else "nothing"
-                    return InputError(
-                        f"{self._place(number)} has {has} in column "
-                        f"{shown(columns.names[i])}, and a coordinate is a number. Fix "
-                        "it, or leave the line out."
-                    )
-        return InputError(
-            f"{self.path}: cannot be read as points. Give numbers, a point a line, "
-            "with commas, semicolons, tabs or blanks between them."
-        )
-
     def _place(self, number: int) -> str:
         """Return how messages name a line of the text: by its line in the file."""
         whole = read_bytes(self.path).decode("utf-8", "replace")
@@ -409,30 +378,25 @@ def _is_float(cell: str, separator: bytes) -> bool:
 def _is_header(path: Path, sample: TextSample, asked: Sequence[str]) -> bool:
     """Return whether the first line has the names of the columns."""
     names, cells, separator = sample
-    numeric = [_is_float(name, separator) for name in names]
-    known = {plain(name) for name in names}
-    if not all(numeric):
-        all_known = asked and all(plain(name) in known for name in asked)
-        if not any(numeric) or has_index_header(names) or all_known:
+    texts = [i for i, name in enumerate(names) if not _is_float(name, separator)]
+    if texts:
+        known = set(map(plain, names))
+        if (
+            len(texts) == len(names)
+            or has_index_header(names)
+            or (asked and known.issuperset(map(plain, asked)))
+        ):
             return True
-        words = [
-            name for name, number in zip(names, numeric, strict=True) if not number
-        ]
         if asked and all(map(WHOLE.fullmatch, asked)):
             return False
         below = [row for row in cells if len(row) == len(names)]
-        text_below = any(
-            not _is_float(row[i], separator)
-            for row in below
-            for i, number in enumerate(numeric)
-            if not number
-        )
-        if text_below:
+        if any(not _is_float(row[i], separator) for row in below for i in texts):
             return False
         raise InputError(
             f"{path}: its first line is neither a point nor names of columns: "
-            f"{listed(words)} {'is' if len(words) == 1 else 'are'} not a number, and "
-            "the others are. Fix it, or begin it with # if it is a comment."
+            f"{listed(names[i] for i in texts)} {'is' if len(texts) == 1 else 'are'} "
+            "not a number, and the others are. Fix it, or begin it with # if it is a "
+            "comment."
         )
     if names != [str(i) for i in range(len(names))]:
         return False
