@@ -59,16 +59,11 @@ def directories() -> tuple[Path, ...]:
 
 
 def _find_directories() -> tuple[Path, ...]:
-    own = writable()
-    shared = [*_shared_bases(), SHIPPED]
-    found = [base / state(NATIVE) for base in (*own_bases(), *shared)]
-    found += [own] if own else []
-    if best_level() != NATIVE:
-        found += [base / state(best_level()) for base in shared]
-    trusted = tuple(path for path in found if path == own or _trusted(path))
-    for directory in trusted:
-        mark_used(directory)
-    return trusted
+    own, exact = writable(), directories_named(state(NATIVE))
+    if best_level() == NATIVE:
+        return exact
+    shared = directories_named(state(best_level()), _shared_bases())
+    return (*exact, *([own] if own else []), *shared)
 
 
 def _trusted(directory: Path) -> bool:
@@ -84,9 +79,11 @@ def writable() -> Path | None:
     return writable_named(state(best_level()))
 
 
-def directories_named(name: str) -> tuple[Path, ...]:
-    """Return the trusted directories of a name, whose code another compiler made."""
-    bases = (*own_bases(), *_shared_bases(), SHIPPED)
+def directories_named(
+    name: str, bases: Iterable[Path] | None = None
+) -> tuple[Path, ...]:
+    """Return the trusted directories of a name below bases, by default all of them."""
+    bases = bases or (*own_bases(), *_shared_bases())
     found = tuple(base / name for base in bases if _trusted(base / name))
     for directory in found:
         mark_used(directory)
@@ -163,10 +160,11 @@ def directory_for(base: Path | None, name: str) -> Path:
 
 
 def _shared_bases() -> Iterator[Path]:
-    """Yield the directories of `MNDMST_KERNELS`: code of `mndmst compile --into`."""
-    for base in os.environ.get("MNDMST_KERNELS", "").split(os.pathsep):
-        if base:
-            yield Path(base)
+    """Yield the directories of `MNDMST_KERNELS` (`compile --into`), and `SHIPPED`."""
+    yield from map(
+        Path, filter(None, os.environ.get("MNDMST_KERNELS", "").split(os.pathsep))
+    )
+    yield SHIPPED
 
 
 @functools.cache

@@ -50,9 +50,10 @@ class Code(NamedTuple):
 def find(dirs: Iterable[Path], name: str, signature: str) -> Code | None:
     """Return the code of a kernel from the first directory that has it, or None."""
     for directory in dirs:
-        code = _read(directory / _file_name(name, signature), name, signature)
-        if code is not None:
-            return code
+        file = directory / _file_name(name, signature)
+        kernel = _parse(read_kept(file), file.name)
+        if kernel is not None and kernel[:2] == (name, signature):
+            return kernel[2]
     return None
 
 
@@ -75,14 +76,7 @@ def keep(name: str, signature: str, code: Code, directory: Path) -> None:
 
 def is_code_file(path: Path) -> bool:
     """Return whether a file has the code of the kernel that its name says."""
-    head, _, code = (read_trusted(path) or b"").partition(b"\n")
-    try:
-        facts = json.loads(head)
-        name, signature = str(facts["name"]), str(facts["signature"])
-        digest = facts["digest"]
-    except _MALFORMED:
-        return False
-    return _file_name(name, signature) == path.name and digest == _digest(code).hex()
+    return _parse(read_trusted(path), path.name) is not None
 
 
 def with_digest(code: bytes) -> bytes:
@@ -96,19 +90,20 @@ def without_digest(content: bytes) -> bytes | None:
     return code if code and _digest(code) == digest else None
 
 
-def _read(path: Path, name: str, signature: str) -> Code | None:
-    content = read_kept(path)
-    if content is None:
-        return None
-    head, _, code = content.partition(b"\n")
+def _parse(content: bytes | None, file: str) -> tuple[str, str, Code] | None:
+    """Return the name, signature and code of a kernel, given its file's content.
+
+    None if the content is damaged, or its kernel has a file of another name.
+    """
+    head, _, code = (content or b"").partition(b"\n")
     try:
         facts = json.loads(head)
-        expected = name, signature, _digest(code).hex()
-        if (facts["name"], facts["signature"], facts["digest"]) != expected:
-            return None
-        return Code(facts["symbol"], facts["result"], code)
+        name, signature = str(facts["name"]), str(facts["signature"])
+        kernel = name, signature, Code(facts["symbol"], facts["result"], code)
+        valid = facts["digest"] == _digest(code).hex()
     except _MALFORMED:
         return None
+    return kernel if valid and _file_name(name, signature) == file else None
 
 
 def _digest(code: bytes) -> bytes:

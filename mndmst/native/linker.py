@@ -26,8 +26,8 @@ _COMMON, _RESERVED = 0xFFF2, 0xFF00
 _LOCAL = 0
 # Kinds of R_X86_64_: 64 bits absolute; 32 bits relative to data, code, a GOT entry.
 _ABSOLUTE, _RELATIVE, _CALL, _POINTERS = 1, 2, 4, (9, 41, 42)
-_JUMP = b"\xff\x25\x00\x00\x00\x00"  # jmp *(next eight bytes)
-_STUB, _POINTER = 16, 8
+# Slot of a symbol: a jump to the address in its upper half, jmp *2(%rip), aligned.
+_JUMP, _JUMP_TARGET, _SLOT = b"\xff\x25\x02\x00\x00\x00\x00\x00", 8, 16
 _READ_AND_EXECUTE = mmap.PROT_READ | mmap.PROT_EXEC
 
 
@@ -87,8 +87,8 @@ class Linker:
         offsets, end = _layout(file.sections)
         commons = [s for s in file.symbols if s.section == _COMMON]
         first_common = -(-end // 16) * 16
-        stubs = first_common + sum(-(-s.size // 16) * 16 for s in commons)
-        size = stubs + (_STUB + _POINTER) * len(file.symbols)
+        slots = first_common + sum(-(-s.size // 16) * 16 for s in commons)
+        size = slots + _SLOT * len(file.symbols)
         memory = mmap.mmap(-1, size, prot=mmap.PROT_READ | mmap.PROT_WRITE)
         base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         self._blocks.append(memory)
@@ -98,20 +98,14 @@ class Linker:
                 data = code[section.offset : section.offset + section.size]
                 memory[position : position + len(data)] = data
         values = self._values(file.symbols, base, offsets, first_common)
-        _Relocator(memory, base, stubs, values).relocate(file, offsets)
+        _Relocator(memory, base, slots, values).relocate(file, offsets)
         if self._library.mprotect(ctypes.c_void_p(base), size, _READ_AND_EXECUTE):
-            number = ctypes.get_errno()
-            raise OSError(
-                number, "this system forbids programs to execute code they load"
-            )
+            message = "this system forbids programs to execute code they load"
+            raise OSError(ctypes.get_errno(), message)
         for one, value in zip(file.symbols, values, strict=True):
             if one.binding != _LOCAL and one.section:
                 self._addresses.setdefault(one.name, value)
-        return next(
-            value
-            for one, value in zip(file.symbols, values, strict=True)
-            if one.name == symbol
-        )
+        return values[[one.name for one in file.symbols].index(symbol)]
 
     def _values(
         self, symbols: list[_Symbol], base: int, offsets: dict[int, int], common: int
@@ -226,15 +220,15 @@ def _layout(sections: list[_Section]) -> tuple[dict[int, int], int]:
 class _Relocator:
     """Applies relocations to loaded code.
 
-    Targets beyond the reach of 32 bits are called through a stub, and data is found
-    through a pointer; every symbol has space for one of each.
+    Every symbol has a slot. Targets beyond the reach of 32 bits are called through its
+    jump, and data is found through the address in it.
     """
 
     def __init__(
-        self, memory: mmap.mmap, base: int, stubs: int, values: list[int]
+        self, memory: mmap.mmap, base: int, slots: int, values: list[int]
     ) -> None:
         self._memory, self._base, self._values = memory, base, values
-        self._stubs, self._pointers = stubs, stubs + _STUB * len(values)
+        self._slots = slots
 
     def relocate(self, file: _File, offsets: dict[int, int]) -> None:
         for section, offset, kind, symbol, addend in file.relocations():
@@ -246,24 +240,19 @@ class _Relocator:
                 self._memory[at : at + 8] = word.to_bytes(8, "little")
                 continue
             if kind in _POINTERS:
-                value = self._pointer(symbol)
+                value = self._slot(symbol) + _JUMP_TARGET
             elif kind == _CALL and not _reached(value, self._base):
-                value = self._stub(symbol)
+                value = self._slot(symbol)
             elif kind not in (_RELATIVE, _CALL):
                 raise OSError(f"code has a relocation of an unknown kind, {kind}")
             distance = value + addend - (self._base + at)
             self._memory[at : at + 4] = distance.to_bytes(4, "little", signed=True)
 
-    def _stub(self, symbol: int) -> int:
-        position = self._stubs + _STUB * symbol
+    def _slot(self, symbol: int) -> int:
+        """Write the slot of a symbol, and return its address."""
+        position = self._slots + _SLOT * symbol
         target = self._values[symbol].to_bytes(8, "little")
-        self._memory[position : position + 14] = _JUMP + target
-        return self._base + position
-
-    def _pointer(self, symbol: int) -> int:
-        position = self._pointers + _POINTER * symbol
-        target = self._values[symbol].to_bytes(8, "little")
-        self._memory[position : position + 8] = target
+        self._memory[position : position + _SLOT] = _JUMP + target
         return self._base + position
 
 

@@ -6,10 +6,12 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from ..host.errors import ConfigError
 from ..host.launcher import launched_rank
+from .arguments import named
 from .cache_dirs import directories, has_compiler, writable
 from .code_store import RUNTIME_NAME, Code, find, keep
 from .compiled_kernel import CompiledKernel
@@ -49,7 +51,8 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
         _say_that_it_compiles()
         with _locked(name, signature):  # another process may have saved it meanwhile
             code = find(directories(), name, signature)
-            code = code or _compile(name, function, signature)
+            if code is None and _compiler_serves():
+                code = compile_and_keep(name, signature, function)
     if code is None:
         from .compiler import dispatcher_of
 
@@ -65,14 +68,27 @@ def _say_that_it_compiles() -> None:
         _announce = None
 
 
-def _compile(name: str, function: Callable[..., Any], signature: str) -> Code | None:
-    """Compile a kernel and save its code; None if this Numba's code is unusable."""
-    if not _compiler_serves():
-        return None
-    from .compiler import compile_kernel
+def compile_and_keep(
+    name: str,
+    signature: str,
+    function: Callable[..., Any] | None = None,
+    level: str | None = None,
+    directory: Path | None = None,
+) -> Code:
+    """Compile a kernel, or the runtime, and save its code.
 
-    code = compile_kernel(function, signature, best_level())
-    _keep(name, signature, code)
+    By default the function is the one of this name, the level is this processor's best,
+    and the directory is the user's cache.
+    """
+    from .compiler import compile_kernel, compile_runtime
+
+    level, directory = level or best_level(), directory or writable()
+    if name == RUNTIME_NAME:
+        code = compile_runtime(level)
+    else:
+        code = compile_kernel(function or named(name).function, signature, level)
+    if directory is not None:
+        keep(name, signature, code, directory)
     return code
 
 
@@ -98,18 +114,7 @@ def loaded() -> list[tuple[str, str]]:
 def _runtime() -> Code:
     """Return the code of the memory functions that kernels call."""
     code = find(directories(), RUNTIME_NAME, "")
-    if code is None:
-        from .compiler import compile_runtime
-
-        code = compile_runtime(best_level())
-        _keep(RUNTIME_NAME, "", code)
-    return code
-
-
-def _keep(name: str, signature: str, code: Code) -> None:
-    directory = writable()
-    if directory is not None:
-        keep(name, signature, code, directory)
+    return code or compile_and_keep(RUNTIME_NAME, "")
 
 
 @functools.cache

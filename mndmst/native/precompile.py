@@ -7,8 +7,8 @@ arguments: under `solve`, `verify` and `update` for graphs in files, `arrays` an
 tests.called_kernels` writes the file from runs it watches, and a test compares the two.
 The first call compiles a kernel that the list lacks.
 
-The parent writes fixed-size records of kernels to a pipe. Every worker process reads
-the next record, compiles that kernel and saves its code.
+The parent writes fixed-size records of kernels to a file. All worker processes share
+its position: each reads the next record, compiles that kernel and saves its code.
 """
 
 import functools
@@ -25,13 +25,13 @@ import numpy as np
 from ..host.cores import core_count
 from ..host.formatting import counted
 from ..host.signals import interrupts_blocked
-from .arguments import named
 from .cache_dirs import directories, has_compiler, writable
-from .code_store import RUNTIME_NAME, Code, has, keep
+from .code_store import RUNTIME_NAME, has
+from .loader import compile_and_keep
 from .processor_levels import best_level
 
 PARENT = Path(__file__).parents[2]
-# Bytes of a record in the pipe. It is below PIPE_BUF, so a read returns a whole record.
+# Bytes of a record in the workers' file; a read returns a whole record.
 RECORD = 2048
 # Seconds between reports of a compilation, and between looks at its processes.
 REPORT_SECONDS, LOOK_SECONDS = 10.0, 0.2
@@ -119,24 +119,27 @@ def compile_side_by_side(
     import subprocess  # few runs compile
     import tempfile
 
-    reading, writing = os.pipe()
     environment = dict(os.environ, PYTHONPATH=_with_package())
     command = [sys.executable, "-m", __name__, str(os.getpid())]
     folder = directory or writable()
     command += [str(folder), processors or best_level()]
-    # All workers append lines to one open file.
-    with tempfile.TemporaryFile("w+", dir=folder) as failed:
+    # All workers read records from one open file, and append lines to another.
+    with (
+        tempfile.TemporaryFile(dir=folder, buffering=0) as records,
+        tempfile.TemporaryFile("w+", dir=folder) as failed,
+    ):
+        for entry in listed_kernels:
+            records.write("\t".join(entry).encode().ljust(RECORD))
+        records.seek(0)
         watch = CompilationWatch(listed_kernels, Path(str(folder)), report)
         workers: list[subprocess.Popen] = []
         try:
             with interrupts_blocked():  # a worker would print a traceback
                 for _ in range(jobs):
                     worker = subprocess.Popen(
-                        command, stdin=reading, stdout=failed, env=environment
+                        command, stdin=records, stdout=failed, env=environment
                     )
                     workers.append(worker)
-            os.close(reading)
-            _write_records(listed_kernels, writing, watch.look)
             for worker in workers:
                 while worker.poll() is None:
                     with suppress(subprocess.TimeoutExpired):
@@ -171,24 +174,6 @@ class CompilationWatch:
         self._report(len(self._wanted) - left, len(self._wanted))
 
 
-def _write_records(
-    listed_kernels: Sequence[KernelSignature],
-    writing: int,
-    look: Callable[[], None],
-) -> None:
-    """Write a record per kernel to the workers' pipe, and close the pipe.
-
-    The pipe holds few records, so this waits for the workers, and looks at their work.
-    """
-    with os.fdopen(writing, "wb", buffering=0) as pipe:
-        try:
-            for entry in listed_kernels:
-                pipe.write("\t".join(entry).encode().ljust(RECORD))
-                look()
-        except BrokenPipeError:  # all workers have failed
-            pass
-
-
 def _warn(failed: Sequence[str]) -> None:
     """Warn of kernels that failed to compile, with the reason of the first."""
     if failed:
@@ -208,7 +193,7 @@ def _with_package() -> str:
 
 
 def _work(parent: int, directory: Path, processors: str) -> None:
-    """Compile kernels from the pipe until it ends or the parent process is gone.
+    """Compile kernels of the records until they end or the parent process is gone.
 
     A stale list may name removed kernels or wrong types; such entries are reported, and
     the others are compiled.
@@ -219,20 +204,10 @@ def _work(parent: int, directory: Path, processors: str) -> None:
             return
         name, signature = record.decode().rstrip(" ").split("\t")
         try:
-            code = _code_of(name, signature, processors)
+            compile_and_keep(name, signature, None, processors, directory)
         except Exception as error:  # Numba raises many kinds
             why = str(error).strip().partition("\n")[0].replace("\t", " ")
             print(name, why, sep="\t", flush=True)
-        else:
-            keep(name, signature, code, directory)
-
-
-def _code_of(name: str, signature: str, processors: str) -> Code:
-    from .compiler import compile_kernel, compile_runtime
-
-    if name == RUNTIME_NAME:
-        return compile_runtime(processors)
-    return compile_kernel(named(name).function, signature, processors)
 
 
 if __name__ == "__main__":
