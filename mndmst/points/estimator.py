@@ -291,6 +291,9 @@ core_dist_n_jobs, prediction_data, copy
         """
         with _value_errors():
             rule = self._rule()
+            # Results on demand take the parameters of the fit
+            self._epsilon = rule.selection.epsilon
+            self._measure = self.metric, self._metric_parameters()
             self._check_algorithm(hasattr(X, "tocoo"))
             self._warn_of_parameters_without_effect()
             if self.metric == "precomputed":
@@ -362,7 +365,7 @@ core_dist_n_jobs, prediction_data, copy
             clusters.tree,
             clusters.chosen,
             clusters.flat.labels,
-            float(self.cluster_selection_epsilon),
+            self._epsilon,
             joined,
         )
 
@@ -506,11 +509,13 @@ core_dist_n_jobs, prediction_data, copy
         """
         with _value_errors():
             points, strength = self._members(cluster_id)
-            return medoid_of(points, strength, self.metric, self._metric_parameters())
+            return medoid_of(points, strength, *self._measure)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.non_finite != "error"
+        distances = self.metric == "precomputed"
+        tags.input_tags.pairwise = distances  # a part takes rows and columns
+        tags.input_tags.allow_nan = self.non_finite != "error" and not distances
         tags.input_tags.sparse = True
         return tags
 
@@ -652,7 +657,9 @@ core_dist_n_jobs, prediction_data, copy
         finite = finite_rows(points, threads)
         if self.non_finite == "error" and not finite.all():
             row = int(np.flatnonzero(~finite)[0])
-            raise InputError(f"X: point {row} has a coordinate that is not finite.")
+            raise InputError(
+                f"X: point {row} has a coordinate that is NaN or infinite."
+            )
         large = np.zeros(len(points), np.bool_)
         if points.dtype == np.float64:
             large = finite & (largest_sizes(points, threads) > LARGEST)
@@ -766,9 +773,8 @@ core_dist_n_jobs, prediction_data, copy
         chosen = clusters_by_label(tree, clusters.chosen, clusters.flat.labels)
         result = np.zeros((len(points), len(chosen)))
         known = np.isfinite(points).all(axis=1)
-        metric, parameters = self.metric, self._metric_parameters()
         nearness = [
-            nearest_distances(points[known], exemplars, metric, parameters)
+            nearest_distances(points[known], exemplars, *self._measure)
             for exemplars in self.exemplars_
         ]
         if nearness:

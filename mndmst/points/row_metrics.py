@@ -1,5 +1,6 @@
 """Metrics that compare all pairs: profiles with missing alleles, and a periodic box."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class ProfileRows:
                 f"missing_rule {missing_rule!r}: give {', '.join(MISSING_RULES)}"
             )
         self.metric, self.missing, self.rule = metric, missing, missing_rule
-        self.points, self.threads = points, Threads(core_count())
+        self.points = points
         self._values = [np.unique(column) for column in points.T]
         if metric == "jaccard":
             self._values = []
@@ -58,6 +59,15 @@ class ProfileRows:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled; threads belong to a process."""
+        return {n: value for n, value in self.__dict__.items() if n != "threads"}
+
+    @cached_property
+    def threads(self) -> Threads:
+        """The threads that compare rows."""
+        return Threads(core_count())
 
     def row(self, point: int) -> np.ndarray:
         """Return the distances of a point, which is at distance 0 of itself."""

@@ -305,7 +305,7 @@ def test_rows_that_are_not_finite() -> None:
     assert coded.labels_[~rows].tolist() == [-3, -2, -3]
     assert np.isnan(coded.probabilities_[~rows]).tolist() == [True, False, True]
     assert coded.dbscan_clustering(0.4)[~rows].tolist() == [-3, -2, -3]
-    with pytest.raises(ValueError, match="point 0 has a coordinate that is not finite"):
+    with pytest.raises(ValueError, match="point 0 has a coordinate that is NaN"):
         mndmst.HDBSCAN(non_finite="error").fit(given)
     nothing = mndmst.HDBSCAN(2).fit(np.full((4, 2), np.nan))
     assert nothing.labels_.tolist() == [-1] * 4
@@ -350,16 +350,6 @@ def test_parameters_without_effect_are_named_in_one_line() -> None:
 def test_values_out_of_range_are_value_errors(options, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         mndmst.HDBSCAN(**options).fit(example_points("blobs", 30))
-
-
-def test_fitted_models_are_pickled_and_cloned() -> None:
-    base = pytest.importorskip("sklearn.base")
-    points = example_points("blobs", 200)
-    model = mndmst.HDBSCAN(9, 3, allow_single_cluster=True).fit(points)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.labels_, model.labels_)
-    assert len(again.exemplars_) == len(model.exemplars_)
-    assert base.clone(model).get_params() == model.get_params()
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

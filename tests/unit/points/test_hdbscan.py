@@ -81,12 +81,6 @@ def test_small_and_degenerate(points: np.ndarray, labels: list[int]) -> None:
     assert np.isfinite(found.probabilities_).all()
 
 
-def test_scikit_learn_takes_it_for_an_estimator() -> None:
-    checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    results = checks.check_estimator(mndmst.HDBSCAN(), on_skip=None, on_fail="raise")
-    assert len(results) > 30
-
-
 def test_it_needs_no_scikit_learn() -> None:
     program = (
         "import sys; sys.modules['sklearn'] = None; import mndmst; "

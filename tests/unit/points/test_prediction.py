@@ -1,6 +1,5 @@
 """New points get the labels of clusters that are there, as from hdbscan."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -101,15 +100,6 @@ def test_rows_that_are_not_finite_are_noise() -> None:
     assert model.approximate_predict_scores(new)[:2].tolist() == [1, 1]
     assert not model.membership_vector(new)[:2].any()
     assert not model.all_points_membership_vectors()[3].any()
-
-
-def test_fitted_models_predict_after_pickling() -> None:
-    points, new = clouds(2)
-    model = mndmst.HDBSCAN(20, metric="cosine").fit(points)
-    expected = pickle.loads(pickle.dumps(model)).predict(new)
-    np.testing.assert_array_equal(model.predict(new), expected)
-    again = pickle.loads(pickle.dumps(model)).predict(new)
-    np.testing.assert_array_equal(again, expected)
 
 
 def test_without_clusters_all_new_points_are_noise() -> None:
