@@ -43,8 +43,10 @@ def exemplars_of(tree: CondensedTree, labels: np.ndarray) -> list[np.ndarray]:
     leaf[tree.cluster_parent[1:]] = False
     last = tree.point_distance == tree.death[tree.point_cluster]
     exemplar = last & leaf[tree.point_cluster]
-    count = int(labels.max(initial=-1)) + 1
-    return [np.flatnonzero(exemplar & (labels == number)) for number in range(count)]
+    rows = np.flatnonzero(exemplar & (labels >= 0))
+    sizes = np.bincount(labels[rows], minlength=int(labels.max(initial=-1)) + 1)
+    by_label = rows[np.argsort(labels[rows], kind="stable")]
+    return np.split(by_label, np.cumsum(sizes))[: len(sizes)]
 
 
 def _usable(strength: np.ndarray) -> np.ndarray:
