@@ -44,9 +44,9 @@ def distribute(
     order = np.argsort(owner, kind="stable")
     counts = np.bincount(owner, minlength=comm.size)
     rows = (order + first).astype(np.uint32)
-    columns = [np.ascontiguousarray(column[order]) for column in points.T]
-    _, (rows, *columns) = comm.alltoallv(counts, rows, *columns)
-    return OwnedPoints(np.stack(columns, axis=1), rows)
+    _, (rows,) = comm.alltoallv(counts, rows)
+    _, (coordinates,) = comm.alltoallv(counts * dimensions, points[order].ravel())
+    return OwnedPoints(coordinates.reshape(-1, dimensions), rows)
 
 
 def _divide(
