@@ -311,12 +311,14 @@ class _Lines:
                         "it, or leave the line out."
                     )
                 try:
-                    yield float(row[i].replace(",", ".") if decimal_commas else row[i])
+                    text = row[i].replace(",", ".") if decimal_commas else row[i]
+                    value = float(text)
                 except ValueError as error:
                     raise InputError(
                         f"{self.path}: cannot be read as points. Give numbers, a point "
                         "a line, with commas, semicolons, tabs or blanks between them."
                     ) from error
+                yield value
 
     def check_integers(self, columns: PointColumns) -> None:
         """Refuse integers that float64 has rounded."""
