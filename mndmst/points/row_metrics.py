@@ -61,7 +61,7 @@ class ProfileRows:
         return len(self.points)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled; threads belong to a process."""
+        """Return the attributes to pickle; threads belong to a process."""
         return {n: value for n, value in self.__dict__.items() if n != "threads"}
 
     @cached_property

@@ -509,7 +509,7 @@ class Graph:
     def components(self, below: float | None = None) -> np.ndarray:
         """Return for each vertex of `nodes` the first one of its component.
 
-        With `below`, components are those of the edges of a smaller weight.
+        With `below`, only edges of a smaller weight join components.
         """
         request = {"graph": self.name, "table": "labels"}
         request |= {} if below is None else {"below": below}  # type: ignore[dict-item]

@@ -60,7 +60,7 @@ _NOT_COORDINATES = re.compile(
     r"|rownames|row|title|class|cluster|clusters|target|group|species|probability"
 )
 
-# Those of labels and results, which are not ids of rows
+# Names of columns with labels or results; such columns have no ids of rows
 _GROUPS = (
     "label", "labels", "type", "class", "cluster", "clusters", "target", "group",
     "species", "probability", "oneway", "reversed",
@@ -295,7 +295,7 @@ class _Lines:
         return values.reshape(-1, len(wanted))
 
     def _values(self, columns: PointColumns, decimal_commas: bool) -> Iterator[float]:
-        """Yield the coordinates row by row; refuse what is not a number."""
+        """Yield the coordinates row by row; refuse texts that are not numbers."""
         for number, row in self._rows():
             if len(row) != self.width:
                 where = self._place(number)
