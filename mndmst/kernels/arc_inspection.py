@@ -21,19 +21,10 @@ LOWER = np.uint64(0xFFFFFFFF)
 
 
 class ArcFacts(NamedTuple):
-    """Facts found by one inspection of all arcs of some rows.
+    """Facts found by one inspection of all arcs of some rows."""
 
-    Attributes
-    ----------
-    edges : int
-        Distinct edges to larger vertices.
-    balance : int
-        Modulo 2^64; over all rows of a symmetric graph the sum is zero, see
-        `inspect_rows`.
-    """
-
-    edges: int
-    balance: int
+    edges: int  # distinct edges to larger vertices
+    balance: int  # modulo 2^64; sums to zero over all rows, see `inspect_rows`
 
 
 class ArcInspection(Protocol):
@@ -46,15 +37,7 @@ class ArcInspection(Protocol):
 class Check(NamedTuple):
     """Checks of arcs as they are read.
 
-    Attributes
-    ----------
-    num_vertices : int
-        Of the graph.
-    rule : KeyRule
-        How weights become keys.
-    whole : bool
-        Check all that `inspect_rows` finds; if not, check for NaN alone, because a
-        device checks the rest.
+    If not `whole`, they are checked for NaN alone, because a device checks the rest.
     """
 
     num_vertices: int
@@ -81,26 +64,14 @@ def mix(low, high, key):
 def inspect_rows(rows, arcs, num_vertices, rule):
     """Find the first faulty arc, turn weights into keys, and sum up hashes of arcs.
 
-    Parameters
-    ----------
-    rows : graph.model.Csr
-        The keys are weights at first, and stay so where something is wrong.
-    arcs : (int, int)
-        Inspect the arcs [begin, end), which may divide rows.
-    rule : order.KeyRule
+    `arcs` is a range that may divide rows. The keys of `rows` are weights at first, and
+    stay so where something is wrong.
 
-    Returns
-    -------
-    status : int
-        `FINE`, `BAD_ID`, `NOT_ASCENDING` or `NOT_A_NUMBER`.
-    vertex, arc : int
-        The row and the place of the first arc that is wrong.
-    edges : int
-        Distinct edges to larger vertices.
-    balance : uint64
-        The sum over arcs of a hash of (ends, key), with opposite signs in the two
-        directions: zero over all rows of a symmetric graph, and else with a
-        probability of about 2^-64.
+    Returns the status (`FINE`, `BAD_ID`, `NOT_ASCENDING` or `NOT_A_NUMBER`), the row
+    and the place of the first faulty arc, the number of distinct edges to larger
+    vertices, and the balance: the sum over arcs of a hash of (ends, key), with opposite
+    signs in the two directions. It is zero over all rows of a symmetric graph, and else
+    with a probability of about 2^-64.
     """
     first, indptr, indices, bits = rows
     tails = np.empty(1 + BLOCK + LANES, indices.dtype)  # from the arc before the block
@@ -148,10 +119,7 @@ def make_keys(bits, rule):
 def _fill_tails(indptr, row, first, begin, end, tails):
     """Write the vertices of the arcs [begin, end); return the row of the last one.
 
-    Parameters
-    ----------
-    row : int
-        That of the first arc, or one before it.
+    `row` is that of the first arc, or one before it.
     """
     count = first_above(indptr[row + 1 :], end - 1)
     bounds = indptr[row : row + count + 1]

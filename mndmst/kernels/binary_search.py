@@ -10,13 +10,7 @@ from ..native.kernel import kernel
 
 @kernel
 def first_above(values, bound):
-    """Return the position of the first value above a bound; where none is, the end.
-
-    Parameters
-    ----------
-    values : ndarray
-        Ascending.
-    """
+    """Return the position of the first value (ascending) above a bound, or the end."""
     low, high = np.int64(0), np.int64(len(values))
     while low < high:
         middle = (low + high) // 2

@@ -30,18 +30,11 @@ Pieces = tuple[np.ndarray, np.ndarray]
 
 
 class Blocks(NamedTuple):
-    """Blocks of edges and of components.
+    """Blocks of edges and of components."""
 
-    Attributes
-    ----------
-    begin, end : ndarray of int64, shape (blocks,)
-        The edges of each block.
-    component : ndarray of int64, shape (blocks + 1,)
-        The first component of each block, and the end of the last.
-    """
-
-    begin: np.ndarray
-    end: np.ndarray
+    begin: np.ndarray  # int64: the first edge of each block
+    end: np.ndarray  # int64
+    # int64: the first component of each block, and the end of the last
     component: np.ndarray
 
     @property
@@ -51,21 +44,11 @@ class Blocks(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """Packing of a key and a position in a block into one word.
+    """Packing of a key and a position in a block into one word."""
 
-    Attributes
-    ----------
-    least : same type as the keys
-        Subtracted from all keys.
-    drop : int
-        Number of low bits that do not fit; runs equal in the others are sorted again.
-    bits : int
-        Number of bits that fit.
-    """
-
-    least: Any
-    drop: int
-    bits: int
+    least: Any  # of the keys' type; subtracted from all keys
+    drop: int  # low bits that do not fit; runs equal in the others are sorted again
+    bits: int  # number of bits that fit
 
     @classmethod
     def of(cls, key: np.ndarray, blocks: Blocks, threads: Threads) -> "Packing":
@@ -81,16 +64,9 @@ def find_blocks(
 ) -> Blocks | None:
     """Return the blocks of edges; None if few edges are inside one.
 
-    Parameters
-    ----------
-    pairs : ndarray of uint64
-        Both ends of each edge in one word.
-    parent : ndarray of uint32
-        Of each component; flat.
-    count : int
-        Number of components in blocks; larger numbers are across a border.
-    pieces : (ndarray of int64, ndarray of int64), optional
-        Where the edges are: the begin and the end of each piece. All edges by default.
+    `pairs` has both ends of each edge in one word; `parent` is flat. Only the first
+    `count` components are in blocks: larger numbers are across a border. `pieces` are
+    the ranges with edges; all by default.
     """
     begins, ends = pieces or (np.zeros(1, np.int64), np.array([len(pairs)]))
     lengths = ends - begins
@@ -121,10 +97,7 @@ def contract_blocks(
 ) -> np.ndarray:
     """Contract inside blocks; return a mask of the contracted edges. Collective.
 
-    Parameters
-    ----------
-    parent : ndarray
-        Updated; flat again in the end.
+    `parent` is updated, and flat again in the end.
     """
     border, final = team.arrays((len(parent), np.uint64), (len(edges.key), np.bool_))
     (words,) = team.arrays((int((blocks.end - blocks.begin).sum()), np.uint64))
@@ -178,16 +151,9 @@ def _take_inside(edges, components, block, packing, words):
 def contract_inside_blocks(member, edges, components, blocks, packing, words):
     """Contract inside blocks; called by all members at once.
 
-    Parameters
-    ----------
-    member : Member
-    edges : Edges
-    components : Bordered
-        Only the parents are given; they are flat, and again so in the end.
-    blocks : Blocks
-    packing : Packing
-    words : ndarray of uint64, shape (edges in blocks,)
-        Needs no values. It has no gaps: large arrays are mapped anew for each solve.
+    Of `components` only the parents are given; they are flat, and again so in the end.
+    `words` is a buffer of one word per edge in a block. It has no gaps: large arrays
+    are mapped anew for each solve.
     """
     first, last, component = blocks
     parent, border, final = components

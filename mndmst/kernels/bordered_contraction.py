@@ -18,18 +18,11 @@ from .threads import Threads, each_range
 
 
 class BorderedForest(NamedTuple):
-    """The forest of a border-excepting contraction.
+    """The forest of a border-excepting contraction."""
 
-    Attributes
-    ----------
-    fate : ndarray of uint8, shape (edges,)
-        `ACCEPTED` for contracted edges, `PENDING` for other forest edges, else 0.
-    parent : ndarray of uint32, shape (components,)
-        The smallest component that each has merged with.
-    """
-
+    # uint8: `ACCEPTED` for contracted edges, `PENDING` for other forest edges, else 0
     fate: np.ndarray
-    parent: np.ndarray
+    parent: np.ndarray  # uint32: the smallest component that each has merged with
 
 
 def contract_except_borders(
@@ -37,13 +30,8 @@ def contract_except_borders(
 ) -> BorderedForest:
     """Contract components along their lightest edges, as far as borders allow.
 
-    Parameters
-    ----------
-    edges : Edges
-    own : int
-        Components with smaller numbers may grow; the others are across a border.
-    count : int
-        Number of all components.
+    Of `count` components, those with numbers below `own` may grow; the others are
+    across a border.
     """
     parent = np.empty(count, np.uint32)
     threads.run(make_own_parents, parent, *each_range(threads.bounds(count)))

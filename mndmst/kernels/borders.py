@@ -23,20 +23,14 @@ ACCEPTED, PENDING = 1, 2
 class Bordered(NamedTuple):
     """Union-find state of components that merge except across borders.
 
-    Attributes
-    ----------
-    parent : ndarray of uint32
-        Union-find links.
-    border : ndarray of uint64
-        Order word of the lightest edge of each root across the border; else NO_BORDER.
-        With keys of 64 bits it is the key alone: at a tie a component stops early,
-        which is safe.
-    final : ndarray of bool
-        Set at the position of each edge along which components merge.
+    With keys of 64 bits `border` is the key alone: at a tie a component stops early,
+    which is safe.
     """
 
-    parent: np.ndarray
+    parent: np.ndarray  # uint32: union-find links
+    # uint64: order word of each root's lightest edge across the border; else NO_BORDER
     border: np.ndarray
+    # bool: set at the position of each edge along which components merge
     final: np.ndarray
 
 
@@ -63,12 +57,7 @@ def lower_borders(edges, place, a, b, border):
 def unite_except_borders(edges, components, order, begin, mask):
     """Unite components along edges, in ascending order, except across borders.
 
-    Parameters
-    ----------
-    edges : Edges
-    components : Bordered
-    order : ndarray of uint64
-        The edges, lightest first: their positions behind `begin`, in the bits `mask`.
+    `order` has the edges' positions behind `begin` in the bits `mask`, lightest first.
     """
     key, pairs = edges
     parent, border, final = components
@@ -91,18 +80,10 @@ def contract_in_order(order, pairs, own, parent, fate):
 
     An edge that closes a cycle with lighter accepted or pending edges is dropped.
 
-    Parameters
-    ----------
-    order : ndarray of uint64
-        The edges' positions, lightest first.
-    pairs : ndarray of uint64
-        Their ends.
-    own : int
-        Components with smaller numbers may grow; the others are across a border.
-    parent : ndarray of uint32
-        Union-find links along accepted edges, flat; updated.
-    fate : ndarray of uint8
-        Set to ACCEPTED or PENDING at the position of each edge of the forest.
+    `order` has the positions of edges, lightest first. Components with numbers below
+    `own` may grow; the others are across a border. `parent` has links along accepted
+    edges, flat at first. `fate` becomes ACCEPTED or PENDING for each edge of the
+    forest.
     """
     reached = parent.copy()
     frozen = np.zeros(len(parent), np.bool_)

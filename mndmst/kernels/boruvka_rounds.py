@@ -176,14 +176,8 @@ def _rounds(member, shared, begin, end):
 def _name_by_smallest(member, parent, smallest):
     """Rename every component to the smallest component merged into it.
 
-    Which of them is the root depends on the number of members.
-
-    Parameters
-    ----------
-    parent : ndarray of uint32
-        Flat.
-    smallest : ndarray of uint64
-        Is NONE for each root.
+    Which of them is the root depends on the number of members. `parent` is flat;
+    `smallest` (uint64) is NONE for each root.
     """
     begin, end = member_range(member, len(parent))
     for component in range(np.uint64(begin), np.uint64(end)):
@@ -203,15 +197,9 @@ def boruvka_rounds(member, edges, shared, cuts):
     Edges are distinct in the order (key, place), so the forest is unique, and the same
     for any number of members.
 
-    Parameters
-    ----------
-    member : Member
-    edges : Edges
-    shared : Rounds
-        `parent` is input and output, flat: each component's smallest member. The other
-        arrays need no values.
-    cuts : ndarray, same type as `edges.key`
-        The largest keys of bands that follow each other, ascending.
+    `shared.parent` is input and output, flat: each component's smallest member. The
+    other arrays of `shared` need no values. `cuts` are the largest keys of bands that
+    follow each other, ascending.
     """
     begin, end = member_range(member, len(edges.key))
     shared.chosen[begin:end] = False
@@ -232,10 +220,7 @@ def forest_by_rounds(
 ) -> np.ndarray:
     """Return a mask of the edges that join components; `parent` is updated. Collective.
 
-    Parameters
-    ----------
-    key, pairs, parent : ndarray
-        See `PairEdgeList` and `Rounds`; there are at most MOST_PLACES edges.
+    There are at most MOST_PLACES edges; see `PairEdgeList` and `Rounds`.
     """
     edges, components = len(key), len(parent)
     rest, pairs_left, position, alive, sample, passive, chosen, best = team.arrays(
@@ -270,37 +255,19 @@ KEY_SAMPLE = 1024
 
 
 class Rounds(NamedTuple):
-    """State that the members share.
+    """State that the members share."""
 
-    Attributes
-    ----------
-    key, pairs, position : ndarray
-        The remaining edges (`PairEdgeList`), and their original positions (uint32).
-    parent : ndarray of uint32
-        The parent of each component; flat.
-    best, least : ndarray of uint64
-        The minimum of each component, and the position of its edge. With keys of 32
-        bits these are one array.
-    alive : ndarray of uint32
-        The components that may have edges.
-    sample : ndarray of uint32
-        Components at the ends of some edges.
-    passive : ndarray of uint32, shape (1,)
-        The passive component.
-    chosen : ndarray of bool
-        Set at the position of each edge of the forest.
-    """
-
-    key: np.ndarray
-    pairs: np.ndarray
-    position: np.ndarray
-    parent: np.ndarray
-    best: np.ndarray
+    key: np.ndarray  # of the remaining edges
+    pairs: np.ndarray  # uint64, as in `PairEdgeList`
+    position: np.ndarray  # uint32: original positions of the remaining edges
+    parent: np.ndarray  # uint32, by component; flat
+    best: np.ndarray  # uint64: the minimum of each component
+    # uint64: the position of its edge; the same array if keys have 32 bits
     least: np.ndarray
-    alive: np.ndarray
-    sample: np.ndarray
-    passive: np.ndarray
-    chosen: np.ndarray
+    alive: np.ndarray  # uint32: the components that may have edges
+    sample: np.ndarray  # uint32: components at the ends of some edges
+    passive: np.ndarray  # uint32, shape (1,): the passive component
+    chosen: np.ndarray  # bool: set at the position of each edge of the forest
 
 
 @kernel

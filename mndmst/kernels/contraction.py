@@ -37,14 +37,8 @@ SHIFT = 32
 class CrossPieces:
     """Edges between different components, in (u, v) order, in pieces.
 
-    Attributes
-    ----------
-    edges : EdgePieces
-    key, pairs : ndarray
-        The keys, and the components at both ends of each edge in one word of uint64,
-        with gaps between the pieces.
-    ranges : (ndarray of int64, ndarray of int64)
-        The begin and the end of each piece in `key` and `pairs`.
+    `key` and `pairs` (the components at both ends in one word) have gaps between the
+    pieces; `ranges` has the begin and the end of each piece in them.
     """
 
     edges: EdgePieces
@@ -56,24 +50,15 @@ class CrossPieces:
 class Contraction:
     """Numbered components of all vertices; its calls are collective.
 
-    Parameters
-    ----------
-    home : (int, int)
-        The vertices of this process.
-    named : bool
-        Record in `names` a vertex of each component.
+    `home` is the range of vertices of this process. Arrays of uint32 are shared:
 
-    Attributes
-    ----------
-    component : ndarray of uint32, shape (vertices,)
-        Shared. Before `link` where each vertex hooks, itself if nowhere: processes fill
-        in theirs. Then the number of its component, with the bit `hooks.ROOT`.
-    parent : ndarray of uint32, shape (components,)
-        Shared: the present component of each number.
-    names : ndarray of uint32, shape (components,)
-        Shared: one of the vertices of each component; empty unless `named`.
-    alive : int
-        Components with smaller numbers may have other edges.
+    * `component`, by vertex. Before `link` where each vertex hooks, itself if nowhere:
+      processes fill in theirs. Then the number of its component, with the bit
+      `hooks.ROOT`.
+    * `parent`: the present component of each number.
+    * `names`: one of the vertices of each component; empty unless `named`.
+
+    Components with numbers from `alive` on have no other edges.
     """
 
     def __init__(
@@ -88,19 +73,10 @@ class Contraction:
     def link(
         self, best: np.ndarray | None = None, out: EdgeColumns | None = None
     ) -> int:
-        """Contract along the hooks.
+        """Contract along the hooks; return the number of edges written to `out`.
 
-        Parameters
-        ----------
-        best : ndarray, optional
-            The keys along which the vertices of this process hook.
-        out : EdgeColumns, optional
-            Output for the edges of hooks, one per vertex at most.
-
-        Returns
-        -------
-        int
-            Number of edges in `out`.
+        `best` has the keys along which the vertices of this process hook; `out` has
+        room for an edge per vertex.
         """
         team, component = self.team, self.component
         team.sync()

@@ -134,20 +134,7 @@ def add_marked(
     count: int,
     threads: Threads,
 ) -> int:
-    """Add the edges that masks mark in parts.
-
-    Parameters
-    ----------
-    parts : EdgePieces
-    masks : ArrayPieces of bool
-    edges : EdgeColumns
-        The first `count` are filled; edges are added behind them.
-
-    Returns
-    -------
-    int
-        The new count.
-    """
+    """Add the edges that masks mark behind the first `count`; return the new count."""
     bounds = ends_of(threads.run(count_kept, masks), count)
     threads.run(copy_kept, parts, masks, EdgePieces.of(edges, bounds))
     return int(bounds[-1])
@@ -160,17 +147,9 @@ AHEAD = 16  # rows to prefetch ahead: short rows are far apart
 def copy_rows(source, indptr, row, offset, low, out):
     """Copy arcs of chosen rows, counted as if these lay side by side.
 
-    Parameters
-    ----------
-    source : ndarray
-        A column of all arcs.
-    indptr : ndarray of int64, shape (rows + 1,)
-        Where each row begins in `source`.
-    row : ndarray of uint32, shape (chosen,)
-    offset : ndarray of int64, shape (chosen + 1,)
-        Where each chosen row begins among the chosen ones.
-    low : int
-        The first arc to copy; `out` determines the number.
+    `source` is a column of all arcs, whose rows begin at `indptr`. The chosen rows are
+    `row`, and `offset` says where each begins among the chosen ones. `low` is the first
+    arc to copy; `out` determines the number.
     """
     i = first_above(offset, low) - 1
     done = 0
@@ -196,15 +175,7 @@ def count_kept(kept):
 
 @kernel
 def copy_kept(edges, kept, out):
-    """Copy the edges that a mask keeps.
-
-    Parameters
-    ----------
-    edges : EdgeColumns
-    kept : ndarray of bool
-    out : EdgeColumns
-        Has room for them and no more.
-    """
+    """Copy the edges that a mask keeps to `out`, which has room for exactly these."""
     u, v, key = edges
     out_u, out_v, out_key = out
     place = np.uint64(0)

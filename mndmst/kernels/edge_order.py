@@ -20,13 +20,7 @@ AHEAD = 24
 
 
 def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
-    """Return edges in (u, v) order, only the lightest of parallel ones.
-
-    Parameters
-    ----------
-    edges : EdgeList
-        In any order, with u < v.
-    """
+    """Return edges with u < v in (u, v) order, only the lightest of parallel ones."""
     count = len(edges)
     if count == 0 or in_row_order(edges.u, edges.v):
         return edges

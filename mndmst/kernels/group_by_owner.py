@@ -8,19 +8,10 @@ from .binary_search import first_above
 
 @kernel
 def group_by_owner(ids, vtxdist):
-    """Group ids by the rank that owns them.
+    """Group ids by the rank that owns them; fastest where neighbours have one owner.
 
-    Parameters
-    ----------
-    ids : ndarray of uint32 or int64
-        In any order; fastest where neighbours have one owner.
-    vtxdist : ndarray of int64, shape (ranks + 1,)
-
-    Returns
-    -------
-    order : ndarray of int64
-        Positions in `ids`, grouped by rank, ascending for each rank.
-    counts : ndarray of int64, shape (ranks,)
+    Returns positions in `ids`, grouped by rank and ascending for each rank, and their
+    number for each rank.
     """
     counts = np.zeros(len(vtxdist) - 1, np.int64)
     owner = np.empty(len(ids), np.int32)
@@ -45,17 +36,9 @@ def group_by_owner(ids, vtxdist):
 def lightest_proposals(label, u, v, key, first, last):
     """Return the positions of the lightest edge proposed for each component.
 
-    Parameters
-    ----------
-    label : ndarray of int64
-        The components that edges are proposed for, all in [first, last).
-    u, v, key : ndarray
-        The edges, in any order.
-
-    Returns
-    -------
-    ndarray of int64
-        A position for each component with proposals, in the order of their labels.
+    `label` (int64) has the components that edges are proposed for, all in [first,
+    last). The result has a position for each component with proposals, in the order of
+    labels.
     """
     best = np.full(last - first, -1, np.int64)
     count = 0
@@ -76,17 +59,9 @@ def lightest_proposals(label, u, v, key, first, last):
 
 @kernel
 def mark_shared_pairs(u1, v1, counts1, u2, v2, counts2):
-    """Mark the pairs that two lists share, slice by slice.
+    """Mark the pairs of the first list that the second has, too, slice by slice.
 
-    Parameters
-    ----------
-    u1, v1, u2, v2 : ndarray of int64
-        Pairs in (u, v) order within each slice.
-    counts1, counts2 : ndarray of int64, shape (slices,)
-
-    Returns
-    -------
-    ndarray of bool, shape (pairs of the first list,)
+    Pairs are in (u, v) order within each slice.
     """
     found = np.zeros(len(u1), np.bool_)
     i = j = 0

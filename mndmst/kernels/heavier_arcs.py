@@ -22,21 +22,12 @@ UNKNOWN = -1
 
 
 class GiantComponent(NamedTuple):
-    """The components of vertices, as far as this rank knows them.
+    """The components of vertices, as far as this rank knows them."""
 
-    Attributes
-    ----------
-    label : ndarray of uint32 or int64, shape (rows,)
-        The component of each row's vertex.
-    giant : int
-        The giant component.
-    outside : ndarray of uint8
-        A bit for each vertex of the graph, lowest first: whether it is not in the
-        giant component. Empty, if nothing is known of ghosts.
-    """
-
-    label: np.ndarray
-    giant: int
+    label: np.ndarray  # uint32 or int64: the component of each row's vertex
+    giant: int  # the giant component
+    # a bit for each vertex of the graph, lowest first: not in the giant component;
+    # empty if nothing is known of ghosts
     outside: np.ndarray
 
     @classmethod
@@ -101,22 +92,11 @@ def _grown(array, used, more):
 def heavier_arcs(csr, components, above, vertex, rows):
     """Return the arcs of some rows outside the giant component that may matter.
 
-    Each row is walked in its order until an arc leads to the giant component.
+    Each row is walked in its order until an arc leads to the giant component. Edges up
+    to the key `above` have been dealt with, except those with this key between vertices
+    that are both not below `vertex`.
 
-    Parameters
-    ----------
-    csr : Csr
-    components : Components
-    above, vertex : same type as `csr.keys`, int
-        Edges up to the key have been dealt with, but those with this key between
-        vertices that are both not below `vertex`.
-    rows : ndarray of uint32
-        The rows to walk.
-
-    Returns
-    -------
-    tail, head, key, head_component : ndarray
-        Arcs that leave the component of their tail; see `Arcs`.
+    Returns arcs that leave the component of their tail; see `Arcs`.
     """
     first, indptr, indices, keys = csr
     label, giant, outside = components
@@ -175,10 +155,6 @@ def cut_arcs(csr, above, begin, end):
 
     They are for ranks that ask no other rank: ghosts are unknown, and they do not
     search, so all arcs to them may matter.
-
-    Returns
-    -------
-    tail, head, key : ndarray
     """
     first, indptr, indices, keys = csr
     before, rows = np.uint64(first), np.uint64(len(indptr) - 1)

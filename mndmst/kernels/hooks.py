@@ -44,15 +44,8 @@ class Hooks(NamedTuple):
 def find_roots(hook, begin, end, kind):
     """Classify the vertices in [begin, end): roots of trees, members, single vertices.
 
-    Parameters
-    ----------
-    kind : ndarray of uint8, shape (end - begin,)
-        Set to MEMBER, ROOT_OF_TREE or SINGLE, which has no edge.
-
-    Returns
-    -------
-    trees, alone : int
-        Numbers of roots of trees, and of single vertices.
+    `kind` (by vertex from `begin` on) becomes MEMBER, ROOT_OF_TREE or SINGLE, which has
+    no edge. Returns the numbers of roots of trees and of single vertices.
     """
     roots = alone = 0
     first = np.uint64(begin)
@@ -73,14 +66,8 @@ def find_roots(hook, begin, end, kind):
 def number_roots(parent, begin, end, kind, number, alone):
     """Number the roots in [begin, end): roots of trees and single vertices separately.
 
-    The others keep their hooks as parents.
-
-    Parameters
-    ----------
-    kind : ndarray of uint8
-        See `find_roots`.
-    number, alone : int
-        The first number of each.
+    `number` and `alone` are the first number of each; `kind` is as in `find_roots`. The
+    others keep their hooks as parents.
     """
     number, alone, first = np.uint64(number), np.uint64(alone), np.uint64(begin)
     for vertex in range(first, np.uint64(end)):

@@ -250,21 +250,10 @@ def _mask_below(builder, values, limits):
 def distances_below(typingctx, norm, blocks, at, dimensions, group, lane, out, limit):
     """Compute the reduced distances of one point to all points of a leaf.
 
-    Parameters
-    ----------
-    norm : int64
-    blocks : ndarray of float64
-        Coordinates; those of the leaf begin at `at`, a column of LANES per dimension.
-    group, lane : ndarray of float64, int64
-        The point is the column `lane` of a block of its own.
-    out : ndarray of float64, shape (LANES,)
-        Becomes the distances.
-    limit : float64
-
-    Returns
-    -------
-    uint64
-        A bit for each point that is nearer than the limit.
+    The coordinates of the leaf begin in `blocks` at `at`, a column of LANES per
+    dimension. The point is the column `lane` of `group`, a block of its own. `out`
+    becomes the LANES distances. Returns a bit for each point that is nearer than the
+    limit.
     """
 
     def codegen(context, builder, signature, args):
@@ -299,23 +288,10 @@ def distances_below(typingctx, norm, blocks, at, dimensions, group, lane, out, l
 
 @intrinsic
 def gaps_below(typingctx, norm, group, dimensions, low, high, node, limits):
-    """Return which points of a group are nearer to a box than their limits.
+    """Return a bit for each point of a group that is nearer to a box than its limit.
 
-    Parameters
-    ----------
-    norm : int64
-    group : ndarray of float64
-        Coordinates: a column of LANES per dimension.
-    low, high : ndarray of float64, shape (nodes, dimensions)
-    node : int64
-        The row of the box.
-    limits : ndarray of float64, shape (LANES,)
-        Reduced distances.
-
-    Returns
-    -------
-    uint64
-        A bit for each point.
+    `group` has a column of LANES coordinates per dimension; row `node` of `low` and
+    `high` is the box; `limits` are LANES reduced distances.
     """
 
     def codegen(context, builder, signature, args):
@@ -358,17 +334,9 @@ def insert_near(typingctx, near, out, first, values, numbers, begin, size):
     The place of a value is not searched: every entry becomes itself, the one before it
     or the new one, four at a time, without a branch that is mispredicted.
 
-    Parameters
-    ----------
-    near : uint64
-        A bit for each value to insert.
-    out : ndarray of float64, shape (LANES,)
-    first : int64
-        The number of the first value; the others follow.
-    values : ndarray of float64
-        The list is values[begin : begin + size]; `size` is a multiple of 4.
-    numbers : ndarray of int64
-        A number for each value, which moves with it.
+    `near` has a bit for each of the LANES values of `out` to insert; they are numbered
+    from `first` on, and a number moves with its value. The list is values[begin : begin
+    + size]; `size` is a multiple of 4.
     """
 
     def codegen(context, builder, signature, args):

@@ -75,19 +75,10 @@ def pack_pairs(a, b, begin, end, pairs):
 def fetch_ahead(order, mask, place, pairs, parent, beside):
     """Fetch into cache what a pass in ascending order soon reads; halve paths ahead.
 
-    Parameters
-    ----------
-    order : ndarray of uint64
-        The edges' positions in the bits `mask`, lightest first.
-    place : uint64
-        Of the edge in `order` that the pass has come to.
-    pairs : ndarray of uint64
-        The ends, packed, by position. Fetching them ahead takes less time than to
-        bring them into the order before.
-    parent : ndarray of uint32
-        Union-find links; updated.
-    beside : ndarray
-        What else is read of a component, at its root.
+    `order` has the edges' positions in the bits `mask`, lightest first; the pass has
+    come to `place`. `pairs` has the ends by position: fetching them ahead takes less
+    time than to bring them into the order before. `beside` is another array that is
+    read at a component's root.
     """
     count = np.uint64(len(order))
     if place + np.uint64(PAIRS_AHEAD) < count:
@@ -106,18 +97,10 @@ def fetch_ahead(order, mask, place, pairs, parent, beside):
 
 @kernel
 def kruskal(order, pairs, parent, kept):
-    """Mark the edges that join two components, in ascending order.
+    """Mark in `kept` the edges that join two components, in ascending order.
 
-    Parameters
-    ----------
-    order : ndarray of uint64
-        The edges' positions, lightest first.
-    pairs : ndarray of uint64
-        The ends, packed, by position.
-    parent : ndarray of uint32
-        Union-find links; updated.
-    kept : ndarray of bool
-        Set at the position of each edge that joins two components.
+    `order` has the positions of edges, lightest first, `pairs` the packed ends by
+    position.
     """
     for place in range(np.uint64(len(order))):
         fetch_ahead(order, EVERY_BIT, place, pairs, parent, parent)
@@ -171,14 +154,7 @@ def component_labels(src, dst, kept, num_vertices):
 
 
 class PairEdgeList(NamedTuple):
-    """Edges between components.
-
-    Attributes
-    ----------
-    key : ndarray of uint32 or uint64
-    pairs : ndarray of uint64
-        The components at both ends of each, in one word.
-    """
+    """Edges between components: keys, and both ends of each in one word (uint64)."""
 
     key: np.ndarray
     pairs: np.ndarray

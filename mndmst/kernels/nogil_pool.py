@@ -39,18 +39,7 @@ _TAKEN_MASK = (1 << _HALF) - 1
 
 
 class NogilPool:
-    """Worker threads; the thread that submits calls works, too.
-
-    Parameters
-    ----------
-    count : int
-        Threads, the submitting one included.
-
-    Raises
-    ------
-    MemoryError
-        If there is no memory for the stack of a thread.
-    """
+    """`count` worker threads; the thread that submits calls is one of them."""
 
     def __init__(self, count: int) -> None:
         self._words = np.zeros(4 * LINE, np.int64)

@@ -17,18 +17,8 @@ def compact(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Number the distinct ids of two columns in ascending order.
 
-    Parameters
-    ----------
-    ids_a, ids_b : ndarray of uint32 or int64, not negative
-    first, last : int
-        The range that most of them are in.
-
-    Returns
-    -------
-    labels : ndarray of int64
-        The distinct ids, ascending.
-    a, b : ndarray of uint32
-        The columns as positions in `labels`.
+    Most ids, which are not negative, are in [first, last). Returns the distinct ids
+    (int64), ascending, and the columns as positions among them (uint32).
     """
     columns = (ids_a, ids_b)
     low = min((int(ids.min()) for ids in columns if len(ids)), default=0)
@@ -43,19 +33,10 @@ def compact(
 
 
 def distinct(ids: np.ndarray, threads: Threads = ALONE) -> tuple[np.ndarray, ...]:
-    """Number some ids in ascending order.
+    """Number some ids, which are not negative, in ascending order.
 
-    Parameters
-    ----------
-    ids : ndarray of int64
-        In any order, with repeats; not negative.
-
-    Returns
-    -------
-    labels : ndarray of int64
-        The distinct ids, ascending.
-    position : ndarray of uint32, shape (ids,)
-        Where each id is among them.
+    Returns the distinct ids (int64), ascending, and the position of each id among them
+    (uint32).
     """
     if (ids[1:] > ids[:-1]).all():
         return ids, np.arange(len(ids), dtype=np.uint32)
@@ -171,17 +152,10 @@ def _numbered(ids, first, number, table, found, rank_of):
 
 @kernel
 def compact_by_hash(ids_a, ids_b, first, last):
-    """Number the distinct ids of two columns in ascending order.
+    """Number the distinct ids of two columns in ascending order, as `compact` does.
 
-    Most ids are expected in [first, last), where a plain table serves; the others
-    go through a hash table.
-
-    Returns
-    -------
-    labels : ndarray of int64
-        The distinct ids, ascending.
-    a, b : ndarray of uint32
-        The columns as positions in `labels`.
+    Most ids are expected in [first, last), where a plain table serves; the others go
+    through a hash table.
     """
     used = np.zeros(last - first, np.bool_)
     for i in range(len(ids_a)):

@@ -9,17 +9,8 @@ from ..native.kernel import kernel
 def jump_to_representatives(parent, first, positions):
     """Point entries at their representatives, as far as this rank owns the path.
 
-    Parameters
-    ----------
-    parent : ndarray of uint32 or int64
-        The parents of the vertices from `first` on; paths are halved.
-    positions : ndarray of int64
-        The entries.
-
-    Returns
-    -------
-    ndarray of int64
-        The positions whose path leads to another rank; all others are final.
+    `parent` has the parents of the vertices from `first` on; paths are halved. Returns
+    the positions whose path leads to another rank; all others are final.
     """
     last = first + len(parent)
     away = np.empty(len(positions), np.int64)
@@ -56,16 +47,8 @@ def step_up(names, first, parent, found):
 def entries_leading_away(parent, first, excluding):
     """Return the positions of entries that point to vertices of other ranks.
 
-    Parameters
-    ----------
-    parent : ndarray of uint32 or int64
-        The parents of the vertices from `first` on.
-    excluding : int
-        Entries that point to this vertex are left out.
-
-    Returns
-    -------
-    ndarray of int64
+    `parent` has the parents of the vertices from `first` on. Entries that point to the
+    vertex `excluding` are left out.
     """
     found = np.empty(len(parent) + 1, np.int64)  # unused pages are never touched
     count = np.uint64(0)

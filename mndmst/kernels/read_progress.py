@@ -16,15 +16,7 @@ STEP = 1 << 16
 class ArcsRead:
     """Notes which arcs have been read, in any order, and lets a thread wait for them.
 
-    Parameters
-    ----------
-    arcs : int
-        Number of arcs in all.
-
-    Attributes
-    ----------
-    words : ndarray of int64
-        The argument of `note_arcs`.
+    `words` is the argument of `note_arcs`.
     """
 
     def __init__(self, arcs: int) -> None:

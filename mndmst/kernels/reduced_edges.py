@@ -22,12 +22,8 @@ def edges_between_names(a, b, names):
 def carry_marks(mark, a, b, alive, new_a, new_b, count):
     """Return marks of `count` components: whether an end of one of its edges was.
 
-    Parameters
-    ----------
-    mark : ndarray of bool
-        The marks of the components at the ends `a` and `b`.
-    alive : ndarray of int64
-        The edges that are left; their ends are now `new_a` and `new_b`.
+    `mark` is by component at the ends `a` and `b`. The edges `alive` are left; their
+    ends are now `new_a` and `new_b`.
     """
     result = np.zeros(count, np.bool_)
     for i in range(len(alive)):

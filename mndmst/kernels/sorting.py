@@ -33,17 +33,9 @@ RANGE_BITS, BUCKET_BITS, UNEVEN = 16, 3, 2
 
 
 def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
-    """Return the positions of `keys` in ascending order; equal keys keep theirs.
+    """Return the positions of keys in ascending order (uint64); equal keys keep theirs.
 
-    Parameters
-    ----------
-    keys : ndarray of uint32 or uint64
-    threads : Threads
-
-    Returns
-    -------
-    ndarray of uint64
-        16 bytes per key are needed at the peak.
+    16 bytes per key are needed at the peak.
     """
     if len(keys) == 0:
         return np.empty(0, np.uint64)
@@ -76,12 +68,8 @@ def sort_words(
 ) -> np.ndarray:
     """Return words in ascending order, given that their lowest bits ascend.
 
-    Parameters
-    ----------
-    words : ndarray of uint64
-        Overwritten; may be returned.
-    low, bits : int
-        The words ascend by the bits below `low`, and have `bits` above these.
+    The words ascend by the bits below `low`, and have `bits` above these. They are
+    overwritten, and may be returned.
     """
     several = len(threads.bounds(len(words))) - 1
     if several > 1:
@@ -180,12 +168,8 @@ def _scatter(words, shift, digit, begin, end, places, out):
 def sort_alone(words, other, low, bits, places):
     """Return words in the order of the bits [low, low + bits): one thread's radix sort.
 
-    Parameters
-    ----------
-    words, other : ndarray of uint64
-        Both are overwritten; one of them is returned.
-    places : ndarray of uint64, shape (digits, 1 << DIGIT)
-        Overwritten, too.
+    `words`, `other` and `places`, of shape (digits, 1 << DIGIT), are overwritten; one
+    of the first two is returned.
     """
     digits = (bits + DIGIT - 1) // DIGIT
     mask = (np.uint64(1) << np.uint64(DIGIT)) - np.uint64(1)
@@ -267,10 +251,7 @@ def _insertion_sort(words, keys, begin, end, mask):
 def merge_ascents(first, second):
     """Put pairs in ascending order, in place: a natural merge sort.
 
-    Parameters
-    ----------
-    first, second : ndarray of integers, of one length
-        Pairs are ordered by the first, and where these are equal by the second.
+    Pairs are ordered by the first, and where these are equal by the second.
     """
     count = 1
     for i in range(1, len(first)):

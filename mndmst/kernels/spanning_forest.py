@@ -28,11 +28,8 @@ def spanning_edges(
 ) -> np.ndarray:
     """Return a mask of the edges that join components; `parent` is updated.
 
-    Parameters
-    ----------
-    key, a, b : ndarray
-        Edges and their ends as positions in `parent`; the place in the list
-        decides between equal keys.
+    `a` and `b` are positions in `parent`. The place in the list decides between equal
+    keys.
     """
     return spanning_pairs(key, pack_ends(a, b, threads), parent, threads)
 
@@ -49,12 +46,8 @@ def spanning_forest(
 ) -> np.ndarray:
     """Return a mask of the edges that join components; `parent` is updated. Collective.
 
-    Parameters
-    ----------
-    key, pairs : ndarray
-        Edges, and both ends of each in one word of uint64.
-    parent : ndarray of uint32
-        The root of each component; again so in the end.
+    `pairs` has both ends of each edge in one word; `parent` is flat, and again so in
+    the end.
     """
     kept = forest_by_blocks(team, key, pairs, parent)
     return _forest(team, key, pairs, parent) if kept is None else kept

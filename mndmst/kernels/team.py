@@ -22,19 +22,11 @@ ARRIVED, BARRIERS, ASLEEP, POSTED = (LINE * line for line in range(4))
 
 
 class Member(NamedTuple):
-    """A member of a team, as kernels take it.
+    """A member of a team, as kernels take it."""
 
-    Attributes
-    ----------
-    number, size : int
-        The number of this member, and of all members.
-    words : ndarray of int64
-        Shared state of the barrier.
-    """
-
-    number: int | PerCall
-    size: int
-    words: np.ndarray
+    number: int | PerCall  # of this member
+    size: int  # number of all members
+    words: np.ndarray  # int64: shared state of the barrier
 
 
 def words_for(size: int) -> int:
@@ -43,15 +35,9 @@ def words_for(size: int) -> int:
 
 
 class Team:
-    """The threads of this process.
+    """The threads of this process, one of `processes`.
 
-    Attributes
-    ----------
-    threads : Threads
-    most : int
-        Largest number of members per process.
-    processes, rank : int
-        Number of processes, and the number of this one.
+    `most` is the largest number of members per process.
     """
 
     processes, rank = 1, 0
@@ -90,12 +76,8 @@ class Team:
         """Run a kernel on each member at once; return this process's results.
 
         Collective. The kernel takes the member before the arguments, and may call
-        `barrier`. Results are columns as those of `Threads.run`.
-
-        Parameters
-        ----------
-        work : int
-            Approximate number of elements in all: few elements wake few threads.
+        `barrier`. Results are columns as those of `Threads.run`. `work` is the
+        approximate number of elements in all: few elements wake few threads.
         """
         size = self.size_for(work)
         here = size // self.processes

@@ -26,12 +26,6 @@ class Threads:
 
     Each thread works on its own range. Compared with Numba's parallel loops, kernels
     compile in a fraction of the time, and need no threading layer.
-
-    Parameters
-    ----------
-    count : int
-    tuning : Tuning, optional
-        Thresholds of the algorithms that run on these threads.
     """
 
     def __init__(self, count: int, tuning: Tuning | None = None) -> None:
@@ -59,12 +53,8 @@ class Threads:
     def map(self, function: Callable[..., Any], calls: Sequence[tuple]) -> list[Any]:
         """Return the results of function(*call) for all calls, in order.
 
-        Each call takes the GIL twice. `run` calls kernels without it.
-
-        Raises
-        ------
-        MemoryError
-            If there is no memory for the stack of a thread.
+        Each call takes the GIL twice. `run` calls kernels without it. Raises
+        MemoryError if there is no memory for the stack of a thread.
         """
         if self.count == 1 or len(calls) < 2:
             return [function(*call) for call in calls]
@@ -73,18 +63,10 @@ class Threads:
     def run(self, kernel: Kernel, *arguments: Any) -> Any:
         """Run a kernel once for each item of its `PerCall` and `ArrayPieces` arguments.
 
-        If there are no more calls than threads, all calls run at once, so they may
-        wait for each other.
-
-        Returns
-        -------
-        ndarray, ArrayPieces or tuple of these
-            The results as columns: arrays become `ArrayPieces`.
-
-        Raises
-        ------
-        MemoryError
-            If there is no memory for the stack of a thread; no call has begun then.
+        If there are no more calls than threads, all calls run at once, so they may wait
+        for each other. Results are columns: arrays become `ArrayPieces`. Raises
+        MemoryError, before any call begins, if there is no memory for the stack of a
+        thread.
         """
         words: list[Any] = []
         types = pack(arguments, words)
@@ -106,12 +88,9 @@ class Threads:
     ) -> np.ndarray:
         """Return bounds (int64) that divide [0, length), at multiples of `align`.
 
-        Parameters
-        ----------
-        grain : int, optional
-            The least length of a range; `Tuning.grain` by default.
-        each : int
-            Ranges per thread if there are several: a thread takes range after range.
+        `grain` is the least length of a range (`Tuning.grain` by default), `each` the
+        number of ranges per thread if there are several: a thread takes range after
+        range.
         """
         most = self.count * each if self.count > 1 else 1
         parts = max(1, min(most, length // (grain or self.tuning.grain)))

@@ -58,22 +58,10 @@ def _distance(value, reference):
 
 @kernel
 def encode_ascending(ids, counts, bases):
-    """Write ascending ids, slice by slice.
+    """Write ascending ids, slice by slice; return the bytes, and their number by slice.
 
-    Parameters
-    ----------
-    ids : ndarray of int64 or uint32
-        Slices one after the other, each ascending; repeats are allowed.
-    counts : ndarray of int64, shape (slices,)
-        The lengths of the slices.
-    bases : ndarray of int64, shape (slices,)
-        A number not above any id of the slice.
-
-    Returns
-    -------
-    data : ndarray of uint8
-    sizes : ndarray of int64, shape (slices,)
-        The bytes of each slice.
+    Slices of `counts` ids follow each other; ids may repeat. `bases` has a number not
+    above any id of each slice.
     """
     sizes = np.zeros(len(counts), np.int64)
     i = 0
@@ -111,18 +99,7 @@ def decode_ascending(data, counts, bases):
 
 @kernel
 def encode_near(values, references, counts):
-    """Write ids as distances from others, slice by slice.
-
-    Parameters
-    ----------
-    values, references : ndarray of int64 or uint32, of one length
-    counts : ndarray of int64, shape (slices,)
-
-    Returns
-    -------
-    data, sizes
-        As of `encode_ascending`.
-    """
+    """Write ids as distances from others, slice by slice; see `encode_ascending`."""
     sizes = np.zeros(len(counts), np.int64)
     i = 0
     for part in range(len(counts)):

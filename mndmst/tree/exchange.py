@@ -18,15 +18,9 @@ from .rooted import NO_EDGE
 def find_pairs(src, dst, offsets, heads, position):
     """Find pairs of vertices among the edges of a forest.
 
-    Parameters
-    ----------
-    src, dst : ndarray of uint32, shape (pairs,)
-    offsets : ndarray of int64, shape (vertices + 1,)
-        The edges of the forest whose smaller end is v are from offsets[v] on.
-    heads : ndarray of uint32
-        Their larger ends, ascending for each smaller end.
-    position : ndarray of int64, shape (pairs,)
-        Filled in: the position of the edge, -1 if the forest has none.
+    The edges whose smaller end is v are from offsets[v] on; their larger ends `heads`
+    ascend for each smaller end. `position` becomes the position of the edge, -1 if the
+    forest has none.
     """
     for i in range(len(src)):
         tail, head = min(src[i], dst[i]), max(src[i], dst[i])
@@ -45,25 +39,12 @@ def find_pairs(src, dst, offsets, heads, position):
 def mark_replaceable(rooted, keys, order, outside, u, v, marked):
     """Mark the edges of a forest that edges outside can replace at equal weight.
 
-    Parameters
-    ----------
-    rooted : Rooted
-    keys : ndarray of uint32 or uint64, shape (edges,)
-        Of the forest's edges, by position.
-    order : ndarray of uint32, shape (edges,)
-        Positions of the forest's edges, lightest first.
-    outside : ndarray of the type of keys, shape (others,)
-        Keys of edges outside the forest, ascending.
-    u, v : ndarray of uint32, shape (others,)
-        Their ends.
-    marked : ndarray of bool, shape (edges,)
-        Set where an edge outside can replace the edge.
+    `keys` are those of the forest's edges by position, and `order` these positions,
+    lightest first. `outside` are the keys of edges outside the forest, ascending, `u`
+    and `v` their ends.
 
-    Returns
-    -------
-    int
-        The position of an edge outside that is lighter than one on its path, or joins
-        two trees, so that the forest is not minimum; -1 if there is none.
+    Returns the position of an edge outside that is lighter than one on its path, or
+    joins two trees, so that the forest is not minimum; -1 if there is none.
     """
     below = np.empty(len(keys), np.uint32)  # the place at the lower end of each edge
     for place in range(np.uint64(len(rooted.edge))):

@@ -28,16 +28,8 @@ AHEAD = 16
 def link_by_size(order, a, b, links):
     """Join the ends of edges in ascending order; return how many joined two components.
 
-    Stops at the first that does not.
-
-    Parameters
-    ----------
-    order : ndarray of uint32
-        Positions of the edges, lightest first.
-    a, b : ndarray of uint32
-        Ends, by position.
-    links : ndarray of uint64, shape (vertices,)
-        Filled in.
+    Stops at the first that does not. `order` has the positions of edges, lightest
+    first; `links` (uint64, by vertex) is filled in.
     """
     count = np.uint64(len(order))
     parent = np.arange(len(links)).astype(np.uint32)
@@ -80,14 +72,8 @@ def heaviest_rank(links, x, y):
 def heaviest_between(links, order, u, v, heaviest):
     """Find the position of the heaviest edge between the ends of pairs.
 
-    Parameters
-    ----------
-    links : ndarray of uint64
-    order : ndarray of uint32
-        Positions of the edges by rank.
-    u, v : ndarray of uint32
-    heaviest : ndarray of int64
-        Filled in: -1 where both are the same or in different trees.
+    `order` has the positions of edges by rank. `heaviest` becomes -1 where both ends
+    are the same or in different trees.
     """
     count = np.uint64(len(u))
     for i in range(count):
@@ -100,13 +86,7 @@ def heaviest_between(links, order, u, v, heaviest):
 
 @kernel
 def smallest_within(links, end, label):
-    """Label vertices with the smallest that edges of ranks below `end` join them with.
-
-    Parameters
-    ----------
-    label : ndarray of uint32
-        Filled in.
-    """
+    """Label vertices with the smallest that edges of ranks below `end` join to them."""
     end = np.uint64(end)
     smallest = np.full(len(links), LOW, np.uint32)
     for vertex in range(np.uint64(len(links))):

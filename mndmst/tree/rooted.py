@@ -17,36 +17,18 @@ NO_PLACE = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class Rooted(NamedTuple):
-    """A rooted forest; all arrays are uint32, one entry a vertex.
+    """A rooted forest; all arrays are uint32, one entry a vertex."""
 
-    Attributes
-    ----------
-    place : by vertex, its place.
-    vertex : by place, as all that follow.
-    parent : the place of the parent; a root's own.
-    head : the place where its heavy path begins, the end nearest the root.
-    end : one past the last place of its subtree.
-    edge : the position of the edge to the parent; `NO_EDGE` for a root.
-    """
-
-    place: np.ndarray
-    vertex: np.ndarray
-    parent: np.ndarray
-    head: np.ndarray
-    end: np.ndarray
-    edge: np.ndarray
+    place: np.ndarray  # by vertex, its place
+    vertex: np.ndarray  # by place, as all that follow
+    parent: np.ndarray  # the place of the parent; a root's own
+    head: np.ndarray  # the place where its heavy path begins, the end nearest the root
+    end: np.ndarray  # one past the last place of its subtree
+    edge: np.ndarray  # the position of the edge to the parent; `NO_EDGE` for a root
 
 
 def root_forest(a: np.ndarray, b: np.ndarray, label: np.ndarray) -> Rooted:
-    """Root a forest.
-
-    Parameters
-    ----------
-    a, b : ndarray of uint32, shape (edges,)
-        Ends of the edges, which close no cycle.
-    label : ndarray of uint32, shape (vertices,)
-        The smallest vertex of each vertex's tree.
-    """
+    """Root a forest, given its edges and the smallest vertex of each tree."""
     parent, edge, size, leaves_first = _strip_leaves(a, b, label)
     rooted = Rooted(*(np.empty(len(label), np.uint32) for _ in Rooted._fields))
     _place_vertices(parent, edge, size, leaves_first, label, rooted)
@@ -161,10 +143,7 @@ def path_lengths(rooted, u, v, lengths):
 def write_paths(rooted, u, v, offsets, edges):
     """Write the positions of the edges between the ends of pairs, from u to v.
 
-    Parameters
-    ----------
-    offsets : ndarray of int64
-        Where the edges of each pair begin in `edges`, and where all end.
+    `offsets` has the begin of each pair's edges in `edges`, and the end of all.
     """
     for i in range(len(u)):
         front, back = offsets[i], offsets[i + 1]

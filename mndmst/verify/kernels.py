@@ -27,19 +27,12 @@ _MIX_3 = np.uint64(0x94D049BB133111EB)
 class Links(NamedTuple):
     """A forest whose components have been linked, edge after edge in the order.
 
-    Attributes
-    ----------
-    a, b : ndarray, shape (edges,)
-        The ends as nodes, which compare as their ids do.
-    ranked : ndarray, shape (edges,)
-        The keys in the order, so that one access finds the last one's.
-    edge, link : ndarray
-        As in `build_links`.
+    `edge` and `link` are as in `build_links`.
     """
 
-    a: np.ndarray
-    b: np.ndarray
-    ranked: np.ndarray
+    a: np.ndarray  # the ends as nodes, which compare as their ids do
+    b: np.ndarray  # as `a`
+    ranked: np.ndarray  # the keys in the order, so that one access finds the last one's
     edge: np.ndarray
     link: np.ndarray
 
@@ -48,17 +41,10 @@ class Links(NamedTuple):
 def build_links(a, b, edge, link, closes):
     """Link the components of a forest's nodes, edge after edge in the order.
 
-    Parameters
-    ----------
-    a, b : ndarray of uint32 or int64, shape (edges,)
-        The ends as nodes.
-    edge : ndarray, shape (edges,)
-        The edges in the order, as positions in `a` and `b`.
-    link : ndarray of uint32 or int64, shape (nodes, 2)
-        Set to the node above and the rank of the edge between; a root is its own
-        node above, and its rank is the number of edges.
-    closes : ndarray of bool, shape (edges,)
-        Set where an edge closes a cycle with those before it.
+    `a` and `b` are the ends as nodes, `edge` the edges in the order, as positions in
+    them. `link`, shape (nodes, 2), becomes the node above and the rank of the edge
+    between; a root is its own node above, and its rank is the number of edges. `closes`
+    is set where an edge closes a cycle with those before it.
     """
     num_edges = len(edge)
     size = np.ones(len(link), link.dtype)
@@ -110,22 +96,13 @@ def last_on_path(link, num_edges, a, b):
 def check_arcs(csr, heads, nodes, forest, flaw):
     """Test the arcs of some rows, each from its smaller end, and sum up all.
 
-    Parameters
-    ----------
-    csr : Csr
-    heads, nodes : ndarray
-        The rows' vertices and `csr.indices` as nodes of the forest.
-    forest : Links
-    flaw : ndarray of uint8, shape (arcs,)
-        Zero; set to APART or LIGHTER where an arc refutes the forest.
+    `heads` and `nodes` are the rows' vertices and `csr.indices` as nodes of the forest.
+    `flaw` is zero, by arc, and becomes APART or LIGHTER where an arc refutes the
+    forest.
 
-    Returns
-    -------
-    distinct : int
-        Arcs to larger ids, parallel ones counted once.
-    balance : int
-        A hash of the arcs to larger ids minus that of the others, modulo 2**64; over
-        all rows it is zero if each edge stands in the rows of both its ends.
+    Returns the number of arcs to larger ids, parallel ones counted once, and a balance:
+    a hash of the arcs to larger ids minus that of the others, modulo 2**64. Over all
+    rows it is zero if each edge stands in the rows of both its ends.
     """
     first, indptr, indices, keys = csr
     a, b, ranked, edge, link = forest
@@ -156,15 +133,9 @@ def check_arcs(csr, heads, nodes, forest, flaw):
 def match_edges(csr, src, dst, edge_keys, found, flaw):
     """Look forest edges up in the rows of their smaller ends.
 
-    Parameters
-    ----------
-    csr : Csr
-    src, dst, edge_keys : ndarray, shape (edges,)
-        The edges; `src` are vertices of the rows.
-    found : ndarray, shape (edges,)
-        Set to the key of the lightest arc, where there is one.
-    flaw : ndarray of uint8, shape (edges,)
-        Zero; set to MISSING, or to UNEQUAL where `found` is not the edge's key.
+    `src` are vertices of the rows. `found` becomes the key of the lightest arc, where
+    there is one; `flaw`, at first zero, MISSING, or UNEQUAL where `found` is not the
+    edge's key.
     """
     first, indptr, indices, keys = csr
     for position in range(len(src)):

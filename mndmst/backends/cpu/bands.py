@@ -106,10 +106,7 @@ def look_up_arcs(csr, arcs, begin, end, sample):
 def first_cut(rows: Rows, sample: Sample, tuning: Tuning) -> Cut | None:
     """Choose where the first band ends, for a number of edges that the vertices set.
 
-    Returns
-    -------
-    Cut or None
-        None if it has all edges, as that of sparse graphs does.
+    Returns None if the band has all edges, as that of sparse graphs does.
     """
     edges, occupied = rows.num_arcs / 2, rows.count_occupied()
     share = first_share(edges, occupied, tuning.light_edges, tuning)

@@ -38,20 +38,10 @@ def forest_of_edges(
     key: np.ndarray,
     threads: Threads,
 ) -> LabelledForest:
-    """Return the forest of edges in any order.
+    """Return the forest of edges in any order and direction, in (u, v) order.
 
-    Parameters
-    ----------
-    num_vertices : int
-        Below 2^32.
-    src, dst : ndarray of uint32, shape (edges,)
-        In any order and direction; loops and parallel edges may occur.
-    key : ndarray of uint32 or uint64, shape (edges,)
-
-    Returns
-    -------
-    Forest
-        The edges in (u, v) order; the label of a tree is its smallest vertex.
+    There are fewer than 2^32 vertices; loops and parallel edges may occur. The label of
+    a tree is its smallest vertex.
     """
     every = EdgeColumns(src, dst, key)
     if len(key) <= FEW_EDGES:

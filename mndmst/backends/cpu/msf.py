@@ -54,21 +54,12 @@ _NO_PAIR = np.iinfo(np.uint64).max
 
 
 class PairTable(NamedTuple):
-    """What is known of pairs of components.
+    """Pairs of components, and the lightest known edge of each."""
 
-    Attributes
-    ----------
-    pair : ndarray of uint64
-        The pair at each place, both components in one word.
-    edge : ndarray of uint64
-        The position of its lightest edge.
-    key : ndarray
-        The key of that.
-    """
-
+    # uint64: the pair at each place, both components in one word
     pair: np.ndarray | ArrayPieces
-    edge: np.ndarray | ArrayPieces
-    key: np.ndarray | ArrayPieces
+    edge: np.ndarray | ArrayPieces  # uint64: the position of its lightest edge
+    key: np.ndarray | ArrayPieces  # the key of that
 
 
 class Labels(NamedTuple):
@@ -83,21 +74,9 @@ def lightest_pairs(
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the lightest edges that lead from some rows to other components.
 
-    Parameters
-    ----------
-    rows : Rows
-        Of the whole graph.
-    labels : Labels
-    chosen : ndarray of uint32
-        The rows to look at, ascending.
-    threads : Threads
-
-    Returns
-    -------
-    edges : list of ndarray
-        u, v and key: of each pair of components the lightest edge, and maybe others.
-    left : ndarray of uint32
-        The rows that there was no room for.
+    `chosen` are the rows to look at, ascending. Returns u, v and key of the lightest
+    edge of each pair of components, and maybe others; and the rows that there was no
+    room for.
     """
     degrees = rows.indptr[chosen + np.uint32(1)] - rows.indptr[chosen]
     before = np.cumsum(degrees)
@@ -127,21 +106,9 @@ def lightest_pairs(
 def choose_lightest(csr, labels, rows, table, out):
     """Write the lightest edges of some rows to other components.
 
-    Parameters
-    ----------
-    csr : Csr
-    labels : Labels
-    rows : ndarray of uint32
-    table : PairTable
-        Without pairs.
-    out : EdgeColumns
-        Room for more edges than a row has.
-
-    Returns
-    -------
-    used, done : int
-        How many edges there are, and how many rows have been looked at: all, or as
-        many as there is room for.
+    `table` is without pairs; `out` has room for more edges than a row has. Returns the
+    number of edges, and the number of rows looked at: all, or as many as there is room
+    for.
     """
     _, indptr, indices, keys = csr
     label, giant = labels

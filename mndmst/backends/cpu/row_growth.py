@@ -42,20 +42,9 @@ from .tree_names import tree_names
 def heavier_to_ghosts(csr, high, hooks, begin, end):
     """Return the edges of rows without an arc in the band, if they lead to ghosts.
 
-    Of the rows in [begin, end).
-
-    Parameters
-    ----------
-    csr : Csr
-    high : same type as `csr.keys`
-        The largest key of the band.
-    hooks : Hooks
-        What `select` has made of the rows, those with heavier arcs included.
-
-    Returns
-    -------
-    u, v, key : ndarray
-        The lightest edge of each, in the order of the rows.
+    Rows are in [begin, end), `high` is the largest key of the band, and `hooks` is the
+    result of `select` on the rows, those with heavier arcs included. Returns the
+    lightest edge of each, in the order of the rows.
     """
     first, indptr, indices, keys = csr
     hook, best = hooks
@@ -89,20 +78,10 @@ def leaving(u, v, key, first, component, pairs, ghosts):
 
     Of parallel edges, which stand side by side, the lightest is kept.
 
-    Parameters
-    ----------
-    component : ndarray of uint32, shape (rows,)
-        The number of each row's component, and the bit ROOT.
-    pairs : ndarray of uint64
-        Gets the numbers at both ends of each edge that is kept. A ghost, at one end
-        at the most, has the bit ROOT and a place in `ghosts`.
-    ghosts : ndarray of int64
-        Gets the ids of the ghosts, edge by edge.
-
-    Returns
-    -------
-    count, away : int
-        How many edges are kept, and how many ghosts there are at their ends.
+    `component` has the number of each row's component, and the bit ROOT. `pairs` gets
+    the numbers at both ends of each edge that is kept: a ghost, at one end at the most,
+    has the bit ROOT and a place in `ghosts`, which gets ids edge by edge. Returns the
+    numbers of edges kept, and of ghosts at their ends.
     """
     before, rows = np.uint64(first), np.uint64(len(component))
     count, away, one = np.uint64(0), np.uint64(0), np.uint64(1)

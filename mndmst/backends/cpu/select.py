@@ -81,21 +81,12 @@ LINE = 16
 
 
 class Chunk(NamedTuple):
-    """Consecutive arcs, of which some are chosen.
+    """Consecutive arcs, of which some are chosen."""
 
-    Attributes
-    ----------
-    start : int
-        The first one.
-    words, starts : ndarray of uint64
-        A bit for each arc: whether it is chosen, and whether it begins a row.
-    tails : ndarray of uint32
-        The row that continues into the chunk, then the rows that begin there.
-    """
-
-    start: int
-    words: np.ndarray
-    starts: np.ndarray
+    start: int  # the first arc
+    words: np.ndarray  # uint64, a bit for each arc: whether it is chosen
+    starts: np.ndarray  # uint64, a bit for each arc: whether it begins a row
+    # uint32: the row that continues into the chunk, then the rows that begin there
     tails: np.ndarray
 
 
@@ -270,29 +261,16 @@ def bits_set(words):
 def select(csr, segment, hooks, heavier, room):
     """Return the edges of a band among some rows, and hook these rows.
 
-    Parameters
-    ----------
-    csr : Csr
-    segment : Segment
-        The rows to look at, so that threads can share them, and the band.
-    hooks : Hooks
-        Set to the row at the far end of each row's lightest arc of the band, and to
-        the key of that arc; to the row itself if there is none, or if it leads to a
-        ghost. Without room for the rows this is left out.
-    heavier : bool
-        Hook rows without arcs in the band too, along their lightest arc. There must
-        be no lighter band.
-    room : EdgeColumns
-        Buffer for the expected number of edges; larger arrays replace it if needed.
+    `hooks` become the row at the far end of each row's lightest arc of the band, and
+    the key of that arc; the row itself if there is none, or if it leads to a ghost.
+    Without room for the rows this is left out. With `heavier`, rows without arcs in the
+    band hook too, along their lightest arc; there must be no lighter band. `room` is a
+    buffer for the expected number of edges; larger arrays replace it if needed.
 
-    Returns
-    -------
-    u, v, key : ndarray
-        Edges from a row to a larger vertex, in (u, v) order.
-    lower_u, lower_v, lower_key : ndarray
-        Edges from a row (`lower_v`) to a ghost before the first row (`lower_u`),
-        in the order of the rows. Edges to smaller vertices of these rows are seen
-        from the other end; loops are dropped.
+    Returns the edges from a row to a larger vertex, in (u, v) order; then those from a
+    row (`lower_v`) to a ghost before the first row (`lower_u`), in the order of the
+    rows. Edges to smaller vertices of these rows are seen from the other end; loops are
+    dropped.
     """
     indptr, keys = csr.indptr, csr.keys
     begin, end, low, high = segment
@@ -343,12 +321,8 @@ UNROLLED = np.uint64(4)
 def _lighter(arc, inside, vertex, least, head):
     """Return the key and the far end of the lightest arc so far.
 
-    Parameters
-    ----------
-    arc : (uint64, uint64)
-        The far end of the next one, and its key.
-    inside : bool
-        Whether it is in the row; else it changes nothing.
+    `arc` is the far end of the next one, and its key; it changes nothing unless
+    `inside` its row.
     """
     other, weight = arc
     lighter = inside & (other != vertex) & ((weight < least) | (head == vertex))
@@ -359,23 +333,10 @@ def _lighter(arc, inside, vertex, least, head):
 def all_edges(csr, begin, end, hooks, room):
     """Return all edges of some rows to larger vertices, and hook these rows.
 
-    Parameters
-    ----------
-    csr : Csr
-        Rows with at least one arc.
-    begin, end : int
-        The rows to look at, so that threads can share them.
-    hooks : Hooks
-        Set to the row at the far end of each row's lightest arc but for loops, and to
-        the key of that arc; to the row itself if there is none, or if it leads to a
-        ghost.
-    room : EdgeColumns
-        Room for one more than the edges.
-
-    Returns
-    -------
-    u, v, key : ndarray
-        Edges from a row to a larger vertex, in (u, v) order.
+    Each of the rows [begin, end) has an arc. `hooks` become the row at the far end of
+    each row's lightest arc but for loops, and the key of that arc; the row itself if
+    there is none, or if it leads to a ghost. `room` has room for one more than the
+    edges, which are in (u, v) order.
     """
     first, indptr, indices, keys = csr
     hook, best = hooks

@@ -22,18 +22,8 @@ def tree_names(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest vertex of every vertex's tree, and of every tree.
 
-    Parameters
-    ----------
-    component : ndarray of uint32, shape (vertices,)
-        See `hooks.NUMBER`.
-    parent : ndarray of uint32, shape (components,)
-        The tree of each component, called after one of its components.
-
-    Returns
-    -------
-    label : ndarray of uint32, shape (vertices,)
-    smallest : ndarray of uint32, shape (components,)
-        Of the vertices that name trees.
+    `component` is as in `hooks.NUMBER`; `parent` has the tree of each component, named
+    by one of its components.
     """
     label = np.empty(len(component), np.uint32)
     team = Team(threads)

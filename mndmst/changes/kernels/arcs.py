@@ -14,18 +14,13 @@ BLOCK = 64
 class PlacedArcs(NamedTuple):
     """Arcs of rows, and where the CSR has them.
 
-    Attributes
-    ----------
-    arc : ndarray of uint64
-        As in `Delta`; ascending.
-    low, high : ndarray of int64
-        The ranges [low, high) of positions, for parallel arcs are side by side; empty
-        for what the CSR does not have.
+    Parallel arcs are side by side in [low, high); the range is empty for an arc that
+    the CSR lacks.
     """
 
-    arc: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    arc: np.ndarray  # uint64, as in `Delta`; ascending
+    low: np.ndarray  # int64
+    high: np.ndarray  # int64
 
     def take(self, index: np.ndarray) -> "PlacedArcs":
         """Return the arcs that a mask chooses."""
@@ -33,21 +28,11 @@ class PlacedArcs(NamedTuple):
 
 
 class Delta(NamedTuple):
-    """What differs from the CSR.
+    """What differs from the CSR."""
 
-    Attributes
-    ----------
-    gone : ndarray of int64
-        Positions of arcs in the CSR, ascending.
-    arc : ndarray of uint64
-        Arcs that have come, the row's vertex above the neighbour; ascending.
-    key : ndarray of uint32 or uint64
-        Their weights.
-    """
-
-    gone: np.ndarray
-    arc: np.ndarray
-    key: np.ndarray
+    gone: np.ndarray  # int64: positions of removed arcs in the CSR, ascending
+    arc: np.ndarray  # uint64: new arcs, the row's vertex above the neighbour; ascending
+    key: np.ndarray  # uint32 or uint64: their weights
 
 
 @kernel
@@ -93,12 +78,7 @@ def places_of(csr, arc, low, high):
 
 @kernel
 def find_arcs(csr, delta, placed, key):
-    """Look arcs up; fill in their keys, and return whether they are there.
-
-    Parameters
-    ----------
-    placed : PlacedArcs
-    """
+    """Look placed arcs up; fill in their keys, and return whether they are there."""
     arc, low, high = placed
     found = np.zeros(len(arc), np.bool_)
     gone, come = len(delta.gone), len(delta.arc)
@@ -117,23 +97,11 @@ def find_arcs(csr, delta, placed, key):
 
 @kernel
 def change_arcs(delta, placed, come, key, changed):
-    """Write what differs once some arcs have been removed, or have other weights.
+    """Write to `changed` the delta after arcs have been removed, or have other weights.
 
-    Parameters
-    ----------
-    placed : PlacedArcs
-        What is removed; all that are parallel.
-    come : ndarray of bool
-        Which of these are there again.
-    key : ndarray of uint32 or uint64
-        Their weights then.
-    changed : Delta
-        Filled in, from the front.
-
-    Returns
-    -------
-    gone, there : int
-        How many positions, and how many arcs that have come, have been written.
+    `placed` has all parallel arcs of each removed one; `come` marks the arcs that are
+    there again, with the weights `key`. Returns how many removed positions, and how
+    many new arcs, have been written.
     """
     gone, there = 0, 0
     skip, old = 0, 0
@@ -176,17 +144,8 @@ def delta_of(csr, delta, row):
 def merge_row(csr, delta, row, begin, out):
     """Write a row as it is now.
 
-    Parameters
-    ----------
-    begin : tuple of int64
-        See `delta_of`.
-    out : tuple
-        Neighbours and keys, to be filled in, and from where on.
-
-    Returns
-    -------
-    skip, new, place : int64
-        How far all three lists are done.
+    `begin` is as in `delta_of`; `out` has the neighbours and keys to fill in, and where
+    they begin. Returns how far all three lists are done.
     """
     skip, new = begin
     indices, keys, place = out

@@ -14,15 +14,9 @@ from ...tree.rooted import meeting_place
 
 @kernel
 def merge_entered(some, stays, others, merged):
-    """Merge edges; all are in the order of pairs.
+    """Merge to `merged` the edges of `some` that `stays` marks, and all of `others`.
 
-    Parameters
-    ----------
-    some, others : PlacedEdges
-    stays : ndarray of bool
-        Which of `some` are taken.
-    merged : PlacedEdges
-        Filled in.
+    All are `PlacedEdges` in the order of pairs.
     """
     pair, more = some.edges.pair, others.edges.pair
     j, place = 0, 0
@@ -55,16 +49,8 @@ NONE = np.uint32(0xFFFFFFFF)
 def meetings(rooted, at):
     """Return where the paths between neighbours in a list meet.
 
-    Parameters
-    ----------
-    rooted : Rooted
-    at : ndarray of uint64
-        The place of a vertex below that of the top of its fragment; ascending.
-
-    Returns
-    -------
-    ndarray of uint64
-        As `at`; in no order, and some more than once.
+    `at` (uint64, ascending) has the place of a vertex below the place of the top of its
+    fragment. So has the result, in no order and with repeats.
     """
     met = np.empty(max(1, len(at)), np.uint64)
     count = 0
@@ -80,14 +66,9 @@ def meetings(rooted, at):
 def hang(rooted, at, parent):
     """Hang vertices on those above them.
 
-    Parameters
-    ----------
-    rooted : Rooted
-    at : ndarray of uint64
-        As in `meetings`, with all places where paths meet; ascending, none twice.
-    parent : ndarray of uint32
-        Filled in: the position in `at` of the next one above in the same fragment;
-        `NONE` without one.
+    `at` is as in `meetings`, with all places where paths meet; ascending, none twice.
+    `parent` (uint32) becomes the position in `at` of the next one above in the same
+    fragment; `NONE` without one.
     """
     for i in range(len(at)):
         parent[i] = NONE
@@ -102,19 +83,7 @@ def hang(rooted, at, parent):
 
 @kernel
 def keep_joining(count, order, a, b, kept):
-    """Mark the edges that join two components, in some order.
-
-    Parameters
-    ----------
-    count : int
-        How many vertices there are.
-    order : ndarray of int64
-        Positions of the edges, lightest first.
-    a, b : ndarray of uint32
-        Their ends.
-    kept : ndarray of bool
-        Filled in.
-    """
+    """Mark the edges that join two components of `count` vertices, in an order."""
     parent = np.arange(count).astype(np.uint32)
     for edge in order:
         x, y = find(parent, np.uint64(a[edge])), find(parent, np.uint64(b[edge]))
@@ -137,15 +106,9 @@ def label_joined(count, a, b, label):
 def on_paths(a, b, needed):
     """Return which edges of a forest are on paths between some of its vertices.
 
-    Leaves that are not needed are taken off one after the other. For each vertex the
-    exclusive or of its edges is kept, which is that of a leaf.
-
-    Parameters
-    ----------
-    a, b : ndarray of uint32
-        Ends of the edges.
-    needed : ndarray of bool
-        By vertex.
+    `needed` marks these vertices. Leaves that are not needed are taken off one after
+    the other. For each vertex the exclusive or of its edges is kept, which is that of a
+    leaf.
     """
     degree = np.zeros(len(needed), np.uint32)
     last = np.zeros(len(needed), np.uint32)

@@ -20,44 +20,24 @@ AHEAD = 16
 
 
 class Cuts(NamedTuple):
-    """Where a rooted forest has been cut.
+    """Where a rooted forest has been cut."""
 
-    Attributes
-    ----------
-    top : ndarray of uint32
-        The places of the tops, ascending.
-    end : ndarray of uint32
-        For each cut one past the last place below its top.
-    after : ndarray of int64
-        For each cut the next one that is not inside it.
-    bound : ndarray of uint32
-        The places where another cut becomes the innermost one, ascending.
-    inner : ndarray of int64
-        The innermost cut from each bound on.
-    block : ndarray of int64
-        For each 2^shift places how many bounds are before them.
-    shift : int
-    """
-
-    top: np.ndarray
-    end: np.ndarray
-    after: np.ndarray
+    top: np.ndarray  # uint32: places of the tops, ascending
+    end: np.ndarray  # uint32: for each cut, one past the last place below its top
+    after: np.ndarray  # int64: for each cut, the next one that is not inside it
+    # uint32: places where another cut becomes the innermost one, ascending
     bound: np.ndarray
-    inner: np.ndarray
+    inner: np.ndarray  # int64: the innermost cut from each bound on
+    # int64: for each 2^shift places, the number of bounds before them
     block: np.ndarray
     shift: int
 
 
 @kernel
 def nest(ends, cuts):
-    """Fill in how cuts lie inside each other.
+    """Fill in how cuts lie inside each other, given their tops.
 
-    Parameters
-    ----------
-    ends : ndarray of uint32
-        By place, one past the last place of its subtree.
-    cuts : Cuts
-        Its tops are there.
+    `ends` (uint32) has, by place, one past the last place of its subtree.
     """
     top, end, after, bound, inner, block, shift = cuts
     around = np.empty(len(top), np.int64)
@@ -111,13 +91,7 @@ def lower_tops(cuts, places, tops):
 def number(values, numbers, distinct):
     """Number values as they come; return how many there are.
 
-    Parameters
-    ----------
-    values : ndarray of uint32
-    numbers : ndarray of uint32
-        Filled in: the number of each value.
-    distinct : ndarray of uint32
-        Filled in: the value of each number.
+    `numbers` becomes the number of each value, `distinct` the value of each number.
     """
     bits = np.uint64(1)
     while (np.uint64(1) << bits) < np.uint64(2 * len(values)):

@@ -19,32 +19,17 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Marked(NamedTuple):
-    """The vertices of some pieces, as bits that are looked up fast.
+    """The vertices of some pieces, as bits that are looked up fast."""
 
-    Attributes
-    ----------
-    bits : ndarray of uint64
-        A bit for each vertex of the graph.
-    before : ndarray of uint32
-        For each word of bits how many are set in those before it.
-    piece : ndarray of uint32
-        The pieces of the vertices whose bits are set, ascending by vertex.
-    """
-
-    bits: np.ndarray
+    bits: np.ndarray  # uint64: a bit for each vertex of the graph
+    # uint32: for each word, the number of bits set in the words before it
     before: np.ndarray
+    # uint32: pieces of the vertices whose bits are set, ascending by vertex
     piece: np.ndarray
 
 
 class Leaving(NamedTuple):
-    """Edges from one piece to another.
-
-    Attributes
-    ----------
-    p, q : ndarray of uint32
-        The pieces.
-    edges : EdgeColumns
-    """
+    """Edges from the pieces `p` to other pieces `q` (uint32)."""
 
     p: np.ndarray
     q: np.ndarray
@@ -99,28 +84,15 @@ def scan_rows(csr, delta, marked, largest, rows, found, leaving):
     cycle. The row of each end is asked about its own piece, so either may note it. Most
     arcs are heavier, and nothing but their weights is read.
 
-    Parameters
-    ----------
-    csr : Csr
-    delta : Delta
-    marked : Marked
-        The vertices of all pieces but the largest ones.
-    largest : ndarray of uint32
-        For each piece the largest one of its tree.
-    rows : ndarray of uint32
-        The vertices whose rows are scanned; ascending.
-    found : tuple of Leaving
-        By piece, the lightest edge found that leads to the largest one of its tree;
-        and, by a hash of two others, the lightest edge between these. `q` is 0, and
-        the key the largest, where there is none.
-    leaving : Leaving
-        Filled in: edges that have lost their place in `found` to other pieces.
+    `marked` has the vertices of all pieces but the largest ones, `largest` for each
+    piece the largest one of its tree; `rows` ascends. `found` is two `Leaving`: by
+    piece, the lightest edge found that leads to the largest piece of its tree; and, by
+    a hash of two other pieces, the lightest edge between them. Where there is none, `q`
+    is 0 and the key the largest. `leaving` is filled with edges that have lost their
+    place in `found` to other pieces.
 
-    Returns
-    -------
-    done, count : int
-        How many rows have been scanned before there was no room for one more, and how
-        many edges have been written.
+    Returns the number of rows scanned before there was no room for one more, and the
+    number of edges written.
     """
     nearest, between = found
     near_key = nearest.edges.key

@@ -30,22 +30,11 @@ def condense(linkage, least):
     The rows of one distance are consecutive, so they are handled together, from the
     largest distance down. A row's children outside its node have smaller distances.
 
-    Returns
-    -------
-    parent : ndarray of int64, shape (clusters,)
-        Smaller than the cluster's own number; the root is 0.
-    birth : ndarray of float64, shape (clusters,)
-        Distance at which the cluster splits from its parent; infinite for the root.
-    size : ndarray of int64, shape (clusters,)
-    mass : ndarray of float64, shape (clusters,)
-        Excess of mass. Its terms are added distance by distance, so that their sum does
-        not depend on the order of the points.
-    first : ndarray of int64, shape (clusters,)
-        Smallest point of the cluster.
-    cluster : ndarray of int64, shape (points,)
-        Last cluster of each point.
-    left : ndarray of float64, shape (points,)
-        Distance at which the point leaves it.
+    Returns for each cluster its parent (a smaller number; the root is 0), birth (the
+    distance at which it splits from its parent; infinite for the root), size, excess of
+    mass and smallest point; for each point its last cluster and the distance at which
+    it leaves. The terms of a mass are added distance by distance, so that their sum
+    does not depend on the order of the points.
     """
     n = len(linkage) + 1
     most = 2 * (n // least) + 2
@@ -142,30 +131,17 @@ def add_masses(parent, distance, size, birth):
 def choose_stable(parent, size, mass, allowed, best, chosen, end):
     """Choose clusters of the largest total excess of mass, until a comparison is close.
 
-    Siblings are consecutive, and decided together, from the last cluster up: whether
-    they, or clusters inside them, take the place of their parent. Their masses are
-    added in ascending order, so that the sum does not depend on the clusters' numbers.
+    Siblings are consecutive, and decided together, from the last cluster below `end`
+    up: whether they, or clusters inside them, take the place of their parent. Their
+    masses are added in ascending order, so that the sum does not depend on the
+    clusters' numbers.
 
-    Parameters
-    ----------
-    parent, size : ndarray of int64, shape (clusters,)
-        A parent is smaller than the cluster's own number; the root is 0.
-    mass : ndarray of float64, shape (clusters,)
-    allowed : ndarray of bool, shape (clusters,)
-        False for clusters that must not be chosen.
-    best : ndarray of float64, shape (clusters,)
-        Largest total mass of disjoint clusters inside each cluster; at first `mass`
-        where allowed, else 0.
-    chosen : ndarray of bool, shape (clusters,)
-        `allowed` at first; False for a cluster that its descendants replace.
-    end : int
-        Clusters below it are to be decided.
+    `best` is the largest total mass of disjoint clusters inside each cluster; at first
+    `mass` where `allowed`, else 0. `chosen` is `allowed` at first, and becomes False
+    for a cluster that its descendants replace.
 
-    Returns
-    -------
-    begin : int
-        The first of the siblings whose comparison rounding may decide; their parent's
-        `best` is the sum of theirs. 0 if none is left.
+    Returns the first of the siblings whose comparison rounding may decide, with the sum
+    of their `best` as that of their parent; 0 if none is left.
     """
     while end > 1:
         above = parent[end - 1]
@@ -218,27 +194,15 @@ def raised(parent, birth, chosen, epsilon, root_allowed):
 
 @kernel
 def merge_brief(parent, birth, death, threshold):
-    """Merge clusters that last less than a threshold into their parents.
+    """Merge clusters that last less than a threshold of lambda into their parents.
 
     Siblings are handled together, from the last cluster up. A cluster lasts from its
-    birth to the smallest distance inside it. If at least two siblings last, the others'
-    points leave the parent where it splits. If one lasts and splits further on, the
-    parent goes on in it. Otherwise the parent does not split.
+    birth to the smallest distance inside it (`death`, changed). If at least two
+    siblings last, the others' points leave the parent where it splits. If one lasts and
+    splits further on, the parent goes on in it. Otherwise the parent does not split.
 
-    Parameters
-    ----------
-    parent : ndarray of int64, shape (clusters,)
-    birth, death : ndarray of float64, shape (clusters,)
-        Largest and smallest distance in the rows of the cluster; `death` is changed.
-    threshold : float
-        Difference of lambda.
-
-    Returns
-    -------
-    into : ndarray of int64, shape (clusters,)
-        The cluster that each becomes a part of; itself if it stays.
-    least : ndarray of float64, shape (clusters,)
-        No point of the cluster leaves at a smaller distance.
+    Returns the cluster that each becomes a part of (itself if it stays), and a distance
+    below which no point of the cluster leaves.
     """
     count = len(parent)
     leaf, merged = np.ones(count, np.bool_), np.zeros(count, np.bool_)
@@ -281,16 +245,8 @@ def merge_brief(parent, birth, death, threshold):
 def merge_scales(parent, birth, chosen):
     """Return the lambda at which each cluster parts from each chosen one.
 
-    Parameters
-    ----------
-    birth : ndarray of float64, shape (clusters,)
-        Lambda at which each cluster splits from its parent.
-    chosen : ndarray of int64, shape (chosen clusters,)
-
-    Returns
-    -------
-    ndarray of float64, shape (clusters, chosen clusters)
-        NaN where one is inside the other.
+    `birth` is here the lambda at which each cluster splits from its parent. The result
+    has shape (clusters, chosen clusters); NaN where one is inside the other.
     """
     scale = np.full((len(parent), len(chosen)), np.nan)
     above = np.zeros(len(parent), np.bool_)
@@ -315,14 +271,9 @@ def merge_scales(parent, birth, chosen):
 def order_leaves(linkage):
     """Return the points in the order of a dendrogram, and the distances between them.
 
-    The larger part of each cluster comes first, so points that join last follow it.
-
-    Returns
-    -------
-    order : ndarray of int64, shape (points,)
-    reach : ndarray of float64, shape (points,)
-        Distance of the cluster that first has both a point and the one before it in the
-        order; infinite for the first.
+    The larger part of each cluster comes first, so points that join last follow it. A
+    point's distance is that of the cluster that first has both the point and the one
+    before it in the order; infinite for the first.
     """
     n = len(linkage) + 1
     begin = np.zeros(2 * n - 1, np.int64)
@@ -353,19 +304,12 @@ def _parts(linkage, row):
 def find_branches(linkage, drawn, least):
     """Return what a dendrogram shows of each cluster if it shows few of its merges.
 
-    A cluster goes on in its larger part until a merge that is drawn, or until both
-    parts have fewer than `least` points.
+    A cluster goes on in its larger part until a merge that is drawn (`drawn`, by row),
+    or until both parts have fewer than `least` points.
 
-    Parameters
-    ----------
-    drawn : ndarray of bool, shape (points - 1,)
-
-    Returns
-    -------
-    merge : ndarray of int64, shape (2 * points - 1,)
-        The uppermost drawn row inside each cluster's main part; -1 where there is none.
-    end : ndarray of float64, shape (2 * points - 1,)
-        Distance at which that part ends, if no row inside is drawn.
+    Returns, for each of the 2 n - 1 clusters, the uppermost drawn row inside its main
+    part (-1 where there is none), and the distance at which that part ends if no row
+    inside is drawn.
     """
     n = len(linkage) + 1
     merge, end = np.full(2 * n - 1, -1), np.zeros(2 * n - 1)
@@ -381,12 +325,9 @@ def find_branches(linkage, drawn, least):
 
 @kernel
 def spread_labels(linkage, low, high):
-    """Find the smallest and the largest label inside each cluster.
+    """Find the smallest and the largest label inside each of the 2 n - 1 clusters.
 
-    Parameters
-    ----------
-    low, high : ndarray of int64, shape (2 * points - 1,)
-        Those of the points come first, and are given.
+    Those of the points come first in `low` and `high`, and are given.
     """
     n = len(linkage) + 1
     for row in range(n - 1):

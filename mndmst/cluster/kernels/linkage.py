@@ -27,17 +27,8 @@ def link(
 ) -> np.ndarray:
     """Return the linkage matrix of a tree, as SciPy has it.
 
-    Parameters
-    ----------
-    src, dst : ndarray of an integer type, shape (n - 1,)
-        Edges in ascending order.
-    distance : ndarray, shape (n - 1,)
-
-    Returns
-    -------
-    ndarray of float64, shape (n - 1, 4)
-        Row i merges the smaller and the larger cluster into cluster n + i; distance,
-        and size. About 40 bytes a vertex are needed beside it.
+    Edges are in ascending order. Row i merges the smaller and the larger cluster into
+    cluster n + i; distance, and size. About 40 bytes a vertex are needed beside it.
     """
     n = len(src) + 1
     ids = np.uint32 if 2 * n < 1 << 32 else np.uint64
@@ -169,10 +160,7 @@ def _find_chains(lightest, up, begin, end, chain):
 def _climb_chains(chain, begin, end, last, parent):
     """Find the parents of the edges in the chains of the vertices in [begin, end).
 
-    Parameters
-    ----------
-    last : ndarray
-        The lightest edge of each vertex; becomes the first of its chain.
+    `last` is the lightest edge of each vertex; it becomes the first of its chain.
     """
     begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
     for edge in range(len(chain) - 1, -1, -1):

@@ -11,18 +11,11 @@ BLOCK = 128
 
 @kernel
 def count_alleles(codes, row, first, last, differing, compared, absent):
-    """Count columns that differ between a row and others.
+    """Count columns that differ between a row and the rows [first, last) of `codes`.
 
-    Parameters
-    ----------
-    codes : ndarray of an unsigned type, shape (rows, columns)
-        0 is a missing entry.
-    row : ndarray of the same type, shape (columns,)
-    first, last : int
-        The rows to compare.
-    differing, compared, absent : ndarray of uint32, shape (rows,)
-        Output: the columns in which both rows have entries that differ, in which both
-        rows have entries, and in which both entries are 1.
+    Codes are of an unsigned type; 0 is a missing entry. Output, by row: the columns in
+    which both have entries that differ, in which both have entries, and in which both
+    entries are 1.
     """
     width = np.uint64(len(row))
     for i in range(np.uint64(first), np.uint64(last)):

@@ -14,20 +14,13 @@ INFINITE = np.float64(np.inf).view(np.uint64)
 
 
 class PointEdges(NamedTuple):
-    """Edges between vertices: positions of points, or components.
+    """Edges between vertices: positions of points, or components."""
 
-    Attributes
-    ----------
-    a, b : ndarray of uint32
-    weight : ndarray of float64
-    key : ndarray of uint64
-        The users' numbers of the two points, the smaller in the upper half: the order
-        of edges of one weight.
-    """
-
-    a: np.ndarray
-    b: np.ndarray
-    weight: np.ndarray
+    a: np.ndarray  # uint32
+    b: np.ndarray  # uint32
+    weight: np.ndarray  # float64
+    # uint64: the users' numbers of the two points, the smaller in the upper half: the
+    # order of edges of one weight
     key: np.ndarray
 
     def take(self, chosen: np.ndarray | slice) -> "PointEdges":
@@ -76,11 +69,7 @@ def keep_leaving(edges, of_vertex):
 def find_first(edges, of_vertex, first):
     """Find the first edge, in the order, that leaves each component.
 
-    Parameters
-    ----------
-    edges : PointEdges
-    first : ndarray of int64, shape (components,)
-        Becomes an index in `edges`, or NO_EDGE.
+    `first` becomes an index in `edges`, or NO_EDGE, for each component.
     """
     first[:] = NO_EDGE
     for i in range(len(edges.weight)):
@@ -104,17 +93,9 @@ def relabel(vertex, present, reach, components, counts):
     """Find the points' components, and count the uncertain points of each.
 
     A point is uncertain if it may have an unknown edge within its component's bound;
-    never with an infinite reach, even if no edge of the component is known.
-
-    Parameters
-    ----------
-    vertex : ndarray of uint32, shape (points,)
-    present : ndarray of uint32
-        The component of each vertex.
-    components : ComponentArrays
-        `of_place` is written.
-    counts : ndarray of int64, shape (components,)
-        Becomes the numbers of uncertain points.
+    never with an infinite reach, even if no edge of the component is known. `present`
+    is the component of each vertex; `components.of_place` is written, and `counts`
+    becomes the numbers of uncertain points.
     """
     counts[:] = 0
     # Neighbours in position are most often in one component, whose count is written
@@ -134,11 +115,8 @@ def relabel(vertex, present, reach, components, counts):
 def list_uncertain(components, reach, taking_part, queries):
     """List the positions of the uncertain points of the components that take part.
 
-    Parameters
-    ----------
-    queries : ndarray of uint32
-        One longer than the list: positions are stored unconditionally, and counted if
-        they are in it.
+    `queries` is one longer than the list: positions are stored unconditionally, and
+    counted if they are in it.
     """
     count = np.uint64(0)
     for position in range(len(reach)):
@@ -153,13 +131,8 @@ def list_uncertain(components, reach, taking_part, queries):
 def edges_of(queries, ends, low, rows, vertex, found):
     """Write the edges from queries to their ends, as edges between vertices.
 
-    Parameters
-    ----------
-    ends : ndarray of uint32
-        The position itself without an edge, whose weight becomes infinite.
-    low : ndarray of float64
-        The weights.
-    found : PointEdges
+    An end is the position itself without an edge, whose weight becomes infinite; `low`
+    are the weights.
     """
     for i in range(len(queries)):
         here, there = queries[i], ends[i]
@@ -178,21 +151,9 @@ def raise_reach(components, queries, low, reach, found):
     A query's edge that exceeds its component's bound may be forgotten: the reach of the
     query stays at its weight.
 
-    Parameters
-    ----------
-    low : ndarray of uint64
-        The bits of float64 weights: no edge of a query weighs less. The next larger
-        number has the next larger bits.
-    reach : ndarray of uint64
-        The bits of the points' reach.
-    found : PointEdges
-        The first edges of the queries. If one weighs more than `low`, no edge weighs
-        as little.
-
-    Returns
-    -------
-    int
-        Number of edges in front.
+    `found` has the first edges of the queries; if one weighs more than `low`, no edge
+    weighs as little. `low` and `reach` are bits of float64 weights (uint64): the next
+    larger number has the next larger bits. Returns the number of edges in front.
     """
     count = 0
     weights = found.weight.view(np.uint64)
@@ -212,10 +173,7 @@ def raise_reach(components, queries, low, reach, found):
 def join(a, b, taking_part, parent):
     """Unite the vertices a[i] and b[i] for each i that takes part.
 
-    Returns
-    -------
-    ndarray of int64
-        The indices i whose vertices were in different components.
+    Returns the indices i whose vertices were in different components.
     """
     joined = np.empty(len(a), np.int64)
     count = 0

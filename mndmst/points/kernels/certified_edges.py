@@ -25,30 +25,17 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class JoinState(NamedTuple):
-    """Components of points that join along listed edges. All arrays are by position.
+    """Components of points that join along listed edges. All arrays are by position."""
 
-    Attributes
-    ----------
-    parent : ndarray of uint32
-        Union-find links: to the smallest position of a component.
-    within : ndarray of float64
-        For each point the least weight that an edge of it may have which is not listed.
-    best : ndarray of uint32
-        The index of each point's first listed edge that leaves its component.
-    least : ndarray of float64
-        By root: the smallest `within` of a component.
-    bound : ndarray of float64
-        By root: the weight of the first listed edge that leaves a component.
-    first : ndarray of uint32
-        By root: the point whose edge it is.
-    """
-
-    parent: np.ndarray
+    parent: np.ndarray  # uint32: links to the smallest position of a component
+    # float64: the least weight that an edge of a point may have which is not listed
     within: np.ndarray
+    # uint32: the index of each point's first listed edge that leaves its component
     best: np.ndarray
-    least: np.ndarray
+    least: np.ndarray  # float64, by root: the smallest `within` of a component
+    # float64, by root: the weight of the first listed edge that leaves a component
     bound: np.ndarray
-    first: np.ndarray
+    first: np.ndarray  # uint32, by root: the point whose edge it is
 
 
 @kernel
@@ -57,22 +44,8 @@ def join_block(found, rows, state, begin, end):
 
     A component waits while its first listed edge leaves the block, or while a point of
     it may have an edge as light that is not listed. Components lie inside the block.
-
-    Parameters
-    ----------
-    found : Neighbours
-        Neighbours on other ranks are skipped.
-    rows : ndarray of uint32, shape (points,)
-        The users' numbers of the points.
-    state : JoinState
-
-    Returns
-    -------
-    a, b : ndarray of uint32
-    weight : ndarray of float64
-        The edges that join.
-    key : ndarray of uint64
-        See `PointEdges`.
+    Neighbours on other ranks are skipped. Returns the edges that join, as columns of
+    `PointEdges`.
     """
     parent, within, best, least, bound, first = state
     size = end - begin
@@ -156,12 +129,8 @@ def _first_leaving(weights, positions, rows, parent, position, leaving):
     """Return the index of a point's first listed edge that leaves its component.
 
     Comparisons of weights and components are as unpredictable as a coin toss, so no
-    branch depends on one: each pass computes all entries.
-
-    Parameters
-    ----------
-    leaving : ndarray of float64, shape (k,)
-        Memory for the weights of the edges that leave; the others are infinite.
+    branch depends on one: each pass computes all entries. `leaving` is memory for the k
+    weights of the edges that leave; the others are infinite.
     """
     place, k = np.uint64(position), np.uint64(weights.shape[1])
     root, n = parent[place], np.uint32(len(parent) - 1)
@@ -204,11 +173,8 @@ def list_leaving(found, rows, state, begin, end):
 
     Most edges that leave a component lead to few others. A table has the first edge
     between two components at the place of their hash; a pair that finds another pair
-    there puts it out to the list, so a pair may be listed more than once.
-
-    Returns
-    -------
-    As `join_block` does.
+    there puts it out to the list, so a pair may be listed more than once. Returns
+    columns as `join_block` does.
     """
     parent, best = state.parent, state.best
     k, n = np.uint64(found.weight.shape[1]), np.uint32(len(parent) - 1)

@@ -10,13 +10,7 @@ def find_extremes(bits, first, last):
     """Return the bits of the smallest size other than 0, and of the largest.
 
     Sizes have the order of their bits as integers, which vector instructions compare.
-
-    Parameters
-    ----------
-    bits : ndarray of uint32 or uint64
-        Those of float32 or float64 numbers.
-    first, last : int
-        Which numbers to look at. If all are 0, the smallest is larger than the largest.
+    If all numbers [first, last) are 0, the smallest is larger than the largest.
     """
     kind = bits.dtype.type  # a sum of uint32 is a uint64, unless it is made one again
     one, none = kind(1), kind(~kind(0))

@@ -24,69 +24,38 @@ SAMPLED = 64
 
 
 class PointTree(NamedTuple):
-    """Points in the order of a k-d tree. A position is an index in this order.
+    """Points in the order of a k-d tree. A position is an index in this order."""
 
-    Attributes
-    ----------
-    blocks : ndarray of float64, shape (leaves * dimensions * LEAF,)
-        The coordinates of each leaf, dimension by dimension.
-    rows : ndarray of uint32, shape (points,)
-        The user's number of the point at each position.
-    begin, end : ndarray of int64, shape (nodes,)
-        The positions of a node's points.
-    left : ndarray of int64, shape (nodes,)
-        A node's left child, the right one follows; -1 - its number for a leaf.
-    leaves : ndarray of int64
-        The nodes that are leaves, by number: in the order of positions.
-    low, high : ndarray of float64, shape (nodes, dimensions)
-        The box of a node's points.
-    depth : int
-        Levels of the tree.
-    norm : int
-        A code of `norms`.
-    """
-
+    # float64: coordinates of each leaf, dimension by dimension, in columns of LEAF
     blocks: np.ndarray
-    rows: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
+    rows: np.ndarray  # uint32: the user's number of the point at each position
+    begin: np.ndarray  # int64, by node: the positions of its points
+    end: np.ndarray  # int64, by node
+    # int64, by node: left child, the right one follows; -1 - its number for a leaf
     left: np.ndarray
+    # int64: the nodes that are leaves, by number: in the order of positions
     leaves: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    depth: int
-    norm: int
+    low: np.ndarray  # float64, shape (nodes, dimensions): the box of a node's points
+    high: np.ndarray  # float64, shape (nodes, dimensions)
+    depth: int  # levels of the tree
+    norm: int  # a code of `norms`
 
 
 class CellTree(NamedTuple):
-    """The top of a tree: nodes, of which the lowest are cells of points.
+    """The top of a tree: nodes, of which the lowest are cells of points."""
 
-    Attributes
-    ----------
-    left : ndarray of int64, shape (nodes,)
-        A node's left child, the right one follows; -1 - its number for a cell.
-    dimension : ndarray of int64, shape (nodes,)
-        The coordinate that divides a node's points.
-    value : ndarray of float64, shape (nodes,)
-        The least such coordinate of the points of the right child.
-    depth : int
-        Levels.
-    """
-
+    # int64, by node: left child, the right one follows; -1 - its number for a cell
     left: np.ndarray
-    dimension: np.ndarray
+    dimension: np.ndarray  # int64: the coordinate that divides a node's points
+    # float64: the least such coordinate of the points of the right child
     value: np.ndarray
-    depth: int
+    depth: int  # levels
 
 
 class Cells(NamedTuple):
-    """Where the points, nodes and leaves of each cell begin, and their ends.
+    """Where the points, nodes and leaves of each cell begin, and their ends (int64).
 
-    Attributes
-    ----------
-    point, node, leaf : ndarray of int64, shape (cells + 1,)
-        `node` is that of a cell's second node: its root is a node of the `CellTree`.
-    root : ndarray of int64, shape (cells,)
+    `node` is that of a cell's second node: its root is a node of the `CellTree`.
     """
 
     point: np.ndarray
@@ -107,13 +76,8 @@ class SplitBuffers(NamedTuple):
 def divide_sample(sample, cells):
     """Divide space by a sample of the points; return a `CellTree`.
 
-    Every cell contains a point of the sample, so no cell is empty.
-
-    Parameters
-    ----------
-    sample : ndarray of float64, shape (points, dimensions)
-    cells : int
-        Most cells. Equal points are in one.
+    There are at most `cells` cells. Every cell contains a point of the sample, so no
+    cell is empty; equal points are in one.
     """
     count, dimensions = sample.shape
     left = np.empty(2 * cells, np.int64)
@@ -240,16 +204,7 @@ def split(points, order, begin, end, middle, dimension, buffers):
 
 @kernel
 def count_cells(points, cells, of_point, counts, begin, end):
-    """Find the cells of the points [begin, end), and count them.
-
-    Parameters
-    ----------
-    cells : CellTree
-    of_point : ndarray of uint32, shape (points,)
-        Becomes the cell of each point.
-    counts : ndarray of int64, shape (cells,)
-        Becomes the number of these points in each cell.
-    """
+    """Write the cells of the points [begin, end) to `of_point`, and count them."""
     counts[:] = 0
     for i in range(begin, end):
         node = 0
@@ -265,10 +220,7 @@ def count_cells(points, cells, of_point, counts, begin, end):
 def sort_by_cell(of_point, place, rows, begin, end):
     """Write the rows [begin, end) to the places of their cells.
 
-    Parameters
-    ----------
-    place : ndarray of int64, shape (cells,)
-        Output position of the first of these rows in each cell; advanced.
+    `place` is the output position of the first of these rows in each cell; advanced.
     """
     for i in range(begin, end):
         cell = of_point[i]
@@ -280,13 +232,8 @@ def sort_by_cell(of_point, place, rows, begin, end):
 def build_cells(points, tree, cells, first, last):
     """Build the trees of the cells [first, last), and their leaves and boxes.
 
-    Points are divided at multiples of LEAF, so only the last leaf of a cell has fewer.
-
-    Parameters
-    ----------
-    tree : PointTree
-        Its rows are sorted by cell.
-    cells : Cells
+    The tree's rows are sorted by cell. Points are divided at multiples of LEAF, so only
+    the last leaf of a cell has fewer.
     """
     dimensions = points.shape[1]
     most = 0
@@ -385,10 +332,7 @@ def gap_to_point(tree, node, point):
 def gap_to_box(tree, node, box):
     """Return the reduced distance between the box of a node and another box.
 
-    Parameters
-    ----------
-    box : ndarray of float64, shape (2, dimensions)
-        The least and the largest coordinates.
+    `box` has a row of least and a row of largest coordinates.
     """
     total = 0.0
     for d in range(box.shape[1]):

@@ -19,58 +19,34 @@ MIXED = np.uint32(0xFFFFFFFF)  # the component of a node with points of several
 
 
 class TreeComponents(NamedTuple):
-    """The components of a tree's points and nodes; see `ComponentArrays`.
+    """The components of a tree's points and nodes; see `ComponentArrays`."""
 
-    Attributes
-    ----------
-    of_position : ndarray of uint32, shape (points,)
-    of_node : ndarray of uint32, shape (nodes,)
-        MIXED for several.
-    cores : ndarray of float64, shape (points,)
-        Core distances; zeros for plain distances.
-    reach : ndarray of float64, shape (points,)
-        Lower bound of the weights of each point's unknown edges.
-    least_reach : ndarray of float64, shape (nodes,)
-    bound : ndarray of float64, shape (components,)
-        The weight of the lightest known edge that leaves each component.
-    """
-
-    of_position: np.ndarray
-    of_node: np.ndarray
-    cores: np.ndarray
+    of_position: np.ndarray  # uint32
+    of_node: np.ndarray  # uint32; MIXED for several
+    cores: np.ndarray  # float64, by point: core distances; zeros for plain distances
+    # float64: lower bound of the weights of each point's unknown edges
     reach: np.ndarray
-    least_reach: np.ndarray
+    least_reach: np.ndarray  # float64, by node
+    # float64: weight of the lightest known edge that leaves each component
     bound: np.ndarray
 
 
 class Seekers(NamedTuple):
-    """Points that search together for edges that leave their components.
+    """Up to LEAF points that search together for edges that leave their components.
 
-    Attributes
-    ----------
-    block, box : ndarray of float64
-        Coordinates; see `nearest_points.SearchGroup`.
-    component, row : ndarray of uint32, shape (LEAF,)
-        The component, which is skipped, and the user's number of each point.
-    core : ndarray of float64, shape (LEAF,)
-    weight : ndarray of float64, shape (LEAF,)
-        The weight of the lightest edge found; or a bound, which all edges exceed.
-    limits : ndarray of float64, shape (LEAF,)
-        The reduced distance of `weight`; NOT_THERE without a point.
-    found : ndarray of uint32, shape (LEAF,)
-        The far ends, or NO_POSITION.
-    out, nodes, gaps : ndarray
-        See `nearest_points.SearchGroup`.
+    Other fields are as in `nearest_points.SearchGroup`.
     """
 
     block: np.ndarray
     box: np.ndarray
-    component: np.ndarray
-    row: np.ndarray
-    core: np.ndarray
+    component: np.ndarray  # uint32: the component of each point, which is skipped
+    row: np.ndarray  # uint32: the user's number of each point
+    core: np.ndarray  # float64
+    # float64: of the lightest edge found; or a bound, which all edges exceed
     weight: np.ndarray
+    # float64: the reduced distance of `weight`; NOT_THERE without a point
     limits: np.ndarray
-    found: np.ndarray
+    found: np.ndarray  # uint32: the far ends, or NO_POSITION
     out: np.ndarray
     nodes: np.ndarray
     gaps: np.ndarray
@@ -121,14 +97,9 @@ def _seekers(tree):
 def search(tree, components, group, wanted):
     """Find the lightest edges of a group, within their bounds.
 
-    Bounds of components are lowered by the edges found. Threads may overwrite each
-    other's bounds, all of which are true.
-
-    Parameters
-    ----------
-    group : Seekers
-    wanted : int
-        The only component to search; MIXED for all others.
+    Only the component `wanted` is searched; with MIXED all others. Bounds of components
+    are lowered by the edges found. Threads may overwrite each other's bounds, all of
+    which are true.
     """
     of_position, of_node = components.of_position, components.of_node
     cores, reach = components.cores, components.reach
@@ -256,15 +227,9 @@ def _add(tree, group, i, component, row, core, weight):
 def lightest(tree, components, queries, ends, weight, first, last):
     """Find the lightest edges that leave components, of the queries [first, last).
 
-    Parameters
-    ----------
-    queries : ndarray of uint32
-        The positions to search from, ascending.
-    ends : ndarray of uint32
-        Become the far ends; the position itself if no edge is within the bound.
-    weight : ndarray of float64
-        Becomes the weight of each lightest edge; or the bound, which all of them
-        exceed.
+    `queries` are positions, ascending. `ends` become the far ends, or the position
+    itself if no edge is within the bound; `weight` becomes the weight of each lightest
+    edge, or the bound, which all of them exceed.
     """
     group = _seekers(tree)
     i = first
@@ -291,15 +256,9 @@ def lightest(tree, components, queries, ends, weight, first, last):
 def lightest_of_queries(tree, components, queries, ends, first, last):
     """Find the lightest edges of another rank's queries [first, last) into this tree.
 
-    Parameters
-    ----------
-    components : TreeComponents
-        Their bounds are lowered by the edges found, as in `lightest`.
-    queries : RemoteQueries
-        Each bound becomes the weight found; or a weight that all edges of the query to
-        points of this tree exceed.
-    ends : ndarray of uint32
-        Become the positions of the far ends, or NO_POSITION.
+    Bounds of components are lowered as in `lightest`. The bound of each query becomes
+    the weight found, or a weight that all its edges to points of this tree exceed;
+    `ends` become the positions of the far ends, or NO_POSITION.
     """
     group = _seekers(tree)
     for begin in range(first, last, LEAF):

@@ -24,31 +24,21 @@ LISTED = 4  # the length of lists is a multiple of it: `insert_near` moves 4 at 
 
 
 class SearchGroup(NamedTuple):
-    """Points that search together, and their lists of neighbours.
+    """Up to LEAF points that search together, and their lists of neighbours.
 
-    Attributes
-    ----------
-    block : ndarray of float64, shape (dimensions * LEAF,)
-        Coordinates, dimension by dimension.
-    box : ndarray of float64, shape (2, dimensions)
-        The least and the largest coordinates.
-    limits : ndarray of float64, shape (LEAF,)
-        The reduced distance below which a point is wanted: that of the last listed.
-    distances : ndarray of float64, shape (LEAF * size,)
-        Lists of `size` places, of which the first k count.
-    positions : ndarray of int64, shape (LEAF * size,)
-    out : ndarray of float64, shape (LEAF,)
-        Distances to a leaf.
-    nodes, gaps : ndarray
-        The stack of a walk.
+    Lists have `size` places, of which the first k count. `nodes` and `gaps` are the
+    stack of a walk.
     """
 
+    # float64: coordinates, dimension by dimension, in columns of LEAF
     block: np.ndarray
+    # float64, shape (2, dimensions): the least and the largest coordinates
     box: np.ndarray
+    # float64: reduced distance below which a point is wanted: that of the last listed
     limits: np.ndarray
-    distances: np.ndarray
-    positions: np.ndarray
-    out: np.ndarray
+    distances: np.ndarray  # float64, shape (LEAF * size,)
+    positions: np.ndarray  # int64, shape (LEAF * size,)
+    out: np.ndarray  # float64: distances to a leaf
     nodes: np.ndarray
     gaps: np.ndarray
 
@@ -57,13 +47,8 @@ class SearchGroup(NamedTuple):
 def nearest(tree, distances, positions, first, last):
     """Find the nearest other points of each point in the leaves [first, last).
 
-    Parameters
-    ----------
-    tree : PointTree
-    distances : ndarray of float64, shape (points, k)
-        Filled with the reduced distances, ascending.
-    positions : ndarray of uint32, shape (points, k)
-        Filled with the neighbours' positions.
+    Rows of `distances` become reduced distances, ascending; those of `positions` the
+    neighbours' positions.
     """
     k, dimensions = distances.shape[1], tree.low.shape[1]
     size = (k + LISTED - 1) // LISTED * LISTED
@@ -90,15 +75,9 @@ def nearest(tree, distances, positions, first, last):
 def nearest_to_queries(tree, points, distances, positions, first, last):
     """Find the points of a tree nearest to the points [first, last) of another rank.
 
-    Parameters
-    ----------
-    points : ndarray of float64, shape (queries, dimensions)
-        Consecutive ones lie near to each other.
-    distances : ndarray of float64, shape (queries, k)
-        Reduced distances: bounds, all of a row equal; become the distances found,
-        ascending.
-    positions : ndarray of uint32, shape (queries, k)
-        NO_POSITION; become the positions of the points found.
+    Consecutive queries lie near to each other. `distances` has reduced distances: a
+    bound, equal in all of a row; they become the distances found, ascending.
+    `positions` has NO_POSITION where no point is found.
     """
     k = distances.shape[1]
     size = (k + LISTED - 1) // LISTED * LISTED
@@ -139,11 +118,8 @@ def _group(tree, size):
 def search_group(tree, group, size, k, own):
     """Find the nearest points to a group's points that are nearer than their limits.
 
-    Parameters
-    ----------
-    own : int
-        The leaf of the group's points, none of which is its own neighbour; -1 for
-        points that are not in the tree.
+    `own` is the leaf of the group's points, none of which is its own neighbour; -1 for
+    points that are not in the tree.
     """
     block, box, limits, distances, positions, out, nodes, gaps = group
     norm, dimensions = tree.norm, tree.low.shape[1]
@@ -199,12 +175,8 @@ def search_group(tree, group, size, k, own):
 def restore_distances(norm, distances, min_samples, cores, reach, begin, end):
     """Turn reduced distances into distances, for the rows [begin, end).
 
-    Parameters
-    ----------
-    cores : ndarray of float64, shape (points,)
-        Become the distances to the `min_samples`-th neighbour; 0 without one.
-    reach : ndarray of float64, shape (points,)
-        Become the largest distances.
+    `cores` become the distances to the `min_samples`-th neighbour, 0 without one;
+    `reach` the largest distances.
     """
     k = distances.shape[1]
     for position in range(begin, end):
@@ -220,11 +192,6 @@ def weigh(distances, positions, cores, begin, end):
     """Turn distances into mutual reachability distances, for the rows [begin, end).
 
     Neighbours at positions beyond the cores belong to other ranks and are skipped.
-
-    Parameters
-    ----------
-    cores : ndarray of float64, shape (points,)
-        Core distances.
     """
     for position in range(begin, end):
         for j in range(distances.shape[1]):
@@ -239,11 +206,6 @@ def list_edges(distances, positions, rows, begin, end):
     """Return the edges listed at the positions [begin, end), each from one end.
 
     Of an edge that both ends list, the end of the smaller row returns it.
-
-    Returns
-    -------
-    a, b : ndarray of uint32
-    weight : ndarray of float64
     """
     k = distances.shape[1]
     most = (end - begin) * k

@@ -21,83 +21,44 @@ UNKNOWN = -1.0  # a distance that is not computed yet
 
 
 class Bounds(NamedTuple):
-    """The error bounds of scores; see `product_search`.
+    """The error bounds of scores; see `product_search`."""
 
-    Attributes
-    ----------
-    square : ndarray of float64, shape (points,)
-        Squared lengths of the float32 points, by place.
-    half : ndarray of float32, shape (points,)
-        Half of each square, less its part of the error bound.
-    gamma, absolute : float
-        The relative part and the absolute part of the bound.
-    unit : float
-        Scores have squared distances times this power of two.
-    """
-
-    square: np.ndarray
-    half: np.ndarray
-    gamma: float
-    absolute: float
-    unit: float
+    square: np.ndarray  # float64: squared lengths of the float32 points, by place
+    half: np.ndarray  # float32: half of each square, less its part of the error bound
+    gamma: float  # the relative part of the bound
+    absolute: float  # the absolute part of the bound
+    unit: float  # scores have squared distances times this power of two
 
 
 class Candidates(NamedTuple):
-    """The candidates of the rows of a tile for their nearest neighbours.
+    """The candidates of the rows of a tile for their nearest neighbours."""
 
-    Attributes
-    ----------
-    score : ndarray of float32, shape (rows, capacity)
-        Larger scores are nearer points.
-    place : ndarray of uint32, shape (rows, capacity)
-    distance : ndarray of float64, shape (rows, capacity)
-        Squared distances, or UNKNOWN.
-    count : ndarray of int64, shape (rows,)
-    threshold : ndarray of float32, shape (rows,)
-        A column with a smaller score is no neighbour of the row.
-    """
-
+    # float32, shape (rows, capacity): larger scores are nearer points
     score: np.ndarray
-    place: np.ndarray
+    place: np.ndarray  # uint32, shape (rows, capacity)
+    # float64, shape (rows, capacity): squared distances, or UNKNOWN
     distance: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  # int64, by row
+    # float32, by row: a column with a smaller score is no neighbour
     threshold: np.ndarray
 
 
 class QueryRows(NamedTuple):
-    """The points of rows: columns themselves, or others.
-
-    Attributes
-    ----------
-    exact : PointArrays
-    square : ndarray of float64
-        See `Bounds`, of all points in `exact`.
-    places : ndarray of uint32, shape (rows,)
-        The place in `exact` of each row.
-    are_columns : bool
-        Whether `exact` are the columns: then no row is its own neighbour.
-    """
+    """The points of rows: columns themselves, or others."""
 
     exact: PointArrays
-    square: np.ndarray
-    places: np.ndarray
+    square: np.ndarray  # as in `Bounds`, of all points in `exact`
+    places: np.ndarray  # uint32: the place in `exact` of each row
+    # whether `exact` are the columns: then no row is its own neighbour
     are_columns: bool
 
 
 class Tile(NamedTuple):
-    """Inner products of some rows with some columns.
+    """Inner products of some rows with some columns."""
 
-    Attributes
-    ----------
-    product : ndarray of float32, shape (rows, columns)
-    first_row, first_column : int
-        The index of the first row among the queries, and the place of the first
-        column.
-    """
-
-    product: np.ndarray
-    first_row: int
-    first_column: int
+    product: np.ndarray  # float32, shape (rows, columns)
+    first_row: int  # its index among the queries
+    first_column: int  # its place
 
 
 @kernel
@@ -115,16 +76,7 @@ def fill_squares(points, square, first, last):
 def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
     """Add the columns of a tile to the candidates of its rows [first, last).
 
-    Parameters
-    ----------
-    tile : Tile
-    queries : QueryRows
-    exact : PointArrays
-        The columns, as `bounds`.
-    bounds : Bounds
-    lists : Candidates
-    neighbours : int
-        How many are looked for.
+    `exact` and `bounds` are those of the columns; `neighbours` are looked for.
     """
     product, first_column = tile.product, tile.first_column
     columns = product.shape[1]
@@ -165,19 +117,8 @@ def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
 def filter_near_columns(tile, queries, exact, bounds, lists, neighbours, first, last):
     """Add the rows of a tile to the candidates of its columns [first, last).
 
-    No point is both a row and one of these columns.
-
-    Parameters
-    ----------
-    tile : Tile
-    queries : QueryRows
-        The columns.
-    exact : PointArrays
-    bounds : Bounds
-    lists : Candidates
-        Those of all columns of the tile.
-    neighbours : int
-        How many are looked for.
+    No point is both a row and one of these columns. Here `queries` are the columns, and
+    `lists` those of all columns of the tile.
     """
     product, first_column = tile.product, tile.first_column
     room = np.empty((TOGETHER + 1, exact.values.shape[1]))
@@ -233,11 +174,8 @@ def finish_near(
 ):
     """Write the nearest neighbours of the rows [first, last) of a tile.
 
-    Parameters
-    ----------
-    distances : ndarray of float64, shape (queries, neighbours)
-        Filled with squared distances, ascending; infinity where there are too few.
-    places : ndarray of uint32, shape (queries, neighbours)
+    Rows of `distances` become squared distances, ascending; infinity where there are
+    too few.
     """
     k = distances.shape[1]
     room = np.empty((TOGETHER + 1, exact.values.shape[1]))
@@ -382,43 +320,23 @@ def _fill_distances(room, waiting, count, out):
 
 
 class Searches(NamedTuple):
-    """Rows that look for the lightest edge that leaves their component.
+    """Rows that look for the lightest edge that leaves their component."""
 
-    Attributes
-    ----------
-    component : ndarray of uint32, by place of the queries
-    cores : ndarray of float64, by place of the queries
-    others : ndarray of uint32, shape (rows,)
-        The far end of the lightest edge so far, or NO_POSITION.
-    weight : ndarray of float64, shape (rows,)
-        Its weight; or the bound, which all edges seen so far exceed.
-    bounded : bool
-        Whether edges above the bounds of components are left out.
-    """
-
-    component: np.ndarray
-    cores: np.ndarray
+    component: np.ndarray  # uint32, by place of the queries
+    cores: np.ndarray  # float64, by place of the queries
+    # uint32, by row: the far end of the lightest edge so far, or NO_POSITION
     others: np.ndarray
+    # float64: its weight; or the bound, which all edges seen so far exceed
     weight: np.ndarray
-    bounded: bool
+    bounded: bool  # whether edges above the bounds of components are left out
 
 
 @kernel
 def filter_leaving(tile, queries, searches, components, exact, bounds, first, last):
     """Lower the lightest edges of the rows [first, last) by the columns of a tile.
 
-    Bounds of components are lowered by the edges found; other threads may overwrite
-    them by theirs, which are as true.
-
-    Parameters
-    ----------
-    tile : Tile
-    queries : QueryRows
-    searches : Searches
-    components : ComponentArrays
-        Of the columns.
-    exact : PointArrays
-    bounds : Bounds
+    `components` are those of the columns. Their bounds are lowered by the edges found;
+    other threads may overwrite them by theirs, which are as true.
     """
     product, first_column = tile.product, tile.first_column
     columns = product.shape[1]
@@ -475,14 +393,7 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
 
 
 class PairTile(NamedTuple):
-    """Inner products of points sorted by component.
-
-    Attributes
-    ----------
-    product : ndarray of float32, shape (rows, columns)
-    rows, columns : ndarray of uint32
-        Their places.
-    """
+    """Inner products (float32) of points sorted by component, and their places."""
 
     product: np.ndarray
     rows: np.ndarray
@@ -493,23 +404,9 @@ class PairTile(NamedTuple):
 def filter_between(tile, components, least, exact, bounds, first, last):
     """Return the lightest edges of rows [first, last) between pairs of components.
 
-    Parameters
-    ----------
-    tile : PairTile
-    components : ComponentArrays
-    least : ndarray of float64, shape (components, components)
-        No heavier edge between two components is wanted; lowered. Threads may overwrite
-        each other's values, which are all true.
-    exact : PointArrays
-    bounds : Bounds
-
-    Returns
-    -------
-    a, b : ndarray of uint32
-        Places.
-    weight : ndarray of float64
-    key : ndarray of uint64
-        See `PointEdges`.
+    No edge between two components heavier than in `least`, shape (components,
+    components), is wanted; lowered. Threads may overwrite each other's values, which
+    are all true. Returns columns as in `PointEdges`, `a` and `b` by place.
     """
     product, rows, columns = tile.product, tile.rows, tile.columns
     of_place, count = components.of_place, len(least)

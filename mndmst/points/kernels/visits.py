@@ -8,16 +8,9 @@ from .kd_tree import gap_to_point
 def count_visited(tree, queries, radius, own, of_node):
     """Return how many points lie in leaves that are near to queries, over all queries.
 
-    Parameters
-    ----------
-    tree : PointTree
-    queries : ndarray of float64, shape (queries, dimensions)
-    radius : ndarray of float64, shape (queries,)
-        Reduced distances: a leaf that is no nearer need not be visited.
-    own : ndarray of uint32, shape (queries,)
-        The component of each query, whose leaves need not be visited.
-    of_node : ndarray of uint32, shape (nodes,)
-        The component of each node; of several, none that a query is in.
+    A leaf that is no nearer than the query's `radius` (a reduced distance) need not be
+    visited, nor leaves of its component `own`. `of_node` is the component of each node;
+    of several, none that a query is in.
     """
     visited = 0
     for i in range(len(queries)):

@@ -15,17 +15,11 @@ from ...native.kernel import kernel
 
 
 class EdgeBuckets(NamedTuple):
-    """Edges that are dealt to buckets.
+    """Edges that are dealt to buckets."""
 
-    Attributes
-    ----------
-    bucket : ndarray of uint16 or uint32
-        Of each edge: a block of rows here, or another rank.
-    next_place : ndarray of int64
-        For each bucket how many it has, or where its next edge goes.
-    """
-
+    # uint16 or uint32, by edge: a block of rows here, or another rank
     bucket: np.ndarray
+    # int64: for each bucket how many it has, or where its next edge goes
     next_place: np.ndarray
 
 
@@ -33,10 +27,7 @@ class EdgeBuckets(NamedTuple):
 def find_upward(indptr, indices, first, upward):
     """Find in each row the first arc that leads to a larger vertex.
 
-    Parameters
-    ----------
-    upward : ndarray of int64, shape (rows,)
-        Gets their positions; the end of the row where there is none.
+    `upward` gets their positions; the end of the row where there is none.
     """
     for row in range(len(upward)):
         low, high = indptr[row], indptr[row + 1]
@@ -62,21 +53,10 @@ def take_upward(indptr, upward, begin, end, values, out):
 
 @kernel
 def choose_buckets(csr, upward, rows, bounds, vtxdist, own):
-    """Write the bucket of each edge that begins at some rows, and count them.
+    """Write the bucket of each edge that begins at rows [begin, end), and count them.
 
-    Parameters
-    ----------
-    csr : Csr
-    upward : ndarray of int64, shape (rows,)
-        See `find_upward`.
-    rows : (int, int)
-        The rows [begin, end).
-    bounds : (int, int)
-        How far the first arc of a row is shifted for the bucket of the row, and how
-        many such buckets there are. The ranks follow.
-    vtxdist : ndarray of int64, shape (ranks + 1,)
-    own : EdgeBuckets
-        Filled in: `bucket` of these edges, and how many are in each.
+    `bounds` says how far the first arc of a row is shifted for the bucket of the row,
+    and how many such buckets there are. The ranks follow.
     """
     first, indptr, indices, _ = csr
     bucket, counts = own
@@ -100,12 +80,7 @@ def choose_buckets(csr, upward, rows, bounds, vtxdist, own):
 def choose_blocks(indptr, places, shift, arrived):
     """Write the bucket of the row of each edge that has arrived, and count them.
 
-    Parameters
-    ----------
-    places : ndarray of int64
-        The rows of their larger ends.
-    arrived : EdgeBuckets
-        Filled in.
+    `places` are the rows of their larger ends.
     """
     bucket, counts = arrived
     for i in range(len(places)):
@@ -118,19 +93,9 @@ def choose_blocks(indptr, places, shift, arrived):
 def find_targets(heads, bucket, blocks, next_place, next_arc, target):
     """Find the arcs to smaller vertices that edges are, in the order of edges.
 
-    Parameters
-    ----------
-    heads : ndarray of int64
-        The rows of the larger ends; not looked at for edges to other ranks.
-    bucket : ndarray of uint16 or uint32
-    blocks : int
-        Number of buckets of this rank; the buckets after them belong to other ranks.
-    next_place : ndarray of int64
-        The next place of each bucket.
-    next_arc : ndarray of int64
-        The next arc of each row.
-    target : ndarray of uint32 or int64
-        Gets the arc at the edge's place.
+    `heads` are the rows of the larger ends; not looked at for edges to other ranks,
+    whose buckets follow the first `blocks`. `next_place` is by bucket, `next_arc` by
+    row; `target` gets the arc at the edge's place.
     """
     for i in range(len(heads)):
         chosen = bucket[i]
@@ -144,23 +109,11 @@ def find_targets(heads, bucket, blocks, next_place, next_arc, target):
 def deal_edges(weights, rule, csr, upward, rows, own, out):
     """Write the keys of edges to the arcs of their smaller ends, and deal them.
 
-    Parameters
-    ----------
-    weights : ndarray of uint32 or uint64
-        The bits of the weights of the edges that begin at some rows.
-    rule : order.KeyRule
-    rows : (int, int)
-        The rows [begin, end).
-    own : EdgeBuckets
-        Of these edges; the next places are counted up.
-    out : (ndarray, ndarray) of uint32 or uint64
-        The keys of all arcs (0 for self-loops), and a buffer for the keys of edges,
-        bucket after bucket.
+    `weights` has the bits of the weights of the edges that begin at rows [begin, end).
+    The next places of `own` are counted up. `out` has the keys of all arcs (0 for
+    self-loops), and a buffer for the keys of edges, bucket after bucket.
 
-    Returns
-    -------
-    int
-        How many weights are not numbers.
+    Returns how many weights are not numbers.
     """
     first, indptr, indices, _ = csr
     bucket, next_place = own
@@ -187,14 +140,9 @@ def deal_edges(weights, rule, csr, upward, rows, own, out):
 
 @kernel
 def deal(values, arrived, dealt):
-    """Deal values to their buckets.
+    """Deal values to their buckets, whose next places are counted up.
 
-    Parameters
-    ----------
-    arrived : EdgeBuckets
-        The next places are counted up.
-    dealt : ndarray
-        Gets the values, bucket after bucket.
+    `dealt` gets the values, bucket after bucket.
     """
     bucket, next_place = arrived
     for i in range(len(values)):
