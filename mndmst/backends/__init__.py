@@ -86,17 +86,9 @@ class Accelerator(Protocol):
     ) -> "TreeEdges":
         """Return the forest of points in few dimensions, by a tree on one device.
 
-        Parameters
-        ----------
-        points : TreePoints
-            Within `point_tree.MOST_DIMENSIONS` and `MOST_SAMPLES`; at least two.
-        report : callable
-            Takes the number of components left.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If the device has too little memory.
+        There are at least two points, within `point_tree.MOST_DIMENSIONS` and
+        `MOST_SAMPLES`. `report` takes the number of components left. Raises
+        DeviceMemoryError if the device has too little memory.
         """
 
     def points_on_device(self, array: Any) -> "PointsOnDevice":

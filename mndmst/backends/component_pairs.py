@@ -18,17 +18,11 @@ FILLED = 0.8  # least share of blocks that points fill
 
 
 class BlockOrder(NamedTuple):
-    """Places in the order of their components, each from a multiple of BLOCK on.
+    """Places in the order of their components, each from a multiple of BLOCK on."""
 
-    Attributes
-    ----------
-    places : ndarray of uint32
-        NO_POSITION at the end of a component that does not fill its last block.
-    component : ndarray of uint32, shape (blocks,)
-    """
-
+    # uint32; NO_POSITION where a component does not fill its last block
     places: np.ndarray
-    component: np.ndarray
+    component: np.ndarray  # uint32, by block
 
 
 def order_by_component(of_place: np.ndarray, count: int) -> BlockOrder | None:
@@ -60,14 +54,8 @@ def possible_pairs(most: np.ndarray, width: float) -> np.ndarray:
     """Return the bounds of the pairs that the forest may join, and -1 for others.
 
     A pair is left out if its lightest edge is heavier than all edges of a path between
-    both components.
-
-    Parameters
-    ----------
-    most : ndarray of float32, shape (components, components)
-        Upper bounds on the lightest edges, at (smaller, larger).
-    width : float
-        How far each is above a lower bound, at most.
+    both components. `most` has upper bounds on the lightest edges, at (smaller,
+    larger); each is at most `width` above a lower bound.
     """
     most = np.minimum(most, most.T)
     count = len(most)

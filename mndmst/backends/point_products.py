@@ -35,30 +35,17 @@ class PointArrays(NamedTuple):
 
 
 class PointMeasures(NamedTuple):
-    """Sizes of points, as the host computes them.
+    """Sizes of points (float64), as the host computes them."""
 
-    Attributes
-    ----------
-    smallest : ndarray of float64, shape (points,)
-        Of the coordinates other than 0; infinity if there are none.
-    largest : ndarray of float64, shape (points,)
-        Infinity if a coordinate is not finite.
-    length : ndarray of float64, shape (points,)
-        The length of each point that is divided by its largest coordinate.
-    """
-
-    smallest: np.ndarray
-    largest: np.ndarray
-    length: np.ndarray
+    smallest: np.ndarray  # of the coordinates other than 0; infinity without one
+    largest: np.ndarray  # infinity if a coordinate is not finite
+    length: np.ndarray  # of each point, divided by its largest coordinate
 
 
 class PointsOnDevice(Protocol):
     """Points of a user that lie on a device; NumPy takes a copy of them.
 
-    Attributes
-    ----------
-    array : array of the library for the device, shape (points, dimensions)
-        Of float32 or float64.
+    `array` is of the library for the device, of float32 or float64.
     """
 
     array: Any
@@ -120,10 +107,7 @@ class EdgesBetween(NamedTuple):
 class PointProducts(Protocol):
     """Points that are searched by tiles of matrix products, exactly.
 
-    Attributes
-    ----------
-    most_components : int
-        For how many components, at most, `between` may take less time than rounds.
+    With more than `most_components`, `between` takes longer than rounds.
     """
 
     most_components: int

@@ -11,38 +11,18 @@ MOST_DIMENSIONS, MOST_SAMPLES = 16, 64
 
 
 class TreePoints(NamedTuple):
-    """Points for the forest on a device.
+    """Points for the forest on a device."""
 
-    Attributes
-    ----------
-    values : ndarray of float32 or float64, shape (points, dimensions)
-        On the host or on a device.
-    norm : int
-        See `points.kernels.norms`.
-    min_samples : int
-        0 for plain distances; see `points.point_forest.points_forest`.
-    """
-
-    values: np.ndarray
-    norm: int
-    min_samples: int
+    values: np.ndarray  # on the host or on a device
+    norm: int  # a code of `points.kernels.norms`
+    min_samples: int  # 0 for plain distances; see `points.point_forest`
 
 
 class TreeEdges(NamedTuple):
-    """The edges of the forest of points; a device returns them in order of their keys.
+    """The edges of the forest of points; from a device, in order of their keys."""
 
-    Attributes
-    ----------
-    weight : ndarray of float64
-    key : ndarray of uint64
-        The numbers of the two points, the smaller in the upper half.
-    certain : int
-        Number of edges found in the first round.
-    seconds : dict of str to float
-        Of each stage on a device.
-    """
-
-    weight: np.ndarray
+    weight: np.ndarray  # float64
+    # uint64: the numbers of the two points, the smaller in the upper half
     key: np.ndarray
-    certain: int
-    seconds: Mapping[str, float] = MappingProxyType({})
+    certain: int  # number of edges found in the first round
+    seconds: Mapping[str, float] = MappingProxyType({})  # of each stage on a device

@@ -69,13 +69,7 @@ def _route(name: str) -> str | None:
 
 
 def connect(address: tuple[str, int], token: bytes) -> socket.socket:
-    """Connect to a listening rank, and send the token.
-
-    Raises
-    ------
-    OSError
-        If the rank cannot be reached.
-    """
+    """Connect to a listening rank, and send the token; raise OSError if that fails."""
     link = socket.socket()  # addresses are numbers: no name is looked up
     try:
         link.settimeout(CONNECT_SECONDS)

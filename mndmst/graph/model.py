@@ -40,10 +40,8 @@ class ReadProgress(Protocol):
     def wait(self, arc: int) -> None:
         """Wait until all arcs before `arc` have been read.
 
-        Raises
-        ------
-        InputError
-            If reading has failed; the error of the reading thread has the cause.
+        Raises InputError if reading has failed; the error of the reading thread has the
+        cause.
         """
 
 
@@ -59,13 +57,7 @@ class ArcPiece(Protocol):
         """One past the last arc."""
 
     def read(self, indices: np.ndarray, weights: np.ndarray) -> None:
-        """Read the arcs into arrays of `high - low` entries; verify the checksums.
-
-        Raises
-        ------
-        InputError
-            If the file is damaged.
-        """
+        """Read the arcs into arrays of `high - low` entries; verify the checksums."""
 
 
 class ArcFiles(Protocol):
@@ -102,32 +94,19 @@ class EdgeColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class Rows:
-    """The CSR rows of the vertices [first, first + len(rows)).
+    """The CSR rows of the vertices [first, first + len(rows)), by global ids.
 
-    Attributes
-    ----------
-    first : int
-        Global id of the first row's vertex.
-    num_vertices : int
-        Vertices of the whole graph.
-    indptr : ndarray of int64, shape (rows + 1,)
-        Starts at 0.
-    indices : ndarray of uint32 or int64, shape (arcs,)
-        Global ids, ascending within a row. A neighbour outside the rows is a ghost.
-    keys : ndarray of uint32 or uint64, shape (arcs,)
-        Weights as order-preserving keys (`order.weights_to_keys`).
-    progress : ReadProgress, optional
-        How far `indices` and `keys` have been filled, where they are still being read.
-    files : ArcFiles, optional
-        From where a device reads the arcs. The host reads them when it first uses
-        `indices` or `keys`.
+    `progress` tells how far `indices` and `keys` have been filled, where they are still
+    being read. A device reads the arcs from `files`; the host reads them when it first
+    uses `indices` or `keys`.
     """
 
     first: int
-    num_vertices: int
-    indptr: np.ndarray
+    num_vertices: int  # of the whole graph
+    indptr: np.ndarray  # int64, from 0 on
+    # uint32 or int64, ascending within a row; ghosts are outside the rows
     indices: np.ndarray
-    keys: np.ndarray
+    keys: np.ndarray  # uint32 or uint64, see `order.weights_to_keys`
     progress: ReadProgress | None = field(default=None, repr=False, compare=False)
     files: ArcFiles | None = field(default=None, repr=False, compare=False)
 
@@ -208,12 +187,7 @@ class Rows:
 def component_of(ends: np.ndarray, rows: Rows, label: np.ndarray) -> np.ndarray:
     """Return the components (int64) of some vertices; a ghost is its own.
 
-    Parameters
-    ----------
-    ends : ndarray
-        Vertex ids.
-    label : ndarray, shape (rows,)
-        The component of each row's vertex.
+    `label` has the component of each row's vertex.
     """
     ends = ends.astype(np.int64)
     inside = (ends >= rows.first) & (ends < rows.last)
@@ -236,17 +210,13 @@ def positions(index: np.ndarray) -> np.ndarray:
 class EdgeList:
     """Edges by their original ends, in (u, v) order.
 
-    Attributes
-    ----------
-    u, v : ndarray of uint32 or int64, shape (edges,)
-        Original ends, u < v, sorted by (u, v), no pair twice. The position in the
-        list therefore breaks ties between equal keys exactly as the order does.
-    key : ndarray of uint32 or uint64, shape (edges,)
+    u < v, and no pair is there twice. The position in the list therefore breaks ties
+    between equal keys exactly as the order does.
     """
 
-    u: np.ndarray
-    v: np.ndarray
-    key: np.ndarray
+    u: np.ndarray  # uint32 or int64
+    v: np.ndarray  # uint32 or int64
+    key: np.ndarray  # uint32 or uint64
 
     def __len__(self) -> int:
         return len(self.key)
@@ -281,25 +251,16 @@ class EdgeList:
 class ReducedGraph:
     """Components as vertices, and the edges still alive between them.
 
-    Attributes
-    ----------
-    edges : EdgeList
-        The edges by their original ends.
-    a, b : ndarray of uint32 or int64, shape (edges,)
-        The components at the ends u and v, as positions in `labels`; a != b.
-    labels : ndarray of int64, shape (components,)
-        A representative vertex of each component, ascending, no label twice.
-    own : ndarray of bool, shape (components,)
-        Whether every edge of the component that is still alive is in this graph.
-        The others are ghosts: their lightest edge may be elsewhere, so they
-        must not be contracted here.
+    The components `own` have all their living edges in this graph. The others are
+    ghosts: their lightest edge may be elsewhere, so they must not be contracted here.
     """
 
-    edges: EdgeList
+    edges: EdgeList  # by their original ends
+    # uint32 or int64: the components of the ends u, as positions in `labels`
     a: np.ndarray
-    b: np.ndarray
-    labels: np.ndarray
-    own: np.ndarray
+    b: np.ndarray  # of the ends v; a != b
+    labels: np.ndarray  # int64: a vertex of each component, ascending, none twice
+    own: np.ndarray  # bool, by component
 
     def __len__(self) -> int:
         return len(self.edges)
@@ -337,10 +298,7 @@ def places_among(edges: EdgeList, others: EdgeList) -> np.ndarray:
 class GrowingEdgeList:
     """A list of edges in order that grows in place, a column at a time.
 
-    Parameters
-    ----------
-    columns : EdgeColumns
-        Buffer for all edges to come; unused pages are never touched.
+    `columns` is a buffer for all edges to come; unused pages are never touched.
     """
 
     def __init__(self, columns: EdgeColumns) -> None:

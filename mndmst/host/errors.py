@@ -8,14 +8,8 @@ from typing import Any
 class MndmstError(Exception):
     """An error that a user can fix; the message names the place and the remedy.
 
-    Raised on every rank alike (see `comm.Comm.raise_on_all`), printed by one.
-
-    Attributes
-    ----------
-    ranks : int
-        The number of ranks that raise it together; `__main__` ends the others.
-    status : int
-        The exit status of the program.
+    Raised on `ranks` ranks alike (see `comm.Comm.raise_on_all`), printed by one:
+    `__main__` ends the others. `status` is the exit status of the program.
     """
 
     ranks: int = 1

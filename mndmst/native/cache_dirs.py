@@ -122,12 +122,8 @@ def place_for(base: Path | None, processors: str) -> Path:
 def directory_for(base: Path | None, name: str) -> Path:
     """Create and return a directory for code below `base`, readable by all users.
 
-    Without a base, return the user's own directory.
-
-    Raises
-    ------
-    ConfigError
-        If the directory is not writable, or other users can write to it.
+    Without a base, return the user's own directory. Raises ConfigError if the directory
+    is not writable, or other users can write to it.
     """
     shared = base is not None
     if base is None:
@@ -169,13 +165,7 @@ def _shared_bases() -> Iterator[Path]:
 
 @functools.cache
 def state(processors: str) -> str:
-    """Return the directory name for these sources, this compiler and a level.
-
-    Parameters
-    ----------
-    processors : str
-        The name of a level, of `processor_levels.NAMES`.
-    """
+    """Return the directory name for these sources, this compiler and a level."""
     text = hashlib.blake2b(_sources(), digest_size=8)
     text.update(_compiler() + f"{platform.system()}\n{platform.machine()}\n".encode())
     if processors == NATIVE:

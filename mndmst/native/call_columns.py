@@ -15,35 +15,20 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PerCall:
-    """An integer argument that differs from call to call.
-
-    Attributes
-    ----------
-    values : ndarray of int64 or uint64, shape (calls,)
-    kind : type
-        The type of each value, as a kernel takes it.
-    """
+    """An integer argument, int64 or uint64, that differs from call to call."""
 
     values: np.ndarray
-    kind: type = int
+    kind: type = int  # the type of each value, as a kernel takes it
 
 
 @dataclass
 class ArrayPieces:
-    """Writable contiguous arrays of one type, one for each call.
-
-    Attributes
-    ----------
-    dtype : dtype
-    address, lengths : ndarray of int64, shape (calls,)
-    owners : object
-        Keeps the memory.
-    """
+    """Writable contiguous arrays of one type, one for each call."""
 
     dtype: np.dtype
-    address: np.ndarray
-    lengths: np.ndarray
-    owners: Any
+    address: np.ndarray  # int64, by call
+    lengths: np.ndarray  # int64, by call
+    owners: Any  # keeps the memory
 
     @classmethod
     def of(

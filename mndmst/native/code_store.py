@@ -30,21 +30,11 @@ _MALFORMED = (ValueError, KeyError, TypeError, AttributeError)
 
 
 class Code(NamedTuple):
-    """Object code of a kernel for one signature.
+    """Object code of a kernel for one signature."""
 
-    Attributes
-    ----------
-    symbol : str
-        The symbol of its entry point.
-    result : str
-        The type of its result, as text (see `arguments`).
-    code : bytes
-        A relocatable object file.
-    """
-
-    symbol: str
-    result: str
-    code: bytes
+    symbol: str  # of its entry point
+    result: str  # the type of its result, as text (see `arguments`)
+    code: bytes  # a relocatable object file
 
 
 def find(dirs: Iterable[Path], name: str, signature: str) -> Code | None:

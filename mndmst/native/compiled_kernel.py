@@ -79,20 +79,10 @@ HEAD_WORDS, FAULT = 3, 2
 class CompiledKernel:
     """A loaded kernel for one signature, callable with packed arguments.
 
-    Parameters
-    ----------
-    name : str
-        The kernel's name, for errors.
-    runtime : Code
-        The memory functions that kernels call; loaded once.
-
-    Attributes
-    ----------
-    can_be_queued : bool
-        Whether a worker thread can make the call. Floating-point arguments travel in
-        other registers than `intrinsics.make_call` fills.
-    seconds : float
-        Seconds that threads of Python have spent in kernels, for benchmarks.
+    A worker thread can make the call if it `can_be_queued`: floating-point arguments
+    travel in other registers than `intrinsics.make_call` fills. `seconds` is the time
+    that threads of Python have spent in kernels, for benchmarks. The `runtime`, memory
+    functions that kernels call, is loaded once.
     """
 
     seconds: ClassVar[float] = 0.0
@@ -155,15 +145,9 @@ class CompiledKernel:
 class CallTable:
     """Queued calls of a kernel, for `intrinsics.make_call`: one row of words per call.
 
-    Attributes
-    ----------
-    rows : ndarray of int64, shape (calls, words)
-        The status, the code's address, the address of the exception; then what the code
-        takes: pointers to the result and to the exception, and the arguments.
-    memory : ndarray, shape (calls,)
-        The results.
-    address : int
-        The address of the first row.
+    A row (int64) has the status, the code's address, the address of the exception; then
+    what the code takes: pointers to the result and to the exception, and the arguments.
+    `memory` has the results; `address` is that of the first row.
     """
 
     def __init__(

@@ -49,10 +49,7 @@ _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 def dispatcher_of(function: Any, inline: str, alone: bool = False) -> Any:
     """Return Numba's dispatcher of a function.
 
-    Parameters
-    ----------
-    alone : bool
-        Whether Python calls it through Numba, so that it needs wrappers.
+    With `alone`, it has the wrappers through which Python calls it.
     """
     options = {} if alone else _NO_WRAPPERS
     return numba.njit(nogil=True, inline=inline, **options)(function)
@@ -67,18 +64,10 @@ def type_of(value: Any) -> Any:
 
 @global_compiler_lock
 def compile_kernel(function: Any, signature: str, processors: str) -> Code:
-    """Compile a kernel for one signature.
+    """Compile a kernel for one signature and a level of processors.
 
-    Parameters
-    ----------
-    processors : str
-        The level of the code, of `processor_levels.NAMES`.
-
-    Raises
-    ------
-    TypeError
-        If the code calls functions that a process without Numba lacks, such as
-        functions of the interpreter or of LLVM's runtime library.
+    Raises TypeError if the code calls functions that a process without Numba lacks,
+    such as functions of the interpreter or of LLVM's runtime library.
     """
     flags = compiler.Flags()
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True

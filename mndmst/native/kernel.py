@@ -64,11 +64,8 @@ class Kernel:
 def kernel(function: Callable[..., Any] | None = None, *, inline: str = "never") -> Any:
     """Decorate a function as a kernel.
 
-    Parameters
-    ----------
-    inline : {"never", "always"}
-        "always" inlines its source where other kernels call it. LLVM inlines the code
-        of small kernels in any case.
+    `inline="always"` inlines its source where other kernels call it. LLVM inlines the
+    code of small kernels in any case.
     """
     if function is None:
         return lambda function: kernel(function, inline=inline)

@@ -75,11 +75,8 @@ class Linker:
     def add(self, code: bytes, symbol: str) -> int:
         """Load an object; return the address of one of its symbols.
 
-        Raises
-        ------
-        OSError
-            If the object is of another kind, or the system forbids new executable
-            memory.
+        Raises OSError if the object is of another kind, or the system forbids new
+        executable memory.
         """
         file = _File(code)
         if file.machine != _X86_64:

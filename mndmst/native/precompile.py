@@ -48,15 +48,10 @@ class KernelSignature(NamedTuple):
 def listed_kernels(
     user: str = "", weights: np.dtype | None = None
 ) -> list[KernelSignature]:
-    """Return the kernels of one user, or of all users.
+    """Return the kernels of one user (see `signatures.txt`), or of all users.
 
-    The first entry is the runtime, which allocates memory for the others.
-
-    Parameters
-    ----------
-    user : {"solve", "verify", "update", "arrays", "matrices", "points", "service"}
-    weights : dtype, optional
-        The type of weights; for the first five users.
+    The first entry is the runtime, which allocates memory for the others. Of the users
+    with weights, kernels for weights of one type are returned.
     """
     wanted = user if weights is None else f"{user}:{weights.str[1:]}"
     found = [KernelSignature(RUNTIME_NAME, "")]
@@ -101,17 +96,9 @@ def compile_side_by_side(
     """Compile kernels in parallel processes, and save their code.
 
     One warning names the kernels that failed to compile; their first call tries again.
-
-    Parameters
-    ----------
-    jobs : int, optional
-        Number of processes; by default one per core.
-    directory : Path, optional
-        The directory for the code; by default the user's cache.
-    processors : str, optional
-        The level of the code, of `processor_levels.NAMES`; by default `best_level`.
-    report : callable, optional
-        Receives, from time to time, how many kernels have code, and how many there are.
+    By default there is a process per core, code is for `best_level` and goes to the
+    user's cache. `report` receives, from time to time, how many kernels have code, and
+    how many there are.
     """
     jobs = min(jobs or core_count(), len(listed_kernels))
     if not jobs:

@@ -18,23 +18,13 @@ NATIVE = "native"
 
 @dataclass(frozen=True)
 class Level:
-    """A set of instructions that many processors of an architecture share.
-
-    Attributes
-    ----------
-    name : str
-    machine : str
-        The architecture, as `platform.machine` names it.
-    cpu, features : str
-        LLVM's target: a processor, and features beyond it.
-    flags : frozenset of str
-        Features in Linux's /proc/cpuinfo that every processor of this level has.
-    """
+    """A set of instructions that many processors of an architecture share."""
 
     name: str
-    machine: str
-    cpu: str
+    machine: str  # the architecture, as `platform.machine` names it
+    cpu: str  # LLVM's target: a processor, and features beyond it
     features: str
+    # features in /proc/cpuinfo that every processor of this level has
     flags: frozenset[str]
 
 

@@ -50,28 +50,13 @@ def join_certified(
 ) -> tuple[PointEdges, PointEdges, np.ndarray]:
     """Join points along certified edges, in Borůvka rounds.
 
-    A component waits while a point of it may have an edge that is not listed and
-    is as light as its lightest listed one.
+    A component waits while a point of it may have an edge that is not listed and is as
+    light as its lightest listed one. Neighbours on other ranks are skipped. `rows` are
+    the users' numbers, `within` lower bounds of the weights of each point's edges that
+    are not listed, `equal` edges of the forest along which components join first.
 
-    Parameters
-    ----------
-    found : Neighbours
-        Neighbours on other ranks are skipped.
-    rows : ndarray of uint32, shape (points,)
-        The users' numbers of the points.
-    within : ndarray of float64, shape (points,)
-        Lower bound of the weights of each point's edges that are not listed.
-    equal : PointEdges
-        Edges of the forest along which components join first.
-
-    Returns
-    -------
-    certified : PointEdges
-        The edges that join.
-    rest : PointEdges
-        The forest of all listed edges between the components that remain.
-    parent : ndarray of uint32, shape (points,)
-        The smallest position of each point's component.
+    Returns the edges that join, the forest of all listed edges between the components
+    that remain, and the smallest position of each point's component.
     """
     n = len(within)
     parent = np.arange(n, dtype=np.uint32)
@@ -125,20 +110,11 @@ def _forest(edges: PointEdges, parent: np.ndarray) -> PointEdges:
 class BoruvkaRounds:
     """Joins the components of all ranks' points.
 
-    Parameters
-    ----------
-    search : PointSearch
-    cores : ndarray of float64, shape (points,)
-        Core distances by position; zeros for plain distances.
-    reach : ndarray of float64, shape (points,)
-        Lower bound of the weights of each point's unknown edges. Infinity for a point
-        that need not search. Raised.
-    vertex : ndarray of uint32, shape (points,)
-        The vertex of each point of this rank: its component before the first round.
-    count : int
-        Number of vertices of all ranks.
-    report : callable
-        Takes the number of components left.
+    `cores` has core distances by position, zeros for plain distances. `reach` has lower
+    bounds of the weights of each point's unknown edges, infinity for a point that need
+    not search; raised. `vertex` is each point's vertex: its component before the first
+    round; all ranks have `count` vertices. `report` takes the number of components
+    left.
     """
 
     def __init__(

@@ -27,13 +27,7 @@ CHUNKS = 32  # chunks of work per thread; some take longer than others
 
 
 def build_tree(points: np.ndarray, norm: Norm, threads: Threads) -> PointTree:
-    """Return the k-d tree of points, whose rows are the points' indices.
-
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-        At least one.
-    """
+    """Return the k-d tree of at least one point, whose rows are the points' indices."""
     count, dimensions = points.shape
     most = max(1, count // CELL)
     points = np.ascontiguousarray(points)

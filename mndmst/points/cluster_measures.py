@@ -32,13 +32,7 @@ def medoid_of(
 
 
 def exemplars_of(tree: CondensedTree, labels: np.ndarray) -> list[np.ndarray]:
-    """Return the points of each flat cluster that leave the leaves below it last.
-
-    Returns
-    -------
-    list of ndarray of int64
-        By label.
-    """
+    """Return the points of each flat cluster that leave the leaves below it last."""
     leaf = np.ones(tree.num_clusters, np.bool_)
     leaf[tree.cluster_parent[1:]] = False
     last = tree.point_distance == tree.death[tree.point_cluster]

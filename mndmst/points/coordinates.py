@@ -27,15 +27,8 @@ SMALL = ("b1", "i1", "u1", "i2", "u2", "f2", "f4")
 class PointCoordinates:
     """Points before searches: coordinates, divisors and the scale.
 
-    Attributes
-    ----------
-    values : ndarray of float32 or float64, shape (points, dimensions)
-        Or the user's points on a device.
-    largest, length : ndarray of float64, shape (points,)
-        Divisors of each point's coordinates, the first before the second; empty if
-        there are none.
-    scale : Scale
-        Which `values` have been multiplied by.
+    Each point's coordinates are divided by `largest`, then by `length` (float64); both
+    are empty without divisors. `values` have been multiplied by the scale.
     """
 
     values: np.ndarray | PointsOnDevice
@@ -60,12 +53,8 @@ def point_coordinates(
 ) -> PointCoordinates:
     """Return points of any type of numbers for searches by a metric.
 
-    Points on a device stay there for Euclidean and cosine distances.
-
-    Raises
-    ------
-    ConfigError, InputError
-        As `prepared` does.
+    Points on a device stay there for Euclidean and cosine distances. Raises errors as
+    `prepared` does.
     """
     check_metric(metric)
     none = np.empty(0)

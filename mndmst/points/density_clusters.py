@@ -66,13 +66,7 @@ class DensityRule:
         return count < self.min_cluster_size * (1 if root else 2)
 
     def checked(self) -> "DensityRule":
-        """Return the rule itself.
-
-        Raises
-        ------
-        ConfigError
-            If a value is out of range.
-        """
+        """Return the rule itself; raise ConfigError if a value is out of range."""
         if self.min_cluster_size < 2:
             raise ConfigError(
                 f"min_cluster_size {self.min_cluster_size}: a cluster has 2 points or "
@@ -90,30 +84,15 @@ class DensityRule:
 
 @dataclass(frozen=True)
 class DensityClusters:
-    """Clusters of points, and the trees that led to them.
+    """Clusters of points, and the trees that led to them."""
 
-    Attributes
-    ----------
-    found : PointForest
-        Of mutual reachability distances.
-    linkage : ndarray of float64, shape (points - 1, 4)
-    tree : CondensedTree
-    chosen : ndarray of bool, shape (clusters of the tree,)
-        The selected clusters.
-    flat : Clustering
-    persistence : ndarray of float64, shape (flat clusters,)
-        See `cluster_persistence`.
-    outlier_scores : ndarray of float64, shape (points,)
-        GLOSH.
-    """
-
-    found: PointForest
+    found: PointForest  # of mutual reachability distances
     linkage: np.ndarray
     tree: CondensedTree
-    chosen: np.ndarray
+    chosen: np.ndarray  # bool, by cluster of the tree
     flat: Clustering
-    persistence: np.ndarray
-    outlier_scores: np.ndarray
+    persistence: np.ndarray  # by flat cluster, see `cluster_persistence`
+    outlier_scores: np.ndarray  # GLOSH, by point
 
 
 def clusters_of(found: PointForest, rule: DensityRule) -> DensityClusters:

@@ -15,17 +15,10 @@ from .point_files import checked_points, read_points
 
 
 class OwnedPoints(NamedTuple):
-    """The points that a rank owns.
-
-    Attributes
-    ----------
-    points : ndarray of float32 or float64, shape (points, dimensions)
-    rows : ndarray of uint32
-        The users' numbers, ascending.
-    """
+    """The points that a rank owns."""
 
     points: np.ndarray
-    rows: np.ndarray
+    rows: np.ndarray  # uint32: the users' numbers, ascending
 
 
 def distribute(
@@ -76,17 +69,9 @@ def read_part(
 ) -> tuple[np.ndarray, int]:
     """Return this rank's share of the points, by number, and where it begins.
 
-    Collective. Of an .npy file every rank reads its share; any other rank 0 has read.
-
-    Parameters
-    ----------
-    points : ndarray, shape (points, dimensions), or None
-        On rank 0 the result of `point_files.named_points`, mapped.
-
-    Raises
-    ------
-    InputError
-        On every rank, if a coordinate cannot be computed with.
+    Collective. Of an .npy file every rank reads its share; any other rank 0 has read as
+    `points` (mapped, from `point_files.named_points`). Raises InputError on every rank
+    if a coordinate cannot be computed with.
     """
     facts = None if points is None else (points.shape, float_type(points.dtype))
     shape, dtype = comm.bcast(facts)

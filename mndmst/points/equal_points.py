@@ -25,20 +25,11 @@ Coordinates = Callable[[np.ndarray], np.ndarray]
 
 
 class EqualPoints(NamedTuple):
-    """The points that equal another of a smaller number.
-
-    Attributes
-    ----------
-    positions : ndarray of uint32
-    smallest : ndarray of uint32
-        The position of the smallest point that equals each.
-    target : ndarray of uint32
-        The far end of the lightest edge of each, and of the smallest.
-    """
+    """The points that equal another of a smaller number (uint32)."""
 
     positions: np.ndarray
-    smallest: np.ndarray
-    target: np.ndarray
+    smallest: np.ndarray  # the position of the smallest point that equals each
+    target: np.ndarray  # the far end of the lightest edge of each, and of the smallest
 
     def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the forest edges of these points.

@@ -49,15 +49,9 @@ class Norm(IntEnum):
 class TreeMetric:
     """A metric that a tree of points can search.
 
-    Attributes
-    ----------
-    norm : Norm
-    prepare : callable
-        Takes points and the number of the first; returns the points to search. Raises
-        InputError if a point does not suit the metric.
-    shown : callable
-        Turns distances of the norm into distances of the metric, elementwise; never
-        descends.
+    `prepare` takes points and the number of the first, and returns the points to
+    search; it raises InputError if a point does not suit the metric. `shown` turns
+    distances of the norm into distances of the metric, elementwise; it never descends.
     """
 
     norm: Norm
@@ -74,12 +68,7 @@ def check_metric(metric: str) -> None:
 def prepared(points: np.ndarray, metric: str, first: int = 0) -> np.ndarray:
     """Return the points to search for a metric; messages number points from `first` on.
 
-    Raises
-    ------
-    ConfigError
-        If there is no such metric.
-    InputError
-        If a point does not suit the metric.
+    Raises ConfigError for an unknown metric, InputError if a point does not suit it.
     """
     check_metric(metric)
     return METRICS[metric].prepare(points, first)

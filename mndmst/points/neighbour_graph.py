@@ -26,12 +26,7 @@ def neighbour_graph(
 
     Its forest approximates that of all distances: see `points_forest`, which also
     explains `min_samples`, `search` and `reporter`. `name` is the points' in errors; of
-    two points one neighbour suffices.
-
-    Raises
-    ------
-    ConfigError
-        If there are too few points.
+    two points one neighbour suffices. Raises ConfigError if there are too few points.
     """
     if not 0 <= min_samples <= neighbours < len(points) or neighbours < 1:
         raise ConfigError(

@@ -24,17 +24,8 @@ BATCH_BYTES = 1 << 27  # of the float64 coordinates of queries that search toget
 class PartedProducts:
     """Points of which one part at a time is on the device; see `PointProducts`.
 
-    Parameters
-    ----------
-    points : PointArrays
-    make : callable
-        Returns the products of a part.
-    parts : int
-
-    Raises
-    ------
-    ConfigError
-        If the first part cannot be made.
+    `make` returns the products of a part. Raises ConfigError if the first part cannot
+    be made.
     """
 
     most_components = 0

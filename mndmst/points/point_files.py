@@ -47,27 +47,14 @@ LARGEST = 1e150
 
 
 class PointTable(NamedTuple):
-    """Points of a file.
+    """Points of a file."""
 
-    Attributes
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-        Of any type of numbers if they are mapped.
-    ids : ndarray of int64 or str, shape (points,), or None
-        The ids of the rows, if a column has them.
-    id_name : str
-        The name of that column.
-    notes : tuple of str
-        Lines that tell users how the file is read.
-    names : tuple of str
-        The names of the coordinates, of a table that names its columns.
-    """
-
-    points: np.ndarray
+    points: np.ndarray  # float64; of any type of numbers if they are mapped
+    # int64 or str: the ids of the rows, if a column has them
     ids: np.ndarray | None = None
-    id_name: str = ""
-    notes: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
+    id_name: str = ""  # of that column
+    notes: tuple[str, ...] = ()  # lines that tell users how the file is read
+    names: tuple[str, ...] = ()  # of the coordinates, of a table that names its columns
 
 
 def read_points(
@@ -76,12 +63,7 @@ def read_points(
     columns: str | Sequence[str] | None = None,
     key: str | None = None,
 ) -> np.ndarray:
-    """Return points from a file; see `read_point_table`.
-
-    Returns
-    -------
-    ndarray of float64, shape (points, dimensions)
-    """
+    """Return points (float64) from a file; see `read_point_table`."""
     return read_point_table(source, mapped, columns, key).points
 
 
@@ -94,31 +76,19 @@ def read_point_table(
 ) -> PointTable:
     """Return points from a file, and the ids of its rows.
 
-    Parameters
-    ----------
-    source : str or Path
-        An array, a point a row: .npy, or .npz; or a table: .csv, .tsv, .txt, each also
-        compressed, .parquet, .arrow or .feather. `points.npz:name` names an array.
-    mapped : bool
-        Leave the points of an .npy file there, as they are: `checked_points` is for the
-        part that is taken of them.
-    columns : str or sequence of str, optional
-        The coordinates of a table, such as "lon,lat"; positions from 1 where columns
-        have no names. By default all columns of numbers but ids, index columns and
-        labels (`io.formats.point_tables`).
-    key : str, optional
-        The array of an .npz file that has several.
-    typed : bool
-        Leave arrays of float16 and float32 as they are.
+    The file is an array, a point a row: .npy, or .npz, where `points.npz:name` or `key`
+    names one of several; or a table: .csv, .tsv, .txt, each also compressed, .parquet,
+    .arrow or .feather. `columns` are the coordinates of a table, such as "lon,lat";
+    positions from 1 where columns have no names. By default all columns of numbers but
+    ids, index columns and labels (`io.formats.point_tables`).
 
-    Raises
-    ------
-    InputError
-        If the file does not hold points, or a coordinate is not a finite number.
-    ConfigError
-        If the user names a column or an array that is not there.
-    MissingExtraError
-        For .parquet, .arrow and .feather without PyArrow.
+    With `mapped`, the points of an .npy file stay there, as they are: `checked_points`
+    is for the part that is taken of them. With `typed`, arrays of float16 and float32
+    stay as they are.
+
+    Raises InputError if the file does not hold points, or a coordinate is not a finite
+    number; ConfigError if the user names a column or an array that is not there;
+    MissingExtraError for tables that need PyArrow.
     """
     path, key = _split_key(Path(source), key)
     asked = names_of(columns)
@@ -248,12 +218,8 @@ def checked_points(
 ) -> np.ndarray:
     """Return points as float64; with `typed`, float16 and float32 as they are.
 
-    Messages begin with `source`, and number points from `first` on.
-
-    Raises
-    ------
-    InputError
-        If it is no such array, or a coordinate cannot be computed with.
+    Messages begin with `source`, and number points from `first` on. Raises InputError
+    if the array does not hold points, or a coordinate cannot be computed with.
     """
     check_shape(points, source)
     check_integers(points, source, first)
@@ -278,10 +244,7 @@ def checked_points(
 def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
     """Return points in the plane that fall into clusters, a tenth of them noise.
 
-    Parameters
-    ----------
-    name : {"rings", "blobs"}
-        Rings inside each other, or round clouds of different density.
+    "rings" are inside each other, "blobs" are round clouds of different density.
     """
     generator = np.random.default_rng(seed)
     noise = generator.uniform(-6, 6, (count // 10, 2))

@@ -70,42 +70,21 @@ APPROXIMATE = 16
 
 @dataclass(frozen=True)
 class Distribution:
-    """How points are distributed to ranks and exchanged.
+    """How points are distributed to ranks and exchanged."""
 
-    Attributes
-    ----------
-    least : int
-        With fewer points per rank, one rank has all.
-    batch : int
-        Points per message.
-    sample : int
-        Points of each rank from which space is divided.
-    """
-
-    least: int = 64
-    batch: int = 1 << 16
-    sample: int = 1 << 12
+    least: int = 64  # with fewer points per rank, one rank has all
+    batch: int = 1 << 16  # points per message
+    sample: int = 1 << 12  # points of each rank from which space is divided
 
 
 @dataclass(frozen=True)
 class PointForest:
-    """The forest of points.
+    """The forest of points."""
 
-    Attributes
-    ----------
-    forest : Forest
-        Vertices are the points, by number.
-    certain : int
-        Number of edges that the nearest neighbours alone certify.
-    exact : bool
-        Whether the forest is that of all distances.
-    search : str
-        The search that found it; see `search_choice`. Empty if there was none.
-    """
-
-    forest: Forest
-    certain: int
-    exact: bool
+    forest: Forest  # its vertices are the points, by number
+    certain: int  # number of edges that the nearest neighbours alone certify
+    exact: bool  # whether the forest is that of all distances
+    # the search that found it, of `search_choice`; empty if there was none
     search: str = ""
 
 
@@ -122,35 +101,22 @@ def points_forest(
 ) -> PointForest:
     """Return the minimum spanning forest of the distances between all points.
 
-    Parameters
-    ----------
-    points : ndarray of numbers, shape (points, dimensions)
-        Finite, and no larger than `point_files.LARGEST`. Searches by products make no
-        float64 copy of them. Points on a device stay there if a device searches them.
-    metric : str
-        A name in `metrics.METRICS`.
-    min_samples : int
-        0 for distances; else mutual reachability distances: the largest of the distance
-        and of both core distances, those to the `min_samples`-th neighbour. A point is
-        no neighbour of itself, as in hdbscan. At most all other points count.
-    approximate : bool
-        Return the forest of the nearest neighbours' graph, which is fast in many
-        dimensions. It may have several trees.
-    neighbours : int
-        Number of neighbours to list; 0 chooses. Without `approximate` it affects only
-        the speed.
-    threads : int
-        0 for all cores this process may use.
-    search : {"auto", "tree", "product"}
-        See `choose_search`; it affects only the speed.
-    reporter : SearchReporter, optional
+    Points are finite numbers, no larger than `point_files.LARGEST`. Searches by
+    products make no float64 copy of them. Points on a device stay there if a device
+    searches them.
 
-    Raises
-    ------
-    ConfigError
-        If there is no such metric, or a number is negative.
-    InputError
-        If the points do not suit the metric, or there are none.
+    `min_samples` is 0 for distances; else weights are mutual reachability distances:
+    the largest of the distance and of both core distances, those to the
+    `min_samples`-th neighbour. A point is not its own neighbour, as in hdbscan. At most
+    all other points count.
+
+    With `approximate`, the forest is that of the nearest neighbours' graph, which is
+    fast in many dimensions, and may have several trees. Otherwise `neighbours`, the
+    number of neighbours to list (0 chooses), and `search` (see `choose_search`) affect
+    only the speed. 0 threads are all cores this process may use.
+
+    Raises ConfigError for an unknown metric or a negative number, InputError if the
+    points do not suit the metric, or there are none.
     """
     n = len(points)
     if n == 0 or points.shape[1] == 0:
@@ -212,21 +178,9 @@ def distributed_forest(
 ) -> PointForest | None:
     """Return on rank 0 the exact forest of the points of all ranks. Collective.
 
-    Parameters
-    ----------
-    part : ndarray of float32 or float64, shape (points, dimensions)
-        The points of this rank, numbered after the points of the ranks before it; of
-        one type on all ranks.
-    metric, min_samples, neighbours, search
-        See `points_forest`.
-    threads : int
-        Threads of this rank.
-    reporter : SearchReporter, optional
-
-    Raises
-    ------
-    ConfigError, InputError
-        On all ranks; see `points_forest`.
+    `part` has the points of this rank, numbered after the points of the ranks before
+    it; of float32 or float64, alike on all ranks. For other arguments, and for errors,
+    which all ranks raise, see `points_forest`.
     """
     how = distribution or Distribution()
     reporter = reporter or SearchReporter()
@@ -360,12 +314,8 @@ def _join(
 ) -> tuple[PointEdges, int]:
     """Return this rank's share of the forest's edges. Collective.
 
-    Returns
-    -------
-    edges : PointEdges
-        Their ends are arbitrary; weight and key count.
-    certified : int
-        Number of edges that this rank has certified.
+    Their ends are arbitrary; weight and key count. Also returns the number of edges
+    that this rank has certified.
     """
     rows, remote = search.rows, search.remote
     found = search.neighbours(k, min_samples)
@@ -416,12 +366,8 @@ def _check_scale(
 ) -> None:
     """Raise an error on all ranks if squares of distances may have been zero.
 
-    Parameters
-    ----------
-    edges : PointEdges
-        All edges on rank 0; none on the others.
-    read : ndarray of float64, shape (points, dimensions)
-        The scaled points that this rank has read, numbered from `first` on.
+    Rank 0 has all edges, the others none; `read` has the scaled points that this rank
+    has read, numbered from `first` on.
     """
     near = edges.weight < LEAST_DISTANCE
     weight, key = comm.allgatherv(edges.weight[near]), comm.allgatherv(edges.key[near])

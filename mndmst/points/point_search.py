@@ -33,12 +33,8 @@ SAMPLED = 64  # searches whose visits are counted before such a pass
 class PointSearch(Protocol):
     """An exact search of a rank's points; all searches return the same bits.
 
-    Attributes
-    ----------
-    rows : ndarray of uint32, shape (points,)
-        The user's number of the point at each position.
-    remote : RemotePoints
-        The points of other ranks, which `neighbours` searches, too.
+    `rows` has the user's number of the point at each position. `neighbours` searches
+    the points of other ranks (`remote`), too.
     """
 
     rows: np.ndarray
@@ -47,35 +43,20 @@ class PointSearch(Protocol):
     def neighbours(self, k: int, min_samples: int) -> Neighbours:
         """Return the k nearest neighbours of every point, by position. Collective.
 
-        Parameters
-        ----------
-        k : int
-            At least `min_samples` and 1; fewer than points.
-        min_samples : int
-            0 for plain distances; else mutual reachability: a point's core distance is
-            that to its `min_samples`-th neighbour, itself not counted.
+        `k` is at least `min_samples` and 1, and smaller than the number of points.
+        `min_samples` is 0 for plain distances; else mutual reachability: a point's core
+        distance is that to its `min_samples`-th neighbour, itself not counted.
         """
 
     def lightest(
         self, components: ComponentArrays, queries: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the queries' lightest edges to this rank's points.
+        """Return the queries' lightest edges to this rank's points: ends and weights.
 
-        Parameters
-        ----------
-        components : ComponentArrays
-            Bounds are lowered by the edges found.
-        queries : ndarray of uint32
-            The positions to search from, ascending.
-        bounded : bool
-            Whether edges above the bounds must be left out; a search may do so anyway.
-
-        Returns
-        -------
-        ends : ndarray of uint32
-            The far ends; the position itself if no edge is within the bound.
-        weight : ndarray of float64
-            The weights of the edges; or the bound, which all edges exceed.
+        Bounds of components are lowered by the edges found; edges above the bounds may
+        be left out, and must be if `bounded`. `queries` are positions, ascending.
+        Without an edge within the bound, the end is the position itself, and the weight
+        the bound, which all edges exceed.
         """
 
     def between(
@@ -83,33 +64,16 @@ class PointSearch(Protocol):
     ) -> PointEdges | None:
         """Return the lightest edges between each two components that are not known.
 
-        None if the search does not offer them, or they take too long. Heavier edges
-        may be among them, but none within one component.
-
-        Parameters
-        ----------
-        components : ComponentArrays
-        known : PointEdges
-            Edges between components.
-
-        Returns
-        -------
-        PointEdges or None
-            Between positions.
+        They are between positions; `known` are between components. None if the search
+        does not offer them, or they take too long. Heavier edges may be among them, but
+        none within one component.
         """
 
 
 class TreeSearch:
     """Points in the order of a k-d tree, which every query walks; see `PointSearch`.
 
-    Parameters
-    ----------
-    tree : PointTree
-    remote : RemotePoints
-    threads : Threads
-    report : Report
-    points : ndarray of float64, shape (points, dimensions), optional
-        The points by the user's number, for a pass over all pairs; none on many ranks.
+    `points`, by the user's number, are for a pass over all pairs; none on many ranks.
     """
 
     def __init__(

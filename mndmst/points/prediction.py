@@ -31,33 +31,23 @@ BLOCK, FIRST = 4096, 16
 class Connections:
     """Where new points join the training points.
 
-    Attributes
-    ----------
-    neighbour : ndarray of int64, shape (new points,)
-        Nearest training point by mutual reachability; -1 for a row that is not finite.
-        Of several at one distance that which leaves its cluster last, then the nearest.
-    distance : ndarray of float64, shape (new points,)
-        Distance at which the point leaves: the mutual reachability distance, or that at
-        which the neighbour leaves, if it is larger.
+    Of several neighbours at one distance, that which leaves its cluster last counts,
+    then the nearest.
     """
 
+    # int64: nearest training point by mutual reachability; -1 for a row that is not
+    # finite
     neighbour: np.ndarray
+    # float64 at which the point leaves: the mutual reachability distance, or that at
+    # which the neighbour leaves, if it is larger
     distance: np.ndarray
 
 
 class TrainingPoints:
     """Training points that new points search.
 
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-        Rows that are not finite are left out.
-    metric, parameters
-        As in `metric_forest`.
-    min_samples : int
-    alpha : float
-    left : ndarray of float64, shape (points,)
-        Distance at which each point leaves its cluster.
+    Rows that are not finite are left out. `left` is the distance at which each point
+    leaves its cluster; `metric` and `parameters` are as in `metric_forest`.
     """
 
     def __init__(
@@ -177,14 +167,8 @@ def predicted_labels(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels and probabilities of new points.
 
-    Parameters
-    ----------
-    chosen : ndarray of bool, shape (clusters,)
-        The selected clusters.
-    labels : ndarray of int64, shape (points,)
-        Of the training points.
-    epsilon : float
-        Of the selection; it limits a selected root.
+    `chosen` marks the selected clusters, `labels` are those of the training points; the
+    `epsilon` of the selection limits a selected root.
     """
     owner = owners(tree.cluster_parent, chosen)
     label_of = np.full(tree.num_clusters + 1, -1)
@@ -229,21 +213,9 @@ def membership(
 ) -> np.ndarray:
     """Return how much points belong to each selected cluster, after hdbscan.
 
-    Parameters
-    ----------
-    chosen : ndarray of int64, shape (flat clusters,)
-        The selected clusters, by label.
-    nearness : ndarray of float64, shape (points, flat clusters)
-        Distances to the nearest exemplars.
-    cluster : ndarray of int64, shape (points,)
-        Last cluster of each point.
-    scale : ndarray of float64, shape (points,)
-        Lambda at which each point leaves it.
-
-    Returns
-    -------
-    ndarray of float64, shape (points, flat clusters)
-        Rows add up to the probability of being in any cluster.
+    `chosen` are the selected clusters by label, `nearness` (points, clusters) distances
+    to the nearest exemplars, `cluster` the last cluster of each point, `scale` the
+    lambda at which it leaves. Rows add up to the probability of being in any cluster.
     """
     if len(chosen) == 0:
         return np.zeros((len(cluster), 0))

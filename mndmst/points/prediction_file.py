@@ -61,42 +61,24 @@ def prediction_columns(
 
 @dataclass(frozen=True)
 class StoredModel:
-    """Clusters of a cluster file, and the training points that prediction searches.
-
-    Attributes
-    ----------
-    path : Path
-    points : ndarray of float32 or float64, shape (training points, dimensions)
-    metric : str
-    min_samples : int
-    epsilon : float
-        `cluster_selection_epsilon` of the rule.
-    rule : str
-        The rule in words, as the file records it.
-    tree : CondensedTree
-    chosen : ndarray of bool, shape (clusters of the tree,)
-        The selected clusters.
-    labels : ndarray of int64, shape (training points,)
-    """
+    """Clusters of a cluster file, and the training points that prediction searches."""
 
     path: Path
     points: np.ndarray
     metric: str
     min_samples: int
-    epsilon: float
-    rule: str
+    epsilon: float  # `cluster_selection_epsilon` of the rule
+    rule: str  # in words, as the file records it
     tree: CondensedTree
-    chosen: np.ndarray
+    chosen: np.ndarray  # bool, by cluster of the tree: the selected ones
     labels: np.ndarray
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read the model from a cluster file.
 
-        Raises
-        ------
-        InputError
-            If the file is not a cluster file, has no prediction data, or is damaged.
+        Raises InputError if the file is not a cluster file, has no prediction data, or
+        is damaged.
         """
         with reading(path, REMAKE), open_hdf5(path) as file:
             if file.attrs.get("format") != FORMAT:
@@ -180,18 +162,9 @@ class StoredModel:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the labels and probabilities of new points.
 
-        They are equal, bit by bit, to those of `HDBSCAN.approximate_predict`.
-
-        Parameters
-        ----------
-        points : ndarray of float64, shape (points, dimensions)
-        source : Path
-            Names the points in errors.
-
-        Raises
-        ------
-        InputError
-            If the points have other dimensions, or do not suit the metric.
+        `source` names the points in errors. The result is equal, bit by bit, to that of
+        `HDBSCAN.approximate_predict`. Raises InputError if the points have other
+        dimensions, or do not suit the metric.
         """
         dimensions = self.points.shape[1]
         if points.shape[1] != dimensions:

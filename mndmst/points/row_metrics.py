@@ -172,10 +172,7 @@ class PeriodicRows:
 def row_metric(metric: str, further: dict[str, Any]) -> str:
     """Return the name in `ROW_METRICS` of a metric with its parameters; "" if none.
 
-    Raises
-    ------
-    ConfigError
-        If a parameter goes with another metric.
+    Raises ConfigError if a parameter goes with another metric.
     """
     name = "periodic" if metric == "euclidean" and "boxsize" in further else metric
     for own in {"missing", "missing_rule", "boxsize"} & further.keys():

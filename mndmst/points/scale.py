@@ -34,16 +34,11 @@ ROWS = 1 << 16
 class Scale:
     """How points are scaled before distances are computed.
 
-    Attributes
-    ----------
-    factor : float
-        A power of two; 1 for nearly all points.
-    wide : bool
-        Whether coordinates span powers of ten so different that squares may be zero
-        for any factor.
+    With a `wide` scale, coordinates span powers of ten so different that squares may be
+    zero for any factor.
     """
 
-    factor: float = 1.0
+    factor: float = 1.0  # a power of two; 1 for nearly all points
     wide: bool = False
 
     def scaled(self, points: np.ndarray) -> np.ndarray:
@@ -60,12 +55,8 @@ class Scale:
         """Refuse a forest if the square of a distance may have been rounded to zero.
 
         `weight` has distances between scaled points; `differ` takes positions of edges,
-        and returns whether their ends differ in any coordinate.
-
-        Raises
-        ------
-        InputError
-            If points differ that are nearer than float64's squares tell.
+        and returns whether their ends differ in any coordinate. Raises InputError if
+        points differ that are nearer than float64's squares tell.
         """
         if not self.wide:
             return

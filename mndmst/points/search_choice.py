@@ -196,10 +196,7 @@ def make_products(
 def visits_most(points: np.ndarray, neighbours: int) -> bool:
     """Return whether products of the host find neighbours sooner than a tree.
 
-    Parameters
-    ----------
-    points : ndarray of float64, shape (points, dimensions)
-        Distances between them are Euclidean.
+    Distances are Euclidean.
     """
     count, dimensions = points.shape
     if count < FEW_POINTS or worth(dimensions) >= 1:
@@ -212,10 +209,7 @@ def visits_most(points: np.ndarray, neighbours: int) -> bool:
 def visits(points: PointCoordinates, neighbours: int, count: int) -> float:
     """Return how many points a query of the tree visits, estimated by samples.
 
-    Parameters
-    ----------
-    count : int
-        Number of points in the tree; those given may be a sample of them.
+    The tree has `count` points; those given may be a sample of them.
     """
     given = len(points.values)
     order = np.random.default_rng(SEED).permutation(given)

@@ -10,12 +10,7 @@ SOON = 2.0
 
 
 class SearchReporter:
-    """Writes how far a search is to a `Progress`; nothing without one.
-
-    Parameters
-    ----------
-    progress : Progress, optional
-    """
+    """Writes how far a search is to a `Progress`; nothing without one."""
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.progress = progress

@@ -33,10 +33,7 @@ def in_steps(
 ) -> None:
     """Call the kernel function(*given, begin, end) for pieces of [0, length).
 
-    Parameters
-    ----------
-    least : int
-        Elements that are worth a piece of their own.
+    `least` elements are worth a piece of their own.
     """
     # The first step is small enough for the slowest search.
     begin, size, expected = 0, least * threads.count * 2, 0.0

@@ -180,16 +180,8 @@ class Config:
     def updated(self, values: Mapping[str, Any], typed: Typed) -> "Config":
         """Return a copy with some options set, from text or values.
 
-        Parameters
-        ----------
-        values : mapping
-        typed : callable
-            Returns a name and a value as the user has typed them, for messages.
-
-        Raises
-        ------
-        ConfigError
-            For an option that does not exist or an invalid value.
+        `typed` returns a name and a value as the user has typed them, for messages.
+        Raises ConfigError for an option that does not exist or an invalid value.
         """
         unknown = set(values) - {option.name for option in _options()}
         if unknown:

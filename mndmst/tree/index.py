@@ -100,19 +100,7 @@ class ForestIndex:
     def path_max(self, u: Any, v: Any) -> np.ndarray:
         """Return the heaviest edge on the path between the vertices of each pair.
 
-        Parameters
-        ----------
-        u, v : array-like of integers, shape (pairs,)
-
-        Returns
-        -------
-        ndarray of int64, shape (pairs,)
-            The edge's position; -1 where both are the same vertex or no path exists.
-
-        Raises
-        ------
-        InputError
-            If there is no such vertex.
+        The result is its position; -1 where both are the same vertex or no path exists.
         """
         u, v = self.pairs(u, v)
         heaviest = np.empty(len(u), np.int64)
@@ -122,19 +110,7 @@ class ForestIndex:
     def path_lengths(self, u: Any, v: Any) -> np.ndarray:
         """Return the number of edges on the path between each pair of vertices.
 
-        Parameters
-        ----------
-        u, v : array-like of integers, shape (pairs,)
-
-        Returns
-        -------
-        ndarray of int64, shape (pairs,)
-            0 where both are the same vertex or no path exists.
-
-        Raises
-        ------
-        InputError
-            If there is no such vertex.
+        The number is 0 where both are the same vertex or no path exists.
         """
         u, v = self.pairs(u, v)
         lengths = np.zeros(len(u), np.int64)
@@ -144,22 +120,8 @@ class ForestIndex:
     def path(self, u: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the edges on the path between the vertices of each pair.
 
-        Parameters
-        ----------
-        u, v : array-like of integers, shape (pairs,)
-
-        Returns
-        -------
-        offsets : ndarray of int64, shape (pairs + 1,)
-            Path i is `edges[offsets[i]:offsets[i + 1]]`.
-        edges : ndarray of uint32
-            Positions of the edges, from u to v; none where both are the same vertex or
-            no path exists.
-
-        Raises
-        ------
-        InputError
-            If there is no such vertex.
+        Path i is `edges[offsets[i]:offsets[i + 1]]`, positions from u to v; empty where
+        both are the same vertex or no path exists.
         """
         u, v = self.pairs(u, v)
         offsets = np.zeros(len(u) + 1, np.int64)
@@ -169,13 +131,7 @@ class ForestIndex:
         return offsets, edges
 
     def count_below(self, below: int | float) -> int:
-        """Return how many edges weigh less than a threshold, compared exactly.
-
-        Raises
-        ------
-        ConfigError
-            If the threshold is NaN.
-        """
+        """Return how many edges weigh less than a threshold, compared exactly."""
         check_threshold(below)
         # Python compares integers with floats exactly.
         return bisect_left(self.order, below, key=lambda i: self.weight[i].item())
@@ -183,41 +139,21 @@ class ForestIndex:
     def cut(self, below: int | float) -> np.ndarray:
         """Label vertices by the edges that weigh less than a threshold.
 
-        Returns
-        -------
-        ndarray of uint32, shape (vertices,)
-            The smallest vertex of each vertex's component.
-
-        Raises
-        ------
-        ConfigError
-            If the threshold is NaN.
+        A label is the smallest vertex of the component. Raises ConfigError if the
+        threshold is NaN.
         """
         return self._labels(self.count_below(below))
 
     def component_sizes(self, labels: np.ndarray | None = None) -> np.ndarray:
-        """Return for each vertex the vertices in its component.
+        """Return for each vertex the number of vertices in its component.
 
-        Parameters
-        ----------
-        labels : ndarray of uint32, shape (vertices,), optional
-            Labels from `cut`; by default the labels of the trees.
-
-        Returns
-        -------
-        ndarray of int64, shape (vertices,)
+        `labels` are from `cut`; by default the labels of the trees.
         """
         labels = self.labels if labels is None else labels
         return np.bincount(labels, minlength=self.num_vertices)[labels]
 
     def vertices(self, ids: Any) -> np.ndarray:
-        """Return ids of vertices as uint32.
-
-        Raises
-        ------
-        InputError
-            If there is no such vertex.
-        """
+        """Return ids as uint32; raise InputError if there is no such vertex."""
         ids = np.atleast_1d(np.asarray(ids))
         if len(ids) == 0:
             return np.empty(0, np.uint32)
@@ -234,10 +170,8 @@ class ForestIndex:
     def pairs(self, u: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the vertices of pairs as uint32.
 
-        Raises
-        ------
-        InputError
-            If a vertex does not exist, or the two arrays differ in length.
+        Raises InputError if a vertex does not exist, or the two arrays differ in
+        length.
         """
         u, v = self.vertices(u), self.vertices(v)
         if len(u) != len(v):

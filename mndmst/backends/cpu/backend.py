@@ -52,14 +52,7 @@ MAX_ROWS = 1 << 31
 
 
 class CpuBackend(Backend):
-    """A CPU worker.
-
-    Parameters
-    ----------
-    threads : int
-        How many threads compute at once.
-    tuning : Tuning, optional
-    """
+    """A CPU worker, whose `threads` compute at once."""
 
     name = "cpu"
 
@@ -89,10 +82,7 @@ class CpuBackend(Backend):
     def place(self, rows: Rows) -> Rows:
         """Return the rows: they are where the CPU can read them.
 
-        Raises
-        ------
-        ConfigError
-            If there are too many; components are numbered in 32 bits.
+        Raises ConfigError if there are too many: components are numbered in 32 bits.
         """
         if len(rows) > MAX_ROWS:
             raise ConfigError(

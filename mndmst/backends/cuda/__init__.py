@@ -160,12 +160,7 @@ def _start(local_rank: int) -> None:
 def use_private_cache() -> None:
     """Point CuPy to a cache of kernels that no other user can change.
 
-    To be called before CuPy compiles.
-
-    Raises
-    ------
-    ConfigError
-        If there is none.
+    To be called before CuPy compiles. Raises ConfigError without such a cache.
     """
     from ...host.caches import (
         fresh_directory,

@@ -40,23 +40,10 @@ def lacks_memory(error: Exception) -> bool:
 class CudaBackend(Backend):
     """One device; of its steps one runs at a time, whatever threads call them.
 
-    Parameters
-    ----------
-    device : int
-        Number of the device among the visible devices.
-    host : Backend, optional
-        Solves small reduced graphs, and looks into rows that stay in host memory;
-        the Numba backend by default.
-    limit : int
-        Bytes of the device it may take; 0 is no limit.
-    sharers : int
-        How many ranks use the device: each leaves the others their share.
-    tuning : Tuning, optional
-
-    Raises
-    ------
-    ConfigError
-        If the device cannot be used.
+    `host` (by default a `CpuBackend`) solves small reduced graphs, and looks into rows
+    that stay in host memory. `limit` are the bytes of the device it may take, 0 without
+    one. `sharers` ranks use the device: each leaves the others their share. Raises
+    ConfigError if the device cannot be used.
     """
 
     name = "cuda"

@@ -21,15 +21,7 @@ ORDERED = np.dtype(
 
 
 class ComponentPairs:
-    """The points of a device in the order of their components.
-
-    Parameters
-    ----------
-    products : point_products.DeviceProducts
-    order : BlockOrder
-    cores : ndarray of float64, shape (points,)
-    components : int
-    """
+    """The points of a device in the order of their components."""
 
     def __init__(
         self,

@@ -62,13 +62,7 @@ KEYS = (np.uint32, np.uint64)
 
 
 class Kernels:
-    """The kernels for one width of keys, on the current device.
-
-    Attributes
-    ----------
-    key : type
-        numpy.uint32 or numpy.uint64.
-    """
+    """The kernels for keys of uint32 or uint64, on the current device."""
 
     def __init__(self, key_dtype: np.dtype) -> None:
         self.key = np.dtype(key_dtype).type
@@ -109,11 +103,8 @@ class Kernels:
     def prefix_sums(self, kind: str, items: cupy.ndarray) -> cupy.ndarray:
         """Return the exclusive prefix sums of some items, with the sum of all behind.
 
-        Parameters
-        ----------
-        kind : str
-            What counts: "marks" (uint8, sums of uint64), "bits" of words (uint32, sums
-            of uint32) or "degrees" (int64, sums of int64).
+        Items are "marks" (uint8, sums of uint64), "bits" of words (uint32, sums of
+        uint32) or "degrees" (int64, sums of int64).
         """
         dtype = {"marks": np.uint64, "bits": np.uint32, "degrees": np.int64}[kind]
         count, tiles = len(items), max(1, -(-len(items) // SCANNED))
@@ -138,10 +129,7 @@ class Kernels:
 def load_module(file: str, key: type) -> cupy.cuda.Module:
     """Return the module of a file of kernels for keys of a type, on this device.
 
-    Raises
-    ------
-    ConfigError
-        If no code for the device is stored, and none can be compiled.
+    Raises ConfigError if no code for the device is stored, and none can be compiled.
     """
     own = f"sm_{cupy.cuda.Device().compute_capability}"
     for architecture in (own, *_older(own)):
@@ -189,11 +177,7 @@ def compile_kernels(file: str, key: type, architecture: str) -> bytes:
 def compile_all(base: Path | None, jobs: int | None) -> tuple[Path, int]:
     """Compile all kernels for `ARCHITECTURES` into a directory below `base`.
 
-    Returns
-    -------
-    directory : Path
-    count : int
-        Modules there.
+    Returns the directory, and the number of modules there.
     """
     directory = directory_for(base, directory_name())
     wanted = [(f, key, a) for f in FILES for key in KEYS for a in ARCHITECTURES]

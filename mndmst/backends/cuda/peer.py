@@ -47,15 +47,7 @@ class MergedForest(NamedTuple):
 
 
 class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
-    """See `DevicePeer`.
-
-    Parameters
-    ----------
-    current : callable
-        Makes device and stream current for a step.
-    tools : Tools
-        For keys of the rows' type.
-    """
+    """See `DevicePeer`; `current` makes device and stream current for a step."""
 
     def __init__(
         self,

@@ -23,29 +23,15 @@ class PlacedRows:
     """Rows whose ends are local ids: ghosts below, the rows, ghosts above.
 
     Local ids rise with the global ones, so that both order edges alike.
-
-    Attributes
-    ----------
-    indptr : device array of int64, shape (rows + 1,)
-    ends : device array of uint32, shape (arcs,)
-    keys : device array of uint32 or uint64, shape (arcs,)
-    ghosts : device array of int64
-        Global ids of the ghosts, ascending.
-    first : int
-        Local id of the first row's vertex: the number of ghosts below it.
-    first_global : int
-        Its global id.
-    id_dtype : dtype
-        The type of global ids.
     """
 
-    indptr: cupy.ndarray
-    ends: cupy.ndarray
-    keys: cupy.ndarray
-    ghosts: cupy.ndarray
-    first: int
-    first_global: int
-    id_dtype: np.dtype
+    indptr: cupy.ndarray  # int64
+    ends: cupy.ndarray  # uint32, by arc
+    keys: cupy.ndarray  # uint32 or uint64, by arc
+    ghosts: cupy.ndarray  # int64: global ids of the ghosts, ascending
+    first: int  # local id of the first row's vertex: the number of ghosts below it
+    first_global: int  # its global id
+    id_dtype: np.dtype  # of global ids
 
     @property
     def own(self) -> int:
@@ -108,10 +94,7 @@ def place(
 ) -> PlacedRows:
     """Bring rows to the current device, as they come if they are still being read.
 
-    Raises
-    ------
-    ConfigError
-        If rows and ghosts together are too many for one device.
+    Raises ConfigError if rows and ghosts together are too many for one device.
     """
     indptr = transfer.to_device(np.asarray(rows.indptr, np.int64))
     if rows.files is None:
@@ -130,10 +113,8 @@ def _make_keys(
 ) -> None:
     """Turn weights into keys, in place.
 
-    Raises
-    ------
-    InputError
-        If one is not a number; the host reads the rows again and names it.
+    Raises InputError if one is not a number; the host reads the rows again and names
+    it.
     """
     wrong = cupy.zeros(1, np.uint64)
     key = kernels.key
@@ -255,17 +236,8 @@ def place_edges(
 ) -> PlacedRows:
     """Return the rows of edges in any order and direction.
 
-    Parameters
-    ----------
-    src, dst : device array of integers, shape (edges,)
-    weight : device array of 32- or 64-bit integers or floats, shape (edges,)
-    maximum : bool
-        Reverse the order of the weights.
-
-    Raises
-    ------
-    InputError
-        If an end is no vertex or a weight is NaN.
+    Ends are integers, weights of 32 or 64 bits. Raises InputError if an end is not a
+    vertex or a weight is NaN.
     """
     if len(src) and (
         int(cupy.minimum(src, dst).min()) < 0

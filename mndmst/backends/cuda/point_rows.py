@@ -16,10 +16,7 @@ PLAIN = (np.float32, np.float64)  # types that searches take
 class CudaPoints:
     """Points on a CUDA device; see `PointsOnDevice`.
 
-    Parameters
-    ----------
-    array : cupy.ndarray of float16, float32 or float64, shape (points, dimensions)
-        Filled. A search of float16 takes a float32 copy.
+    They are of float16 (a search takes a float32 copy), float32 or float64.
     """
 
     def __init__(self, array: Any) -> None:

@@ -64,15 +64,8 @@ ROUNDS = {
 class CudaPointTree:
     """Points in the order of a curve on one device, and the boxes of their tree.
 
-    Parameters
-    ----------
-    points : TreePoints
-        On their own device, or from the host on the first one.
-
-    Raises
-    ------
-    DeviceMemoryError
-        If the device has too little memory.
+    Points of the host go to the first device. Raises DeviceMemoryError if the device
+    has too little memory.
     """
 
     def __init__(self, points: TreePoints) -> None:

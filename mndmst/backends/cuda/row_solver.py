@@ -83,16 +83,10 @@ class RowSolver(Solver):
         return self._chosen.cut(int(state[StateField.CHOSEN]))
 
     def lightest_arcs(self, high: int | None) -> tuple[cupy.ndarray, DeviceEdges]:
-        """Return the lightest arc of each row, and the edges up to a key.
+        """Return the position of each row's lightest arc (NONE without one), and edges.
 
-        The band of the solver must be open on both sides.
-
-        Returns
-        -------
-        best : device array of uint64, shape (rows,)
-            The arc's position; NONE if there is none.
-        edges : Edges
-            Those whose smaller end has its row here, in no order.
+        The edges are those up to the key `high` whose smaller end has its row here, in
+        no order. The band of the solver must be open on both sides.
         """
         rows = self._rows
         if rows.num_arcs == 0:

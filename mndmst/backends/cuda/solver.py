@@ -44,21 +44,11 @@ class StateField(IntEnum):
 
 
 class Tools(NamedTuple):
-    """Tools of the steps on one device, for keys of one type.
-
-    Attributes
-    ----------
-    kernels : Kernels
-    transfer : Transfer
-        Copies to the device and back.
-    free_nbytes : callable
-        Returns the bytes that may still be taken.
-    tuning : Tuning
-    """
+    """Tools of the steps on one device, for keys of one type."""
 
     kernels: Kernels
     transfer: Transfer
-    free_nbytes: Callable[[], int]
+    free_nbytes: Callable[[], int]  # returns the bytes that may still be taken
     tuning: Tuning
 
 
@@ -96,12 +86,8 @@ class DeviceEdges(NamedTuple):
 class Solver:
     """One computation of a forest.
 
-    Attributes
-    ----------
-    state : device array of uint64
-        See `state.StateField`.
-    parent : device array of uint32
-        The stack of components that components.cuh describes.
+    `state` (uint64) has the fields of `state.StateField`; `parent` (uint32) is the
+    stack of components that components.cuh describes.
     """
 
     def __init__(self, kernels: Kernels, vertices: int) -> None:

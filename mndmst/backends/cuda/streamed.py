@@ -31,16 +31,9 @@ _COUNTED = 1 << 18  # rows whose degrees stay in the cache
 
 
 class ChosenRows(NamedTuple):
-    """All rows, or some of a whole graph, of which each has arcs.
+    """All rows (`row` is None), or some of a whole graph, of which each has arcs."""
 
-    Attributes
-    ----------
-    offset : ndarray of int64, shape (chosen + 1,)
-        Where each row begins, if they lie side by side.
-    row : ndarray of uint32, shape (chosen,), or None
-    """
-
-    offset: np.ndarray
+    offset: np.ndarray  # int64: where each row begins, if they lie side by side
     row: np.ndarray | None
 
     def cut(self, arcs: int) -> np.ndarray:
@@ -80,12 +73,8 @@ def _whole(array: np.ndarray) -> tuple[int, Fill]:
 class PieceBuffer:
     """Room on the device for any piece of some rows, and the piece that is there.
 
-    Attributes
-    ----------
-    scanned : cupy.cuda.Event
-        When it may be replaced.
-    found : ndarray of uint64, shape ()
-        Pinned: how many edges had been found by then.
+    It may be replaced after the event `scanned`; `found` (pinned) is the number of
+    edges found by then.
     """
 
     def __init__(self, rows: Rows, choice: ChosenRows, bounds: np.ndarray) -> None:
@@ -198,10 +187,7 @@ class StreamedRows(NamedTuple):
 class StreamSolver(Solver):
     """The computation of the forest of a band of rows in host memory.
 
-    Parameters
-    ----------
-    nbytes : int
-        Bytes of the device it may take.
+    It takes at most `nbytes` of the device.
     """
 
     def __init__(self, tools: Tools, streamed: StreamedRows, nbytes: int) -> None:
