@@ -108,6 +108,13 @@ class Names(NameSource):
     def nbytes(self) -> int:
         """Bytes of all names."""
 
+    def letters(self, positions: np.ndarray) -> int:
+        """Return the bytes of text in the names at some positions."""
+        begins = self.columns().get("begins")
+        if begins is None:
+            return 0
+        return int((begins[positions + 1] - begins[positions]).sum())
+
     @abstractmethod
     def find(self, wanted: "Names") -> np.ndarray:
         """Return the positions of names, -1 for none; these and `wanted` ascend."""

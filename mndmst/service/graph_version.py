@@ -7,6 +7,7 @@ thread may hold.
 """
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from types import MappingProxyType
@@ -20,11 +21,16 @@ from ..host.errors import ConfigError
 from ..io.shards.weight_columns import OWN, WeightColumn
 from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder
+from .limits import ServiceMemory
 from .loaded_graph import Weighed
 from .solved_forest import SolvedForest
 
 # Cost of one lookup (a pair, or a changed edge), in vertices indexed in the same time.
 LOOKUP_COST = 4
+
+
+# Bytes for each vertex that an index takes at its peak, while it is built: measured
+INDEX_BYTES = 72
 
 
 class PathMaxima(NamedTuple):
@@ -46,45 +52,69 @@ class ForestView:
     of its own when the lookups so far have cost as much as the index would, or when a
     query needs the whole forest. The index needs no other rank, and is built under a
     lock of this object. So a request that holds a view sees one version.
+    The `memory` counts all indexes.
     """
 
-    def __init__(self, version: int, forest: CurrentForest) -> None:
-        self.version, self.forest = version, forest
+    def __init__(
+        self, version: int, forest: CurrentForest, memory: ServiceMemory
+    ) -> None:
+        self.version, self.forest, self._memory = version, forest, memory
         self._lock, self._work = Lock(), 0
         self._index: ForestIndex | None = None
+        memory.add_index(forest.index)
 
     def index(self) -> ForestIndex:
-        """Return this version's index, building it on first use."""
+        """Return this version's index, building it on first use.
+
+        Raises ConfigError if it does not fit the memory.
+        """
         with self._lock:
+            if self._index is None and self.forest.differs == 0:
+                self._index = self.forest.index
             if self._index is None:
-                self._index = self.forest.indexed()
+                with hold_index(self._memory, self.forest.index.num_vertices):
+                    self._index = self.forest.indexed()
+                self._memory.add_index(self._index)
             return self._index
 
-    def connected(self, u: Any, v: Any) -> np.ndarray:
-        """Return a boolean per pair: whether both vertices are in the same tree."""
-        u, v = self.forest.index.pairs(u, v)
-        if self._lookup_is_cheaper(len(u)):
-            return connected(self.forest, u, v)
-        return self.index().connected(u, v)
+    def index_for(self, pairs: int) -> ForestIndex | None:
+        """Return the index as `index` does; None while lookups of pairs cost less."""
+        with self._lock:
+            if self._index is None and self.forest.differs:
+                self._work += pairs + self.forest.differs
+                if LOOKUP_COST * self._work < self.forest.index.num_vertices:
+                    return None
+        return self.index()
 
-    def path_max(self, u: Any, v: Any) -> PathMaxima:
-        """Return the heaviest edge on the path between each pair of vertices."""
-        u, v = self.forest.index.pairs(u, v)
-        if self._lookup_is_cheaper(len(u)):
+    def connected(
+        self, index: ForestIndex | None, u: np.ndarray, v: np.ndarray
+    ) -> np.ndarray:
+        """Return a boolean per pair: whether both vertices are in the same tree.
+
+        `index` is this version's; None has the pairs looked up without it.
+        """
+        if index is None:
+            return connected(self.forest, u, v)
+        return index.connected(u, v)
+
+    def path_max(
+        self, index: ForestIndex | None, u: np.ndarray, v: np.ndarray
+    ) -> PathMaxima:
+        """Return the heaviest edge on the path of each pair; see `connected`."""
+        if index is None:
             position, edges = path_max(self.forest, u, v)
             dtype = self.forest.index.weight.dtype
             src, dst = edges.ends
             return PathMaxima(position, src, dst, keys_to_weights(edges.key, dtype))
-        index = self.index()
         return PathMaxima(index.path_max(u, v), index.src, index.dst, index.weight)
 
-    def _lookup_is_cheaper(self, pairs: int) -> bool:
-        """Return whether lookups still cost less than building the index."""
-        with self._lock:
-            if self._index is not None or self.forest.differs == 0:
-                return False
-            self._work += pairs + self.forest.differs
-            return LOOKUP_COST * self._work < self.forest.index.num_vertices
+
+def hold_index(
+    memory: ServiceMemory, num_vertices: int
+) -> AbstractContextManager[None]:
+    """Count the work on an index while a block builds it; see `ServiceMemory.hold`."""
+    what = f"an index of the forest of {num_vertices:,} vertices"
+    return memory.hold(INDEX_BYTES * num_vertices, what)
 
 
 class StaleVersionError(ConfigError):

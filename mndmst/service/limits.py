@@ -1,24 +1,40 @@
 """Limits of the service: the memory of a rank; requests and uploads of a client.
 
-`--memory` limits the bytes that graphs, names, uploads and answers hold, and not the
-size of the process, in which libraries keep freed memory.
+`--memory` limits the bytes that graphs, indexes of forests, names, uploads and answers
+hold, and not the size of the process, in which libraries keep freed memory.
 
 A client is a host: all connections from one address. All processes that reach the
 service by the loopback interface are one client, and so are those by a Unix socket.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
+from typing import Protocol, TypeVar
 from urllib.parse import unquote
+from weakref import WeakSet
 
 from ..host.errors import ConfigError
 from ..host.memory import MIB, free_bytes
 
 # Requests may hold this much beside graphs of any size.
 LEAST = 16 * MIB
+# Without a limit fewer bytes are not compared with the free memory of the host, which
+# takes 0.1 ms to read.
+UNCHECKED = 1 * MIB
+
+
+class Sized(Protocol):
+    """An object that knows its size."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+
+
+T = TypeVar("T", bound=Sized)
 
 
 class ServiceMemory:
@@ -30,6 +46,7 @@ class ServiceMemory:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._lock, self._of_graphs, self._of_requests = Lock(), 0, 0
+        self._indexes: WeakSet[Sized] = WeakSet()
 
     @property
     def of_requests(self) -> int:
@@ -41,22 +58,32 @@ class ServiceMemory:
         with self._lock:
             self._of_graphs += nbytes
 
+    def add_index(self, index: Sized) -> None:
+        """Count an index of a forest, as large as it is at the time, while it lives."""
+        with self._lock:
+            self._indexes.add(index)
+
+    @property
+    def of_graphs(self) -> int:
+        """Bytes that graphs, their names and the indexes of forests hold now."""
+        return self._of_graphs + sum(index.nbytes for index in self._indexes)
+
     def check(self, nbytes: int, what: str) -> None:
         """Raise ConfigError, with a limit that suffices, if bytes do not fit."""
         if not self.limit:
-            free = free_bytes()
+            free = nbytes if nbytes < UNCHECKED else free_bytes()
             if nbytes > free:
                 raise ConfigError(
                     f"{what} of {nbytes:,} bytes do not fit the {free:,} bytes that "
                     "the host has free; ask for less, send less, or use a larger host"
                 )
             return
-        needed = self._of_requests + nbytes
-        if needed > max(LEAST, self.limit - self._of_graphs):
+        needed, graphs = self._of_requests + nbytes, self.of_graphs
+        if needed > max(LEAST, self.limit - graphs):
             raise ConfigError(
                 f"--memory {self.limit:,} is too little for {what} of {nbytes:,} bytes "
-                f"beside {self._of_graphs:,} bytes of graphs and {self._of_requests:,} "
-                f"of other requests; --memory {(self._of_graphs + needed) // MIB + 1}"
+                f"beside {graphs:,} bytes of graphs and {self._of_requests:,} "
+                f"of other requests; --memory {(graphs + needed) // MIB + 1}"
                 "MiB suffices"
             )
 
@@ -71,6 +98,14 @@ class ServiceMemory:
         finally:
             with self._lock:
                 self._of_requests -= nbytes
+
+    @contextmanager
+    def hold_table(self, nbytes: int, what: str, make: Callable[[], T]) -> Iterator[T]:
+        """Give a table to a block; count the work on it, and then its own bytes."""
+        with self.hold(nbytes, what):
+            table = make()
+        with self.hold(table.nbytes, what):
+            yield table
 
 
 # Actions that a client may call at its limit, because they free resources

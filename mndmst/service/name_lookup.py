@@ -4,6 +4,7 @@ No batch of changes adds or removes a vertex, so every version has the same name
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from ..host.errors import InputError, optional
 from ..io.file_access import first_line
 from ..io.names import (
     ORDERED_NAME_BYTES,
-    PIECE,
     IntegerNames,
     NameKind,
     Names,
@@ -33,6 +33,11 @@ arrow = optional("pyarrow", "serve", "The service needs")
 NAME_QUERIES = {"vertices": "name", "names": "vertex"}
 # Names are read part by part and then joined.
 READ_COPIES = 2
+# Bytes of the work on an answer, measured: for each name to find beside its letters,
+# and the copies of these; for each name and each letter of an answer
+FOUND_BYTES, FOUND_COPIES, ANSWER_BYTES, LETTER_BYTES = 280, 3, 48, 17
+# Names in a table of an answer
+ANSWER_NAMES = 1 << 14
 
 
 class NameLookup:
@@ -45,7 +50,7 @@ class NameLookup:
     def __init__(
         self, graph: str, names: "GraphNames | Names", memory: "ServiceMemory"
     ) -> None:
-        self._graph, self._kind = graph, names.kind
+        self._graph, self._kind, self._memory = graph, names.kind, memory
         what = f"the names of the vertices of {graph}"
         with memory.hold(READ_COPIES * names.nbytes, what):
             self._names = self._ordered = names.take(slice(None))
@@ -62,15 +67,20 @@ class NameLookup:
     def answers(self, query: str, batch: Any) -> Iterator[Any]:
         """Yield tables that together have a row for each row of a batch.
 
-        Raises InputError if the batch has another column, or there is no such vertex.
+        Raises InputError if the batch has another column, or there is no such vertex;
+        ConfigError if a table does not fit the memory.
         """
         wanted = NAME_QUERIES[query]
         if batch.schema.names != [wanted]:
             raise InputError(f"the query {query} has one column, {wanted}")
         column = batch.column(0)
         if query == "vertices":
-            vertices = self._find(names_of_column(self._graph, self._kind, column))
-            yield arrow.table({"vertex": arrow.array(vertices, mask=vertices < 0)})
+            nbytes = FOUND_BYTES * len(column) + FOUND_COPIES * column.nbytes
+            what = f"the vertices of {len(column):,} names"
+            with self._memory.hold_table(
+                nbytes, what, lambda: self._found(column)
+            ) as t:
+                yield t
             return
         if column.null_count or not arrow.types.is_integer(column.type):
             raise InputError(
@@ -83,17 +93,27 @@ class NameLookup:
                 f"{vertices[wrong.argmax()]} is not a vertex of {self._graph}; they "
                 f"are numbered from 0 to {len(self._names) - 1}"
             )
-        for low in range(0, max(len(vertices), 1), PIECE):
-            some = self._names.take(vertices[low : low + PIECE])
-            yield arrow.table({"name": column_of_names(some)})
+        for low in range(0, max(len(vertices), 1), ANSWER_NAMES):
+            some = vertices[low : low + ANSWER_NAMES]
+            nbytes = ANSWER_BYTES * len(some) + LETTER_BYTES * self._names.letters(some)
+            what = f"the names of {len(some):,} vertices"
+            named = partial(self._named, some)
+            with self._memory.hold_table(nbytes, what, named) as table:
+                yield table
 
-    def _find(self, wanted: Names) -> np.ndarray:
-        """Return the vertices that have some names; -1 for none."""
+    def _named(self, vertices: np.ndarray) -> Any:
+        """Return a table with the names of some vertices."""
+        return arrow.table({"name": column_of_names(self._names.take(vertices))})
+
+    def _found(self, column: Any) -> Any:
+        """Return a table with the vertices that have some names; null for none."""
+        wanted = names_of_column(self._graph, self._kind, column)
         distinct, positions = distinct_names(wanted)
         found = self._ordered.find(distinct)
         if self._vertices is not None:
             found = np.where(found < 0, -1, self._vertices[found])
-        return found[positions]
+        vertices = found[positions]
+        return arrow.table({"vertex": arrow.array(vertices, mask=vertices < 0)})
 
 
 def column_of_names(names: Names) -> Any:

@@ -53,6 +53,12 @@ def cluster_rule(request: Mapping[str, Any]) -> str:
     return rules[0]
 
 
+# Bytes for each pair that a batch takes at its peak, the batch included: measured with
+# an index, and with the changes since the last one, each of which counts as a pair
+PAIR_BYTES = {"connected": 40, "path_max": 88}
+LOOKUP_BYTES = {"connected": 104, "path_max": 280}
+# Bytes for each pair of a batch of paths, and for each vertex to make the first path
+PATH_PAIR_BYTES, ROOTING_BYTES = 44, 56
 # Edges in a batch of paths, unless one path has more
 PATH_EDGES = 1 << 18
 # Memory of an edge in an answer: its position, three columns, and copies of the ends
@@ -64,40 +70,61 @@ def answers(
 ) -> Iterator[Any]:
     """Yield tables that together have a row for each pair of vertices.
 
-    `memory` counts paths as long as the caller works on them. Raises ConfigError if
-    there is no such query, or a path does not fit the memory; InputError if there is no
-    such vertex.
+    `memory` counts the work on each table, and then the table as long as the caller
+    works on it. Raises ConfigError if there is no such query, or a table does not fit
+    the memory; InputError if there is no such vertex.
     """
-    if query == "connected":
-        yield arrow.table({"connected": view.connected(u, v)})
-    elif query == "path_max":
-        position, *found = view.path_max(u, v)
-        missing = position < 0
-        columns = _edges(found, np.where(missing, 0, position), len(u))
-        yield arrow.table({n: arrow.array(c, mask=missing) for n, c in columns.items()})
-    elif query == "path":
+    if query == "path":
         yield from _paths(view.index(), u, v, memory)
-    else:
+        return
+    if query not in PAIR_BYTES:
         raise ConfigError(
             f"no query is called {query!r}; give connected, path_max, path, vertices "
             "or names"
         )
+    index = view.index_for(len(u))
+    nbytes = PAIR_BYTES[query] * len(u)
+    if index is None:
+        nbytes = LOOKUP_BYTES[query] * (len(u) + view.forest.differs)
+
+    def table() -> Any:
+        ends = view.forest.index.pairs(u, v)
+        if query == "connected":
+            return arrow.table({"connected": view.connected(index, *ends)})
+        position, *found = view.path_max(index, *ends)
+        missing = position < 0
+        columns = _edges(found, np.where(missing, 0, position), len(u))
+        return arrow.table(
+            {n: arrow.array(c, mask=missing) for n, c in columns.items()}
+        )
+
+    with memory.hold_table(nbytes, _pairs_of(query, u), table) as found:
+        yield found
+
+
+def _pairs_of(query: str, u: np.ndarray) -> str:
+    return f"the query {query} of {len(u):,} pairs"
 
 
 def _paths(
     index: ForestIndex, u: np.ndarray, v: np.ndarray, memory: ServiceMemory
 ) -> Iterator[Any]:
     """Yield the paths of pairs in tables of at most `PATH_EDGES` edges, or one path."""
-    u, v = index.pairs(u, v)
-    ends = np.cumsum(index.path_lengths(u, v))
-    begin = done = 0
-    while begin < len(u) or begin == 0:
-        end = int(np.searchsorted(ends, done + PATH_EDGES, side="right"))
-        end = min(max(end, begin + 1), len(u))
-        edges = int(ends[end - 1]) - done if end else 0
-        with memory.hold(PATH_EDGE_BYTES * edges, f"{edges:,} edges of paths"):
-            yield _path_table(index, u[begin:end], v[begin:end])
-        begin, done = max(end, 1), done + edges
+    vertices = index.num_vertices
+    if not index.is_rooted:
+        with memory.hold(ROOTING_BYTES * vertices, f"roots of {vertices:,} vertices"):
+            _ = index.rooted
+    with memory.hold(PATH_PAIR_BYTES * len(u), _pairs_of("path", u)):
+        u, v = index.pairs(u, v)
+        ends = np.cumsum(index.path_lengths(u, v))
+        begin = done = 0
+        while begin < len(u) or begin == 0:
+            end = int(np.searchsorted(ends, done + PATH_EDGES, side="right"))
+            end = min(max(end, begin + 1), len(u))
+            edges = int(ends[end - 1]) - done if end else 0
+            with memory.hold(PATH_EDGE_BYTES * edges, f"{edges:,} edges of paths"):
+                yield _path_table(index, u[begin:end], v[begin:end])
+            begin, done = max(end, 1), done + edges
 
 
 def _path_table(index: ForestIndex, u: np.ndarray, v: np.ndarray) -> Any:
@@ -128,9 +155,9 @@ def held_labels(
         is_density = cluster_rule(request) == "min_size"
         each = DENSITY_BYTES if is_density else LINKAGE_BYTES
     what = f"{request['table']} of {vertices:,} vertices"
-    with memory.hold(each * vertices, what):
-        table = labels(index, request)
-    with memory.hold(table.nbytes, what):
+    with memory.hold_table(
+        each * vertices, what, lambda: labels(index, request)
+    ) as table:
         yield table
 
 

@@ -80,12 +80,11 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
             _remove_old(setting.address_file)
     compile_kernels(comm, "service", None, progress.say)
     jobs = JobQueue()
-    memory = ServiceMemory(config.memory)
-    executor = Executor(comm, {}, Uploads(memory, setting.limits.upload_bytes))
+    uploads = Uploads(ServiceMemory(config.memory), setting.limits.upload_bytes)
+    executor = Executor(comm, {}, uploads)
     for name, path in setting.graphs.items():
-        graph = _loaded(comm, name, path, setting, config, progress)
+        graph = _loaded(executor, name, path, setting, config, progress)
         executor.graphs[name] = graph
-        memory.add_graph(graph.current.nbytes)
         _replay(executor, graph, progress)
     give_back_freed()
     channel = ControlChannel.of(comm)
@@ -119,7 +118,7 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
 
 
 def _loaded(
-    comm: Comm,
+    executor: Executor,
     name: str,
     path: Path,
     setting: Setting,
@@ -127,6 +126,7 @@ def _loaded(
     progress: Progress,
 ) -> ServedGraph:
     """Read a graph, or the newest snapshot of it, and find its journal. Collective."""
+    comm, memory = executor.comm, executor.uploads.memory
     journal, found = None, JournalStart(path, 0)
     with comm.raise_on_all():
         if comm.rank == 0 and setting.journal is not None:
@@ -135,7 +135,7 @@ def _loaded(
             found = journal.begin(path)
     found = comm.bcast(found)
     graph = ServedGraph.load(
-        comm, name, found.path, config, progress, version=found.version
+        comm, name, found.path, config, progress, memory, version=found.version
     )
     weights = graph.loaded.run.graph.weight_dtype
     compile_kernels(comm, "update", weights, progress.say)

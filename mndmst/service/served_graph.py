@@ -7,6 +7,7 @@ same points of the same sequence of jobs.
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -28,8 +29,9 @@ from ..io.shards.weight_columns import OWN, WeightColumn, find_columns
 from ..run.config import Config
 from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder
-from .graph_version import ForestView, GraphVersion, StaleVersionError
+from .graph_version import ForestView, GraphVersion, StaleVersionError, hold_index
 from .journal import Journal
+from .limits import ServiceMemory
 from .loaded_graph import EdgeChoice, LoadedGraph, Weighed
 from .solved_forest import SolvedForest
 
@@ -41,8 +43,15 @@ class ServedGraph:
     that clients got tickets for. A read that has begun holds its version by itself.
     """
 
-    def __init__(self, name: str, loaded: LoadedGraph, version: GraphVersion) -> None:
-        self.name, self.loaded = name, loaded
+    def __init__(
+        self,
+        name: str,
+        loaded: LoadedGraph,
+        version: GraphVersion,
+        memory: ServiceMemory,
+    ) -> None:
+        self.name, self.loaded, self._memory = name, loaded, memory
+        memory.add_graph(version.nbytes)
         self.journaled = False  # Whether rank 0 has one
         self.journal: Journal | None = None  # On rank 0, if there is one
         self._alive: WeakSet[GraphVersion] = WeakSet()
@@ -61,9 +70,13 @@ class ServedGraph:
         path: Path,
         config: Config,
         progress: Progress,
+        memory: ServiceMemory,
         version: int = 0,
     ) -> "ServedGraph":
-        """Read a graph that has some version. Collective; raises as `part_graph`."""
+        """Read a graph that has some version. Collective; raises as `part_graph`.
+
+        The `memory` of this rank counts it.
+        """
         loaded, weighed = LoadedGraph.load(comm, path, config, progress)
         files: dict[str, WeightColumn] = {}
         with comm.raise_on_all():
@@ -78,7 +91,7 @@ class ServedGraph:
             files=MappingProxyType(comm.bcast(files)),
             weighed=weighed,
         )
-        return cls(name, loaded, first)
+        return cls(name, loaded, first, memory)
 
     # For every thread
 
@@ -168,7 +181,9 @@ class ServedGraph:
         # the order of edges has fewer places
         moved = applied.inserted or applied.deleted or num_arcs != old.num_arcs
         none: MappingProxyType[str, Any] = MappingProxyType({})
-        view = None if forest is None else ForestView(applied.version, forest)
+        view = None
+        if forest is not None:
+            view = ForestView(applied.version, forest, self._memory)
         if moved:
             self._order = None
         new = GraphVersion(
@@ -242,21 +257,28 @@ class ServedGraph:
     def with_view(
         self, progress: Progress, proceed: Callable[[], None]
     ) -> GraphVersion:
-        """Return the current version, which rank 0 can query. Collective."""
+        """Return the current version, which rank 0 can query. Collective.
+
+        Raises ConfigError on every rank if the index does not fit the memory.
+        """
         if self.current.indexed:
             return self.current
         forest = self.with_forest(progress, proceed).forest
         assert forest is not None and forest.edges is not None
-        comm, edges = self.loaded.comm, forest.edges
+        comm, edges, view = self.loaded.comm, forest.edges, None
         counts = np.zeros(comm.size, np.int64)
         counts[0] = len(edges)
-        _, (u, v, key) = comm.alltoallv(counts, edges.u, edges.v, edges.key)
-        view = None
-        with comm.raise_on_all():
-            if comm.rank == 0:
-                weight = keys_to_weights(key, forest.dtype)
-                index = ForestIndex(self.num_vertices, u, v, weight)
-                view = ForestView(forest.version, CurrentForest.of(index))
+        with ExitStack() as work:
+            with comm.raise_on_all():
+                if comm.rank == 0:
+                    work.enter_context(hold_index(self._memory, self.num_vertices))
+            _, (u, v, key) = comm.alltoallv(counts, edges.u, edges.v, edges.key)
+            with comm.raise_on_all():
+                if comm.rank == 0:
+                    weight = keys_to_weights(key, forest.dtype)
+                    index = ForestIndex(self.num_vertices, u, v, weight)
+                    current = CurrentForest.of(index)
+                    view = ForestView(forest.version, current, self._memory)
         return self._now(indexed=True, view=view)
 
     def release_forest(self, number: int) -> bool:

@@ -92,6 +92,19 @@ class ForestIndex:
         """The forest with roots; see `rooted`."""
         return root_forest(self.src, self.dst, self.labels)
 
+    @property
+    def is_rooted(self) -> bool:
+        """Whether `rooted` has been made."""
+        return "rooted" in vars(self)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that there are, also of those made on first use."""
+        made = [self.src, self.dst, self.weight, self.order, self.links]
+        made += [self.labels] if "labels" in vars(self) else []
+        made += self.rooted if self.is_rooted else []
+        return sum(array.nbytes for array in made)
+
     def connected(self, u: Any, v: Any) -> np.ndarray:
         """Return whether the vertices of pairs are in the same tree; bool."""
         u, v = self.pairs(u, v)

@@ -129,7 +129,7 @@ def test_a_service_reports_the_memory_of_a_registered_device(
     assert executor.memory()[1:] == (0, 0)
     for backend, found in (("cpu", (0, 0)), ("twin", (100, 40))):
         config = Config(backend=backend)
-        graph = ServedGraph.load(world(), "g", path, config, progress)
+        graph = ServedGraph.load(world(), "g", path, config, progress, none.memory)
         executor = Executor(world(), {"g": graph}, none)
         assert executor.memory()[1:] == found
         assert executor.memory().resident > 0

@@ -1,5 +1,7 @@
 """Names of vertices are found in any order, and answered as they are."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,14 @@ from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.names import IntegerNames, NameKind, Names, names_of_texts
 from mndmst.service import limits
 from mndmst.service.limits import ServiceMemory
-from mndmst.service.name_lookup import NameLookup
+from mndmst.service.name_lookup import (
+    ANSWER_BYTES,
+    ANSWER_NAMES,
+    FOUND_BYTES,
+    FOUND_COPIES,
+    LETTER_BYTES,
+    NameLookup,
+)
 
 
 @pytest.mark.parametrize(
@@ -74,3 +83,38 @@ def test_names_count_against_the_memory(
     with pytest.raises(ConfigError, match=f"beside {graphs + held:,} bytes of graphs"):
         enough.check(peak - held + 1, "more")
     assert small.of_requests == enough.of_requests == 0
+
+
+@pytest.mark.parametrize("length", [0, 8, 100])  # 0: integers
+def test_answers_count_against_the_memory(
+    monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    monkeypatch.setattr(limits, "LEAST", 0)
+    many = 20_000
+    vertices = np.random.default_rng(1).permutation(many)
+    names: Names = IntegerNames(np.arange(many))
+    if length:
+        names = names_of_texts("it", [f"{k:0{length}}" for k in range(many)])
+    lookup = NameLookup("g", names, ServiceMemory(0))
+    asked = arrow.record_batch({"vertex": vertices})
+    found = [f"{k:0{length}}" if length else k for k in vertices.tolist()]
+    named = arrow.record_batch({"name": found})
+    some = ANSWER_NAMES * (ANSWER_BYTES + LETTER_BYTES * length)
+    every = many * FOUND_BYTES + FOUND_COPIES * named.nbytes
+    for query, batch, counted in (("names", asked, some), ("vertices", named, every)):
+        for _ in range(2):  # the first time fills caches
+            tracemalloc.start()
+            for table in lookup.answers(query, batch):
+                assert lookup._memory.of_requests == table.nbytes
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        assert counted / 8 <= peak <= counted + 100_000, query
+        assert lookup._memory.of_requests == 0
+        small = NameLookup("g", names, ServiceMemory(0))
+        small._memory.limit = small._memory.of_graphs + counted - 1
+        with pytest.raises(
+            ConfigError, match=r"too little for the (names|vertices) of"
+        ):
+            list(small.answers(query, batch))
+        small._memory.limit += 1
+        assert list(small.answers(query, batch))
