@@ -106,11 +106,7 @@ def connected_components(
 
 
 def _label(
-    run: Run,
-    target: Path | None,
-    record: Path | None,
-    overwrite: bool,
-    numbers: bool,
+    run: Run, target: Path | None, record: Path | None, overwrite: bool, numbers: bool
 ) -> Components:
     """Label all vertices, count the components and write the outputs."""
     comm, report = run.comm, run.report

@@ -132,11 +132,7 @@ def _check_ends(
 
 
 def _check_sequence(
-    batch: Batch,
-    order: np.ndarray,
-    first: np.ndarray,
-    op: np.ndarray,
-    pair: np.ndarray,
+    batch: Batch, order: np.ndarray, first: np.ndarray, op: np.ndarray, pair: np.ndarray
 ) -> None:
     """Refuse changes that those before make impossible."""
     exists = op[:-1] != DELETE

@@ -7,12 +7,7 @@ import numpy as np
 from ..host.errors import optional
 from .condensed import CondensedTree
 from .density import clusters_by_label
-from .kernels.dendrogram import (
-    find_branches,
-    order_leaves,
-    owners,
-    spread_labels,
-)
+from .kernels.dendrogram import find_branches, order_leaves, owners, spread_labels
 from .plane_plots import axes_of, colours_of
 
 if TYPE_CHECKING:

@@ -6,11 +6,7 @@ from typing import ClassVar
 from ..backends.base import Band
 from ..graph.model import ReducedGraph
 from ..steps.bands import bands, giant_component
-from ..steps.contract import (
-    contract_graph,
-    contract_pieces,
-    learn_names,
-)
+from ..steps.contract import contract_graph, contract_pieces, learn_names
 from ..steps.heavier import CrossEdges, band_edges, contract_heavier, heavier_edges
 from .leaders import Path, cheapest_path, finish, merge_ranks
 from .portions import BandSequence, HeavyEdges, LaterBand, Remainder, RowBand

@@ -91,10 +91,7 @@ def equal_points(
 
 
 def _nearest_of_smallest_row(
-    search: PointSearch,
-    found: Neighbours,
-    positions: np.ndarray,
-    smallest: np.ndarray,
+    search: PointSearch, found: Neighbours, positions: np.ndarray, smallest: np.ndarray
 ) -> np.ndarray:
     """Return the far end, on this rank, of each point's first edge."""
     of_position = np.arange(len(search.rows), dtype=np.uint32)

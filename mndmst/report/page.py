@@ -52,10 +52,7 @@ h3 { font-size: 1em } .wide, .stages { overflow-x: auto; margin-top: 1em }
 
 
 def write_page(
-    records: list[Record],
-    path: Path,
-    files: AtomicOutput,
-    forest: Forest | None = None,
+    records: list[Record], path: Path, files: AtomicOutput, forest: Forest | None = None
 ) -> None:
     """Write the page of the first run, with the scaling of all of them.
 
@@ -70,7 +67,7 @@ def write_page(
         pair_of(
             svg_of(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.shares(axes, record)),
             svg_of(5.4, 1.6 + 0.25 * ranks, lambda axes: draw.memory(axes, record)),
-        ),
+        )
     ]
     small = [svg_of(5.4, 4.2, lambda axes: draw.edges_left(axes, record))]
     if any(totals(record, "bytes_sent").values()):

@@ -43,11 +43,7 @@ from ..points.scale import extremes, scale_for
 from ..points.search_choice import visits_most
 from .candidate import LIMIT, Examination, examine, unlike
 from .certificate import Verdict
-from .pairwise_certificate import (
-    PAIRWISE_METRICS,
-    PairDistances,
-    pairwise_problems,
-)
+from .pairwise_certificate import PAIRWISE_METRICS, PairDistances, pairwise_problems
 
 BLOCK = 1 << 22  # squared distances that are held at a time
 ROUNDING = 2.0**-52

@@ -162,12 +162,7 @@ def use_private_cache() -> None:
 
     To be called before CuPy compiles. Raises ConfigError without such a cache.
     """
-    from ...host.caches import (
-        fresh_directory,
-        tell_once,
-        weak_file_in,
-        weak_place,
-    )
+    from ...host.caches import fresh_directory, tell_once, weak_file_in, weak_place
 
     given = os.environ.get("CUPY_CACHE_DIR")
     directory = Path(given) if given else Path.home() / ".cupy" / "kernel_cache"

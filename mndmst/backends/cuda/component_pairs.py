@@ -24,11 +24,7 @@ class ComponentPairs:
     """The points of a device in the order of their components."""
 
     def __init__(
-        self,
-        products: Any,
-        order: BlockOrder,
-        cores: np.ndarray,
-        components: int,
+        self, products: Any, order: BlockOrder, cores: np.ndarray, components: int
     ) -> None:
         self._products, self.count = products, len(order.places)
         self.units = -(-self.count // UNIT)

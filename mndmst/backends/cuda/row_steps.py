@@ -48,10 +48,7 @@ def msf(rows: PlacedRows | StreamedRows, tools: Tools) -> LabelledForest:
 
 
 def band_forest(
-    rows: PlacedRows | StreamedRows,
-    band: Band,
-    label: np.ndarray | None,
-    tools: Tools,
+    rows: PlacedRows | StreamedRows, band: Band, label: np.ndarray | None, tools: Tools
 ) -> EdgeList:
     """See `Backend.band_forest`."""
     if isinstance(rows, StreamedRows):

@@ -22,13 +22,7 @@ from ..memory_limit import check_room
 from ..names import NameSource
 from ..output_kinds import CLUSTERS, hdf5_mark
 from .newick import leaf_names, write_newick
-from .text_tables import (
-    name_cells,
-    number_cells,
-    quoted,
-    text_cells,
-    write_rows,
-)
+from .text_tables import name_cells, number_cells, quoted, text_cells, write_rows
 
 FORMAT = CLUSTERS.format
 REMAKE = "Cluster again"

@@ -340,6 +340,4 @@ def _stopped(comm: Comm, number: int, state: str) -> StoppedError:
 
 def _command(resume: bool) -> str:
     arguments = [word for word in sys.argv[1:] if word != "--resume"]
-    return shlex.join(
-        ["python", "-m", "mndmst", *arguments, *["--resume"] * resume],
-    )
+    return shlex.join(["python", "-m", "mndmst", *arguments, *["--resume"] * resume])
