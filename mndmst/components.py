@@ -32,31 +32,16 @@ from .steps.write import smallest_vertices
 
 @dataclass(frozen=True, repr=False)
 class Components:
-    """What a run has found; printed, it is the line RESULT.
-
-    Attributes
-    ----------
-    num_vertices, num_edges : int
-        Of the graph: distinct undirected edges without self-loops.
-    components, largest : int
-        How many, and the vertices of the largest.
-    histogram : list of int
-        Entry k counts the components of 2^k to 2^(k+1) - 1 vertices.
-    digest : str
-        SHA-256 of the labels of all vertices as little-endian int64.
-    seconds : float
-    report : dict or None
-        The run's report, on rank 0.
-    """
+    """What a run has found; printed, it is the line RESULT."""
 
     num_vertices: int
-    num_edges: int
-    components: int
-    largest: int
-    histogram: list[int]
-    digest: str
+    num_edges: int  # distinct undirected edges without self-loops
+    components: int  # their number
+    largest: int  # vertices of the largest component
+    histogram: list[int]  # entry k counts the components of 2^k to 2^(k+1) - 1 vertices
+    digest: str  # SHA-256 of the labels of all vertices as little-endian int64
     seconds: float
-    report: dict[str, Any] | None
+    report: dict[str, Any] | None  # the run's report, on rank 0
 
     def text(self) -> str:
         """Return the histogram as a table."""

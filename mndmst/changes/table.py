@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -75,9 +76,7 @@ def read_named_changes(path: Path, weight_dtype: np.dtype, names: NameFinder) ->
     except csv.Error as error:
         raise InputError(f"{path}: is not CSV ({error}). Fix it.") from error
 
-    def is_name(word: str) -> bool:
-        return is_cell_of(names.kind, word)
-
+    is_name = partial(is_cell_of, names.kind)
     columns = _read_rows(path, rows or [(1, [""])], weight_dtype, is_name)
     src, dst = columns.src, columns.dst
     found = names.find(names_of_cells(names.kind, [*src, *dst]))

@@ -123,7 +123,10 @@ def widen_binding(comm: Any) -> None:
     launcher = launcher_of_this_host()
     node = comm.node()
     bound = node.cores()
-    allowed = _cores_of(launcher) if launcher else set()
+    allowed: set[int] = set()
+    if launcher:
+        with contextlib.suppress(OSError):
+            allowed = own_cores(launcher)
     asked = bool(launcher) and _user_has_bound(launcher)
     idle = 2 * len(bound) <= len(allowed)
     wanted = bool(comm.max(int(asked)))
@@ -138,13 +141,6 @@ def _message(bound: int, allowed: int, wanted: bool) -> str:
     if wanted:
         return f"{what}, as the launcher's options say; --bind-to none gives them all"
     return f"{what} by the launcher's default, and use all; --bind-to keeps them"
-
-
-def _cores_of(process: int) -> set[int]:
-    try:
-        return own_cores(process)
-    except OSError:
-        return set()
 
 
 def _user_has_bound(launcher: int) -> bool:

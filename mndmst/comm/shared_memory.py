@@ -46,7 +46,11 @@ class SharedMemory:
         that hide their processes from each other.
         """
         places = _offsets(shapes)
-        return _views(self._new_block(places[-1]), shapes, places)
+        block = self._new_block(places[-1])
+        return [
+            np.frombuffer(block, dtype, length, place)
+            for (length, dtype), place in zip(shapes, places, strict=False)
+        ]
 
     def _new_block(self, nbytes: int) -> mmap.mmap:
         block = self._block(nbytes)
@@ -157,12 +161,3 @@ def _offsets(shapes: Sequence[Shape]) -> list[int]:
         end = places[-1] + max(1, length * np.dtype(dtype).itemsize)
         places.append(end + (number * STAGGER - end) % PAGE)
     return places
-
-
-def _views(
-    block: mmap.mmap, shapes: Sequence[Shape], places: list[int]
-) -> list[np.ndarray]:
-    return [
-        np.frombuffer(block, dtype, length, place)
-        for (length, dtype), place in zip(shapes, places, strict=False)
-    ]

@@ -14,7 +14,6 @@ class Neighbours(NamedTuple):
     positions: np.ndarray
     # float64: distances to the `min_samples`-th neighbour; zeros for plain distances
     cores: np.ndarray
-    # float64: lower bound of distances to points that are not listed; infinity if all
-    # are
+    # float64: lower bound of distances to unlisted points; infinity if all are listed
     reach: np.ndarray
     doubled: np.ndarray  # int64: the positions of points at distance zero from another

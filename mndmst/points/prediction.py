@@ -9,7 +9,7 @@ points alone, counts neighbours differently than in its fit, and does not let th
 probability of a point end with its neighbour.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,19 +94,12 @@ class TrainingPoints:
 
     def _nearest(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.rows is not None:
-            found = [self._best(*pair) for pair in self._all_distances(points)]
+            every = np.arange(len(self.number))
+            found = [self._best(self.rows.from_point(p), every) for p in points]
         else:
             found = self._searched(prepared(points, str(self.metric)))
         places, distances = zip(*found, strict=True)
         return np.array(places), np.array(distances)
-
-    def _all_distances(
-        self, points: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        assert self.rows is not None
-        every = np.arange(len(self.number))
-        for point in points:
-            yield self.rows.from_point(point), every
 
     def _searched(self, points: np.ndarray) -> list[tuple[int, float]]:
         """Return the results of more and more neighbours, until no other is as near."""

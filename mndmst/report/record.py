@@ -240,22 +240,11 @@ def write_trace(record: Record, path: Path, files: AtomicOutput) -> None:
 
 
 def _event(span: Span, process: int, thread: int, category: str) -> dict[str, Any]:
-    return {
-        "ph": "X",
-        "name": span.name,
-        "cat": category,
-        "pid": process,
-        "tid": thread,
-        "ts": span.begin * 1e6,
-        "dur": span.seconds * 1e6,
-    }
+    times = {"ts": span.begin * 1e6, "dur": span.seconds * 1e6}
+    place = {"pid": process, "tid": thread}
+    return {"ph": "X", "name": span.name, "cat": category, **place, **times}
 
 
 def _named(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
-    return {
-        "ph": "M",
-        "name": what,
-        "pid": process,
-        "tid": thread,
-        "args": {"name": name},
-    }
+    place = {"pid": process, "tid": thread}
+    return {"ph": "M", "name": what, **place, "args": {"name": name}}

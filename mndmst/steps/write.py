@@ -31,30 +31,16 @@ from ..run.run import Run
 
 @dataclass(frozen=True, repr=False)
 class Summary:
-    """The result of a run; printed, it is the line RESULT.
-
-    Attributes
-    ----------
-    num_vertices, num_edges : int
-        Of the graph: distinct undirected edges without self-loops.
-    forest_edges, trees : int
-    weight : int or float
-        Exact for integers, correctly rounded for floats.
-    digest : str
-        SHA-256 over the forest's sorted (src, dst) pairs.
-    seconds : float
-    report : dict or None
-        The run's report, on rank 0.
-    """
+    """The result of a run; printed, it is the line RESULT."""
 
     num_vertices: int
-    num_edges: int
+    num_edges: int  # distinct undirected edges without self-loops
     forest_edges: int
     trees: int
-    weight: int | float
-    digest: str
+    weight: int | float  # exact for integers, correctly rounded for floats
+    digest: str  # SHA-256 over the forest's sorted (src, dst) pairs
     seconds: float
-    report: dict[str, Any] | None
+    report: dict[str, Any] | None  # the run's report, on rank 0
 
     def __repr__(self) -> str:
         return self.line()

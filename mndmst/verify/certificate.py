@@ -41,39 +41,23 @@ _VERTEX = re.compile(
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of verifying a forest file.
+    """The result of verifying a forest file; `weight` and `digest` are computed again.
 
-    Attributes
-    ----------
-    ok : bool
-        Whether it is the minimum spanning forest of the graph, in full.
-    n : int
-        Vertices of the graph.
-    m : int or None
-        Its undirected edges, without self-loops, parallel ones counted once; None if
-        the forest was refuted before the graph was read.
-    edges : int
-        Of the forest.
-    trees : int or None
-        Of the forest; None if its edges have not been searched for cycles.
-    weight : int, float or None
-        Sum of the edges' weights, computed again; None if the headers show that the
-        forest is of another graph, and its edges have not been read.
-    digest : str or None
-        Computed again, or None likewise.
-    problems : list of str
-        Why it is refuted; at most ten of each kind.
-    seconds : float
+    They are None if the headers show that the forest is of another graph, and its edges
+    have not been read.
     """
 
-    ok: bool
-    n: int
+    ok: bool  # whether it is the minimum spanning forest of the graph, in full
+    n: int  # vertices of the graph
+    # undirected edges of the graph, without self-loops, parallel ones counted once;
+    # None if the forest was refuted before the graph was read
     m: int | None
-    edges: int
+    edges: int  # of the forest
+    # of the forest; None if its edges have not been searched for cycles
     trees: int | None
     weight: int | float | None
     digest: str | None
-    problems: list[str]
+    problems: list[str]  # why the forest is refuted; at most ten of each kind
     seconds: float
 
     @classmethod

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...host import __version__
 from ...host.errors import ConfigError, InputError, MndmstError
-from ...io.file_access import read_small, writing
+from ...io.file_access import MALFORMED, read_small, writing
 from ...io.output_kinds import check_ordinary
 
 MANIFEST = "mndmst-checkpoint.json"
@@ -139,10 +139,7 @@ def reading(path: Path) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise damaged(path, "it is missing") from error
-    except (
-        OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError,
-        RecursionError,
-    ) as error:  # fmt: skip
+    except MALFORMED as error:
         raise damaged(path, str(error).partition("\n")[0]) from error
 
 
