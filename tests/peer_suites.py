@@ -43,8 +43,8 @@ SUITES = {
             "degrees are refused",
             "test_hdbscan_sparse_distances_*": SEVERAL,
             "test_labelling_distinct*": INTERNALS,
-            "test_hdbscan_default_copy_warning": "`copy` changes nothing, and its "
-            "default does not either",
+            "test_hdbscan_default_copy_warning": "the default of `copy` does not "
+            "change",
         },
     ),
 }

@@ -23,6 +23,7 @@ __all__ = [
     "label_points",
     "number_clusters",
     "outlier_scores",
+    "points_by_label",
 ]
 
 
@@ -95,6 +96,20 @@ def clusters_by_label(
     inside = labels >= 0
     cluster[labels[inside]] = owner[inside]
     return cluster
+
+
+def points_by_label(
+    labels: np.ndarray, among: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """Return the points of each flat cluster, ascending (int64).
+
+    `among` is a boolean for each point; by default all points count.
+    """
+    inside = labels >= 0 if among is None else among & (labels >= 0)
+    rows = np.flatnonzero(inside)
+    sizes = np.bincount(labels[rows], minlength=int(labels.max(initial=-1)) + 1)
+    ordered = rows[np.argsort(labels[rows], kind="stable")]
+    return np.split(ordered, np.cumsum(sizes))[: len(sizes)]
 
 
 def outlier_scores(tree: CondensedTree) -> np.ndarray:

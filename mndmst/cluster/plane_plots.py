@@ -11,6 +11,7 @@ import numpy as np
 
 from ..host.errors import ConfigError, optional
 from ..host.formatting import counted
+from .density import points_by_label
 from .linkage import SpanningForest
 
 if TYPE_CHECKING:
@@ -195,9 +196,9 @@ def _write_labels(
     finite = np.isfinite(places).all(axis=1)
     low, high = places[finite].min(axis=0), places[finite].max(axis=0)
     cells = (places - low) / np.maximum(high - low, 1e-300) * (CELLS - 1)
-    for cluster, colour in enumerate(colours):
-        inside = places[labels == cluster]
-        cell = np.rint(cells[labels == cluster]) @ [CELLS, 1]
+    for cluster, members in enumerate(points_by_label(labels)):
+        inside, colour = places[members], colours[cluster]
+        cell = np.rint(cells[members]) @ [CELLS, 1]
         crowded = np.bincount(cell.astype(np.int64)).argmax()
         axes.annotate(
             str(cluster), tuple(np.median(inside[cell == crowded], axis=0)),

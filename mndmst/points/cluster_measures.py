@@ -4,14 +4,20 @@ Validity: Moulavi, Jaskowiak, Campello, Zimek and Sander, SDM 2014. The estimate
 hdbscan's: it takes density sparseness and separation from the tree's edges.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..api.forest import Forest
+from ..backends.point_products import PointsOnDevice
 from ..cluster.condensed import CondensedTree
+from ..cluster.density import points_by_label
 from .pairwise_forest import Metric, rows_of
+
+# What `store_centers` may be.
+CENTERS = ("centroid", "medoid", "both")
 
 
 def centroid_of(points: np.ndarray, strength: np.ndarray) -> np.ndarray:
@@ -31,16 +37,36 @@ def medoid_of(
     return points[int(np.argmin(sums))]
 
 
+def centers_of(
+    points: np.ndarray | PointsOnDevice,
+    labels: np.ndarray,
+    strength: np.ndarray,
+    kind: str | None,
+    metric: Metric,
+    parameters: Mapping[str, Any],
+) -> dict[str, np.ndarray]:
+    """Return the centers of flat clusters, float64, shape (clusters, dimensions).
+
+    `kind` is one of `CENTERS` or None; the result has "centroids", "medoids", or both.
+    """
+    kinds: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+        "centroid": centroid_of,
+        "medoid": partial(medoid_of, metric=metric, parameters=parameters),
+    }
+    members, found = points_by_label(labels), {}
+    for name, center in kinds.items():
+        if kind in (name, "both"):
+            rows = [center(points[m].astype(np.float64), strength[m]) for m in members]
+            found[f"{name}s"] = np.array(rows).reshape(-1, points.shape[1])
+    return found
+
+
 def exemplars_of(tree: CondensedTree, labels: np.ndarray) -> list[np.ndarray]:
     """Return the points of each flat cluster that leave the leaves below it last."""
     leaf = np.ones(tree.num_clusters, np.bool_)
     leaf[tree.cluster_parent[1:]] = False
     last = tree.point_distance == tree.death[tree.point_cluster]
-    exemplar = last & leaf[tree.point_cluster]
-    rows = np.flatnonzero(exemplar & (labels >= 0))
-    sizes = np.bincount(labels[rows], minlength=int(labels.max(initial=-1)) + 1)
-    by_label = rows[np.argsort(labels[rows], kind="stable")]
-    return np.split(by_label, np.cumsum(sizes))[: len(sizes)]
+    return points_by_label(labels, last & leaf[tree.point_cluster])
 
 
 def _usable(strength: np.ndarray) -> np.ndarray:

@@ -27,6 +27,8 @@ from ..host.progress import Progress
 from ..io.formats.point_tables import check_integers
 from ..kernels.threads import Threads
 from .cluster_measures import (
+    CENTERS,
+    centers_of,
     centroid_of,
     exemplars_of,
     medoid_of,
@@ -50,10 +52,12 @@ from .search_reporter import SearchReporter
 try:  # its tools take the estimator for one of theirs by these classes
     from sklearn.base import BaseEstimator, ClusterMixin
     from sklearn.exceptions import NotFittedError
+    from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import validate_data
 except ImportError:
     BaseEstimator, ClusterMixin = object, type("ClusterMixin", (), {})
     NotFittedError = type("NotFittedError", (ValueError, AttributeError), {})
+    available_if = lambda _: lambda method: method  # noqa: E731
     validate_data = None
 
 # Parameters of hdbscan and scikit-learn that change nothing here: name and default.
@@ -65,7 +69,6 @@ WITHOUT_EFFECT = {
     "gen_min_span_tree": (False,),
     "core_dist_n_jobs": (4, None),
     "prediction_data": (False,),
-    "copy": (None,),
 }
 # Algorithms of hdbscan and scikit-learn, and the metrics that those with trees refuse:
 # code that names both has never run there, and one of the two may be a mistake.
@@ -81,7 +84,6 @@ UNKNOWN_METRICS = {
     **dict.fromkeys(("kd_tree", "prims_kdtree", "boruvka_kdtree"), NOT_IN_KD_TREES),
     **dict.fromkeys(("ball_tree", "prims_balltree", "boruvka_balltree"), NOT_IN_TREES),
 }
-CENTERS = (None, "centroid", "medoid", "both")
 FLOATS = (np.float64, np.float32, np.float16)
 NON_FINITE = ("noise", "codes", "error")
 # Metrics that a device searches where the points lie.
@@ -149,7 +151,7 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
     V : array-like of numbers, optional
         Variances for the metric "seuclidean", the covariance for "mahalanobis".
     algorithm, leaf_size, memory, approx_min_span_tree, gen_min_span_tree, \
-core_dist_n_jobs, prediction_data, copy
+core_dist_n_jobs, prediction_data
         Accepted for code that was written for hdbscan or scikit-learn; they change
         nothing, and a UserWarning says so.
     cluster_selection_method : {"eom", "leaf"}
@@ -164,6 +166,10 @@ core_dist_n_jobs, prediction_data, copy
         missing entry, and "hamming" `missing_rule`: "ignore", "equal" or "differ".
     store_centers : {"centroid", "medoid", "both"}, optional
         Compute `centroids_`, `medoids_` or both.
+    copy : bool, optional
+        Keep a copy of the points. By default the estimator keeps an array of floats
+        itself, as scikit-learn's estimators of neighbours do: an array that changes
+        after `fit` changes predictions. No array of the user is written to.
     n_jobs : int, optional
         Threads; all cores this process may use by default, and with -1.
     approximate : bool
@@ -303,6 +309,8 @@ core_dist_n_jobs, prediction_data, copy
                 self._clusters = OnDemand(partial(clusters_of, found, rule))
             else:
                 self._points = self._checked(X)
+                if self.copy and isinstance(self._points, np.ndarray):
+                    self._points = self._points.copy()
                 if isinstance(self._points, np.ndarray) and is_like_distances(
                     self._points
                 ):
@@ -319,7 +327,16 @@ core_dist_n_jobs, prediction_data, copy
         self.labels_ = self._coded(flat.labels, (INFINITE, MISSING))
         self.probabilities_ = self._coded(flat.probabilities, (0, np.nan))
         self.cluster_persistence_ = persistence
-        self._store_centers()
+        if self._points is not None and self.store_centers is not None:
+            centers = centers_of(
+                self._points,
+                self.labels_,
+                self.probabilities_,
+                self.store_centers,
+                *self._measure,
+            )
+            for name, rows in centers.items():
+                setattr(self, f"{name}_", rows)
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:  # noqa: N803
@@ -342,6 +359,7 @@ core_dist_n_jobs, prediction_data, copy
         labels = tree.get_clusters(cut_distance, min_cluster_size)
         return self._coded(labels, (INFINITE, MISSING))
 
+    @available_if(lambda self: self.metric != "precomputed")
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
         """Return the labels of new points; see `approximate_predict`."""
         return self.approximate_predict(X)[0]
@@ -515,6 +533,7 @@ core_dist_n_jobs, prediction_data, copy
         tags = super().__sklearn_tags__()
         distances = self.metric == "precomputed"
         tags.input_tags.pairwise = distances  # a part takes rows and columns
+        tags.input_tags.positive_only = distances
         tags.input_tags.allow_nan = self.non_finite != "error" and not distances
         tags.input_tags.sparse = True
         return tags
@@ -536,7 +555,7 @@ core_dist_n_jobs, prediction_data, copy
                 raise ConfigError(f"{name} {getattr(self, name)!r} is not a number")
         if not 0 < self.alpha < math.inf:
             raise ConfigError(f"alpha {self.alpha}: give a number above 0")
-        if self.store_centers not in CENTERS:
+        if self.store_centers not in (None, *CENTERS):
             raise ConfigError(
                 f"store_centers {self.store_centers!r}: give 'centroid', 'medoid' or "
                 "'both'"
@@ -799,20 +818,6 @@ core_dist_n_jobs, prediction_data, copy
             )
         inside = self.labels_ == cluster
         return self._points[inside].astype(np.float64), self.probabilities_[inside]
-
-    def _store_centers(self) -> None:
-        if self._points is None or self.store_centers is None:
-            return
-        clusters = range(int(self.labels_.max()) + 1)
-
-        def centres(of: Callable[[int], np.ndarray]) -> np.ndarray:
-            found = [of(cluster) for cluster in clusters]
-            return np.array(found).reshape(len(found), self.n_features_in_)
-
-        if self.store_centers in ("centroid", "both"):
-            self.centroids_ = centres(self.weighted_cluster_centroid)
-        if self.store_centers in ("medoid", "both"):
-            self.medoids_ = centres(self.weighted_cluster_medoid)
 
 
 def _clusters_of_points(

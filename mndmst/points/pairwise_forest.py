@@ -38,6 +38,7 @@ PAIRWISE = (
     "sqeuclidean", "yule",
 )  # fmt: skip
 BINARY = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
+NEGATIVE = "Negative values in data: the precomputed distance matrix has one"
 # Points whose neighbours a search may list all.
 MOST_LISTED = 2000
 # Rows of a matrix that are checked at a time.
@@ -90,7 +91,7 @@ class MatrixRows:
             rows = np.asarray(matrix[begin : begin + BLOCK], np.float64)
             columns = np.asarray(matrix[:, begin : begin + BLOCK], np.float64).T
             if (rows < 0).any():
-                raise InputError("The precomputed distance matrix has negative values")
+                raise InputError(NEGATIVE)
             if not np.array_equal(rows, columns):
                 self.exact = False
                 if not np.allclose(rows, columns):
@@ -245,8 +246,10 @@ def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> Point
         )
     src, dst = matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)
     distance = matrix.data.astype(np.float64)
-    if np.isnan(distance).any() or (distance < 0).any():
-        raise InputError("The precomputed distance matrix has NaN or negative values")
+    if np.isnan(distance).any():
+        raise InputError("The precomputed distance matrix has NaN")
+    if (distance < 0).any():
+        raise InputError(NEGATIVE)
     if abs(matrix - matrix.T).max() > 1e-8 * max(distance.max(initial=0), 1e-300):
         raise InputError(
             "The precomputed distance matrix is not symmetric: values on both sides of "

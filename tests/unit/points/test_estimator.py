@@ -268,7 +268,7 @@ def test_missing_distances_leave_several_trees() -> None:
         (np.zeros((3, 4)), "matrix has shape"),
         (np.array([[0.0, 1], [2, 0]]), "not symmetric"),
         (np.array([[0.0, np.nan], [np.nan, 0]]), "np.nan values found"),
-        (np.array([[0.0, -1], [-1, 0]]), "negative"),
+        (np.array([[0.0, -1], [-1, 0]]), "Negative values"),
         (np.arange(5.0), "5 distances in one dimension"),
         (sparse.csr_matrix(np.array([[0.0, 1], [2, 0]])), "not symmetric"),
         (sparse.csr_matrix(np.ones((2, 3))), "has shape"),

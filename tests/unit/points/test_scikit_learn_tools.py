@@ -167,3 +167,34 @@ def test_the_checks_of_scikit_learn_pass() -> None:
     model = mndmst.HDBSCAN(non_finite="error")
     checks.check_estimators_nan_inf("HDBSCAN", model)
     assert not model.__sklearn_tags__().input_tags.allow_nan
+
+
+@pytest.mark.filterwarnings("ignore:min_cluster_size:UserWarning")
+def test_the_checks_of_scikit_learn_pass_with_distances() -> None:
+    reasons = {
+        "check_clustering": "its data are points",
+        "check_estimators_nan_inf": "an infinite distance is a missing one",
+    }
+    checks.check_estimator(
+        mndmst.HDBSCAN(metric="precomputed"),
+        expected_failed_checks=reasons,
+        on_skip=None,
+        on_fail="raise",
+    )
+
+
+def test_distances_alone_predict_nothing() -> None:
+    distances = squareform(pdist(POINTS))
+    model = mndmst.HDBSCAN(metric="precomputed").fit(distances)
+    assert not hasattr(model, "predict") and hasattr(mndmst.HDBSCAN(), "predict")
+    with pytest.raises(ValueError, match="no points, so nothing can be predicted"):
+        model.approximate_predict(distances)
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_copy_keeps_predictions_of_an_array_that_changes(copied: bool) -> None:
+    points = POINTS.copy()
+    expected = predictions(mndmst.HDBSCAN(9).fit(POINTS), NEW)
+    model = mndmst.HDBSCAN(9, copy=copied).fit(points)
+    points[:] = 0
+    assert np.array_equal(model.predict(NEW), expected[3]) == copied
