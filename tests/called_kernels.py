@@ -35,7 +35,14 @@ BLOCKS = (
     "mndmst.kernels.block_contraction.Blocks(i8[],i8[],i8[]),"
     "mndmst.kernels.block_contraction.Packing({0},i8,i8),u8[]"
 )
+COPIED_ARCS = (
+    "mndmst.io.kernels.chunk_reading.StoredArcs(i8[,],i8[],i8[,],i8[]),"
+    "mndmst.graph.arc_files.Driver(i8,i8,i8,i8),"
+    "(mndmst.graph.arc_files.Lane(u1[],i8),mndmst.graph.arc_files.Lane(u1[],i8)),"
+    "mndmst.io.kernels.chunk_reading.ArcTargets(i8,i8,i8,i8),u4[],i8"
+)
 AT_TIMES = {
+    ("mndmst.io.kernels.chunk_reading.copy_arcs", COPIED_ARCS): (SOLVE, (4, 8)),
     ("mndmst.kernels.read_progress._wait", "i8[],i8,i8"): (SOLVE, (4, 8)),
     ("mndmst.kernels.numbering.compact_by_hash", "u4[],u4[],i8,i8"): (SOLVE, (4, 8)),
     ("mndmst.kernels.sorting.order_runs", "u8[],u8[],i8,i8,i8"): (SOLVE, (4, 8)),

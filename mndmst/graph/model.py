@@ -5,14 +5,12 @@ left of it once components have been contracted: components as vertices, and the
 original ends of every edge carried along, because the order needs them.
 """
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from .order import KeyRule
+from .arc_files import ArcFiles
 
 # Rows that are looked at to tell how many have arcs; with arcs in fewer of them than
 # the second number all rows are counted.
@@ -43,32 +41,6 @@ class ReadProgress(Protocol):
         Raises InputError if reading has failed; the error of the reading thread has the
         cause.
         """
-
-
-class ArcPiece(Protocol):
-    """Consecutive arcs [low, high) of some rows, in their file."""
-
-    @property
-    def low(self) -> int:
-        """The first arc."""
-
-    @property
-    def high(self) -> int:
-        """One past the last arc."""
-
-    def read(self, indices: np.ndarray, weights: np.ndarray) -> None:
-        """Read the arcs into arrays of `high - low` entries; verify the checksums."""
-
-
-class ArcFiles(Protocol):
-    """The files of rows that a device reads without an array of them on the host."""
-
-    @property
-    def rule(self) -> KeyRule:
-        """How weights become keys."""
-
-    def opened(self) -> AbstractContextManager[Sequence[ArcPiece]]:
-        """Open the files, and return all arcs in pieces that threads may read."""
 
 
 class Csr(NamedTuple):

@@ -13,10 +13,9 @@ holds the interpreter lock.
 import math
 import os
 import zlib
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -96,8 +95,7 @@ def checksum(data: np.ndarray) -> int:
     return two << 16 | one
 
 
-@dataclass(frozen=True)
-class _StoredChunk:
+class _StoredChunk(NamedTuple):
     """A chunk of a dataset: its first entry, and where it is in the file."""
 
     first: int
@@ -137,25 +135,23 @@ class ChunkReader:
                 raise self.damage(done)
             return
         low, high = begin // self._length, -(-end // self._length)
-        for chunk in self._chunks[low - self._first : high - self._first]:
-            self._read_part(chunk, begin, raw, width)
+        for chunk in self._chunks[low - self._first : high - self._first].tolist():
+            self._read_part(_StoredChunk(*chunk), begin, raw, width)
 
     def damage(self, entry: int) -> InputError:
         """Return the error for a damaged chunk."""
-        chunk = self._chunks[entry // self._length - self._first]
+        chunk = _StoredChunk(*self._chunks[entry // self._length - self._first])
         os.pread(self._handle, 1, chunk.offset)
         return _damaged(self.path, chunk)
 
     def _whole_chunks(self) -> Chunks | None:
         nbytes = self._length * self.dataset.dtype.itemsize
         plain = self._filters == (FLETCHER,) and nbytes % 2 == 0  # sums are of words
-        for chunk in self._chunks:
-            plain &= not chunk.skipped and chunk.size == nbytes + SUM_BYTES
-        if not plain:
+        _, offset, size, skipped = self._chunks.T
+        if not plain or skipped.any() or (size != nbytes + SUM_BYTES).any():
             return None
-        offsets = np.array([chunk.offset for chunk in self._chunks], np.int64)
         first = self._first * self._length
-        return Chunks(self._handle, self._length, nbytes, first, offsets)
+        return Chunks(self._handle, self._length, nbytes, first, offset.copy())
 
     def _read_part(
         self, chunk: _StoredChunk, begin: int, raw: np.ndarray, width: int
@@ -193,36 +189,39 @@ def read_range(
     )
 
 
-def _chunks(
-    path: Path, dataset: h5py.Dataset, begin: int, end: int
-) -> list[_StoredChunk]:
+def _chunks(path: Path, dataset: h5py.Dataset, begin: int, end: int) -> np.ndarray:
+    """Return the facts of `_StoredChunk` about some chunks (int64 [chunks, 4])."""
     length = dataset.chunks[0]
     firsts = range(begin // length * length, end, length)
-    infos = _infos(dataset, firsts)
-    found = []
-    for first in firsts:
-        info = infos.get(first)
-        if info is None or info.byte_offset is None:
-            raise InputError(
-                f"{path}: dataset {dataset.name} was not written to its end. Make the "
-                "graph again."
-            )
-        found.append(_StoredChunk(first, info.byte_offset, info.size, info.filter_mask))
+    found = np.full((len(firsts), 4), -1, np.int64)
+    facts = np.array(_infos(dataset, firsts), np.int64).reshape(-1, 4)
+    number = (facts[:, 0] - firsts.start) // length
+    here = (number >= 0) & (number < len(firsts))
+    found[number[here]] = facts[here]
+    if (found[:, 1] < 0).any():
+        raise InputError(
+            f"{path}: dataset {dataset.name} was not written to its end. Make the "
+            "graph again."
+        )
     return found
 
 
-def _infos(dataset: h5py.Dataset, firsts: range) -> dict[int, Any]:
-    """Return HDF5's records of the chunks that begin with some entries."""
+def _infos(dataset: h5py.Dataset, firsts: range) -> list[tuple[int, ...]]:
+    """Return facts of the chunks that begin with some entries, or of all chunks."""
+    infos: list[tuple[int, ...]] = []
+
+    def add(info: Any, first: int | None = None) -> None:
+        first = info.chunk_offset[0] if first is None else first
+        offset = -1 if info.byte_offset is None else info.byte_offset
+        infos.append((first, offset, info.size, info.filter_mask))
+
     # To find one it walks over all of a dataset; so it walks once if many are wanted.
     # HDF5 can do that since version 1.12.3.
     if len(firsts) <= FEW_CHUNKS or not hasattr(dataset.id, "chunk_iter"):
-        return {first: dataset.id.get_chunk_info_by_coord((first,)) for first in firsts}
-    infos: dict[int, Any] = {}
-
-    def add(info: Any) -> None:
-        infos[info.chunk_offset[0]] = info
-
-    dataset.id.chunk_iter(add)
+        for first in firsts:
+            add(dataset.id.get_chunk_info_by_coord((first,)), first)
+    else:
+        dataset.id.chunk_iter(add)
     return infos
 
 

@@ -9,6 +9,7 @@ _LLVM = "mndmst.kernels.intrinsics_llvm"
 
 add_atomic = Instruction(_LLVM, "add_atomic")
 bits_to_float = Instruction(_LLVM, "bits_to_float")
+call_function = Instruction(_LLVM, "call_function")
 choose = Instruction(_LLVM, "choose")
 copy_memory = Instruction(_LLVM, "copy_memory")
 distances_below = Instruction(_LLVM, "distances_below")

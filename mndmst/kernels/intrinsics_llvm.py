@@ -552,6 +552,19 @@ def make_call(typingctx, address):
 
 
 @intrinsic
+def call_function(typingctx, address, one, two, three, four):
+    """Call a C function that takes up to four words and returns a status (int32)."""
+
+    def codegen(context, builder, signature, args):
+        word = ir.IntType(64)
+        kind = ir.FunctionType(ir.IntType(32), [word] * 4)
+        function = builder.inttoptr(args[0], ir.PointerType(kind))
+        return builder.sext(builder.call(function, args[1:]), word)
+
+    return types.int64(*[types.int64] * 5), codegen
+
+
+@intrinsic
 def read_file(typingctx, descriptor, target, begin, count, offset):
     """Read bytes of an open file into target[begin:], an array of bytes; see pread(2).
 

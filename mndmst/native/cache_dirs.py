@@ -253,7 +253,7 @@ def kernel_files(package: Path) -> list[Path]:
         package / "native" / "compiler.py",
         package / "native" / "processor_levels.py",
         package / "native" / "arguments.py",
-        package / "graph" / "model.py",
+        *(package / "graph" / f"{name}.py" for name in ("arc_files", "model", "order")),
         *package.glob("kernels/*.py"),
         *package.glob("tree/*.py"),
         *package.glob("backends/cpu/*.py"),

@@ -1,18 +1,23 @@
 """Rows come to the device while they are read, and to others that merge with it."""
 
+import ctypes
 from itertools import pairwise
 from threading import Thread
 
 import numpy as np
 import pytest
 from shapes import KEYS, csr, edges_of
+from shard_files import symmetric_rows, write
 
 from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
 from mndmst.graph.model import Rows
 from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import InputError
+from mndmst.io.shards.row_reading import ReadInProgress
+from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.kernels.read_progress import ArcsRead
+from mndmst.kernels.threads import Threads
 
 reason = unavailable()
 pytestmark = [
@@ -60,6 +65,42 @@ def test_rows_that_do_not_come_are_not_waited_for(backend):
     progress.fail()
     with pytest.raises(InputError, match="not been read"):
         backend.place(Rows(0, n, rows.indptr, rows.indices, rows.keys, progress))
+
+
+@pytest.mark.parametrize("compress", [False, True])
+@pytest.mark.parametrize("part", [(0, 2000), (500, 1500)])
+def test_rows_come_from_files(backend, tmp_path, compress, part):
+    graph = written(tmp_path / "graph", compress)
+    in_memory = ReadInProgress(graph, *part)
+    facts = in_memory.read()
+    placed = backend.place(ReadInProgress(graph, *part, Threads(3)).rows_in_files())
+    assert backend.inspect_arcs(placed, 2000) == facts
+    expected = backend.place(in_memory.rows)
+    for name in ("ends", "keys", "ghosts"):
+        one, other = (getattr(rows, name).get() for rows in (placed, expected))
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("function", ["enter", "copy", "wait"])
+def test_an_error_of_the_driver_is_one_of_the_device(
+    backend, tmp_path, monkeypatch, function
+):
+    transfer = pytest.importorskip("mndmst.backends.cuda.transfer")
+    failing = ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: 719)
+    address = ctypes.cast(failing, ctypes.c_void_p).value
+    whole = transfer._driver
+    monkeypatch.setattr(
+        transfer, "_driver", lambda: whole()._replace(**{function: address})
+    )
+    rows = ReadInProgress(written(tmp_path / "graph"), 0, 2000).rows_in_files()
+    with pytest.raises(transfer.cupy.cuda.runtime.CUDARuntimeError) as caught:
+        backend.place(rows)
+    assert caught.value.status == 719
+
+
+def written(path, compress=False):
+    rows = symmetric_rows(2000, 9000)
+    return open_graph(write(path, rows, [0, 700, 2000], compress=compress))
 
 
 def test_one_peer_alone_finds_the_forest(backend):

@@ -100,11 +100,15 @@ def place(
     if rows.files is None:
         keys, ends = _arcs_of(rows, transfer, tuning.placed_arcs)
     else:
-        ends = cupy.empty(rows.num_arcs, rows.id_dtype)
-        keys = cupy.empty(rows.num_arcs, rows.key_dtype)
-        with rows.files.opened() as pieces:
-            transfer.read(pieces, ends, keys)
-        _make_keys(rows, rows.files.rule, keys, kernels)
+        with rows.files.opened() as arcs:
+            if arcs is not None:
+                ends = cupy.empty(rows.num_arcs, rows.id_dtype)
+                keys = cupy.empty(rows.num_arcs, rows.key_dtype)
+                transfer.read(arcs, ends, keys)
+        if arcs is None:
+            keys, ends = _arcs_of(rows, transfer, tuning.placed_arcs)
+        else:
+            _make_keys(rows, rows.files.rule, keys, kernels)
     return with_ghosts(rows, kernels, indptr, ends, keys)
 
 

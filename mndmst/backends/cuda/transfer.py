@@ -4,9 +4,10 @@ A copy from pageable memory runs at a fraction of the bus; filling pinned pieces
 by several threads while the ones before are on their way keeps it busy.
 """
 
+import ctypes
 import mmap
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from weakref import finalize
@@ -14,10 +15,10 @@ from weakref import finalize
 import cupy
 import numpy as np
 
-from ...graph.model import ArcPiece
+from ...graph.arc_files import Driver, Lane, OpenArcs
 from ...host.cores import core_count
 
-PIECE_BYTES = 8 << 20
+PIECE_BYTES = 4 << 20
 PIECES = 32
 HUGE_PAGE, PAGE = 2 << 20, 4 << 10
 PORTABLE = 1  # pinned for all devices (cudaHostRegisterPortable)
@@ -42,7 +43,7 @@ class Transfer:
     def pin(self) -> None:
         """Pin all pieces, which takes a tenth of a second.
 
-        Each thread pins two, the pieces that it uses in `read`.
+        Each thread pins two.
         """
         device = cupy.cuda.Device()
 
@@ -86,39 +87,21 @@ class Transfer:
         while filling:
             yield filling.popleft().result()
 
-    def read(
-        self, pieces: Sequence[ArcPiece], ends: cupy.ndarray, keys: cupy.ndarray
-    ) -> None:
-        """Fill arrays on the device with pieces of arcs.
+    def read(self, arcs: OpenArcs, ends: cupy.ndarray, keys: cupy.ndarray) -> None:
+        """Fill arrays on the device with arcs of files.
 
-        Each thread reads piece after piece from the file into pinned memory of its own,
-        and copies one on a stream of its own while it reads the next.
+        Threads read them into pinned memory without the interpreter; each of them has
+        two pieces, and copies one while it reads into the other.
         """
-        device, arc_bytes = cupy.cuda.Device(), ends.itemsize + keys.itemsize
-        left = iter(pieces)
-
-        def read_pieces(number: int) -> None:
-            with device, cupy.cuda.Stream(non_blocking=True) as stream:
-                copied = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
-                for turn, piece in enumerate(left):
-                    low, length = piece.low, piece.high - piece.low
-                    pinned = self._pieces[2 * number + turn % 2]
-                    memory = pinned.memory(length * arc_bytes)
-                    copied[turn % 2].synchronize()  # at once, if not recorded yet
-                    middle = length * ends.itemsize
-                    ids = memory[:middle].view(ends.dtype)
-                    weights = memory[middle : length * arc_bytes].view(keys.dtype)
-                    piece.read(ids, weights)
-                    for column, array in ((ids, ends), (weights, keys)):
-                        array[low:].data.copy_from_host_async(
-                            column.ctypes.data, column.nbytes, stream
-                        )
-                    copied[turn % 2].record(stream)
-                stream.synchronize()
-
-        cupy.cuda.get_current_stream().synchronize()
-        threads = min(self._count, len(pieces))
-        list(self._threads.map(read_pieces, range(threads)))
+        cupy.cuda.get_current_stream().synchronize()  # `ends` and `keys` may be in use
+        nbytes = arcs.piece_bytes
+        pieces = [piece.memory(nbytes) for piece in self._pieces[: 2 * self._count]]
+        streams = [cupy.cuda.Stream(non_blocking=True) for _ in pieces]
+        lanes = [Lane(piece, s.ptr) for piece, s in zip(pieces, streams, strict=True)]
+        pairs = list(zip(lanes[::2], lanes[1::2], strict=True))
+        failed = arcs.copy(_driver(), pairs, ends.data.ptr, keys.data.ptr)
+        if failed:
+            raise cupy.cuda.runtime.CUDARuntimeError(failed)
 
     def to_host(self, device: cupy.ndarray) -> np.ndarray:
         """Return a copy in host memory of a contiguous device array."""
@@ -180,6 +163,22 @@ def _pinned(nbytes: int) -> np.ndarray:
         return np.frombuffer(cupy.cuda.alloc_pinned_memory(nbytes), np.uint8, nbytes)
     finalize(memory, runtime.hostUnregister, memory.ctypes.data).atexit = False
     return memory
+
+
+def _driver() -> Driver:
+    """Return the driver of the current device."""
+    library, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+    library.cuCtxGetCurrent(ctypes.byref(context))
+
+    def address(name: str) -> int:
+        return ctypes.cast(library[name], ctypes.c_void_p).value or 0
+
+    return Driver(
+        address("cuCtxSetCurrent"),
+        address("cuMemcpyHtoDAsync_v2"),
+        address("cuStreamSynchronize"),
+        context.value or 0,
+    )
 
 
 def copy_next(filled: Iterator[np.ndarray], device: cupy.ndarray) -> None:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.arc_inspection import FINE, inspect_rows, make_keys
-from ...kernels.intrinsics import copy_memory, read_file
+from ...kernels.device_copies import begin_copy, enter_device, wait_for_copies
+from ...kernels.intrinsics import add_atomic, copy_memory, read_file, store_atomic
 from ...kernels.read_progress import note_arcs
 from ...native.kernel import kernel
 
@@ -138,33 +139,133 @@ def move_ascending(numbers, begin, end, shift):
     return not wrong
 
 
+class StoredArcs(NamedTuple):
+    """Arcs of open files, in pieces that threads take one after the other.
+
+    A row of `columns` describes the ids or the weights of a part: the numbers of
+    `Chunks`, whose entries are numbered as the arcs, and where their `offsets` begin.
+    """
+
+    columns: np.ndarray  # int64 [2 * parts, 5]
+    offsets: np.ndarray  # int64: positions of all chunks in their files
+    pieces: np.ndarray  # int64 [pieces, 3]: the part, the first arc, and the end
+    taken: np.ndarray  # int64 [1]: pieces that threads have taken
+
+
 # Statuses that follow those of `inspect_rows`.
-BAD_IDS, BAD_WEIGHTS = 4, 5
+BAD_IDS, BAD_WEIGHTS, DEVICE_FAILED = 4, 5, 6
 
 
 @kernel
-def read_arcs(ids, weights, rows, arcs, check, words):
-    """Read the arcs [begin, end) into rows (`Csr`), inspect them, note the progress.
+def read_arcs(stored, rows, check, words, most):
+    """Read at most `most` pieces into rows (`Csr`), inspect them, note the progress.
 
-    The entries of the chunks `ids` and `weights` are numbered as the arcs of the rows;
-    `words` are those of `ArcsRead`. Returns the result of `inspect_rows`, without edges
-    if the check is not the whole one; or `BAD_IDS` or `BAD_WEIGHTS`, and an arc whose
-    chunk fails its checksum.
+    `words` are those of `ArcsRead`. Returns the status of `inspect_rows`, `BAD_IDS` or
+    `BAD_WEIGHTS`; for a fault the piece, the vertex and the arc, or an arc whose chunk
+    fails its checksum; and the sums of edges and balances, which are 0 if the check is
+    not the whole one. After a fault no thread takes a piece, and all pieces before the
+    faulty one are read.
     """
-    begin, end = arcs
     num_vertices, rule, whole = check
     _, _, indices, bits = rows
-    nothing = np.int64(0)
-    done = read_chunks(ids, begin, indices[begin:end].view(np.uint8))
+    edges, balance = np.int64(0), np.uint64(0)
+    for _ in range(most):
+        piece = add_atomic(stored.taken, 0, 1)
+        if piece >= len(stored.pieces):
+            break
+        arcs = stored.pieces[piece, 1], stored.pieces[piece, 2]
+        ids, keys = indices[arcs[0] : arcs[1]], bits[arcs[0] : arcs[1]]
+        vertex = np.int64(0)
+        status, arc = _read_piece(
+            stored, piece, ids.view(np.uint8), keys.view(np.uint8)
+        )
+        if status == FINE and (whole or not make_keys(keys, rule)):
+            status, vertex, arc, more, part = inspect_rows(
+                rows, arcs, num_vertices, rule
+            )
+            edges += more
+            balance += part
+        if status != FINE:
+            store_atomic(stored.taken, 0, len(stored.pieces))
+            return status, piece, vertex, arc, edges, balance
+        note_arcs(words, arcs[0], arcs[1])
+    return FINE, np.int64(0), np.int64(0), np.int64(0), edges, balance
+
+
+class ArcTargets(NamedTuple):
+    """The addresses of arrays of ids and of weights on a device."""
+
+    ids: int
+    weights: int
+    id_bytes: int  # of an entry
+    weight_bytes: int
+
+
+@kernel
+def copy_arcs(stored, driver, lanes, targets, samples, step):
+    """Read all pieces into pinned memory, and copy them to arrays on a device.
+
+    Of two lanes (`Lane`), one is read into while the other one is copied. `samples` are
+    ids, of every arc whose number is a multiple of `step`.
+
+    Returns a status, the piece, and an arc whose chunk fails its checksum; with
+    `DEVICE_FAILED` the driver's status in place of an arc. See also `read_arcs`.
+    """
+    lane, other = lanes
+    status, piece, arc = FINE, np.int64(0), np.int64(0)
+    failed = enter_device(driver)
+    while failed == 0 and status == FINE:
+        piece = add_atomic(stored.taken, 0, 1)
+        if piece >= len(stored.pieces):
+            break
+        failed = wait_for_copies(driver, lane)
+        if failed == 0:
+            begin, end = stored.pieces[piece, 1], stored.pieces[piece, 2]
+            middle = (end - begin) * targets.id_bytes
+            last = middle + (end - begin) * targets.weight_bytes
+            ids, weights = lane.memory[:middle], lane.memory[middle:last]
+            status, arc = _read_piece(stored, piece, ids, weights)
+            if status == FINE:
+                _sample(ids.view(samples.dtype), begin, step, samples)
+                place = targets.ids + begin * targets.id_bytes
+                failed = begin_copy(driver, lane, 0, middle, place)
+            if status == FINE and failed == 0:
+                place = targets.weights + begin * targets.weight_bytes
+                failed = begin_copy(driver, lane, middle, last, place)
+        lane, other = other, lane
+    for each in (lane, other):
+        ended = wait_for_copies(driver, each)
+        failed = failed if failed else ended
+    if failed:
+        status, arc = DEVICE_FAILED, failed
+    if status != FINE:
+        store_atomic(stored.taken, 0, len(stored.pieces))
+    return status, piece, arc
+
+
+@kernel
+def _read_piece(stored, piece, ids, weights):
+    """Read a piece into two arrays of bytes; return a status, and a faulty arc."""
+    column = 2 * stored.pieces[piece, 0]
+    begin, end = stored.pieces[piece, 1], stored.pieces[piece, 2]
+    done = read_chunks(_chunks(stored, column), begin, ids)
     if done < end:
-        return BAD_IDS, nothing, np.int64(done), nothing, np.uint64(0)
-    done = read_chunks(weights, begin, bits[begin:end].view(np.uint8))
+        return BAD_IDS, np.int64(done)
+    done = read_chunks(_chunks(stored, column + 1), begin, weights)
     if done < end:
-        return BAD_WEIGHTS, nothing, np.int64(done), nothing, np.uint64(0)
-    if not whole and make_keys(bits[begin:end], rule):
-        note_arcs(words, begin, end)
-        return FINE, nothing, nothing, nothing, np.uint64(0)
-    status, vertex, arc, edges, balance = inspect_rows(rows, arcs, num_vertices, rule)
-    if status == FINE:
-        note_arcs(words, begin, end)
-    return status, vertex, arc, edges, balance
+        return BAD_WEIGHTS, np.int64(done)
+    return FINE, np.int64(0)
+
+
+@kernel
+def _chunks(stored, column):
+    facts = stored.columns[column]
+    return Chunks(facts[0], facts[1], facts[2], facts[3], stored.offsets[facts[4] :])
+
+
+@kernel
+def _sample(ids, begin, step, samples):
+    """Keep those of the ids of the arcs from `begin` on that are sampled."""
+    first = -(-begin // step)
+    for number in range(first, -(-(begin + len(ids)) // step)):
+        samples[number] = ids[number * step - begin]

@@ -1,28 +1,21 @@
 """Read rows: row pointers first, then arcs in pieces, each checked while in the cache.
 
-`steps.read` chooses a rank's rows. `ReadInProgress` reads them; its kernel is
-`read_arcs`. Where a device inspects ids and symmetry, the threads that read check
-checksums and NaN only.
+`steps.read` chooses a rank's rows. `ReadInProgress` reads them; `arc_pieces` has the
+pieces. Where a device inspects ids and symmetry, the threads that read check checksums
+and NaN only.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from threading import Lock
 
-import h5py
 import numpy as np
 
-from ...graph.model import ArcPiece, Csr, Rows
+from ...graph.model import Csr, Rows
 from ...graph.order import KeyRule, id_dtype, key_dtype, key_rule
-from ...host.errors import InputError
 from ...kernels.arc_inspection import (
-    BAD_ID,
-    FINE,
-    NOT_A_NUMBER,
-    NOT_ASCENDING,
     ArcFacts,
     ArcInspection,
     Check,
@@ -32,121 +25,13 @@ from ...kernels.arc_inspection import (
 from ...kernels.read_progress import ArcsRead
 from ...kernels.threads import ALONE, Threads
 from ..file_access import reading
-from ..hdf5_reader import ChunkReader
-from ..kernels.chunk_reading import BAD_IDS, BAD_WEIGHTS, Chunks, read_arcs
+from .arc_pieces import ArcPieces, PartArcs
 from .sharded_graph import ShardedGraph
 
-PIECE_BYTES = 4 << 20  # of a column, at the least
-
-# Pieces that a thread reads before the interpreter can handle a signal.
-PIECES_AT_ONCE = 32
 # Parts that are open at once, so that threads need not wait at the end of each part.
 OPEN_PARTS = 32
 # A device reads all parts at once; a process may have 1,024 files open.
 MOST_OPEN = 256
-SAMPLE = 8192  # ids kept of arcs that a device reads
-
-
-class PartArcs:
-    """Arcs [begin, end) of the requested rows in the open file of a part.
-
-    `csr` are these rows, with the ids and keys of all parts; arc numbers in the file
-    are larger by `shift`. `seams` are the arcs with which pieces begin, but for the
-    first one. `chunks` say where ids and weights are, if they need no other type and no
-    unpacking.
-    """
-
-    def __init__(
-        self, path: Path, file: h5py.File, csr: Csr, arcs: tuple[int, int], shift: int
-    ) -> None:
-        self.path, self.csr, self._arcs, self._shift = path, csr, arcs, shift
-        columns = file["graph/indices"], file["graph/data"]
-        self._stored_ids = columns[0].dtype
-        begin, end = arcs[0] + shift, arcs[1] + shift
-        ids, weights = (ChunkReader(path, column, begin, end) for column in columns)
-        self._ids, self._weights = ids, weights
-        # Between two pieces no chunk is divided, or it would have to be read twice
-        chunk = max(column.chunks[0] for column in columns)
-        step = chunk * -(-PIECE_BYTES // (chunk * columns[0].dtype.itemsize))
-        self.seams = list(range(begin // step * step + step - shift, arcs[1], step))
-        self.chunks = self._whole_chunks()
-
-    def pieces(self) -> list[tuple[int, int]]:
-        """Return ranges of arcs for threads to read."""
-        return list(pairwise([self._arcs[0], *self.seams, self._arcs[1]]))
-
-    def read(
-        self, low: int, ids: np.ndarray, weights: np.ndarray, num_vertices: int
-    ) -> None:
-        """Read the ids and the weights of the arcs from `low` on."""
-        self._weights.read(low + self._shift, weights)
-        if self._stored_ids.itemsize == ids.itemsize:
-            self._ids.read(low + self._shift, ids)
-            return
-        signed = np.empty(len(ids), self._stored_ids)
-        self._ids.read(low + self._shift, signed)
-        wrong = signed[(signed < 0) | (signed >= num_vertices)]
-        if len(wrong):
-            raise self._wrong(f"an id, {wrong[0]}, is out of range")
-        ids[:] = signed
-
-    def check(self, found: tuple) -> None:
-        """Raise an error for a fault that `read_arcs` or `inspect_rows` reports."""
-        status, vertex, arc, *_ = found
-        if status in (BAD_IDS, BAD_WEIGHTS):
-            column = self._ids if status == BAD_IDS else self._weights
-            raise column.damage(arc + self._shift)
-        if status != FINE:
-            signed = f"i{self.csr.indices.itemsize}"  # as they are in the file
-            head = int(self.csr.indices[arc : arc + 1].view(signed)[0])
-            what = {
-                BAD_ID: f"arc ({vertex}, {head}): an id is out of range",
-                NOT_ASCENDING: f"the ids of a row do not ascend (vertex {vertex})",
-                NOT_A_NUMBER: f"the weight of arc ({vertex}, {head}) is NaN",
-            }
-            raise self._wrong(what[status])
-
-    def repeats(self) -> int:
-        """Count the edges that were counted on both sides of a seam."""
-        first, indptr, indices, _ = self.csr
-        count = 0
-        for arc in self.seams:
-            row = int(np.searchsorted(indptr, arc, "right")) - 1
-            if indptr[row] == arc:
-                continue
-            vertex, (before, head) = first + row, indices[arc - 1 : arc + 1]
-            if head < before:
-                raise self._wrong(f"the ids of a row do not ascend (vertex {vertex})")
-            count += int(head == before and head > vertex)
-        return count
-
-    def _whole_chunks(self) -> tuple[Chunks, Chunks] | None:
-        ids, weights = self._ids.whole, self._weights.whole
-        same = self._stored_ids.itemsize == self.csr.indices.itemsize
-        if ids is None or weights is None or not same:
-            return None
-        ids, weights = (c._replace(begin=c.begin - self._shift) for c in (ids, weights))
-        return ids, weights
-
-    def _wrong(self, what: str) -> InputError:
-        return InputError(f"{self.path}: {what}. Make the graph again.")
-
-
-@dataclass(frozen=True)
-class StoredPiece:
-    """Arcs [low, high) of an open part; see `ArcPiece`."""
-
-    part: PartArcs
-    low: int
-    high: int
-    rows: "ReadInProgress"
-
-    def read(self, indices: np.ndarray, weights: np.ndarray) -> None:
-        """See `ArcPiece.read`."""
-        with reading(self.part.path):
-            self.part.read(self.low, indices, weights, self.rows.graph.num_vertices)
-        step = 1 + len(self.rows.indices) // SAMPLE
-        self.rows.sampled.append(indices[-self.low % step :: step].copy())
 
 
 class RowsInFiles(Rows):
@@ -174,7 +59,7 @@ class RowsInFiles(Rows):
     def sample_indices(self, count: int) -> np.ndarray:
         """See `Rows.sample_indices`; at most `SAMPLE` ids if a device has the arcs."""
         sampled = self.files.sampled
-        return np.concatenate(sampled) if sampled else super().sample_indices(count)
+        return sampled if len(sampled) else super().sample_indices(count)
 
     @property
     def id_dtype(self) -> np.dtype:
@@ -193,7 +78,7 @@ class ReadInProgress:
     The constructor reads the row pointers and takes memory for the arcs; `read` reads
     the arcs. Meanwhile a consumer in another thread waits for them by `progress`, which
     `rows` has, too. `keys` are the weights, whose bits become keys. `sampled` are ids
-    of arcs that a device has read (`StoredPiece`).
+    of arcs that a device has (`ArcPieces`).
     """
 
     def __init__(
@@ -210,7 +95,7 @@ class ReadInProgress:
         self.keys = self.weights.view(key_dtype(graph.weight_dtype))
         self.progress = ArcsRead(num_arcs)
         self._parts: list[PartArcs] = []
-        self.sampled: list[np.ndarray] = []
+        self.sampled = np.empty(0, self.indices.dtype)
         self._loaded: ArcFacts | None = None
         self._loading = Lock()
 
@@ -227,25 +112,32 @@ class ReadInProgress:
         )
 
     @property
+    def _csr(self) -> Csr:
+        return Csr(self.begin, self.indptr, self.indices, self.keys)
+
+    @property
     def rule(self) -> KeyRule:
         """See `ArcFiles.rule`."""
         return key_rule(self.graph.weight_dtype)
 
     @contextmanager
-    def opened(self) -> Iterator[Sequence[ArcPiece]]:
+    def opened(self) -> Iterator[ArcPieces | None]:
         """See `ArcFiles.opened`."""
         with ExitStack() as opening:
-            pieces = [
-                StoredPiece(arcs, low, high, self)
-                for part, first, last in self.graph.overlap(self.begin, self.end)
-                for arcs in self._open(opening, part, first, last)
-                for low, high in arcs.pieces()
+            parts = [
+                arcs
+                for part, low, high in self.graph.overlap(self.begin, self.end)
+                for arcs in self._open(opening, part, low, high)
             ]
+            plain = all(part.chunks for part in parts)
+            pieces = ArcPieces(parts, self._csr, self.threads) if plain else None
             files = opening.pop_all()
         try:  # an error of the device is not damage of a file
             yield pieces
         finally:
             files.close()
+        if pieces is not None:
+            self.sampled = pieces.sampled
 
     def rows_in_files(self) -> Rows:
         """Return the rows for a device that reads the arcs itself."""
@@ -302,7 +194,7 @@ class ReadInProgress:
         """Inspect the arcs [low, high) of a part, and turn their weights into keys."""
         found = inspect_rows(part.csr, (low, high), self.graph.num_vertices, rule)
         with reading(part.path):
-            part.check(found)
+            part.check(*found[:3])
         return ArcFacts(int(found[3]), int(found[4]))
 
     def _open(self, files: ExitStack, part: int, low: int, high: int) -> list[PartArcs]:
@@ -332,18 +224,10 @@ class ReadInProgress:
             self.progress.note(low, high)
             return facts
 
-        rest = check, self.progress.words
-        quick = [(p, piece) for p in parts if p.chunks for piece in p.pieces()]
+        quick = [part for part in parts if part.chunks]
         slow = [(p, *piece) for p in parts if not p.chunks for piece in p.pieces()]
-        facts, size = self.threads.map(read, slow), PIECES_AT_ONCE * self.threads.count
-        for begin in range(0, len(quick), size):
-            some = quick[begin : begin + size]
-            calls = [(*(p.chunks or ()), p.csr, piece, *rest) for p, piece in some]
-            found = self.threads.map(read_arcs, calls)
-            for (part, _), one in zip(some, found, strict=True):
-                with reading(part.path):
-                    part.check(one)
-                facts.append(ArcFacts(int(one[3]), int(one[4])))
+        facts = self.threads.map(read, slow)
+        facts += ArcPieces(quick, self._csr, self.threads).read(check, self.progress)
         return [*facts, *(_repeats(parts) if whole else ())]
 
 

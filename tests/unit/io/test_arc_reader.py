@@ -1,14 +1,19 @@
 """Arcs that are read in pieces are the same, however small the pieces are."""
 
+import ctypes
+from collections import defaultdict
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
+from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 from shard_files import symmetric_rows, write
 
+from mndmst.graph.arc_files import Driver, Lane
 from mndmst.graph.order import keys_to_weights, weights_to_keys
 from mndmst.host.errors import InputError
 from mndmst.host.memory import Budget
@@ -24,12 +29,13 @@ ALONE = SimpleNamespace(
 )
 
 FACTS = ArcFacts(3, 5)
+KEPT: list[Any] = []  # functions that kernels call
 
 
 @pytest.fixture(autouse=True)
 def tiny_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mndmst.io.hdf5_writer.CHUNK_BYTES", 16)
-    monkeypatch.setattr("mndmst.io.shards.row_reading.PIECE_BYTES", 24)
+    monkeypatch.setattr("mndmst.io.shards.arc_pieces.PIECE_BYTES", 24)
 
 
 class Inspection:
@@ -40,6 +46,38 @@ class Inspection:
 
     def facts(self) -> ArcFacts | None:
         return self.found
+
+
+def host_as_device(
+    threads: int, nbytes: int, failure: int = 0
+) -> tuple[Driver, list[tuple[Lane, Lane]]]:
+    """Return a driver whose device is the host, and lanes.
+
+    It copies when a stream is waited for. With a `failure` every copy fails so.
+    """
+    begun: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+
+    def copy(target: int, source: int, nbytes: int, stream: int) -> int:
+        begun[stream].append((target, source, nbytes))
+        return failure
+
+    def wait(stream: int, *_: int) -> int:
+        for one in begun.pop(stream, []):
+            ctypes.memmove(*one)
+        return 0
+
+    kind = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 4)
+    functions = [kind(lambda context, *_: int(context != 7)), kind(copy), kind(wait)]
+    KEPT.extend(functions)
+    places = [
+        ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions
+    ]
+    lanes = [Lane(np.empty(nbytes, np.uint8), i) for i in range(2 * threads)]
+    return Driver(*places, 7), list(zip(lanes[::2], lanes[1::2], strict=True))
+
+
+def addresses(arrays: tuple[np.ndarray, ...]) -> list[int]:
+    return [array.ctypes.data for array in arrays]
 
 
 def reader(
@@ -148,23 +186,23 @@ def test_who_waits_for_arcs_gets_them_in_order() -> None:
     assert seen == [0, 3, STEP + 3, 2 * STEP + 7]
 
 
+@pytest.mark.parametrize("threads", [1, 3])
 def test_a_device_reads_the_arcs_and_the_host_when_it_needs_them(
-    tmp_path: Path,
+    tmp_path: Path, threads: int
 ) -> None:
     indptr, indices, weights = symmetric_rows()
     graph = open_graph(
         write(tmp_path / "graph", (indptr, indices, weights), [0, 25, 60])
     )
-    begun = reader(graph, 5, 55)
+    begun = reader(graph, 5, 55, threads)
     rows, (low, high) = begun.rows_in_files(), indptr[[5, 55]]
     assert rows.num_arcs == high - low
     assert (rows.id_dtype, rows.key_dtype) == (np.uint32, np.uint32)
-    found = np.empty(rows.num_arcs, np.uint32), np.empty(rows.num_arcs, np.int32)
+    found = np.zeros(rows.num_arcs, np.uint32), np.zeros(rows.num_arcs, np.int32)
     assert rows.files is not None
-    with rows.files.opened() as pieces:
-        assert len(pieces) > 2
-        for piece in pieces:
-            piece.read(*(column[piece.low : piece.high] for column in found))
+    with rows.files.opened() as arcs:
+        assert arcs is not None
+        assert arcs.copy(*host_as_device(2, arcs.piece_bytes), *addresses(found)) == 0
     np.testing.assert_array_equal(found[0], indices[low:high])
     np.testing.assert_array_equal(found[1], weights[low:high])
     np.testing.assert_array_equal(np.sort(rows.sample_indices(9)), np.sort(found[0]))
@@ -172,3 +210,53 @@ def test_a_device_reads_the_arcs_and_the_host_when_it_needs_them(
     np.testing.assert_array_equal(rows.indices, indices[low:high])
     np.testing.assert_array_equal(rows.keys, weights_to_keys(found[1].copy()))
     assert begun.load() == reader(graph, 5, 55).read()
+
+
+def open_on_device(
+    graph: ShardedGraph, threads: int, failure: int = 0
+) -> tuple[int, ArcFacts]:
+    """Copy all arcs to a device; return the driver's status, and the host's facts."""
+    begun = reader(graph, 0, graph.num_vertices, threads)
+    found = np.zeros_like(begun.indices), np.zeros_like(begun.keys)
+    with begun.opened() as arcs:
+        assert arcs is not None
+        device = host_as_device(threads, arcs.piece_bytes, failure)
+        status = arcs.copy(*device, *addresses(found))
+    return status, begun.load()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_error_of_the_driver_ends_the_copies(tmp_path: Path, threads: int) -> None:
+    graph = open_graph(write(tmp_path / "graph", symmetric_rows(), [0, 25, 60]))
+    status, facts = open_on_device(graph, threads, failure=719)
+    assert status == 719
+    assert facts.balance == 0
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_of_several_damaged_chunks_the_first_is_named(
+    tmp_path: Path, threads: int
+) -> None:
+    graph = open_graph(write(tmp_path / "graph", symmetric_rows(), [0, 25, 60]))
+    with h5py.File(graph.parts[1]) as file:
+        stored = file["graph/indices"].id
+        places = [stored.get_chunk_info(i).byte_offset for i in (5, 9)]
+    content = bytearray(graph.parts[1].read_bytes())
+    for place in places:
+        content[place] ^= 1
+    graph.parts[1].write_bytes(content)
+    named = rf"part-00001.*the chunk at byte {min(places)} "
+    graph = open_graph(graph.path)
+    with pytest.raises(InputError, match=named):
+        open_on_device(graph, threads)
+    with pytest.raises(InputError, match=named):
+        reader(graph, 0, 60, threads).read()
+
+
+def test_arcs_that_only_the_host_unpacks(tmp_path: Path) -> None:
+    rows = symmetric_rows()
+    graph = open_graph(write(tmp_path / "graph", rows, [0, 25, 60], compress=True))
+    begun = reader(graph, 0, 60)
+    with begun.opened() as arcs:
+        assert arcs is None
+    np.testing.assert_array_equal(begun.rows_in_files().indices, rows[1])

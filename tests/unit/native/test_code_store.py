@@ -124,6 +124,7 @@ def test_a_change_of_any_source_is_another_state(
         "kernels/one.py", "backends/cpu/two.py", "io/kernels/three.py",
         "verify/kernels.py", "native/compiler.py", "native/arguments.py",
         "native/processor_levels.py", "native/memory.ll", "graph/model.py",
+        "graph/arc_files.py", "graph/order.py",
     ):  # fmt: skip
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text("x = 1\n")
@@ -136,7 +137,7 @@ def test_a_change_of_any_source_is_another_state(
         source.write_text("x = 2\n")
         anew()
         states.append(cache_dirs.state("x86-64-v3"))
-    assert len(set(states)) == len(states) == 10
+    assert len(set(states)) == len(states) == 12
 
 
 @pytest.fixture
@@ -147,6 +148,7 @@ def settled_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     source = tmp_path / "package" / "kernels" / "one.py"
     source.parent.mkdir(parents=True)
     for file in ("native/compiler.py", "native/arguments.py", "graph/model.py",
+                 "graph/arc_files.py", "graph/order.py",
                  "native/processor_levels.py", "kernels/one.py"):  # fmt: skip
         (tmp_path / "package" / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "package" / file).write_text("x = 1\n")

@@ -96,7 +96,7 @@ class Stream(_Current):
     """A queue whose work is done when it is submitted."""
 
     def __init__(self, non_blocking: bool = False) -> None:
-        pass
+        self.ptr = id(self)
 
     def synchronize(self) -> None:
         """Return at once."""

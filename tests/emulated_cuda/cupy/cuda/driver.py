@@ -1,4 +1,11 @@
-"""The driver of the emulated device."""
+"""The driver of the emulated device, which is found by the name of CUDA's library."""
+
+import ctypes
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+SOURCE = Path(__file__).parents[2] / "driver.cpp"
 
 
 class CUDADriverError(RuntimeError):
@@ -10,3 +17,18 @@ def occupancyMaxActiveBlocksPerMultiprocessor(  # noqa: N802
 ) -> int:
     """Return one block: the blocks of a grid run one after the other."""
     return 1
+
+
+def _load() -> ctypes.CDLL:
+    """Load the driver; the system then finds a loaded library by its name."""
+    with TemporaryDirectory() as folder:
+        library = Path(folder) / "libcuda.so.1"
+        subprocess.run(
+            ["g++", "-O1", "-fPIC", "-shared", "-Wl,-soname,libcuda.so.1",
+             "-o", library, SOURCE],
+            check=True,
+        )  # fmt: skip
+        return ctypes.CDLL(str(library))
+
+
+library = _load()
