@@ -5,12 +5,14 @@ the few runs whose leading bits agree are put right afterwards. NumPy sorts word
 vector instructions: one thread takes it where they are fast, which they are not on
 AMD's Zen 4 (50 ns a word in place of 5 to 10: storing chosen lanes is slow there).
 Elsewhere it is a radix sort: digit by digit, the last first. Several threads distribute
-the words by their highest digit, and then each sorts a range of whole buckets alone. If
-few buckets have most words, threads share every pass of the radix sort.
+the words by their highest digit, and then sort ranges of whole buckets, each in one of
+the two ways. If few buckets have most words, threads share every pass of the radix
+sort.
 """
 
 import time
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -26,10 +28,11 @@ DIGIT = 11
 # and words of a trial.
 FAST, TRIAL = 15e-9, 1 << 14
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-# A thread sorts ranges of 2^RANGE_BITS words alone, in its cache. The first digit has
+# A thread sorts ranges of 2^RANGE_BITS words by digits, in its cache; for NumPy, whose
+# calls need the GIL, there are RANGES_EACH ranges a thread. The first digit has
 # BUCKET_BITS more bits than the number of a range. If one thread would sort UNEVEN
 # times its share, the threads share every pass instead.
-RANGE_BITS, BUCKET_BITS, UNEVEN = 16, 3, 2
+RANGE_BITS, RANGES_EACH, BUCKET_BITS, UNEVEN = 16, 16, 3, 2
 
 
 def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
@@ -73,14 +76,20 @@ def sort_words(
     """
     several = len(threads.bounds(len(words))) - 1
     if several > 1:
-        parts = max(several, len(words) >> RANGE_BITS)
+        fast = _numpy_sorts_fast()
+        most = RANGES_EACH * several if fast else len(words)
+        parts = max(several, min(most, len(words) >> RANGE_BITS))
         digit = min(DIGIT, bits, parts.bit_length() + BUCKET_BITS)
         other = np.empty_like(words)
         ends = _sort_by_digit(words, low + bits - digit, digit, threads, other)
         equal = len(words) * np.arange(1, parts + 1) // parts
         bounds = np.append(0, ends[np.searchsorted(ends, equal)])
         if np.diff(bounds).max() <= UNEVEN * len(words) // several:
-            threads.run(_sort_range, other, words, low, bits, *each_range(bounds))
+            if fast:
+                found = [(other[b:e],) for b, e in pairwise(bounds.tolist())]
+                threads.map(np.ndarray.sort, found)
+            else:
+                threads.run(_sort_range, other, words, low, bits, *each_range(bounds))
             return other
     elif _numpy_sorts_fast():
         words.sort()
