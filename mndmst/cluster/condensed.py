@@ -22,25 +22,15 @@ class CondensedTree:
     Row i is cluster i + 1; the rows of the points follow, in their order. Clusters are
     numbered by descending distance at which they are born, siblings by their smallest
     points.
-
-    Attributes
-    ----------
-    parent, child : ndarray of int64, shape (rows,)
-        Clusters are numbered from `num_points`, the root, on; smaller children are
-        points.
-    distance : ndarray of float64, shape (rows,)
-        Distance at which the child leaves its parent.
-    size : ndarray of int64, shape (rows,)
-        Points in the child.
-    mass : ndarray of float64, shape (clusters,)
-        Excess of mass (stability) of each cluster, the root first.
-    num_points : int
     """
 
+    # int64, by row: clusters are numbered from `num_points`, the root, on
     parent: np.ndarray
-    child: np.ndarray
+    child: np.ndarray  # int64, by row: a cluster, or a point if below `num_points`
+    # float64, by row: distance at which the child leaves its parent
     distance: np.ndarray
-    size: np.ndarray
+    size: np.ndarray  # int64, by row: points in the child
+    # float64: excess of mass (stability) of each cluster, the root first
     mass: np.ndarray
     num_points: int
 

@@ -25,19 +25,11 @@ ROW = np.dtype([
 
 @dataclass(frozen=True)
 class CondensedTreeView:
-    """The condensed tree of a fitted estimator.
-
-    Attributes
-    ----------
-    tree : CondensedTree
-    chosen : ndarray of bool, shape (clusters,)
-        The selected clusters, the root first.
-    labels : ndarray of int64, shape (points,)
-    """
+    """The condensed tree of a fitted estimator."""
 
     tree: CondensedTree
-    chosen: np.ndarray
-    labels: np.ndarray
+    chosen: np.ndarray  # bool, by cluster: the selected ones, the root first
+    labels: np.ndarray  # int64, by point
 
     def to_numpy(self) -> np.ndarray:
         """Return a structured array: parent, child, lambda_val and child_size."""
@@ -58,14 +50,8 @@ class CondensedTreeView:
         """
         networkx = optional("networkx", "networkx")
         graph, tree = networkx.DiGraph(), self.tree
-        graph.add_weighted_edges_from(
-            zip(
-                tree.parent.tolist(),
-                tree.child.tolist(),
-                tree.scale.tolist(),
-                strict=True,
-            )
-        )
+        columns = (column.tolist() for column in (tree.parent, tree.child, tree.scale))
+        graph.add_weighted_edges_from(zip(*columns, strict=True))
         sizes = {tree.num_points: tree.num_points}
         sizes |= dict(zip(tree.child.tolist(), tree.size.tolist(), strict=True))
         networkx.set_node_attributes(graph, sizes, "size")
@@ -80,13 +66,7 @@ class CondensedTreeView:
 
 @dataclass(frozen=True)
 class SingleLinkageTree:
-    """A single-linkage dendrogram.
-
-    Attributes
-    ----------
-    linkage : ndarray of float64, shape (points - 1, 4)
-        As `scipy.cluster.hierarchy.linkage` returns it.
-    """
+    """A single-linkage dendrogram, as `scipy.cluster.hierarchy.linkage` returns it."""
 
     linkage: np.ndarray
 
@@ -157,17 +137,10 @@ class SingleLinkageTree:
 
 @dataclass(frozen=True)
 class SpanningTree:
-    """The minimum spanning forest of mutual reachability distances.
-
-    Attributes
-    ----------
-    forest : SpanningForest
-    points : ndarray of float64, shape (points, dimensions), or None
-        None for precomputed distances: these have no picture.
-    """
+    """The minimum spanning forest of mutual reachability distances."""
 
     forest: SpanningForest
-    points: np.ndarray | None
+    points: np.ndarray | None  # None for precomputed distances, which have no picture
 
     def to_numpy(self) -> np.ndarray:
         """Return the edges in ascending order, float64: both points and distance."""
@@ -189,14 +162,9 @@ class SpanningTree:
         networkx = optional("networkx", "networkx")
         graph, forest = networkx.Graph(), self.forest
         graph.add_nodes_from(range(forest.num_vertices))
-        graph.add_weighted_edges_from(
-            zip(
-                forest.src.tolist(),
-                forest.dst.tolist(),
-                forest.weight.tolist(),
-                strict=True,
-            )
-        )
+        columns = forest.src, forest.dst, forest.weight
+        edges = zip(*(column.tolist() for column in columns), strict=True)
+        graph.add_weighted_edges_from(edges)
         return graph
 
     def plot(self, **options: Any) -> "Axes":
