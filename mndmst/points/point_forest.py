@@ -25,8 +25,9 @@ import numpy as np
 
 from ..api.forest import Forest
 from ..backends import find_accelerator
+from ..backends.base import DeviceMemoryError
 from ..backends.point_products import PointArrays, PointsOnDevice
-from ..backends.point_tree import TreeEdges
+from ..backends.point_tree import TreeEdges, TreePoints
 from ..comm.communicator import Comm
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
@@ -35,7 +36,6 @@ from ..native.precompile import compile_for
 from .boruvka_rounds import BoruvkaRounds, join_certified
 from .build_tree import build_tree
 from .coordinates import PointCoordinates, point_coordinates
-from .device_tree import device_forest
 from .distribute import OwnedPoints, distribute
 from .equal_points import Coordinates, join_equal
 from .kernels.boruvka_steps import PointEdges, name_components
@@ -55,6 +55,7 @@ from .search_choice import (
     suits_device,
 )
 from .search_reporter import SearchReporter
+from .search_steps import heard
 
 # Neighbours listed in addition to `min_samples`, and at least. More take longer to
 # find; with fewer, fewer edges are certified. A list of a multiple of 4 costs no more
@@ -138,7 +139,7 @@ def points_forest(
     reporter.detail(f"search by {choice.name}: {choice.reason}")
     found = None
     if choice.name == "device-tree":
-        found = device_forest(computed, metric, min_samples, reporter)
+        found = _device_forest(computed, metric, min_samples, reporter)
     if found is None:
         choice = choice.on_host()
         if choice.name == "device" and not neighbours and not approximate:
@@ -162,6 +163,31 @@ def points_forest(
     exact = not approximate or found.certain == n - 1
     forest = forest_of_keys(weight, found.key, n)
     return PointForest(forest, found.certain, exact, choice.name)
+
+
+def _device_forest(
+    points: PointCoordinates, metric: str, min_samples: int, reporter: SearchReporter
+) -> TreeEdges | None:
+    """Return the forest by a tree on a device; None if the device cannot build one.
+
+    Its weights are distances of the norm between scaled points.
+    """
+    kind = find_accelerator("auto")[0]
+    if kind is None:
+        return None
+    values = points.all() if len(points.length) else points.values
+    if not isinstance(values, np.ndarray):
+        values = values.array
+    given = TreePoints(values, METRICS[metric].norm, min_samples)
+    found: list[TreeEdges] = []
+    try:
+        heard(lambda: found.append(kind.point_forest(given, reporter.components)))
+    except DeviceMemoryError as error:
+        reporter.detail(f"search by tree on the CPU: {error}")
+        return None
+    stages = (f"{stage} {spent:.3f} s" for stage, spent in found[0].seconds.items())
+    reporter.detail(f"tree on the device: {', '.join(stages)}")
+    return found[0]
 
 
 def distributed_forest(
