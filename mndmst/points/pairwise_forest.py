@@ -66,10 +66,8 @@ class SearchableRows(DistanceRows, Protocol):
 class MatrixRows:
     """The rows of a symmetric matrix; infinity where a distance is missing.
 
-    Raises
-    ------
-    InputError
-        If the matrix is not square or not symmetric, or a distance is NaN or negative.
+    Raises InputError if the matrix is not square or not symmetric, or a distance is NaN
+    or negative.
     """
 
     def __init__(self, matrix: np.ndarray) -> None:
@@ -275,10 +273,7 @@ def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> Point
 def square_of_condensed(distances: np.ndarray) -> np.ndarray:
     """Return the square matrix of the distances that SciPy's `pdist` returns.
 
-    Raises
-    ------
-    InputError
-        If their number is not that of the pairs of any number of points.
+    Raises InputError if their number is not that of the pairs of any number of points.
     """
     n = round((1 + np.sqrt(1 + 8 * len(distances))) / 2)
     if n * (n - 1) // 2 != len(distances):
@@ -349,15 +344,9 @@ def metric_forest(
 
     Rows that are not finite are trees of their own. See `HDBSCAN` for the metric and
     its `parameters`, `points_forest` for other options. Distances, but not core
-    distances, are divided by `alpha`.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such metric, or it is not offered with `approximate` or with the
-        given `search`.
-    InputError
-        If the points do not suit the metric.
+    distances, are divided by `alpha`. Raises ConfigError for an unknown metric, or one
+    that is not offered with `approximate` or with the given `search`; InputError if the
+    points do not suit the metric.
     """
     name, further = simplified(metric, dict(parameters or {}))
     _check_request(name, alpha, approximate, search)

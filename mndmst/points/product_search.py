@@ -112,15 +112,7 @@ PIECE = 256  # rows or columns of a product that are worth a thread
 class ProductSearch:
     """Points in a random order, searched by products; see `PointSearch`.
 
-    Parameters
-    ----------
-    products : PointProducts
-        Of the host or of a device.
-    rows : ndarray of uint32, shape (points,)
-        The user's number of each place.
-    remote : RemotePoints
-    threads : Threads
-    report : Report
+    `rows` has the user's number of each place.
     """
 
     def __init__(
@@ -204,11 +196,7 @@ def random_order(count: int) -> np.ndarray:
 class HostProducts:
     """Products by NumPy's BLAS, and kernels that filter them; see `PointProducts`.
 
-    Parameters
-    ----------
-    points : PointArrays
-        Finite, and scaled as `scale` asks for.
-    threads : Threads
+    Points are finite, and scaled as `scale` asks for.
     """
 
     def __init__(self, points: PointArrays, threads: Threads) -> None:

@@ -95,11 +95,7 @@ class RemotePoints(Protocol):
     def improve_neighbours(self, distance: np.ndarray, positions: np.ndarray) -> None:
         """Replace the listed neighbours of this rank's points by nearer remote ones.
 
-        Parameters
-        ----------
-        distance : ndarray of float64, shape (points, k)
-            Reduced distances, ascending.
-        positions : ndarray of uint32, shape (points, k)
+        `distance` has reduced distances, ascending in each row.
         """
 
     def improve_edges(
@@ -112,19 +108,10 @@ class RemotePoints(Protocol):
     ) -> None:
         """Replace the queries' first edges by earlier ones to remote points.
 
-        Parameters
-        ----------
-        components : ComponentArrays
-            Its bounds are lowered by the edges found.
-        vertex : ndarray of uint32, shape (points,)
-            The vertex of each point; see `BoruvkaRounds`.
-        queries : ndarray of uint32
-            The positions that search.
-        low : ndarray of float64, shape (queries,)
-            A weight below which no edge of the query is missed. Lowered.
-        found : PointEdges
-            The first edges so far, between vertices; of infinite weight if there is
-            none.
+        `components` have their bounds lowered by the edges found. `vertex` is the
+        vertex of each point; see `BoruvkaRounds`. `queries` are positions; below the
+        weights `low`, which are lowered, no edge of a query is missed. `found` has the
+        first edges so far, between vertices; of infinite weight if there is none.
         """
 
     def first_at_core_distance(
@@ -132,13 +119,8 @@ class RemotePoints(Protocol):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return each point's first remote edge that weighs its core distance.
 
-        Returns
-        -------
-        ends : ndarray of uint32
-            Positions.
-        rows : ndarray of uint32
-            The users' numbers of the ends; the largest number if no end has a smaller
-            number than the point.
+        The result has positions of the ends, and their users' numbers; the largest
+        number if no end has a smaller number than the point.
         """
 
 
@@ -216,23 +198,11 @@ class OwnPoints(Protocol):
 
 @dataclass(frozen=True)
 class OwnTree:
-    """Points in a tree; see `OwnPoints`.
-
-    Attributes
-    ----------
-    tree : PointTree
-        Its rows are the users' numbers of the points.
-    points : ndarray of float64, shape (points, dimensions)
-        By user's number, ascending.
-    order : ndarray of uint32, shape (points,)
-        The index in `points` of the point at each position.
-    norm : Norm
-    threads : Threads
-    """
+    """Points in a tree, whose rows are the users' numbers; see `OwnPoints`."""
 
     tree: PointTree
-    points: np.ndarray
-    order: np.ndarray
+    points: np.ndarray  # by user's number, ascending
+    order: np.ndarray  # uint32: the index in `points` of the point at each position
     norm: Norm
     threads: Threads
 
@@ -340,11 +310,7 @@ def merge_nearest(
 ) -> None:
     """Replace listed neighbours by nearer ones; of equally near ones, listed ones stay.
 
-    Parameters
-    ----------
-    distance, positions : ndarray, shape (points, k)
-    far, near : ndarray, shape (points, any)
-        Distances and positions of others.
+    `far` and `near` are distances and positions of others, in rows of any length.
     """
     both, every = np.append(distance, far, axis=1), np.append(positions, near, axis=1)
     chosen = np.argsort(both, axis=1, kind="stable")[:, : distance.shape[1]]
@@ -355,19 +321,9 @@ def merge_nearest(
 class MpiPoints:
     """The remote points of a rank of several; see `RemotePoints`.
 
-    Parameters
-    ----------
-    comm : Comm
-        Ranks that own at least one point each.
-    own : OwnPoints
-    batch : int
-        Points per message.
-
-    Attributes
-    ----------
-    bounds : ndarray of int64, shape (ranks + 1,)
-    first : int
-        This rank's first global position.
+    Each rank of `comm` owns at least one point; a message has `batch` points. Rank r
+    has the global positions [bounds[r], bounds[r + 1]), and `first` is this rank's
+    first.
     """
 
     def __init__(self, comm: Comm, own: OwnPoints, batch: int) -> None:
@@ -523,23 +479,11 @@ class MpiPoints:
     ) -> Iterator[tuple[slice, list[np.ndarray]]]:
         """Send queries to the rank `step` ahead and yield its answers. Collective.
 
-        Every rank exhausts the iterator: ranks exchange batches until the longest
-        list has been sent.
-
-        Parameters
-        ----------
-        count : int
-            Number of queries.
-        columns : callable
-            Returns the arrays that describe some of the queries, the points first.
-        answer : callable
-            Computes flat answers from the flattened columns of another rank.
-
-        Yields
-        ------
-        batch : slice
-            The queries that the answers belong to.
-        answers : list of ndarray
+        Every rank exhausts the iterator: ranks exchange batches until the longest list
+        has been sent. `columns` returns the arrays that describe some of the queries,
+        the points first; `answer` computes flat answers from the flattened columns of
+        another rank. Yields the slice of the queries that answers belong to, and the
+        answers.
         """
         comm = self.comm
         ahead, behind = (comm.rank + step) % comm.size, (comm.rank - step) % comm.size

@@ -90,27 +90,15 @@ ROWS_OF_LAUNCH = np.dtype(
 
 @dataclass
 class DevicePoints:
-    """Points on a device: as given, and as factors of products.
-
-    Attributes
-    ----------
-    arrays : PointArrays
-        Of CuPy.
-    factors : cupy.ndarray of uint16, shape (points, parts * width)
-        Bits of float16 or bfloat16, padded with zeros.
-    square : cupy.ndarray of float64, shape (points,)
-        Squared lengths of the rounded points.
-    half : cupy.ndarray of float32, shape (points,)
-        Half of each, less its part of the bound; of columns alone.
-    lost : float
-        The largest fraction of its length that a point loses by rounding.
-    """
+    """Points on a device: as given, and as factors of products."""
 
     arrays: PointArrays
+    # uint16, shape (points, parts * width): bits of float16 or bfloat16, padded with
+    # zeros
     factors: Any
-    square: Any
-    half: Any
-    lost: float
+    square: Any  # float64: squared lengths of the rounded points
+    half: Any  # float32: half of each, less its part of the bound; of columns alone
+    lost: float  # the largest fraction of its length that a point loses by rounding
 
 
 @dataclass
@@ -130,18 +118,8 @@ class Frame:
 class DeviceProducts:
     """Points on one device, and the launches that search them.
 
-    Parameters
-    ----------
-    points : PointArrays
-        Of the host or of any device.
-    device : int
-
-    Raises
-    ------
-    DeviceMemoryError
-        If the device has too little memory for the points.
-    ConfigError
-        If the device is too old, or no scale suits all points.
+    Raises DeviceMemoryError if the device has too little memory for the points;
+    ConfigError if the device is too old, or no scale suits all points.
     """
 
     def __init__(self, points: PointArrays, device: int = 0) -> None:
@@ -370,14 +348,9 @@ class DeviceProducts:
     ) -> tuple[Any, Any]:
         """Return the k nearest points of a block of queries, on the device.
 
-        Parameters
-        ----------
-        queries : DevicePoints
-            The columns themselves, or points that are not among them.
-        places : cupy.ndarray of uint32, shape (rows,)
-            Among the queries.
-        limits : cupy.ndarray of float64, shape (rows,), optional
-            Squared distances beyond which no point is looked for.
+        `queries` are the columns themselves, or points that are not among them;
+        `places` (uint32) are among the queries. No point is looked for beyond the
+        squared distances `limits`.
         """
         distance = cupy.empty((len(places), k))
         found = cupy.empty((len(places), k), np.uint32)
@@ -423,13 +396,7 @@ class DeviceProducts:
     ) -> tuple[Any, Any]:
         """Return the lightest edges of a block of queries, on the device.
 
-        Parameters
-        ----------
-        component, cores : cupy.ndarray, shape (queries,)
-        known : ComponentArrays
-            Of CuPy, of the columns.
-        weights : cupy.ndarray of float64, shape (rows,)
-            Bounds.
+        `known` are the columns' components, `weights` bounds by row.
         """
         facts = np.zeros(1, COMPONENTS)
         for name in ComponentArrays._fields:
@@ -524,13 +491,7 @@ class DeviceProducts:
 
 
 class BlockSearch:
-    """A block of rows in search: their places, lists and kernels.
-
-    Attributes
-    ----------
-    scores, candidates : cupy.ndarray, shape (rows, CAPACITY)
-    overflowed : cupy.ndarray of int32, shape (rows,)
-    """
+    """A block of rows in search: their places, lists and kernels."""
 
     def __init__(
         self,
@@ -572,16 +533,7 @@ class BlockSearch:
 class CudaPointProducts:
     """Points on some devices, which take blocks of rows in turn; see `PointProducts`.
 
-    Parameters
-    ----------
-    points : PointArrays
-    devices : sequence of int
-        Each has all points.
-
-    Raises
-    ------
-    ConfigError
-        See `DeviceProducts`.
+    Each device has all points.
     """
 
     def __init__(self, points: PointArrays, devices: Sequence[int] = (0,)) -> None:
