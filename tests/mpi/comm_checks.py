@@ -2,6 +2,7 @@
 
 import resource
 import sys
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -13,6 +14,33 @@ from mndmst.comm.exchange import EAGER_BYTES
 from mndmst.comm.shared_memory import SharedMemory
 from mndmst.comm.world import world
 from mndmst.host.errors import ConfigError, InputError, MndmstError
+
+# `messages.PIECE_BYTES` stands for the 2 GiB that some MPI libraries send at most.
+LIMIT = 104
+# The calls that move arrays; all others move a few numbers for each rank.
+CUT = ("Isend", "Irecv", "Allgatherv")
+
+
+class Limited:
+    """A communicator of MPI that refuses messages beyond the limit."""
+
+    def __init__(self, mpi: Any) -> None:
+        self._mpi = mpi
+        self.most = 0
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._mpi, name)
+        if name == "Split":
+            return lambda *arguments: Limited(found(*arguments))
+        return self._checked(found) if name in CUT else found
+
+    def _checked(self, send: Any) -> Any:
+        def call(buffer: np.ndarray, *arguments: Any) -> Any:
+            assert buffer.nbytes <= LIMIT, f"{send.__name__} of {buffer.nbytes} bytes"
+            self.most = max(self.most, buffer.nbytes)
+            return send(buffer, *arguments)
+
+        return call
 
 
 def slices(comm: Comm, counts: np.ndarray) -> list[np.ndarray]:
@@ -305,6 +333,65 @@ def check_raise_on_all(comm: Comm) -> None:
             raise AssertionError("the error is missing on this rank")
     comm.barrier()
     assert ConfigError("raised by one rank").ranks == 1
+
+
+def check_depth_of_jumps(comm: Comm) -> None:
+    """Find names at the end of a path each step of which leads to another rank."""
+    n, asked = comm.size << 10, 0
+
+    class Counting(Directory):
+        def lookup(self, ids: np.ndarray) -> np.ndarray:
+            nonlocal asked
+            asked += 1
+            return super().lookup(ids)
+
+    order = np.arange(n).reshape(comm.size, -1).T.ravel()
+    above = np.empty(n, np.int64)
+    above[order] = np.concatenate([order[:1], order[:-1]])
+    directory = Counting(comm, n * np.arange(comm.size + 1) // comm.size)
+    directory.parent[:] = above[directory.first : directory.last]
+    directory.resolve()
+    assert not directory.parent.any()
+    assert asked <= n.bit_length() + 1, asked
+
+
+def move_columns(comm: Comm) -> None:
+    """Move columns of some thousand bytes in every way."""
+    check_alltoallv_of_bytes(comm)
+    counts = np.full(comm.size, 50)
+    exchange(comm, np.full((comm.size, comm.size), 50))
+    sizes = np.full(comm.size, 333)
+    data = np.repeat(np.arange(comm.size), sizes).astype(np.uint8)
+    _, (came,) = comm.alltoallv(counts, Coded(data, sizes))
+    assert came.tolist() == [comm.rank] * len(data)
+    left, right = (comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size
+    arrays = [np.full(1000 + comm.rank, comm.rank), np.arange(77, dtype=np.uint8)]
+    pending = [comm.isendrecv(arrays, left, right) for _ in range(2)]
+    for finish in pending:
+        mine, other = finish()
+        assert mine.tolist() == [right] * (1000 + right)
+        assert other.tolist() == list(range(77))
+    if comm.rank % 2 == 0 and comm.rank + 1 < comm.size:
+        comm.send(arrays, comm.rank + 1)
+    elif comm.rank % 2:
+        assert comm.recv(comm.rank - 1)[0].tolist() == [left] * (1000 + left)
+    for lengths in (counts, np.arange(comm.size) % 3 * 77, np.zeros(comm.size, int)):
+        expected = np.repeat(np.arange(comm.size), lengths)
+        for dtype in (np.uint8, np.int64):
+            own = np.full(lengths[comm.rank], comm.rank, dtype)
+            np.testing.assert_array_equal(comm.allgatherv(own), expected)
+
+
+def check_no_message_is_longer_than_the_limit(comm: Comm) -> None:
+    """Cut everything into pieces by a limit that is low."""
+    shared = comm.shared
+    kept = shared.polite, shared.sparse_from
+    messages.PIECE_BYTES, shared.sparse_from = LIMIT, messages.SPARSE_FROM
+    limited = Comm(Limited(comm.mpi), shared)
+    for shared.polite in (False, True):
+        move_columns(limited)
+    shared.polite, shared.sparse_from = kept
+    assert comm.size == 1 or limited.mpi.most > LIMIT // 2
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
-"""End many runs before a step, one after the other; then print whole ones' digests.
+"""End runs before each of their steps; then print a whole one's digest.
 
-Arguments: a graph, how many runs end, a strategy, and the program: `forest` or
-`components`. An MPI library has about 2,000 communicators, so none may be left behind.
+Arguments: a graph, a strategy, and the program: `forest` or `components`. An MPI
+library has about 2,000 communicators, so every run must free those that it makes.
 """
 
 import json
@@ -9,6 +9,7 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 
+from mndmst.comm.communicator import Comm
 from mndmst.comm.directory import Directory
 from mndmst.comm.world import world
 from mndmst.host.errors import MndmstError
@@ -23,8 +24,20 @@ from mndmst.steps.part_graph import part_graph
 from mndmst.steps.write import send_to_owners, smallest_vertices
 
 comm = world()
-path, times, merge = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-exception = {"forest": lightest_cut_edge, "components": any_cut_edge}[sys.argv[4]]
+path, merge, program = sys.argv[1:]
+exception = {"forest": lightest_cut_edge, "components": any_cut_edge}[program]
+made = []
+
+
+def note(comm, color):
+    """Split a communicator and keep the part."""
+    part = split(comm, color)
+    if part is not None:
+        made.append(part)
+    return part
+
+
+split, Comm.split = Comm.split, note
 
 
 class EnoughError(MndmstError):
@@ -47,17 +60,20 @@ def run_until(last):
 
     with suppress(EnoughError):
         contract(run, proceed, exception)
+    assert not any(part.mpi for part in made), "communicators are left"
     return run, begun
 
 
-held = part_graph(comm, path, Config(merge=merge), Report(comm, Progress(False)))
+config = Config(merge=merge, group_size=2, leader_edges=0)
+held = part_graph(comm, path, config, Report(comm, Progress(False)))
 _, steps = run_until(0)
-ended = {run_until(1 + number % steps)[1] for number in range(times)}
+ended = [run_until(step)[1] for step in range(1, steps + 1)]
 run, _ = run_until(0)
-if sys.argv[4] == "forest":
+if program == "forest":
     edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
     digest = forest_digest(comm, edges.u, edges.v)
 else:
     digest = forest_digest(comm, smallest_vertices(run.directory))
 if comm.rank == 0:
-    print(json.dumps({"steps": steps, "ended": sorted(ended), "digest": digest}))
+    found = {"steps": steps, "ended": ended, "digest": digest}
+    print(json.dumps({**found, "communicators": len(made)}))

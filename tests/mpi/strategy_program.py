@@ -1,10 +1,10 @@
-"""Solve a graph by a watched strategy; rank 0 prints what was seen on all, as JSON.
+"""Solve a graph by watched strategies; rank 0 prints what was seen on all, as JSON.
 
-Arguments: a graph, a strategy, and what happens to it. For `messages` that is a way
-(`ways.py`): calls of an exception condition of one's own are counted. For `hosts` it is
-a way, too, and the edges that hosts join are noted. For `devices` it is the step at
-which the last rank's device fails: `peer`, `publish`, `merge` or `receive`; the first
-rank's device does `merge`.
+Arguments: a graph, and a list, as JSON, of pairs: a strategy, and what happens to it.
+For `messages` that is a way (`ways.py`): calls of an exception condition of one's own
+are counted. For `hosts` it is a way, too, and the edges that hosts join are noted. For
+`devices` it is the step at which the last rank's device fails: `peer`, `publish`,
+`merge` or `receive`; the first rank's device does `merge`.
 """
 
 import json
@@ -26,7 +26,7 @@ from mndmst.steps.part_graph import part_graph
 from mndmst.steps.write import smallest_vertices
 
 comm = world()
-path, strategy, event = sys.argv[1:]
+path, cases = sys.argv[1], json.loads(sys.argv[2])
 
 
 def count_calls(way):
@@ -102,10 +102,7 @@ def merge_hosts(way):
     }
 
 
-if strategy == "devices":
-    found = fail_at(event)
-else:
-    call = count_calls if strategy == "messages" else merge_hosts
-    found = call(json.loads(event))
+WATCHES = {"messages": count_calls, "hosts": merge_hosts, "devices": fail_at}
+found = [WATCHES[strategy](event) for strategy, event in cases]
 if comm.rank == 0:
     print(json.dumps(found))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from strides import sampled
 
 PROGRAM = Path(__file__).with_name("components_program.py")
 
@@ -70,7 +71,9 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict]]
     return folder, [expected(graph) for graph in chosen]
 
 
-@pytest.mark.parametrize(("ranks", "stride"), [(1, 3), (2, 3), (4, 5)])
+@pytest.mark.parametrize(
+    ("ranks", "stride"), sampled({1: 7, 2: 9, 4: 10}, more={1: 3, 2: 3, 4: 5})
+)
 def test_every_condition_finds_scipys_components(
     mpirun: Callable, answers: tuple[Path, list[dict]], ranks: int, stride: int
 ) -> None:

@@ -25,68 +25,92 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return graphs.write_graph(folder, GRAPH, parts=2)
 
 
+@pytest.fixture(scope="module")
+def watch(mpirun: Callable, path: Path) -> Callable[[int, list], list[dict[str, Any]]]:
+    """Return what the program has seen of strategies, in one start of the ranks."""
+
+    def run(ranks: int, cases: list) -> list[dict[str, Any]]:
+        done = mpirun(ranks, "-m", "mpi4py", PROGRAM, path, json.dumps(cases))
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
 @pytest.mark.parametrize(
-    ("ranks", "way"),
+    ("ranks", "ways"),
     [
-        (1, {"two_workers": True, "ratio": 0.5}),
-        (2, {}),
-        (2, {"light_edges": 0}),
-        (2, {"merge": "ring", "leader_edges": 0}),
-        (2, {"stored": 40}),
+        (1, [{"two_workers": True, "ratio": 0.5}]),
+        (
+            2,
+            [
+                {},
+                {"light_edges": 0},
+                {"merge": "ring", "leader_edges": 0},
+                {"stored": 40},
+            ],
+        ),
     ],
 )
 def test_an_exception_of_ones_own_is_called_on_every_rank(
-    mpirun: Callable, path: Path, ranks: int, way: dict[str, Any]
+    watch: Callable, ranks: int, ways: list[dict[str, Any]]
 ) -> None:
-    run = mpirun(ranks, "-m", "mpi4py", PROGRAM, path, "messages", json.dumps(way))
-    assert run.returncode == 0, run.stderr
-    found = json.loads(run.stdout)
-    assert found["strategy"]["name"] == way.get("merge", "messages")
-    assert len(found["calls"]) == ranks and min(found["calls"]) > 0
-    assert found["complete"] == 0  # it is asked about borders only
-    assert found["forest_edges"] == len(ANSWER.src)
-    assert found["labels"] == LABELS_DIGEST
+    runs = watch(ranks, [("messages", way) for way in ways])
+    for found, way in zip(runs, ways, strict=True):
+        assert found["strategy"]["name"] == way.get("merge", "messages"), way
+        assert len(found["calls"]) == ranks and min(found["calls"]) > 0, way
+        assert found["complete"] == 0, way  # it is asked about borders only
+        assert found["forest_edges"] == len(ANSWER.src), way
+        assert found["labels"] == LABELS_DIGEST, way
 
 
-@pytest.mark.parametrize("step", ["peer", "publish", "merge", "receive"])
-def test_a_device_that_fails_lets_the_next_strategy_take_over(
-    mpirun: Callable, path: Path, step: str
-) -> None:
-    run = mpirun(2, "-m", "mpi4py", PROGRAM, path, "devices", step)
-    assert run.returncode == 0, run.stderr
-    found = json.loads(run.stdout)
-    assert found["digest"] == ANSWER.digest
-    assert found["strategy"]["name"] == "hosts"
-    (reason,) = found["strategy"]["refused"].values()
-    assert "GPU" in reason if step == "peer" else "too little memory" in reason
+def test_a_device_that_fails_lets_the_next_strategy_take_over(watch: Callable) -> None:
     steps = ("peer", "publish", "merge", "receive")
-    passed = list(steps[1 : steps.index(step) + 1])
-    received = [name for name in passed if name != "merge"]
-    first = received if step == "publish" else passed
-    assert found["passed"] == [first, received]
+    runs = watch(2, [("devices", step) for step in steps])
+    for found, step in zip(runs, steps, strict=True):
+        assert found["digest"] == ANSWER.digest, step
+        assert found["strategy"]["name"] == "hosts", step
+        (reason,) = found["strategy"]["refused"].values()
+        assert ("GPU" if step == "peer" else "too little memory") in reason
+        passed = list(steps[1 : steps.index(step) + 1])
+        received = [name for name in passed if name != "merge"]
+        first = received if step == "publish" else passed
+        assert found["passed"] == [first, received], step
 
 
-@pytest.mark.parametrize(
-    ("ranks", "way", "joined"),
-    [
-        (4, {}, [["hook", 1, 4, False], ["heavier", 1, 4, False]]),
-        (4, {"hosts": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
-        (4, {"hosts": 2, "light_edges": 0}, [["hook", 2, 2, False]]),
-        (4, {"alternate": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
-        (3, {"hosts": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
-        (2, {"merge": "replicated"}, [["hook", 2, 1, False], ["heavier", 2, 1, False]]),
-        (4, {"hosts": 2, "much_left": True}, [["hook", 2, 2, True]]),
-    ],
-)
+JOINED: list[tuple[int, list[tuple[dict[str, Any], list]]]] = [
+    (
+        4,
+        [
+            ({}, [["hook", 1, 4, False], ["heavier", 1, 4, False]]),
+            ({"hosts": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
+            ({"hosts": 2, "light_edges": 0}, [["hook", 2, 2, False]]),
+            ({"alternate": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]]),
+            ({"hosts": 2, "much_left": True}, [["hook", 2, 2, True]]),
+        ],
+    ),
+    (3, [({"hosts": 2}, [["hook", 2, 2, False], ["heavier", 2, 2, False]])]),
+    (
+        2,
+        [
+            (
+                {"merge": "replicated"},
+                [["hook", 2, 1, False], ["heavier", 2, 1, False]],
+            )
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("ranks", "cases"), JOINED)
 def test_ranks_of_a_host_are_one_part(
-    mpirun: Callable, path: Path, ranks: int, way: dict[str, Any], joined: list
+    watch: Callable, ranks: int, cases: list[tuple[dict[str, Any], list]]
 ) -> None:
-    run = mpirun(ranks, "-m", "mpi4py", PROGRAM, path, "hosts", json.dumps(way))
-    assert run.returncode == 0, run.stderr
-    found = json.loads(run.stdout)
-    assert found["digest"] == ANSWER.digest
-    assert found["strategy"]["name"] == way.get("merge", "hosts")
-    assert found["joined"] == joined
+    runs = watch(ranks, [("hosts", way) for way, _ in cases])
+    for found, (way, joined) in zip(runs, cases, strict=True):
+        assert found["digest"] == ANSWER.digest, way
+        assert found["strategy"]["name"] == way.get("merge", "hosts"), way
+        assert found["joined"] == joined, way
 
 
 @pytest.mark.parametrize("merge", ["auto", "ring"])
@@ -95,10 +119,11 @@ def test_a_run_that_ends_before_its_end_leaves_nothing_behind(
     mpirun: Callable, path: Path, merge: str, what: str
 ) -> None:
     program = PROGRAM.with_name("give_up_program.py")
-    run = mpirun(2, "-m", "mpi4py", program, path, 1300, merge, what)
+    run = mpirun(3, "-m", "mpi4py", program, path, merge, what)
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     expected = {"forest": ANSWER.digest, "components": LABELS_DIGEST}
     assert found["digest"] == expected[what]
     assert found["steps"] >= 6  # of two portions
+    assert found["communicators"] > 0
     assert found["ended"] == list(range(1, found["steps"] + 1))
