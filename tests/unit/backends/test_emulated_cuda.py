@@ -11,6 +11,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 
 import pytest
 from processes import EMULATED_CUDA, ROOT, environment
@@ -25,9 +26,9 @@ pytestmark = [
 
 SOME = {
     "test_cuda.py": "test_msf and gnm or grow",
-    "test_placing.py": "",
-    "test_point_tree_gpu.py": "copies or grid or all_pairs or room or suits",
-    "test_point_products_gpu.py": "sizes or stay and cupy and f2",
+    "test_placing.py": "test",
+    "test_point_tree_gpu.py": "copies-5 or grid-0 or all_pairs or room or suits",
+    "test_point_products_gpu.py": "sizes or stay and cupy and cosine and f2",
 }
 ALL = {
     "test_api_gpu.py": "",
@@ -36,7 +37,8 @@ ALL = {
     "test_placing.py": "",
     "test_streamed.py": "",
     # Products of larger shapes take minutes.
-    "test_point_products_gpu.py": "line or grid or equal or zeros or tiny or huge",
+    "test_point_products_gpu.py": "line or grid or equal or zeros or tiny or huge or "
+    "sizes or stay and cupy",
     "test_point_tree_gpu.py": "",
 }
 
@@ -49,19 +51,17 @@ def emulated(*arguments: str, timeout: float = 280) -> subprocess.CompletedProce
     )  # fmt: skip
 
 
-def run_tests(file: str, *options: str, timeout: float = 280) -> None:
-    run = emulated(
-        "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/gpu/{file}", *options,
-        timeout=timeout,
-    )  # fmt: skip
+def run_tests(files: Iterable[str], names: str, timeout: float = 280) -> None:
+    paths = [f"tests/gpu/{file}" for file in files]
+    options = ("-q", "-p", "no:cacheprovider", f"--timeout={timeout}", "-k", names)
+    run = emulated("-m", "pytest", *paths, *options, timeout=timeout)
     assert run.returncode == 0, run.stdout[-5000:]
     assert "passed" in run.stdout
     assert "skipped" not in run.stdout
 
 
-@pytest.mark.parametrize("file", SOME)
-def test_some_tests_pass(file: str) -> None:
-    run_tests(file, "-k", SOME[file])
+def test_some_tests_pass() -> None:
+    run_tests(SOME, " or ".join(f"{file} and ({SOME[file]})" for file in SOME))
 
 
 @pytest.mark.skipif(
@@ -71,26 +71,38 @@ def test_some_tests_pass(file: str) -> None:
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("file", ALL)
 def test_all_tests_of_rows_pass_and_small_ones_of_points(file: str) -> None:
-    run_tests(file, "-k", ALL[file], "--timeout=1400", timeout=1450)
+    run_tests([file], ALL[file], timeout=1450)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        ("cupy.empty(5, np.uint32), np.uint64(5)", ""),
-        ("cupy.empty(5, np.int64), np.uint64(5)", "an array of int64 for *u4"),
-        ("np.empty(5, np.uint32), np.uint64(5)", "ndarray'> for an array of a device"),
-        ("cupy.empty(9, np.uint32)[::2], np.uint64(5)", "not contiguous"),
-        ("cupy.empty(5, np.uint32), np.uint32(5)", "uint32 for u8"),
-        ("cupy.empty(5, np.uint32), 5", "5 of None for u8"),
-        ("cupy.empty(5, np.uint32)", "takes 2, not 1"),
-    ],
-)
-def test_arguments_are_compared_with_parameters(arguments: str, error: str) -> None:
-    run = emulated(
-        "-c",
-        "import cupy, numpy as np; from mndmst.backends.cuda.kernels import Kernels; "
-        f"Kernels(np.dtype(np.uint32)).launch('number_vertices', 5, {arguments})",
-    )
-    assert (run.returncode == 0) == (error == "")
-    assert error in run.stderr
+ARGUMENTS = {
+    "cupy.empty(5, np.uint32), np.uint64(5)": "",
+    "cupy.empty(5, np.int64), np.uint64(5)": "an array of int64 for *u4",
+    "np.empty(5, np.uint32), np.uint64(5)": "ndarray'> for an array of a device",
+    "cupy.empty(9, np.uint32)[::2], np.uint64(5)": "not contiguous",
+    "cupy.empty(5, np.uint32), np.uint32(5)": "uint32 for u8",
+    "cupy.empty(5, np.uint32), 5": "5 of None for u8",
+    "cupy.empty(5, np.uint32)": "takes 2, not 1",
+}
+LAUNCHES = """
+import sys
+import cupy
+import numpy as np
+from mndmst.backends.cuda.kernels import Kernels
+
+kernels = Kernels(np.dtype(np.uint32))
+for arguments in sys.argv[1:]:
+    try:
+        kernels.launch("number_vertices", 5, *eval(f"({arguments},)"))
+        print()
+    except TypeError as error:
+        print(error)
+"""
+
+
+def test_arguments_are_compared_with_parameters() -> None:
+    run = emulated("-c", LAUNCHES, *ARGUMENTS)
+    assert run.returncode == 0, run.stderr
+    for given, expected in zip(ARGUMENTS.items(), run.stdout.split("\n"), strict=False):
+        arguments, error = given
+        assert (expected == "") == (error == ""), arguments
+        assert error in expected, arguments

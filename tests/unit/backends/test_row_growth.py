@@ -165,7 +165,7 @@ def test_names_are_replaced_by_their_parents(dtype: type) -> None:
 def test_blocks_of_several_threads_change_nothing(dtype: type) -> None:
     """Rows with many edges to close vertices, of a part with a border on both sides."""
     source = np.random.default_rng(4)
-    n, begin, end = 420_000, 20_000, 400_000
+    n, begin, end = 100_000, 5_000, 95_000
     src = np.repeat(np.arange(n - 60), 3)
     dst = src + source.integers(1, 60, len(src))
     src, dst = np.unique(np.stack([src, dst]), axis=1)
