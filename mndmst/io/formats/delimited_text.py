@@ -14,7 +14,9 @@ numbers of any size as their digits (`NameableFile`).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,7 @@ import numpy as np
 
 from ...host.errors import InputError
 from ..atomic_output import whole_file
-from ..edge_file import MAX_VERTICES, Edges, UnnumberedEndError, checked_edges
-from ..kernels import edge_lines as kernels
-from ..kernels import table_lines
+from ..edge_file import MAX_VERTICES, Edges, UnnumberedEndError
 from ..named_edge_file import NameableFile, NamedEdges, is_number
 from ..results.text_tables import (
     COLUMNS,
@@ -33,17 +33,29 @@ from ..results.text_tables import (
     number_cells,
     write_rows,
 )
-from .edge_text import Lines, TextFile, read_head, read_lines
+from .edge_text import (
+    HUGE_WEIGHT,
+    ID,
+    INEXACT,
+    LONG_WEIGHT,
+    NO_NUMBER,
+    EndsAndWeights,
+    Lines,
+    TextFile,
+    read_head,
+    read_lines,
+    read_numbers,
+    read_weights,
+)
 from .table_columns import ROLES, ColumnNames, check_no_columns
 from .table_text import (
     BLANKS,
     SAMPLE_LINES,
     TextLayout,
+    has_width,
     like_comment,
-    open_quote,
     read_layout,
-    split_line,
-    wrong_width,
+    split_row,
 )
 
 _COMMENTS = b"#%"
@@ -54,10 +66,19 @@ _WHAT = (
     '"u v" with whole numbers u and v, like the first line',
     '"u v w" with whole numbers u and v and a number w, like the first line',
 )
-# Longest name, in bytes, that is padded to the length of its neighbours.
-LONGEST_PADDED = 64
+# A comma in place of a point; a point is no number where commas are the marks
+_DECIMAL_COMMAS = str.maketrans(",.", ".,")
+_TO_BLANKS = bytes.maketrans(_ANY_SEPARATOR, b"  ")
+_OTHER_BLANKS = re.compile(r"[\x0b\x0c\x1c-\x1f\x85\xa0]")
+_SIGNED_END = re.compile(r"(?<![eE])[+]|-0+(?![0-9.])")
+_FAULTS = {
+    NO_NUMBER: "and a weight is a number",
+    LONG_WEIGHT: "a whole number of over 64 bits",
+    HUGE_WEIGHT: "a number beyond the largest float64, 1.8e308",
+    INEXACT: "which float64, that the fractions in other lines need, does not hold "
+    "exactly",
+}
 
-_HEAD_BLANKS = b" \t\r"
 _PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
 _VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
 
@@ -69,13 +90,10 @@ class DelimitedFile(TextFile, NameableFile):
         self, path: Path, layout: TextLayout, num_vertices: int | None, start: int
     ) -> None:
         weighted = layout.columns.weight is not None
-        kind = kernels.WEIGHT_LAST if weighted else kernels.NO_WEIGHT
-        headed = layout.columns.headed
-        blanks = b" \t\r" + (layout.separator if headed else _ANY_SEPARATOR)
-        lines = Lines(b"", _COMMENTS, blanks, 0, kind, _WHAT[weighted])
+        lines = Lines(weighted=weighted, what=_WHAT[weighted])
         super().__init__(path, lines, num_vertices, start=start)
         columns = layout.columns
-        # Lines that the faster kernel of `text` reads, too
+        # Whether all columns are read, in their order, as from a list without names
         self._plain = (
             columns.wanted == list(range(len(columns.names))) and layout.mark == "."
         )
@@ -101,174 +119,159 @@ class DelimitedFile(TextFile, NameableFile):
         """Yield the lines that begin in a range of bytes, their ends as text."""
         real = False
         for place, text in self.blocks(begin, end):
-            if b"\0" in text:
-                raise InputError(
-                    f"{self.name}: has a byte 0 in or behind line "
-                    f"{self.line_number(place)}, so it is not a table of text. Save it "
-                    "again as text."
-                )
-            parsed, real = self._parse_table(place, text, real, words=True)
-            try:
-                src = _words(text, parsed.src, parsed.src_size)
-                dst = _words(text, parsed.dst, parsed.dst_size)
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{self.name}: a name in or behind line {self.line_number(place)} "
-                    f"is not UTF-8 ({error.reason}). Save the table in UTF-8."
-                ) from error
-            self.layout.columns.check_costs(self.name, parsed.weight)
-            yield NamedEdges(src, dst, parsed.weight)
+            rows = self._rows(place, text)
+            src, dst = (rows.names(role) for role in ("source", "target"))
+            for words in (src, dst):
+                self._check_words(place, words)
+            weight = rows.weights(real)
+            real |= weight.dtype.kind == "f"
+            self.layout.columns.check_costs(self.name, weight)
+            yield NamedEdges(np.array(src, object), np.array(dst, object), weight)
 
-    def _parse(self, place: int, block: bytes, real: bool) -> tuple[Edges, bool]:
-        """Return the edges of a block, and whether any weight is not whole."""
-        if self._plain:
-            try:
-                edges, reals = super()._parse(place, block, real)
-                if self._separators_fit(block, len(edges)):
-                    return edges, reals
-            except InputError:
-                # The other kernel knows quotes, and which column is wrong
-                if not self.layout.columns.headed and b'"' not in block:
-                    raise
-        parsed, real = self._parse_table(place, block, real, words=False)
-        src, dst, weight = parsed.src, parsed.dst, parsed.weight
-        return checked_edges(self.name, self.num_vertices, src, dst, weight), real
-
-    def _separators_fit(self, block: bytes, edges: int) -> bool:
-        """Return whether no column in a block is empty."""
-        # The faster kernel takes a run of separators for one. In a text without names,
-        # lines may have different separators.
-        if self.layout.separator == BLANKS:
-            return True
-        text = np.frombuffer(block, np.uint8)
-        found = np.count_nonzero(text == ord(self.layout.separator))
-        fits = found == edges * (len(self.layout.columns.names) - 1)
-        return fits or (
-            not self.layout.columns.headed and _EMPTY_COLUMN.search(block) is None
-        )
-
-    def _parse_table(
-        self, place: int, block: bytes, real: bool, words: bool
-    ) -> tuple[table_lines.TableParsed, bool]:
-        """Return the columns of a block, and whether any weight is not whole."""
-        weighted = self.layout.columns.weight is not None
-        text = np.frombuffer(block + bytes(kernels.PADDING), np.uint8)
-        count = np.count_nonzero(text == ord("\n"))
-        src, dst = np.empty((2, count), np.int64)
-        src_size, dst_size = np.empty((2, count * words), np.int64)
-        weight = np.empty(count * weighted, np.float64 if real else np.int64)
-        doubtful, doubtful_at = np.empty((2, count if real else 0), np.int64)
-        room = table_lines.TableParsed(
-            src, dst, src_size, dst_size, weight, doubtful, doubtful_at
-        )
-        status, at, role, edges, doubts = table_lines.parse_table(
-            text, len(block), self._grammar(real, words), room
-        )
-        if status == kernels.REAL_WEIGHT and not real:
-            return self._parse_table(place, block, True, words)
-        if status != kernels.GOOD:
-            raise self._wrong(status, place, block, at, role)
-        for i, begin in zip(
-            doubtful[:doubts], doubtful_at[:doubts].tolist(), strict=True
+    def _by_numpy(self, block: bytes, real: bool) -> EndsAndWeights | None:
+        """Read a block as `read_numbers` does, if all lines have all columns."""
+        text = block.decode("latin-1")
+        if self.layout.separator == BLANKS and _OTHER_BLANKS.search(text):
+            return None  # NumPy takes parts of letters in UTF-8 for blanks
+        if self.layout.mark == ",":
+            text = text.translate(_DECIMAL_COMMAS)
+        if ("+" in text or "-0" in text) and _SIGNED_END.search(text):
+            return None  # +1 and -0 may be names
+        lines = self._edge_lines(text)
+        if len(lines) < text.count("\n") and any(
+            map(self._like_comment, text.split("\n"))
         ):
-            weight[i] = float(_number_at(block, begin, self.layout.mark))
-            if np.isinf(weight[i]):
-                at, role = block.rfind(b"\n", 0, begin) + 1, table_lines.WEIGHT
-                raise self._wrong(kernels.HUGE_WEIGHT, place, block, at, role)
-        if not weighted:
-            weight = np.ones(count, np.int32)
-        columns = (src, dst, src_size, dst_size, weight)
-        src, dst, src_size, dst_size, weight = (c[:edges] for c in columns)
-        return room._replace(
-            src=src, dst=dst, src_size=src_size, dst_size=dst_size, weight=weight
-        ), real
+            return None
+        separator, width = self.layout.separator, len(self.layout.columns.names)
+        simple = self._plain and '"' not in text  # NumPy compares the widths
+        found = None
+        if simple or all(has_width(line, separator, width) for line in lines):
+            found = read_numbers(
+                lines, self.lines.weighted, real, quotechar='"',
+                delimiter=None if separator == BLANKS else separator.decode(),
+                usecols=None if self._plain else self.layout.columns.wanted,
+            )  # fmt: skip
+        if found is None and self._is_mixture(block):
+            return super()._by_numpy(block.translate(_TO_BLANKS), real)
+        return found
 
-    def _grammar(self, real: bool, words: bool) -> table_lines.TableGrammar:
-        layout = self.layout
-        wanted = layout.columns.wanted
-        places = np.sort(np.array(wanted, np.int64))
-        kinds = np.full(256, kernels.WORD, np.uint8)
-        kinds[list(_COMMENTS)] = kernels.COMMENT
-        kinds[list(b" \t\r")] = kernels.BLANK
-        kinds[ord('"')] = kernels.QUOTE
-        by_blanks = layout.separator == BLANKS
-        if not by_blanks:
-            kinds[ord(layout.separator)] = kernels.SEPARATOR
-        kinds[ord("\n")] = kernels.END
-        return table_lines.TableGrammar(
-            kinds,
-            by_blanks,
-            np.array([wanted.index(place) for place in places], np.int64),
-            np.diff(places, prepend=-1) - 1,
-            len(layout.columns.names) - 1 - int(places[-1]),
-            MAX_VERTICES if self.num_vertices is None else self.num_vertices,
-            ord(layout.mark),
-            real,
-            words,
+    def _by_words(self, place: int, block: bytes, real: bool) -> EndsAndWeights:
+        """Read a block word by word; InputError for a wrong line."""
+        if self._is_mixture(block):
+            return super()._by_words(place, block.translate(_TO_BLANKS), real)
+        rows = self._rows(place, block)
+        return rows.ids("source"), rows.ids("target"), rows.weights(real)
+
+    def _is_mixture(self, block: bytes) -> bool:
+        """Return whether lines without names may have different separators."""
+        bare = self._plain and not self.layout.columns.headed and b'"' not in block
+        return bare and _EMPTY_COLUMN.search(block) is None
+
+    def _like_comment(self, line: str) -> bool:
+        """Return whether a line is a comment, but has all columns of a table."""
+        columns, mark = self.layout.columns, self.layout.separator.decode()
+        if mark == " " or 0 in columns.wanted or self._is_edge(line):
+            return False
+        return line.count(mark) == len(columns.names) - 1
+
+    def _rows(self, place: int, block: bytes) -> "_Rows":
+        """Return the rows in the lines of a block; InputError for a wrong line."""
+        numbers, rows = [], []
+        separator, width = self.layout.separator, len(self.layout.columns.names)
+
+        def where(number: int) -> str:
+            return f"{self.name}: line {self.line_number(place) + number}"
+
+        for number, line in enumerate(
+            block.decode(errors="surrogateescape").split("\n")
+        ):
+            if self._is_edge(line):
+                found = partial(where, number)
+                rows.append(split_row(line, separator, width, found))
+                numbers.append(number)
+            elif self._like_comment(line):
+                raise like_comment(where(number), line.lstrip()[:1], width)
+        return _Rows(self, rows, lambda row: where(numbers[row]))
+
+    def _check_words(self, place: int, words: Sequence[str]) -> None:
+        """Refuse names that are not text."""
+        letters = "".join(words)
+        if "\0" in letters:
+            raise InputError(
+                f"{self.name}: has a byte 0 in or behind line "
+                f"{self.line_number(place)}, so it is not a table of text. Save it "
+                "again as text."
+            )
+        try:
+            letters.encode("utf-8", "surrogateescape").decode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{self.name}: a name in or behind line {self.line_number(place)} "
+                f"is not UTF-8 ({error.reason}). Save the table in UTF-8."
+            ) from error
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of a table in text, whose columns are ends and weights."""
+
+    file: DelimitedFile
+    rows: list[list[str]]
+    where: Callable[[int], str]  # names the line of a row in messages
+
+    def words(self, role: str) -> list[str]:
+        """Return the cells of a role."""
+        position = self.file.layout.columns.wanted[ROLES.index(role)]
+        return [row[position] for row in self.rows]
+
+    def names(self, role: str) -> list[str]:
+        """Return the cells of a role, none of them empty."""
+        words = self.words(role)
+        if not all(words):
+            raise self._wrong_end(role, words.index(""), "")
+        return words
+
+    def ids(self, role: str) -> np.ndarray:
+        """Return the cells of a role as ids of vertices (int64)."""
+        bound, words = self.file.num_vertices, self.words(role)
+        for row, word in enumerate(words):
+            top = MAX_VERTICES if bound is None else bound
+            if not ID.fullmatch(word) or int(word) >= top:
+                raise self._wrong_end(role, row, word)
+        return np.array(list(map(int, words)), np.int64)
+
+    def weights(self, real: bool) -> np.ndarray:
+        """Return the weights: int64 if all are whole and not `real`, else float64."""
+        layout = self.file.layout
+        if layout.columns.weight is None:
+            return np.ones(len(self.rows), np.int32)
+        cells = words = self.words("weight")
+        if layout.mark == ",":
+            words = [cell.translate(_DECIMAL_COMMAS) for cell in cells]
+
+        def wrong(row: int, fault: int) -> InputError:
+            return InputError(
+                f"{self._has('weight', row, cells[row])}, {_FAULTS[fault]}. Fix it, or "
+                "leave the line out."
+            )
+
+        return read_weights(words, real, wrong)
+
+    def _wrong_end(self, role: str, row: int, cell: str) -> InputError:
+        bound = self.file.num_vertices
+        top = "2^48" if bound is None else str(bound)
+        error = InputError if cell == "" else UnnumberedEndError
+        return error(
+            f"{self._has(role, row, cell)}, and a vertex is a whole number from 0, "
+            f"below {top}. Fix it, or leave the line out."
         )
 
-    def _wrong(
-        self, status: int, place: int, block: bytes, at: int, role: int
-    ) -> InputError:
-        """Return the error for the line at a position of a block, by its columns."""
-        columns, number = self.layout.columns, self.line_number(place + at)
-        line = block[at : block.index(b"\n", at)]
-        cells = split_line(line.rstrip(b"\r"), self.layout.separator)
-        where = f"{self.name}: line {number}"
-        if status == table_lines.LIKE_COMMENT:
-            mark = line.lstrip()[:1].decode()
-            return like_comment(where, mark, len(cells))
-        if status == table_lines.OPEN_QUOTE or line.count(b'"') % 2:
-            return open_quote(where)
-        if len(cells) != len(columns.names):
-            return wrong_width(where, len(cells), len(columns.names))
-        if role == table_lines.OTHER:
-            return InputError(
-                f"{where} has a quoted field that goes on behind its quote. Double the "
-                "quotes in a field."
-            )
-        cell = cells[columns.wanted[role]]
-        has = f'"{cell[:40]}"' if cell else "nothing"
-        shown = f"has {has} in {columns.name(ROLES[role])}"
-        if role != table_lines.WEIGHT:
-            top = "2^48" if self.num_vertices is None else str(self.num_vertices)
-            error = InputError if cell == "" else UnnumberedEndError
-            return error(
-                f"{where} {shown}, and a vertex is a whole number from 0, below {top}. "
-                "Fix it, or leave the line out."
-            )
-        why = {
-            kernels.LONG_WEIGHT: "a whole number of over 64 bits",
-            kernels.HUGE_WEIGHT: "a number beyond the largest float64, 1.8e308",
-            kernels.INEXACT: "which float64, that the fractions in other lines need, "
-            "does not hold exactly",
-        }.get(status, "and a weight is a number")
-        return InputError(f"{where} {shown}, {why}. Fix it, or leave the line out.")
-
-
-def _words(block: bytes, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return words of a text, as an array of str, or of objects if one is long."""
-    longest = int(sizes.max(initial=1))
-    if longest > LONGEST_PADDED:
-        ends = begins + sizes
-        words = [
-            block[begin:end].decode().replace('""', '"')
-            for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
-        ]
-        return np.array(words, object)
-    rows = np.zeros((len(begins), longest), np.uint8)
-    table_lines.copy_words(np.frombuffer(block, np.uint8), begins, sizes, rows)
-    padded = rows.view(f"S{longest}").reshape(-1)
-    ascii_alone = rows.max(initial=0) < 128
-    names = padded.astype(np.str_) if ascii_alone else np.char.decode(padded, "utf-8")
-    return np.char.replace(names, '""', '"') if b'""' in block else names
-
-
-def _number_at(block: bytes, begin: int, mark: str) -> str:
-    """Return the number that begins at a byte of a text, with a decimal point."""
-    digits = rb"[+-]?\d*" + re.escape(mark.encode()) + rb"?\d*(?:[eE][+-]?\d+)?"
-    found = re.compile(digits).match(block, begin)
-    return (found[0] if found else b"").decode().replace(",", ".")
+    def _has(self, role: str, row: int, cell: str) -> str:
+        """Return the beginning of a message about a cell."""
+        text = cell[:40].encode(errors="surrogateescape").decode(errors="replace")
+        has = f'"{text}"' if cell else "nothing"
+        column = self.file.layout.columns.name(role)
+        return f"{self.where(row)} has {has} in {column}"
 
 
 def open_file(path: Path, asked: ColumnNames | None = None) -> TextFile:
@@ -278,16 +281,14 @@ def open_file(path: Path, asked: ColumnNames | None = None) -> TextFile:
     problem = _PROBLEM.fullmatch(line.strip())
     if problem:
         check_no_columns(path, asked)
-        lines = Lines(b"e", b"p" + _COMMENTS, base=1, columns=kernels.NO_WEIGHT,
-                      what='"e u v" with whole numbers u and v')  # fmt: skip
+        what = '"e u v" with whole numbers u and v'
+        lines = Lines("e", "p#%", base=1, weighted=False, what=what)
         return TextFile(path, lines, _bounded(path, int(problem[1])), start=place)
     promises = map(_VERTICES.fullmatch, comments)
     counts = [_bounded(path, int(promise[1])) for promise in promises if promise]
     promised = counts[-1] if counts else None
     if not line.strip():  # no edge at all
-        return TextFile(
-            path, Lines(b"", _COMMENTS, _HEAD_BLANKS), promised, start=place
-        )
+        return TextFile(path, Lines(), promised, start=place)
     behind = place + len(line) + 1
     rows = read_lines(path, _COMMENTS, behind, SAMPLE_LINES)
     above = next((comment for comment in reversed(comments) if comment), b"")

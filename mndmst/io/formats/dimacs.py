@@ -26,8 +26,8 @@ from .packed_files import import_scipy, read_bytes
 _PROBLEM = re.compile(rb"p[ \t]+sp[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*")
 _SHORTEST_ARC = len("a 1 1 1\n")
 _LINES = Lines(
-    prefix=b"a",
-    comments=b"cp",
+    prefix="a",
+    comments="cp",
     base=1,
     what='"a u v w" with whole numbers u and v and a number w',
 )

@@ -4,19 +4,29 @@ A head is the comments and the first line, in letters of one byte.
 """
 
 import codecs
+import re
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
+from math import isinf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ...graph.order import id_dtype
 from ...host.errors import InputError
-from ..edge_file import MAX_VERTICES, PIECE_BYTES, EdgeFile, Edges, checked_edges
+from ..edge_file import (
+    MAX_VERTICES,
+    MOST_EXACT,
+    PIECE_BYTES,
+    EdgeFile,
+    Edges,
+    checked_edges,
+)
 from ..file_access import opened, state_of
-from ..kernels import edge_lines as kernels
 from .packed_files import COMPRESSIONS, readable, unpacked_pieces
 
 LONGEST_HEAD = 1 << 21
@@ -97,29 +107,75 @@ def line_of(text: np.ndarray, at: int) -> int:
     return 1 + int(np.count_nonzero(text[:at] == ord("\n")))
 
 
+# Source, target (int64) and weight (int64 or float64) of some lines
+EndsAndWeights = tuple[np.ndarray, np.ndarray, np.ndarray]
+ID = re.compile(r"[0-9]{1,18}")  # always fits 64 bits
+NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+NO_NUMBER, LONG_WEIGHT, HUGE_WEIGHT, INEXACT = range(4)  # faults of a weight
+_FAULTS = {
+    LONG_WEIGHT: "has a weight of over 64 bits",
+    HUGE_WEIGHT: "has a weight beyond the largest float64, 1.8e308",
+    INEXACT: "has a whole number above 2^53 for a weight, which float64, that the "
+    "fractions in other lines need, does not hold exactly",
+}
+
+
 @dataclass(frozen=True)
 class Lines:
-    """The grammar of a line with an edge."""
+    """The grammar of a line with an edge, whose words are separated by blanks."""
 
-    prefix: bytes = b""  # the letter every edge begins with, if any
+    prefix: str = ""  # the letter every edge begins with, if any
     # Letters that begin a comment; empty lines are passed over, too
-    comments: bytes = b"#%"
-    blanks: bytes = b" \t\r"  # the letters between words
+    comments: str = "#%"
     base: int = 0  # the number of the first vertex
-    # `NO_WEIGHT`: only ends; `WEIGHT_LAST`: ends and weight; `WEIGHT_AND_MORE`: and
-    # more that is not read (of `io.kernels.edge_lines`)
-    columns: int = kernels.WEIGHT_LAST
+    weighted: bool = True
     # Says in messages how a line should look
     what: str = '"u v w" with whole numbers u and v and a number w'
 
-    def kinds(self) -> np.ndarray:
-        """Return the kind of each byte for the kernels."""
-        kinds = np.full(256, kernels.WORD, np.uint8)
-        kinds[list(self.comments)] = kernels.COMMENT
-        kinds[list(self.prefix)] = kernels.PREFIX
-        kinds[list(self.blanks)] = kernels.BLANK
-        kinds[ord("\n")] = kernels.END
-        return kinds
+
+def read_numbers(
+    lines: Sequence[str], weighted: bool, real: bool, **columns: Any
+) -> EndsAndWeights | None:
+    """Return ends and weights by NumPy's reader, where it keeps all of them exactly.
+
+    Otherwise, and for a wrong line, return None: the caller reads word by word. Weights
+    are int64 if all are whole and not `real`. `columns` are options of `loadtxt`.
+    """
+    for kind in ("f8",) if real else ("i8", "f8"):
+        types = [("src", "i8"), ("dst", "i8"), ("weight", kind)][: 2 + weighted]
+        with suppress(ValueError, Warning), warnings.catch_warnings():
+            warnings.simplefilter("error")  # NumPy may warn of 1.0 for an id, and go on
+            table = np.loadtxt(lines, types, comments=None, ndmin=1, **columns)
+            src, dst, *rest = (table[name].copy() for name, _ in types)
+            weight = rest[0] if weighted else np.ones(len(src), np.int32)
+            # Larger whole numbers may be rounded; NaN is not below anything
+            if weight.dtype.kind == "f" and not (np.abs(weight) < MOST_EXACT).all():
+                return None
+            return src, dst, weight
+    return None
+
+
+def read_weights(
+    words: Sequence[str], real: bool, wrong: Callable[[int, int], InputError]
+) -> np.ndarray:
+    """Return words as int64 if all are whole and not `real`, else as float64.
+
+    `wrong` makes the error for the position of a word and its fault.
+    """
+    real = real or not all(map(_WHOLE.fullmatch, words))
+    for i, word in enumerate(words):
+        if not NUMERAL.fullmatch(word):
+            raise wrong(i, NO_NUMBER)
+        if _WHOLE.fullmatch(word):
+            if not -(1 << 63) <= int(word) < 1 << 63:
+                raise wrong(i, LONG_WEIGHT)
+            if real and abs(int(word)) > MOST_EXACT:
+                raise wrong(i, INEXACT)
+        elif isinf(float(word)):
+            raise wrong(i, HUGE_WEIGHT)
+    kind = np.float64 if real else np.int64
+    return np.fromiter(map(float if real else int, words), kind, len(words))
 
 
 class TextFile(EdgeFile):
@@ -143,7 +199,7 @@ class TextFile(EdgeFile):
         with readable(path):
             self.state = state_of(path)
         self.length = self.state[1]
-        if lines.columns == kernels.NO_WEIGHT:
+        if not lines.weighted:
             self.weight_dtype = np.dtype(np.int32)
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
@@ -194,58 +250,77 @@ class TextFile(EdgeFile):
 
     def _parse(self, place: int, block: bytes, real: bool) -> tuple[Edges, bool]:
         """Return the edges of a block, and whether any weight is not whole."""
-        bound = self.num_vertices
-        ids = id_dtype(MAX_VERTICES if bound is None else bound)
-        text = np.frombuffer(block + bytes(kernels.PADDING), np.uint8)
-        count = np.count_nonzero(text == ord("\n"))
-        src, dst = np.empty((2, count), ids)
-        weighted = self.lines.columns != kernels.NO_WEIGHT
-        weight = np.empty(count * weighted, np.float64 if real else np.int64)
-        doubtful = np.empty(count if real else 0, np.int64)
-        grammar = kernels.Grammar(
-            self.lines.kinds(), bool(self.lines.prefix), self.lines.base,
-            MAX_VERTICES if bound is None else bound, self.lines.columns, real,
-        )  # fmt: skip
-        out = kernels.Parsed(src, dst, weight, doubtful)
-        status, at, edges, doubts = kernels.parse_lines(text, len(block), grammar, out)
-        if status == kernels.REAL_WEIGHT and not real:
-            return self._parse(place, block, True)
-        if status != kernels.GOOD:
-            raise self._mistake(status, place + at)
-        if doubts:
-            wanted = doubtful[:doubts]
-            words = kernels.weight_words(text, grammar, wanted)
-            weight[wanted] = self._long_numbers(words.tobytes(), place, block)
-        if not weighted:
-            weight = np.ones(count, np.int32)
-        src, dst, weight = src[:edges], dst[:edges], weight[:edges]
-        return checked_edges(self.name, bound, src, dst, weight), real
+        base, bound = self.lines.base, self.num_vertices
+        found = self._by_numpy(block, real)
+        last = base - 1 + (MAX_VERTICES if bound is None else bound)
+        if found is None or not all(
+            base <= ends.min(initial=base) and ends.max(initial=last) <= last
+            for ends in found[:2]
+        ):
+            found = self._by_words(place, block, real)
+        src, dst, weight = found
+        edges = checked_edges(self.name, bound, src - base, dst - base, weight)
+        return edges, real or weight.dtype.kind == "f"
 
-    def _long_numbers(self, words: bytes, place: int, block: bytes) -> np.ndarray:
-        """Return weights of more digits than the kernels read, as Python reads them."""
-        numbers = np.array(words.split(), np.bytes_).astype(np.float64)
-        huge = np.flatnonzero(np.isinf(numbers))
-        if len(huge):
-            at = block.index(words.split()[huge[0]])
-            line = block.rfind(b"\n", 0, at) + 1
-            raise self._mistake(kernels.HUGE_WEIGHT, place + line)
-        return numbers
+    def _by_numpy(self, block: bytes, real: bool) -> EndsAndWeights | None:
+        """Read a block as `read_numbers` does."""
+        prefix, lines = self.lines.prefix, self._edge_lines(block.decode("latin-1"))
+        if prefix:
+            lines = [line for line in map(str.lstrip, lines) if line]
+            if not all(line[0] == prefix and line[1:2].isspace() for line in lines):
+                return None
+            lines = [line[1:] for line in lines]
+        return read_numbers(lines, self.lines.weighted, real)
 
-    def _mistake(self, status: int, place: int) -> InputError:
-        """Return the error for the line that begins at a byte."""
-        unknown = self.num_vertices is None
-        last = "2^48" if unknown else "the vertices the header names"
-        mistakes = {
-            kernels.BAD_LINE: f"is not {self.lines.what}",
-            kernels.BAD_ID: f"joins a vertex that is not between {self.lines.base} "
-            f"and {last}",
-            kernels.LONG_WEIGHT: "has a weight of over 64 bits",
-            kernels.HUGE_WEIGHT: "has a weight beyond the largest float64, 1.8e308",
-            kernels.INEXACT: "has a whole number above 2^53 for a weight, which "
-            "float64, that the fractions in other lines need, does not hold exactly",
-        }
-        number = self.line_number(place)
-        return InputError(f"{self.name}: line {number} {mistakes[status]}. Fix it.")
+    def _edge_lines(self, text: str) -> list[str]:
+        """Return the lines of a text without comments and most empty lines."""
+        lines = text.rstrip("\n").split("\n")
+        if any(letter in text for letter in self.lines.comments):
+            return list(filter(self._is_edge, lines))
+        return lines
+
+    def _is_edge(self, line: str) -> bool:
+        """Return whether a line is neither empty nor a comment."""
+        begin = line.lstrip(" \t\r")[:1]
+        return begin != "" and begin not in self.lines.comments
+
+    def _by_words(self, place: int, block: bytes, real: bool) -> EndsAndWeights:
+        """Read a block word by word; InputError for a wrong line."""
+        prefix, base = [self.lines.prefix] * bool(self.lines.prefix), self.lines.base
+        bound, known = self.num_vertices, self.num_vertices is not None
+        last = "the vertices the header names" if known else "2^48"
+        top = base + (MAX_VERTICES if bound is None else bound)
+
+        def wrong(number: int, what: str) -> InputError:
+            line = self.line_number(place) + number
+            return InputError(f"{self.name}: line {line} {what}. Fix it.")
+
+        numbers, ends, weights = [], [], []
+        for number, line in enumerate(block.decode("latin-1").split("\n")):
+            if not self._is_edge(line):
+                continue
+            words = line.split()
+            begin, two = words[: len(prefix)], words[len(prefix) :][:2]
+            rest = words[len(prefix) + 2 :]
+            good = begin == prefix and len(two) == 2 and all(map(ID.fullmatch, two))
+            if not good or len(rest) != self.lines.weighted:
+                raise wrong(number, f"is not {self.lines.what}")
+            if not all(base <= int(end) < top for end in two):
+                raise wrong(
+                    number, f"joins a vertex that is not between {base} and {last}"
+                )
+            numbers.append(number)
+            ends.append(list(map(int, two)))
+            weights += rest
+        src, dst = np.array(ends, np.int64).reshape(-1, 2).T.copy()
+        if not self.lines.weighted:
+            return src, dst, np.ones(len(src), np.int32)
+
+        def wrong_weight(row: int, fault: int) -> InputError:
+            mistake = _FAULTS.get(fault, f"is not {self.lines.what}")
+            return wrong(numbers[row], mistake)
+
+        return src, dst, read_weights(weights, real, wrong_weight)
 
     def line_number(self, place: int) -> int:
         """Return which line of the file, from 1, begins at a byte."""

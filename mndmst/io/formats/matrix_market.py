@@ -14,7 +14,6 @@ from ...host.errors import InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
 from ..edge_file import Edges
-from ..kernels import edge_lines as kernels
 from .edge_text import Lines, TextFile, check_counts, read_head
 from .packed_files import import_scipy
 
@@ -26,10 +25,8 @@ _KINDS = (
     ("general", "symmetric"),
 )
 _ENDS = "whole numbers i and j"
-_PATTERN = Lines(
-    comments=b"%", base=1, columns=kernels.NO_WEIGHT, what=f'"i j" with {_ENDS}'
-)
-_WEIGHTED = Lines(comments=b"%", base=1, what=f'"i j w" with {_ENDS} and a number w')
+_PATTERN = Lines(comments="%", base=1, weighted=False, what=f'"i j" with {_ENDS}')
+_WEIGHTED = Lines(comments="%", base=1, what=f'"i j w" with {_ENDS} and a number w')
 _SHORTEST_ENTRY = len("1 1\n")
 
 

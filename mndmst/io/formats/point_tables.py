@@ -46,9 +46,8 @@ from .table_text import (
     has_index_header,
     is_number,
     like_comment,
-    open_quote,
     split_line,
-    wrong_width,
+    split_row,
 )
 from .typed_tables import ParquetTable, check_complete
 
@@ -297,11 +296,6 @@ class _Lines:
     def _values(self, columns: PointColumns, decimal_commas: bool) -> Iterator[float]:
         """Yield the coordinates row by row; refuse texts that are not numbers."""
         for number, row in self._rows():
-            if len(row) != self.width:
-                where = self._place(number)
-                if sum(field.count('"') for field in row) % 2:
-                    raise open_quote(where)
-                raise wrong_width(where, len(row), self.width)
             for i in columns.coordinates:
                 if not _is_float(row[i], self.separator):
                     has = f'"{row[i][:40]}"' if row[i] else "nothing"
@@ -344,7 +338,8 @@ class _Lines:
                 if not line.strip():
                     self._check_comment(number, whole)
             if line.strip(" \r"):
-                yield number, split_line(line.rstrip("\r"), self.separator)
+                where = partial(self._place, number)
+                yield number, split_row(line, self.separator, self.width, where)
 
     def _check_comment(self, number: int, line: str) -> None:
         """Refuse a comment that looks like a row whose first field begins with #."""

@@ -1,8 +1,8 @@
 """The layout of a table in text: separator, header, kinds of columns, decimal mark.
 
-All is decided from the first lines of a file. Tabs, semicolons, commas or runs of
-blanks separate columns. Fields may stand in double quotes, and a quote in them is
-doubled. The kernel `table_lines.parse_table` reads lines by the same rules.
+The layout is decided from the first lines of a file. Tabs, semicolons, commas or runs
+of blanks separate columns. Fields may stand in double quotes, and a quote in them is
+doubled. `split_row` splits every line of a table, of edges or of points.
 """
 
 import re
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ...host.errors import InputError
 from ...host.formatting import counted
+from .edge_text import NUMERAL
 from .table_columns import (
     EMPTY,
     NUMBER,
@@ -29,11 +30,15 @@ from .table_columns import (
 TAB, SEMICOLON, COMMA, BLANKS = b"\t", b";", b",", b" "
 # First lines that are looked at, beside a header.
 SAMPLE_LINES = 200
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-COMMA_NUMBER = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?")
-WHOLE = re.compile(r"\d+")
+COMMA_NUMBER = re.compile(r"[+-]?([0-9]+,[0-9]*|,[0-9]+)([eE][+-]?[0-9]+)?")
+WHOLE = re.compile(r"[0-9]+")
+_QUOTED = r'"(?:[^"]|"")*"'
 # Words of other programs for a missing value.
 MISSING = frozenset(("", "na", "nan", "null", "none", "n/a", "#n/a", "inf", "-inf"))
+
+_CONVERT = (
+    "convert it with SciPy: scipy.sparse.save_npz(file, scipy.sparse.csr_array(matrix))"
+)
 
 
 @dataclass(frozen=True)
@@ -57,25 +62,69 @@ class TextLayout:
         return ""
 
 
+def _patterns(separator: bytes) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of a field, and of a line whose quotes enclose whole fields."""
+    if separator == BLANKS:
+        field = rf"{_QUOTED}(?=[ \t\r\n]|\Z)|[^ \t\r\n]+"
+        whole = rf'(?:{_QUOTED}|[^" \t\r][^ \t\r]*)(?:[ \t\r]+|\Z)'
+        return re.compile(field), re.compile(rf"[ \t\r]*(?:{whole})*")
+    mark = separator.decode()
+    blanks = "[ \r]*" if separator == TAB else "[ \t\r]*"
+    quoted = rf"{blanks}{_QUOTED}{blanks}"
+    field = rf"(?:\A|{mark})({quoted}(?={mark}|\Z)|[^{mark}]*)"
+    whole = rf'(?:{quoted}|{blanks}(?:[^" \t\r{mark}][^{mark}]*)?)'
+    return re.compile(field), re.compile(rf"{whole}(?:{mark}{whole})*")
+
+
+_PATTERNS = {mark: _patterns(mark) for mark in (TAB, SEMICOLON, COMMA, BLANKS)}
+
+
 def split_line(line: bytes | str, separator: bytes) -> list[str]:
     """Return the fields of a line, without blanks and quotes around them."""
     text = line if isinstance(line, str) else line.decode(errors="replace")
-    quoted = r'"(?:[^"]|"")*"'
-    if separator == BLANKS:
-        words = re.findall(rf"{quoted}(?=\s|\Z)|\S+", text)
-        return [_unquoted(word) for word in words]
-    mark = separator.decode()
-    between = rf"[^{mark}]*"
-    fields = re.findall(
-        rf"(?:\A|{mark})(\s*{quoted}[ \r]*(?={mark}|\Z)|{between})", text
-    )
+    if separator != BLANKS and '"' not in text:
+        return [field.strip(" \r\n\t") for field in text.split(separator.decode())]
+    fields = _PATTERNS[separator][0].findall(text)
     return [_unquoted(field.strip(" \r\n\t")) for field in fields]
+
+
+def has_width(line: str, separator: bytes, width: int) -> bool:
+    """Return whether a line has a number of fields, and quotes enclose whole ones."""
+    if '"' in line:
+        whole = _PATTERNS[separator][1].fullmatch(line) is not None
+        return whole and len(split_line(line, separator)) == width
+    if separator == BLANKS:
+        return len(line.split()) == width
+    return line.count(separator.decode()) == width - 1
+
+
+def split_row(
+    line: str, separator: bytes, width: int, where: Callable[[], str]
+) -> list[str]:
+    """Return the fields of a row; InputError at `where` for its quotes or its width."""
+    cells = split_line(line, separator)
+    if '"' in line and not _PATTERNS[separator][1].fullmatch(line):
+        if line.count('"') % 2:
+            raise InputError(
+                f"{where()} has a quote that the line does not close. Write each row "
+                "in one line, and double the quotes in a field."
+            )
+        raise InputError(
+            f"{where()} has a quoted field that goes on behind its quote. Double the "
+            "quotes in a field."
+        )
+    if len(cells) != width:
+        raise InputError(
+            f"{where()} has {counted(len(cells), 'column')}, not {width} as the lines "
+            "before. Fix it."
+        )
+    return cells
 
 
 def is_number(cell: str, separator: bytes) -> bool:
     """Return whether a field is a number, with a decimal comma between ; or tabs."""
     commas = separator in (SEMICOLON, TAB)
-    return bool(_NUMBER.fullmatch(cell) or (commas and COMMA_NUMBER.fullmatch(cell)))
+    return bool(NUMERAL.fullmatch(cell) or (commas and COMMA_NUMBER.fullmatch(cell)))
 
 
 def has_index_header(names: Sequence[str]) -> bool:
@@ -121,10 +170,11 @@ def read_layout(
         sample = TextSample(names_above, [sample.names, *sample.cells], separator)
     table = sample.as_table(path, number, rows, bool(headed))
     cells, columns = table.cells, table.columns(table.is_number)
+    if not asked:
+        _check_matrix(path, table, bool(headed), len(rows) < SAMPLE_LINES)
     if headed:
         chosen = choose_columns(path, columns, asked)
     else:
-        _check_matrix(path, cells, len(rows) < SAMPLE_LINES, asked)
         _check_integer_header(path, cells, separator, asked)
         chosen = choose_positions(path, columns, asked)
     mark = "."
@@ -271,14 +321,8 @@ def _check_decimal_commas(
         quoted = separator == COMMA and any(
             COMMA_NUMBER.fullmatch(cell) for cell in split_line(line, COMMA)
         )
-        between = (
-            b'"' not in line
-            and len(words) > 1
-            and all(
-                _NUMBER.fullmatch(word) or COMMA_NUMBER.fullmatch(word)
-                for word in words
-            )
-        )
+        between = len(words) > 1 and all(is_number(word, TAB) for word in words)
+        between &= b'"' not in line
         if quoted or (between and any(map(COMMA_NUMBER.fullmatch, words))):
             text = line[:60].decode(errors="replace").strip()
             raise InputError(
@@ -288,25 +332,44 @@ def _check_decimal_commas(
             )
 
 
-def _check_matrix(
-    path: object, cells: list[list[str]], whole: bool, asked: ColumnNames
-) -> None:
-    """Refuse a square symmetric matrix with zeros on its diagonal."""
-    size = len(cells)
-    if asked or not whole or size < 3 or any(len(row) != size for row in cells):
+def _check_matrix(path: object, table: TextSample, headed: bool, whole: bool) -> None:
+    """Refuse a square matrix of numbers; `whole` says that the sample is all lines."""
+    names, cells = table.names, table.cells
+    first = [row[0] for row in cells]
+    named = headed and first == names[1 : len(first) + 1]
+    skipped = int(named or (headed and not names[0]))
+    width, size = len(names) - skipped, len(cells)
+    if size < 3 or width < size or (whole and width > size):
         return
+    words = [[cell.replace(",", ".") for cell in row[skipped:]] for row in cells]
     try:
-        rows = [[float(cell.replace(",", ".")) for cell in row] for row in cells]
+        rows = [
+            [0.0 if word.casefold() in MISSING else float(word) for word in row[:size]]
+            for row in words
+        ]
     except ValueError:
         return
-    if all(rows[i][i] == 0 for i in range(size)) and all(
-        rows[i][j] == rows[j][i] for i in range(size) for j in range(i)
+    what = ""
+    if named:
+        what = "looks like a matrix: its rows have the names of its columns"
+    elif not (headed and knows_ends(names, surely=True)) and all(
+        rows[i][i] == 0 and rows[i][:i] == [row[i] for row in rows[:i]]
+        for i in range(size)
     ):
+        what = "is a square symmetric matrix with zeros on its diagonal"
+    elif headed:
+        try:
+            choose_columns(path, table.columns(table.is_number))
+        except InputError as error:
+            raise InputError(
+                f"{error} If it is a matrix, which it looks like with as many rows as "
+                f"columns, {_CONVERT}."
+            ) from error
+    if what:
+        source, target, weight = names[skipped : skipped + 3]
         raise InputError(
-            f"{path}: is a square symmetric matrix with zeros on its diagonal, not a "
-            "list of edges. Convert it with SciPy: scipy.sparse.save_npz(file, "
-            "scipy.sparse.csr_array(matrix)); or give --columns source=1,target=2,"
-            "weight=3 if its lines are edges."
+            f"{path}: {what}, not a list of edges; {_CONVERT}; or give --columns "
+            f"source={source},target={target},weight={weight} if its lines are edges."
         )
 
 
@@ -338,22 +401,6 @@ def has_decimal_commas(where: str, words: Iterable[str], separator: bytes) -> bo
             f"({listed([commas[0], points[0]])}). Write all with one of them."
         )
     return bool(commas)
-
-
-def open_quote(where: str) -> InputError:
-    """Return the error for a line with a quote that is not closed."""
-    return InputError(
-        f"{where} has a quote that the line does not close. Write each row in one "
-        "line, and double the quotes in a field."
-    )
-
-
-def wrong_width(where: str, found: int, width: int) -> InputError:
-    """Return the error for a line of another number of columns."""
-    return InputError(
-        f"{where} has {counted(found, 'column')}, not {width} as the lines before. Fix "
-        "it."
-    )
 
 
 def like_comment(where: str, mark: str, width: int) -> InputError:

@@ -242,11 +242,31 @@ def test_other_decimal_commas_are_refused(
         "0;3,5;4\n3,5;0;5\n4;5;0\n",
         "0,3,4,1\n3,0,5,2\n4,5,0,3\n1,2,3,0\n",
         "0\t1\t1\n1\t0\t2\n1\t2\t0\n",
+        "a,b,c\n0,1,2\n1,0,\n2,,0\n",
     ],
 )
 def test_a_distance_matrix_is_not_a_list_of_edges(tmp_path: Path, text: str) -> None:
     with pytest.raises(InputError, match="square symmetric matrix with zeros on its"):
         triples_of(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        (",x,y,z\nx,0,1,1\ny,0,0,2\nz,0,0,0\n", "source=x,target=y,weight=z"),
+        (",0,1,2\n0,0,1,1\n1,0,0,2\n2,5,0,0\n", "source=0,target=1,weight=2"),
+        ("a,b,c,d\n0,1,0,1\n0,0,1,0\n1,1,0,0\n0,0,1,0\n", "source=a,target=b,weight=c"),
+    ],
+)
+def test_a_matrix_with_names_is_not_a_list_of_edges(
+    tmp_path: Path, text: str, columns: str
+) -> None:
+    with pytest.raises(
+        InputError, match=r"a matrix.*looks like|looks like a matrix"
+    ) as found:
+        triples_of(tmp_path, text)
+    assert "scipy.sparse.save_npz" in str(found.value)
+    assert triples_of(tmp_path, text, columns)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +313,7 @@ def test_dialects_of_programs(tmp_path: Path, text: str) -> None:
         ("u,v,w\n0,1,2\n1,2\n", "line 3 has 2 columns, not 3"),
         ("u,v,w\n0,1,2\n1,2,3,4\n", "line 3 has 4 columns, not 3"),
         ("c,u,v\nred,0,1\n#00f,1,2\n", "line 3 begins with # like a comment, but has"),
-        ('key u v\n1 0 1\n"1"0 1\n', "line 3 has 2 columns, not 3"),
+        ('key u v\n1 0 1\n"1"0 1\n', "line 3 has a quoted field that goes on behind"),
         ('key u v w\n1 0 1 2\n"1" 0 1"2"\n', "line 3 has 3 columns, not 4"),
         ("u,v\n0,1\n0,,1\n", "line 3 has 3 columns, not 2"),
         ('u,v,n,w\n0,1,"a\nb",2\n', "line 2 has a quote that the line does not close"),
