@@ -187,7 +187,7 @@ def _snapshot(service: Any, arguments: argparse.Namespace) -> None:
 
 
 def _solve(service: Any, arguments: argparse.Namespace) -> None:
-    from ..service.tables import read_array, read_columns, write_table
+    from .tables import read_array, read_columns, write_table
 
     inputs = arguments.without, arguments.vertices
     _check_table(inputs, arguments.output, arguments.overwrite)
@@ -228,7 +228,7 @@ def _check_table(
 def _edges(service: Any, arguments: argparse.Namespace) -> None:
     from ..host.errors import ConfigError
     from ..service.protocol import version_of
-    from ..service.tables import write_table
+    from .tables import write_table
 
     if arguments.output is None:
         raise ConfigError("edges: give a file with -o")
@@ -240,7 +240,7 @@ def _edges(service: Any, arguments: argparse.Namespace) -> None:
 
 def _update(service: Any, arguments: argparse.Namespace) -> None:
     from ..host.errors import ConfigError
-    from ..service.tables import read_columns
+    from .tables import read_columns
 
     graph, version = _graph(service, arguments), arguments.for_version
     changes = {}
@@ -288,7 +288,7 @@ def _pairs_of(graph: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
     import numpy as np
 
     from ..host.errors import ConfigError
-    from ..service.tables import read_columns
+    from .tables import read_columns
 
     _check_table([arguments.pairs], arguments.output, arguments.overwrite)
     given = arguments.pair
@@ -313,7 +313,7 @@ def _write_or_print(columns: dict[str, Any], arguments: argparse.Namespace) -> N
     import sys
 
     from ..host.errors import optional
-    from ..service.tables import write_table
+    from .tables import write_table
 
     table = optional("pyarrow", "serve", "Tables need").table(columns)
     if arguments.output is not None:
@@ -371,7 +371,7 @@ def _clusters(service: Any, arguments: argparse.Namespace) -> None:
 
 
 def _store(service: Any, arguments: argparse.Namespace) -> None:
-    from ..service.tables import read_array
+    from .tables import read_array
 
     weights = read_array(arguments.weights)
     graph, version = service[arguments.graph], arguments.for_version

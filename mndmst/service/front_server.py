@@ -263,7 +263,7 @@ class FrontServer(RankServer):
     def _order_details(self, graph: ServedGraph, number: int | None) -> dict[str, Any]:
         """Return a version that has an order, and the edges of each rank."""
         version = graph.current if number is None else graph.held(number)
-        if _has_tickets_of_edges(version):
+        if version.ticketed and version.order is not None:
             return version.order_facts
         if number not in (None, graph.version):
             raise graph.stale(version.number)
@@ -360,10 +360,6 @@ def _by_number(graph: ServedGraph) -> list[GraphVersion]:
         if other is None or version.nbytes > other.nbytes:
             known[version.number] = version
     return [known[number] for number in sorted(known)]
-
-
-def _has_tickets_of_edges(version: GraphVersion) -> bool:
-    return version.ticketed and version.order is not None
 
 
 def _pairs(batch: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -1,14 +1,16 @@
 """Tables that the command `client` reads and writes."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.atomic_output import whole_file
 from ..io.file_access import state_of
-from .name_lookup import RemoteNames
+
+if TYPE_CHECKING:  # loads Arrow
+    from ..service.name_lookup import RemoteNames
 
 KINDS = {".csv": "csv", ".parquet": "parquet", ".arrow": "feather"}
 
@@ -28,7 +30,7 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def read_columns(
-    path: Path, names: tuple[str, ...], vertex_names: RemoteNames | None = None
+    path: Path, names: tuple[str, ...], vertex_names: "RemoteNames | None" = None
 ) -> tuple[np.ndarray, ...]:
     """Return columns of a table.
 
