@@ -21,7 +21,6 @@ import h5py
 import numpy as np
 
 from ..host.errors import InputError
-from ..kernels.threads import ALONE, Threads
 from .file_access import CHUNK_BYTES
 from .kernels.chunk_reading import SUM_BYTES, Chunks, fletcher32, read_chunks
 
@@ -175,20 +174,6 @@ class ChunkReader:
         place[:] = data[: len(place)]
 
 
-def read_range(
-    path: Path, dataset: h5py.Dataset, begin: int, target: np.ndarray, threads: Threads
-) -> None:
-    """Read the entries of a dataset from `begin` on with some threads."""
-    end = begin + len(target)
-    if begin == end:
-        return
-    reader = ChunkReader(path, dataset, begin, end)
-    threads.map(
-        lambda low, high: reader.read(low, target[low - begin : high - begin]),
-        reader.cut(threads.count),
-    )
-
-
 def _chunks(path: Path, dataset: h5py.Dataset, begin: int, end: int) -> np.ndarray:
     """Return the facts of `_StoredChunk` about some chunks (int64 [chunks, 4])."""
     length = dataset.chunks[0]
@@ -255,7 +240,8 @@ def read_dataset(
     """Return the entries [begin, end) of a dataset that has been checked; else all."""
     end = len(dataset) if end is None else min(end, len(dataset))
     target = np.empty(max(0, end - begin), dataset.dtype)
-    read_range(path, dataset, begin, target, ALONE)
+    if len(target):
+        ChunkReader(path, dataset, begin, end).read(begin, target)
     return target
 
 

@@ -26,10 +26,8 @@ from ...kernels.read_progress import ArcsRead
 from ...kernels.threads import ALONE, Threads
 from ..file_access import reading
 from .arc_pieces import ArcPieces, PartArcs
-from .sharded_graph import ShardedGraph
+from .sharded_graph import OPEN_PARTS, ShardedGraph
 
-# Parts that are open at once, so that threads need not wait at the end of each part.
-OPEN_PARTS = 32
 # A device reads all parts at once; a process may have 1,024 files open.
 MOST_OPEN = 256
 

@@ -8,7 +8,7 @@ before any memory is taken for them. `row_reading` reads the arcs.
 import os
 import sysconfig
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from ...host.errors import InputError
 from ...kernels.threads import ALONE, Threads, each_range
 from ..edge_file import MAX_VERTICES
 from ..file_access import ascends, check_version, open_hdf5, read_attribute, reading
-from ..hdf5_reader import checked_dataset, read_dataset, read_range
+from ..hdf5_reader import ChunkReader, checked_dataset, read_dataset
 from ..kernels.chunk_reading import move_ascending
 from ..memory_limit import check_room
 from ..names import LONGEST_NAME, IntegerNames, NameKind, Names, TextNames, joined_names
@@ -32,6 +32,9 @@ from .graph_directory import (
     SHARD_FORMAT,
     VERSION,
 )
+
+# Parts that are open at once, so that threads need not wait at the end of each part.
+OPEN_PARTS = 32
 
 # Below where an installation puts data; see pyproject.toml.
 INSTALLED = Path("share", "mndmst", "demo")
@@ -84,21 +87,45 @@ class ShardedGraph:
     def read_indptr(self, begin: int, end: int, threads: Threads = ALONE) -> np.ndarray:
         """Return where rows begin (int64 [rows + 1]), counted over the whole graph."""
         indptr = np.empty(end - begin + 1, np.int64)
-        for part, low, high in self.overlap(begin, end):
-            target = indptr[low - begin : high - begin + 1]
-            first, arcs = self.vtxdist[part], self._arcs(part)
-            with self.open(part) as file:
-                dataset = file["graph/indptr"]
-                read_range(self.parts[part], dataset, low - first, target, threads)
-            whole = (low > first or target[0] == 0) and (
-                high < self.vtxdist[part + 1] or target[-1] == arcs
-            )
-            fine = whole and 0 <= target[0] <= target[-1] <= arcs
-            if not (fine and _move(target, int(self.arcdist[part]), threads)):
-                raise self.wrong(
-                    part, "its row pointers do not ascend from 0 to the end"
+        for parts in _read_at_once(list(self.overlap(begin, end))):
+            targets = [indptr[low - begin : high - begin + 1] for _, low, high in parts]
+            self._read_pointers(parts, targets, threads)
+            for (part, low, high), target in zip(parts, targets, strict=True):
+                first, arcs = self.vtxdist[part], self._arcs(part)
+                whole = (low > first or target[0] == 0) and (
+                    high < self.vtxdist[part + 1] or target[-1] == arcs
                 )
+                fine = whole and 0 <= target[0] <= target[-1] <= arcs
+                if not (fine and _move(target, int(self.arcdist[part]), threads)):
+                    raise self.wrong(
+                        part, "its row pointers do not ascend from 0 to the end"
+                    )
         return indptr
+
+    def _read_pointers(
+        self,
+        parts: list[tuple[int, int, int]],
+        targets: list[np.ndarray],
+        threads: Threads,
+    ) -> None:
+        """Read the row pointers of some parts' rows as they are stored."""
+
+        def read(reader: ChunkReader, begin: int, target: np.ndarray) -> None:
+            with reading(reader.path):
+                reader.read(begin, target)
+
+        pieces = []
+        with ExitStack() as files:
+            for (part, low, _), target in zip(parts, targets, strict=True):
+                dataset = files.enter_context(self.open(part))["graph/indptr"]
+                first = low - int(self.vtxdist[part])
+                last = first + len(target)
+                reader = ChunkReader(self.parts[part], dataset, first, last)
+                pieces += [
+                    (reader, begin, target[begin - first : end - first])
+                    for begin, end in reader.cut(threads.count)
+                ]
+            threads.map(read, pieces)
 
     def pieces(
         self, most_rows: int, most_arcs: int, threads: Threads = ALONE
@@ -252,6 +279,20 @@ class ShardedGraph:
     def wrong(self, part: int, what: str) -> InputError:
         """Return an error about a part's contents."""
         return InputError(f"{self.parts[part]}: {what}. Make the graph again.")
+
+
+def _read_at_once(
+    parts: list[tuple[int, int, int]],
+) -> Iterator[list[tuple[int, int, int]]]:
+    """Yield the parts of `overlap` in groups whose row pointers have no common entry.
+
+    A part's last entry and the next part's first one have the same position.
+    """
+    filled = [part for part in parts if part[1] < part[2]]
+    for some in (filled[::2], filled[1::2]):
+        for i in range(0, len(some), OPEN_PARTS):
+            yield some[i : i + OPEN_PARTS]
+    yield from ([part] for part in parts if part[1] == part[2])
 
 
 def _is_utf8(text: np.ndarray, begins: np.ndarray) -> bool:
