@@ -96,10 +96,12 @@ class RankRead:
     def rows_for(self, backends: list[Backend]) -> Rows:
         """Return the rows as devices take them: one GPU alone reads them itself.
 
-        The host reads stored rows, because it checks each piece in any case.
+        Collective, because it opens the files for the GPU. The host reads stored rows,
+        because it checks each piece in any case.
         """
-        if len(backends) == 1 and backends[0].inspects_arcs and not self.stored:
-            return self.whole.rows_in_files()
+        with self.comm.raise_on_all():
+            if len(backends) == 1 and backends[0].inspects_arcs and not self.stored:
+                return self.whole.rows_in_files()
         return self.rows
 
     def pieces(self) -> Iterable[Rows]:

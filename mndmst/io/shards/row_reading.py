@@ -94,6 +94,7 @@ class ReadInProgress:
         self.progress = ArcsRead(num_arcs)
         self._parts: list[PartArcs] = []
         self.sampled = np.empty(0, self.indices.dtype)
+        self._opened: tuple[ArcPieces | None, ExitStack] | None = None
         self._loaded: ArcFacts | None = None
         self._loading = Lock()
 
@@ -118,9 +119,8 @@ class ReadInProgress:
         """See `ArcFiles.rule`."""
         return key_rule(self.graph.weight_dtype)
 
-    @contextmanager
-    def opened(self) -> Iterator[ArcPieces | None]:
-        """See `ArcFiles.opened`."""
+    def _open_all(self) -> tuple[ArcPieces | None, ExitStack]:
+        """Open all parts; return their arcs (see `ArcFiles.opened`) and the files."""
         with ExitStack() as opening:
             parts = [
                 arcs
@@ -129,7 +129,12 @@ class ReadInProgress:
             ]
             plain = all(part.chunks for part in parts)
             pieces = ArcPieces(parts, self._csr, self.threads) if plain else None
-            files = opening.pop_all()
+            return pieces, opening.pop_all()
+
+    @contextmanager
+    def opened(self) -> Iterator[ArcPieces | None]:
+        """See `ArcFiles.opened`; `rows_in_files` has opened the files, for one use."""
+        (pieces, files), self._opened = self._opened or self._open_all(), None
         try:  # an error of the device is not damage of a file
             yield pieces
         finally:
@@ -138,13 +143,21 @@ class ReadInProgress:
             self.sampled = pieces.sampled
 
     def rows_in_files(self) -> Rows:
-        """Return the rows for a device that reads the arcs itself."""
-        parts = sum(1 for _ in self.graph.overlap(self.begin, self.end))
-        return RowsInFiles(self) if parts <= MOST_OPEN else self.rows
+        """Return the rows for a device that reads the arcs itself; open their files.
+
+        The device may be starting meanwhile.
+        """
+        if sum(1 for _ in self.graph.overlap(self.begin, self.end)) > MOST_OPEN:
+            return self.rows
+        self._opened = self._open_all()
+        return RowsInFiles(self)
 
     def load(self) -> ArcFacts:
         """Read all arcs into host memory, once; see `read`."""
         with self._loading:
+            if self._opened is not None:
+                self._opened[1].close()
+                self._opened = None
             if self._loaded is None:
                 self._loaded = self.read()
             return self._loaded

@@ -212,6 +212,24 @@ def test_a_device_reads_the_arcs_and_the_host_when_it_needs_them(
     assert begun.load() == reader(graph, 5, 55).read()
 
 
+@pytest.mark.parametrize("reads", ["device", "host"])
+def test_files_are_open_until_the_arcs_are_read(tmp_path: Path, reads: str) -> None:
+    graph = open_graph(write(tmp_path / "graph", symmetric_rows(), [0, 25, 60]))
+    begun = reader(graph, 0, 60)
+    rows = begun.rows_in_files()
+    assert open_files() >= set(graph.parts)
+    if reads == "device":
+        with begun.opened():
+            pass
+    else:
+        assert len(rows.indices) == graph.num_arcs
+    assert not open_files() & set(graph.parts)
+
+
+def open_files() -> set[Path]:
+    return {link.resolve() for link in Path("/proc/self/fd").iterdir()}
+
+
 def open_on_device(
     graph: ShardedGraph, threads: int, failure: int = 0
 ) -> tuple[int, ArcFacts]:
