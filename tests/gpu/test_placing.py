@@ -81,6 +81,20 @@ def test_rows_come_from_files(backend, tmp_path, compress, part):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("compress", [False, True])
+def test_rows_in_files_that_do_not_fit_are_streamed(backend, tmp_path, compress):
+    streamed = pytest.importorskip("mndmst.backends.cuda.streamed")
+    graph = written(tmp_path / "graph", compress)
+    in_memory = ReadInProgress(graph, 0, 2000)
+    in_memory.read()
+    small = type(backend)(limit=300_000, tuning=Tuning(streamed_bytes=1 << 12))
+    placed = small.place(ReadInProgress(graph, 0, 2000).rows_in_files())
+    assert isinstance(placed, streamed.StreamedRows)
+    found = small.msf(placed).edges, backend.msf(backend.place(in_memory.rows)).edges
+    for name in ("u", "v", "key"):
+        np.testing.assert_array_equal(*(getattr(edges, name) for edges in found))
+
+
 @pytest.mark.parametrize("function", ["enter", "copy", "wait"])
 def test_an_error_of_the_driver_is_one_of_the_device(
     backend, tmp_path, monkeypatch, function
