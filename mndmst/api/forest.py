@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 class Queries:
     """The queries of a `Forest`.
 
-    Vertices are given by number, or by name in a `NamedForest`; arrays of them ask many
-    queries at once. A query of an array takes a few nanoseconds to a microsecond, a
-    single one mostly the time of the interpreter. Edges are answered as positions in
-    `src`, `dst` and `weight`.
+    Vertices `u` and `v` are numbers, or names in a `NamedForest`; arrays of them ask
+    many queries at once, and return arrays. A query of an array takes a few
+    nanoseconds to a microsecond, a single one mostly the time of the interpreter. Edges
+    are answered as positions in `src`, `dst` and `weight`. A vertex that does not exist
+    raises InputError; a threshold `below` that is not a number raises ConfigError.
 
     The first query builds an index, in about the time of a sort. The index takes 20
     bytes a vertex, and up to 28 more with labels and paths.
@@ -60,21 +61,7 @@ class Queries:
         return ForestIndex(self.num_vertices, self.src, self.dst, self.weight)
 
     def connected(self, u: Any, v: Any) -> Any:
-        """Return whether two vertices are in the same tree.
-
-        Parameters
-        ----------
-        u, v : int, or array-like of integers, shape (pairs,)
-
-        Returns
-        -------
-        bool, or ndarray of bool, shape (pairs,)
-
-        Raises
-        ------
-        InputError
-            If there is no such vertex.
-        """
+        """Return whether two vertices are in the same tree (bool)."""
         one, u, v = self._pair(u, v)
         found = self.index.connected(u, v)
         return found[0].item() if one else found
@@ -83,22 +70,8 @@ class Queries:
         """Return the heaviest edge on the path between two vertices.
 
         In a minimum spanning forest it is the bottleneck: on every path of the graph
-        between them some edge weighs as much, or more.
-
-        Parameters
-        ----------
-        u, v : int, or array-like of integers, shape (pairs,)
-
-        Returns
-        -------
-        int, or ndarray of int64, shape (pairs,)
-            The position of the edge; -1 where both are the same vertex, or in
-            different trees.
-
-        Raises
-        ------
-        InputError
-            If there is no such vertex.
+        between them some edge weighs as much, or more. Its position is -1 if both are
+        the same vertex, or in different trees.
         """
         one, u, v = self._pair(u, v)
         found = self.index.path_max(u, v)
@@ -112,11 +85,6 @@ class Queries:
         ndarray of int64
             Positions of the edges, in the order of the path; empty if both are the
             same vertex, or in different trees. `index.path` takes many pairs.
-
-        Raises
-        ------
-        InputError
-            If there is no such vertex.
         """
         _, u, v = self._pair(u, v)
         return self.index.path(u, v)[1].astype(np.int64)
@@ -130,11 +98,6 @@ class Queries:
         -------
         ndarray of int64, shape (num_vertices,)
             For each vertex the smallest vertex of its component.
-
-        Raises
-        ------
-        ConfigError
-            If the threshold is NaN or not a number.
         """
         return self._names(self._cut(below).astype(np.int64))
 
@@ -150,11 +113,6 @@ class Queries:
         -------
         ndarray of int64, shape (components,)
             In the order of their smallest vertices.
-
-        Raises
-        ------
-        ConfigError
-            If the threshold is NaN or not a number.
         """
         index = self.index
         labels = index.labels if below is None else self._cut(below)
@@ -168,11 +126,6 @@ class Queries:
         -------
         list of ndarray
             In the order of their smallest vertices; each in ascending order.
-
-        Raises
-        ------
-        ConfigError
-            If the threshold is NaN or not a number.
         """
         index = self.index
         labels = index.labels if below is None else self._cut(below)

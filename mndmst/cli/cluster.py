@@ -17,8 +17,8 @@ from .options import (
     add_plot,
     add_point_columns,
     add_quiet,
+    read_points,
     say_not_kept,
-    tell_notes,
 )
 from .parser import on_disk
 
@@ -95,12 +95,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
         optional("matplotlib", "plot")  # missing: say so before any work
     table = None
     if arguments.points is not None:
-        from ..points.point_files import read_point_table
-
-        table = read_point_table(
-            arguments.points, columns=arguments.columns, key=arguments.key
-        )
-        tell_notes(table.notes, arguments.quiet)
+        table = read_points(arguments, arguments.points)
     file = read_forest(arguments.forest)
     names = None
     if arguments.output is not None and arguments.output.suffix in (".csv", ".nwk"):

@@ -11,6 +11,7 @@ from .options import (
     add_columns,
     add_file,
     add_flag,
+    add_memory,
     add_overwrite,
     add_quiet,
     tell_notes,
@@ -54,12 +55,7 @@ def add_convert(commands: Any) -> None:
     add_flag(
         convert, "--numbers", "write vertex numbers instead of names or original ids"
     )
-    convert.add_argument(
-        "--memory",
-        type=size,
-        metavar="SIZE",
-        help="memory limit, such as 8GiB (default: all free memory)",
-    )
+    add_memory(convert, "memory limit, such as 8GiB (default: all free memory)", size)
     add_flag(
         convert,
         "--dendrogram",

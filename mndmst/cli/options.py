@@ -2,14 +2,17 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..host.progress import Progress, notice
 from ..run.config import CHOICES
 from .parser import Parser
+
+if TYPE_CHECKING:
+    from ..points.point_files import PointTable
 
 
 def add_flag(parser: Any, name: str, help: str) -> None:
@@ -62,14 +65,22 @@ def add_config(parser: Parser) -> None:
     add_file(parser, "--config", "TOML file with any options")
 
 
-def add_threads(parser: Parser) -> None:
-    """Add `--threads`, of each rank."""
-    parser.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="threads per rank (default: its share of the cores)",
-    )
+def add_threads(
+    parser: Parser,
+    help: str = "threads per rank (default: its share of the cores)",
+    type: Callable[[str], int] = int,
+) -> None:
+    """Add `--threads`."""
+    parser.add_argument("--threads", type=type, metavar="N", help=help)
+
+
+def add_memory(
+    parser: Parser,
+    help: str = "memory limit per rank, such as 8GiB",
+    type: Callable[[str], object] = str,
+) -> None:
+    """Add `--memory`."""
+    parser.add_argument("--memory", type=type, metavar="SIZE", help=help)
 
 
 def add_run(parser: Parser, output: str) -> None:
@@ -88,10 +99,9 @@ def add_run(parser: Parser, output: str) -> None:
         help="devices of each rank; auto: the faster one of CPU and GPU",
     )
     add_threads(parser)
-    parser.add_argument(
-        "--memory",
-        metavar="SIZE",
-        help="memory limit per rank, such as 8GiB (default: its share of the host)",
+    add_memory(
+        parser,
+        "memory limit per rank, such as 8GiB (default: its share of the host)",
     )
     parser.advanced.add_argument(
         "--merge",
@@ -221,6 +231,15 @@ def add_plot(parser: Parser, pictures: Sequence[str]) -> None:
         choices=(*pictures, "all"),
         help="picture that --plot draws (default: the first of these)",
     )
+
+
+def read_points(arguments: argparse.Namespace, source: Path) -> "PointTable":
+    """Read points as `--columns` and `--key` say, and print notes on how."""
+    from ..points.point_files import read_point_table
+
+    table = read_point_table(source, columns=arguments.columns, key=arguments.key)
+    tell_notes(table.notes, arguments.quiet)
+    return table
 
 
 def tell_notes(notes: Iterable[str], quiet: bool) -> None:

@@ -15,6 +15,7 @@ from .options import (
     add_file,
     add_flag,
     add_graph,
+    add_memory,
     add_new_graph,
     add_overwrite,
     add_quiet,
@@ -42,12 +43,10 @@ def add_building(parser: Parser) -> None:
         metavar="N",
         help="number of processes (default: one per core for a large file)",
     )
-    parser.add_argument(
-        "--memory",
-        type=size,
-        metavar="SIZE",
-        help="memory limit per process, such as 8GiB (default: half of the free "
-        "memory)",
+    add_memory(
+        parser,
+        "memory limit per process, such as 8GiB (default: half of the free memory)",
+        size,
     )
     add_flag(parser, "--compress", "compress the shards: smaller and slower")
     add_flag(

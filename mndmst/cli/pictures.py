@@ -16,7 +16,7 @@ from .options import (
     add_overwrite,
     add_point_columns,
     add_quiet,
-    tell_notes,
+    read_points,
     terminal_stages,
 )
 from .parser import on_disk
@@ -142,7 +142,6 @@ def _placed(
 ) -> "PlacedForest":
     """Read the forest, and place its vertices."""
     from ..api.forest import Forest
-    from ..points.point_files import read_point_table
     from ..report.draw_forest import check_labels, placed_forest
     from ..report.forest_picture import check_geographic
 
@@ -150,10 +149,7 @@ def _placed(
     if arguments.labels:
         check_labels(forest, arguments.forest)
     if arguments.points is not None:
-        table = read_point_table(
-            arguments.points, columns=arguments.columns, key=arguments.key
-        )
-        tell_notes(table.notes, arguments.quiet)
+        table = read_points(arguments, arguments.points)
         points = table.points[_rows(arguments, table, forest.num_vertices, names)]
         axis_names = table.names or None
         if is_map:

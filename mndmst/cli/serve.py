@@ -11,6 +11,7 @@ from .options import (
     add_config,
     add_file,
     add_flag,
+    add_memory,
     add_overwrite,
     add_quiet,
     add_threads,
@@ -101,9 +102,7 @@ def add_serve(commands: Any) -> None:
         "--backend", choices=CHOICES["backend"], help="devices of a rank"
     )
     add_threads(serve)
-    serve.add_argument(
-        "--memory", metavar="SIZE", help="memory limit per rank, such as 8GiB"
-    )
+    add_memory(serve)
     serve.add_argument(
         "--merge", choices=CHOICES["merge"], help="strategy by which ranks merge"
     )

@@ -9,6 +9,7 @@ from .options import (
     add_file,
     add_flag,
     add_graph,
+    add_memory,
     add_numbers,
     add_output,
     add_overwrite,
@@ -16,8 +17,9 @@ from .options import (
     add_quiet,
     add_run,
     add_talk,
+    add_threads,
+    read_points,
     say_not_kept,
-    tell_notes,
     terminal_stages,
 )
 from .parser import threads
@@ -253,15 +255,8 @@ def add_update(commands: Any) -> None:
         update,
         "replace a file that is not an earlier result, and a graph in --graph-out",
     )
-    update.add_argument(
-        "--memory", metavar="SIZE", help="memory limit per rank, such as 8GiB"
-    )
-    update.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        help="threads per rank (default: one per core)",
-    )
+    add_memory(update)
+    add_threads(update, "threads per rank (default: one per core)")
     add_quiet(update)
     update.set_defaults(process=_update)
 
@@ -299,11 +294,10 @@ def add_verify(commands: Any) -> None:
         "hdbscan, the file of points",
     )
     verify.add_argument("forest", type=Path, help="forest file to prove")
-    verify.add_argument(
-        "--threads",
-        type=threads(1),
-        metavar="N",
-        help="threads per rank, about 30 MB each (default: one per core)",
+    add_threads(
+        verify,
+        "threads per rank, about 30 MB each (default: one per core)",
+        threads(1),
     )
     add_point_columns(verify)
     add_quiet(verify)
@@ -344,13 +338,9 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _verify_points(arguments: argparse.Namespace) -> int:
-    from ..points.point_files import read_point_table
     from ..verify.point_certificate import verify_points
 
-    table = read_point_table(
-        arguments.graph, columns=arguments.columns, key=arguments.key
-    )
-    tell_notes(table.notes, arguments.quiet)
+    table = read_points(arguments, arguments.graph)
     with terminal_stages(arguments.quiet) as shown:
         shown.stage(f"verifying {arguments.forest}")
         verdict = verify_points(table.points, arguments.forest)
