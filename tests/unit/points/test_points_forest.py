@@ -106,7 +106,7 @@ def test_the_forest_is_that_of_prim(
 @pytest.mark.parametrize("min_samples", [0, 1, 5])
 @pytest.mark.parametrize("kind", ["uniform", "grid", "far"])
 def test_threads_and_neighbours_change_nothing(kind: str, min_samples: int) -> None:
-    points = points_of(kind, 3000, 3, 1)
+    points = points_of(kind, 1500, 3, 1)
     expected = edges_of(points_forest(points, min_samples=min_samples).forest)
     assert expected == prim(points, min_samples, "euclidean")
     for threads, neighbours in ((1, 1), (4, 3), (3, 40)):
