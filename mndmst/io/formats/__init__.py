@@ -3,13 +3,13 @@
 A format is a function that opens a file as an `EdgeFile`, to be read in pieces of
 bounded size by any number of processes, or, for formats that cannot be read so or are
 small by nature, one that reads it as `Edges`; and, if it can be written, a function
-`write(edges, path)`. To add one, add it to the tables below. Formats whose columns
-users may name are in a table of their own.
+`write(edges, path)`. To add one, add it to the table below.
 """
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from ...host.errors import ConfigError, InputError
 from ..edge_file import EdgeFile, Edges, EdgesInMemory
@@ -23,8 +23,7 @@ from . import (
     matrix_market,
     metis_adjacency,
     ncol,
-    networkx_files,
-    networkx_json,
+    networkx_formats,
     scipy_npz,
     typed_tables,
     webgraph,
@@ -32,42 +31,15 @@ from . import (
 from .packed_files import COMPRESSIONS
 from .table_columns import ColumnNames, check_no_columns
 
-# A graph of a format: in pieces, or in memory
-Opened = EdgeFile | NamedEdgeFile | Edges
 
-_EDGE_LISTS = (
-    ".txt", ".el", ".wel", ".tsv", ".csv", ".edges", ".edgelist", ".plain-edgelist"
-)  # fmt: skip
-# Tables, whose columns a user may name.
-_TABLES: dict[str, Callable[[Path, ColumnNames], EdgeFile]] = {
-    **dict.fromkeys(_EDGE_LISTS, delimited_text.open_file),
-    ".parquet": typed_tables.ParquetFile,
-    ".arrow": typed_tables.ArrowFile,
-    ".feather": typed_tables.ArrowFile,
-    ".json": networkx_json.open_file,
-    ".graphml": partial(networkx_files.open_file, "graphml"),
-    ".gexf": partial(networkx_files.open_file, "gexf"),
-    ".gml": partial(networkx_files.open_file, "gml"),
-    ".net": partial(networkx_files.open_file, "pajek"),
-    ".leda": partial(networkx_files.open_file, "leda"),
-}
-_WRITERS: dict[str, Callable[[Edges, Path], None]] = {
-    ".gr": dimacs.write,
-    ".mtx": matrix_market.write,
-    ".npz": scipy_npz.write,
-    **dict.fromkeys(_EDGE_LISTS, delimited_text.write),
-    ".parquet": typed_tables.write,
-    ".json": networkx_json.write,
-    ".graphml": partial(networkx_files.write, "graphml"),
-    ".gexf": partial(networkx_files.write, "gexf"),
-    ".gml": partial(networkx_files.write, "gml"),
-    ".net": partial(networkx_files.write, "pajek"),
-    ".ncol": ncol.write,
-}
-# Formats in which vertices have names
-_NAMED = (
-    ".csv", ".tsv", ".parquet", ".json", ".graphml", ".gexf", ".gml", ".net", ".ncol"
-)  # fmt: skip
+class Format(NamedTuple):
+    """The functions of a format."""
+
+    # Opens a path, as a list in pieces or in memory; of a table, with `ColumnNames`
+    open: Callable[..., EdgeFile | NamedEdgeFile | Edges]
+    write: Callable[[Edges, Path], None] | None = None
+    is_table: bool = False  # whether a user may name the columns
+    named: bool = False  # whether a written file has the names of vertices
 
 
 def _dot_graph(path: Path) -> EdgeFile | Edges:
@@ -84,27 +56,49 @@ def _dot_h5(path: Path) -> EdgeFile | Edges:
     return graph_files.ForestEdges(path)
 
 
-_OTHERS: dict[str, Callable[[Path], Opened]] = {
-    ".gr": dimacs.open_file,
-    ".mtx": matrix_market.open_file,
-    ".npz": scipy_npz.open_file,
-    ".graph": _dot_graph,
-    ".bvgraph": webgraph.WebGraphFile,
-    ".metis": metis_adjacency.read_metis,
-    ".parhip": binary_graphs.open_parhip,
-    ".sg": binary_graphs.open_gap,
-    ".wsg": partial(binary_graphs.open_gap, weighted=True),
-    ".egr": binary_graphs.open_ecl,
-    ".adj": metis_adjacency.read_adjacency,
-    ".ncol": ncol.NcolFile,
-    ".binary-edgelist": binary_graphs.PairFile,
-    ".undirected-binary-edgelist": partial(
-        binary_graphs.PairFile, both_directions=False
+def _networkx(kind: str) -> Format:
+    """Return a format that NetworkX reads and writes."""
+    write = partial(networkx_formats.write, kind)
+    return Format(partial(networkx_formats.open_file, kind), write, True, True)
+
+
+_EDGE_LISTS = (
+    ".txt", ".el", ".wel", ".tsv", ".csv", ".edges", ".edgelist", ".plain-edgelist"
+)  # fmt: skip
+_EDGE_LIST = Format(delimited_text.open_file, delimited_text.write, is_table=True)
+_UNDIRECTED_PAIRS = partial(binary_graphs.PairFile, both_directions=False)
+_FORMATS: dict[str, Format] = {
+    ".gr": Format(dimacs.open_file, dimacs.write),
+    ".mtx": Format(matrix_market.open_file, matrix_market.write),
+    ".npz": Format(scipy_npz.open_file, scipy_npz.write),
+    ".graph": Format(_dot_graph),
+    ".bvgraph": Format(webgraph.WebGraphFile),
+    ".metis": Format(metis_adjacency.read_metis),
+    ".parhip": Format(binary_graphs.open_parhip),
+    ".sg": Format(binary_graphs.open_gap),
+    ".wsg": Format(partial(binary_graphs.open_gap, weighted=True)),
+    ".egr": Format(binary_graphs.open_ecl),
+    ".adj": Format(metis_adjacency.read_adjacency),
+    ".ncol": Format(ncol.NcolFile, ncol.write, named=True),
+    ".binary-edgelist": Format(binary_graphs.PairFile),
+    ".undirected-binary-edgelist": Format(_UNDIRECTED_PAIRS),
+    ".h5": Format(_dot_h5),
+    **dict.fromkeys(_EDGE_LISTS, _EDGE_LIST),
+    ".tsv": _EDGE_LIST._replace(named=True),
+    ".csv": _EDGE_LIST._replace(named=True),
+    ".parquet": Format(typed_tables.ParquetFile, typed_tables.write, True, True),
+    ".arrow": Format(typed_tables.ArrowFile, is_table=True),
+    ".feather": Format(typed_tables.ArrowFile, is_table=True),
+    ".json": Format(
+        networkx_formats.open_json, networkx_formats.write_json, True, True
     ),
-    ".h5": _dot_h5,
+    ".graphml": _networkx("graphml"),
+    ".gexf": _networkx("gexf"),
+    ".gml": _networkx("gml"),
+    ".net": _networkx("pajek"),
+    ".leda": _networkx("leda")._replace(write=None),
 }
-_SUFFIXES = (*_OTHERS, *_TABLES)
-NAMES = tuple(suffix[1:] for suffix in _SUFFIXES)
+NAMES = tuple(suffix[1:] for suffix in _FORMATS)
 
 
 def open_edges(
@@ -129,11 +123,11 @@ def open_edges(
     if format is not None and format not in NAMES:
         raise ConfigError(f"--format {format}: known are {', '.join(NAMES)}.")
     suffix = _suffix(path, format)
-    if suffix not in _SUFFIXES:
+    if suffix not in _FORMATS:
         reason = f"unknown suffix {suffix}" if suffix else "has no suffix"
         raise InputError(
             f"{path}: {reason}. Name the format with --format, or rename the file: "
-            f"{', '.join(_SUFFIXES)}, each also with {', '.join(COMPRESSIONS)}."
+            f"{', '.join(_FORMATS)}, each also with {', '.join(COMPRESSIONS)}."
         )
     asked = ColumnNames.of(columns)
     if suffix in _EDGE_LISTS and path.stat().st_size == 0:
@@ -141,13 +135,12 @@ def open_edges(
             f"{path}: is empty (0 bytes). Check the program that wrote it; a graph "
             "without edges has a line with a comment, such as # or names of columns."
         )
-    if suffix in _TABLES:
-        file = _TABLES[suffix](path, asked)
-        if isinstance(file, NameableFile) and file.text_ends:
-            return file.named(NameKind.TEXT)
-        return file
-    check_no_columns(path, asked)
-    opened = _OTHERS[suffix](path)
+    kind = _FORMATS[suffix]
+    if not kind.is_table:
+        check_no_columns(path, asked)
+    opened = kind.open(path, asked) if kind.is_table else kind.open(path)
+    if isinstance(opened, NameableFile) and opened.text_ends:
+        return opened.named(NameKind.TEXT)
     return EdgesInMemory(str(path), opened) if isinstance(opened, Edges) else opened
 
 
@@ -161,33 +154,43 @@ def read_edges(
 
 
 def write_edges(edges: Edges, path: str | Path) -> None:
-    """Write a graph, whole or not at all, under one of the suffixes of `_WRITERS`.
+    """Write a graph, whole or not at all, in a format that is written.
 
     It is a ConfigError if the suffix is none of these, or has no place for names of
     vertices.
     """
     path = Path(path)
-    check_writer(path)
-    if edges.names is not None and path.suffix not in _NAMED:
+    kind = _writable(path)
+    if edges.names is not None and not kind.named:
+        named = ", ".join(suffix for suffix in _FORMATS if _FORMATS[suffix].named)
         raise ConfigError(
             f"{path}: the vertices have names, for which {path.suffix} has no place. "
-            f"Give a name in {', '.join(_NAMED)}, or --numbers for numbers."
+            f"Give a name in {named}, or --numbers for numbers."
         )
-    _WRITERS[path.suffix](edges, path)
+    assert kind.write is not None
+    kind.write(edges, path)
 
 
 def check_writer(path: Path) -> None:
     """Raise a ConfigError if no format is written under the suffix of a name."""
-    if path.suffix not in _WRITERS:
+    _writable(path)
+
+
+def _writable(path: Path) -> Format:
+    kind = _FORMATS.get(path.suffix)
+    if kind is None or kind.write is None:
+        written = ", ".join(suffix for suffix in _FORMATS if _FORMATS[suffix].write)
         raise ConfigError(
             f"{path}: cannot write {path.suffix or 'a file without suffix'}; give one "
-            f"of {', '.join(_WRITERS)}."
+            f"of {written}."
         )
+    return kind
 
 
 def is_table(path: Path, format: str | None = None) -> bool:
     """Return whether a file is a table of edges, whose columns a user may name."""
-    return _suffix(path, format) in _TABLES
+    kind = _FORMATS.get(_suffix(path, format))
+    return kind is not None and kind.is_table
 
 
 def _suffix(path: Path, format: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -71,18 +72,9 @@ def read_numbered(graph: ShardedGraph) -> Edges:
     arc = id_dtype(graph.num_vertices).itemsize + graph.weight_dtype.itemsize
     nbytes = COPIES * arc * graph.num_arcs + BOUND_BYTES * graph.num_vertices
     check_room(graph.place, nbytes, "the whole graph")
-    src: list[np.ndarray] = []
-    dst: list[np.ndarray] = []
-    weight: list[np.ndarray] = []
-    for begin, end in zip(graph.vtxdist[:-1], graph.vtxdist[1:], strict=True):
-        indptr, indices, weights = read_rows(graph, int(begin), int(end))
-        one_way = kernels.forward_arcs(begin, indptr, indices, weights)
-        for column, piece in zip((src, dst, weight), one_way, strict=True):
-            column.append(piece)
-    return Edges(
-        graph.num_vertices,
-        np.concatenate(src),
-        np.concatenate(dst),
-        np.concatenate(weight),
-        directed=False,
-    )
+    parts = [
+        kernels.forward_arcs(begin, *read_rows(graph, begin, end))
+        for begin, end in pairwise(graph.vtxdist.tolist())
+    ]
+    src, dst, weight = map(np.concatenate, zip(*parts, strict=True))
+    return Edges(graph.num_vertices, src, dst, weight, directed=False)

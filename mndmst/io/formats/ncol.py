@@ -6,8 +6,6 @@ Names have no blanks in them, and are texts, even if they look like numbers.
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from ...host.errors import ConfigError, InputError
 from ..atomic_output import whole_file
 from ..edge_file import Edges, number_weights, read_number
@@ -31,40 +29,31 @@ class NcolFile(NamedEdgeFile):
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
         """Yield the edges of the lines that begin in a range of bytes."""
         for place, block in self._text.blocks(begin, end):
-            rows = [line.split() for line in block.split(b"\n")]
-            for row, words in enumerate(rows):
-                if len(words) not in (0, 2, 3):
-                    raise self._wrong(place, rows, row, 'is not "name name weight"')
-            kept = [words for words in rows if words]
-            if not kept:
-                continue
-            weight = self._weights(place, rows)
-            src, dst = (
-                names_of_words(self.name, [words[k] for words in kept]) for k in (0, 1)
-            )
-            yield EdgesByName(src, dst, weight)
-
-    def _weights(self, place: int, rows: list[list[bytes]]) -> np.ndarray:
-        """Return the weights of a block's lines."""
-        values: list[int | float] = []
-        for row, words in enumerate(rows):
-            if words:
+            src, dst, weights = [], [], []
+            for row, line in enumerate(block.split(b"\n")):
+                words = line.split()
+                if not words:
+                    continue
+                what = 'is not "name name weight"'
                 try:
-                    values.append(
-                        read_number(words[2].decode()) if len(words) == 3 else 1
-                    )
+                    one, other, *weight = words
+                    if len(weight) > 1:
+                        raise ValueError(what)
+                    what = "has a weight that is not a number"
+                    weights.append(read_number(weight[0].decode()) if weight else 1)
                 except ValueError as error:
-                    raise self._wrong(
-                        place, rows, row, "has a weight that is not a number"
+                    number = self._text.line_number(place) + row
+                    raise InputError(
+                        f"{self.name}: line {number} {what}. Fix it."
                     ) from error
-        return number_weights(self.name, values)
-
-    def _wrong(
-        self, place: int, rows: list[list[bytes]], row: int, what: str
-    ) -> InputError:
-        return InputError(
-            f"{self.name}: line {self._text.line_number(place) + row} {what}. Fix it."
-        )
+                src.append(one)
+                dst.append(other)
+            if weights:
+                yield EdgesByName(
+                    names_of_words(self.name, src),
+                    names_of_words(self.name, dst),
+                    number_weights(self.name, weights),
+                )
 
 
 def write(edges: Edges, path: Path) -> None:

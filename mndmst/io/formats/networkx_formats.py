@@ -1,20 +1,28 @@
-"""Graphs in JSON: node-link and adjacency data of networkx [1], and lists of records.
+"""Graphs as NetworkX [1] has them: GraphML, GEXF, GML, Pajek, LEDA, and JSON.
 
-The attributes of edges are columns, of which `table_columns` finds the ends and the
-weight. In data of networkx, the `id` of a node, or its `key` where nodes have no `id`,
-is the name of a vertex: a text, a number, or a list for a tuple of networkx. Nodes
-without edges are kept, and an edge without the weight has weight 1, as in networkx. In
-a list of records, such as pandas writes with orient="records", nothing may be missing.
-JSON is for small graphs: the whole file is objects in memory.
+The ids of nodes are the names of vertices (of GML the labels, where all nodes have
+different ones), and nodes without edges are kept. If all ids are integers, so are the
+names. `table_columns` finds the weight among the attributes of edges; an edge without
+the weight has weight 1. The direction of edges does not matter. These formats are for
+small graphs: the whole file is objects in memory.
+
+NetworkX reads the files but JSON, which is node-link or adjacency data of networkx, or
+a list of records, such as pandas writes with orient="records". In JSON the `id` of a
+node, or its `key` where nodes have no `id`, is the name: a text, a number, or a list
+for a tuple of networkx. In a list of records nothing may be missing, and
+`table_columns` finds the ends, too.
 
 [1] Hagberg, Schult and Swart: Exploring Network Structure, Dynamics, and Function
     using NetworkX. SciPy 2008; networkx.readwrite.json_graph.
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from io import BytesIO
 from itertools import chain, repeat
 from math import isinf, isnan
 from pathlib import Path
@@ -22,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ...host.errors import ConfigError, InputError, MndmstError
+from ...host.errors import ConfigError, InputError, MndmstError, optional
 from ...host.formatting import counted
 from ..atomic_output import whole_file
 from ..edge_file import (
@@ -35,9 +43,16 @@ from ..edge_file import (
     narrow_integers,
     number_weights,
 )
+from ..memory_limit import capped, check_room, exceeded
 from ..named_edge_file import is_integer
-from ..names import IntegerNames, NameKind, Names, distinct_names, names_of_values
-from ..names import shown as shown_name
+from ..names import (
+    IntegerNames,
+    NameKind,
+    Names,
+    distinct_names,
+    names_of_values,
+    shown,
+)
 from .packed_files import read_bytes
 from .table_columns import (
     EMPTY,
@@ -49,13 +64,103 @@ from .table_columns import (
     TableColumns,
     choose_columns,
     choose_weight,
-    shown,
 )
+from .table_columns import shown as column_shown
 
-# An empty object of two letters takes 64 bytes, one with a name of none 184.
-COPIES = 40
+# Bytes that NetworkX takes for each byte of a file, and for each node and edge.
+COPIES = 48
+NODE_BYTES, EDGE_BYTES = 500, 900
+# The letters that names must not have in a kind of files, and why
+_XML = (
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]",
+    "has a letter that XML does not allow",
+)
+_PAJEK = r"""["'\\\n\r\t]""", "has a quote, a backslash or a line break"
+_REFUSED = {"graphml": _XML, "gexf": _XML, "pajek": _PAJEK}
+
+# An empty JSON object of two letters takes 64 bytes, one with a name of none 184.
+JSON_COPIES = 40
 _ROWS = 1 << 16  # edges that are written at a time
 _FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of records"
+
+
+def open_file(kind: str, path: Path, asked: ColumnNames | None = None) -> EdgeFile:
+    """Read a file by `networkx.read_KIND`; see `formats.open_edges`."""
+    networkx = optional("networkx", "networkx", "This format needs")
+    read = getattr(networkx, f"read_{kind}")
+    contents = read_bytes(path, COPIES)
+    with _parsing(path, len(contents)):
+        graph = _gml(networkx, contents) if kind == "gml" else read(BytesIO(contents))
+        ids = list(graph.nodes)
+        links = list(graph.edges(data=True))
+    whole = all(isinstance(i, str) and is_integer(i) for i in ids)
+    numbers, names = number_nodes(path, list(map(int, ids)) if whole else ids)
+    place = dict(zip(ids, numbers.tolist(), strict=True))
+    src, dst = (
+        np.fromiter((place[link[end]] for link in links), np.int64, len(links))
+        for end in (0, 1)
+    )
+    weight, note = attribute_weights(path, [link[2] for link in links], asked)
+    edges = checked_edges(path, len(ids), src, dst, weight)
+    return EdgesInMemory(str(path), replace(edges, names=names), notes=(note,))
+
+
+def _gml(networkx: Any, contents: bytearray) -> Any:
+    """Return a graph with its labels as ids, where all nodes have different ones."""
+    graph = networkx.read_gml(BytesIO(contents), label=None)
+    labels = dict(graph.nodes(data="label"))
+    if None in labels.values() or len(set(labels.values())) < len(labels):
+        return graph
+    return networkx.relabel_nodes(graph, labels)
+
+
+@contextmanager
+def _parsing(path: Path, size: int) -> Iterator[None]:
+    """Turn any error of NetworkX on a damaged file into an InputError."""
+    try:
+        with capped():
+            yield
+    except MndmstError:
+        raise
+    except MemoryError as error:
+        raise exceeded(path, COPIES * size, "its content", " at least") from error
+    except Exception as error:  # the parsers of five formats raise many kinds
+        reason = (str(error).splitlines() or [""])[0]
+        raise InputError(
+            f"{path}: is damaged, or another format than its suffix says "
+            f"({type(error).__name__}: {reason}). Write it again, or give --format."
+        ) from error
+
+
+def write(kind: str, edges: Edges, path: Path) -> None:
+    """Write a file by `networkx.write_KIND`."""
+    networkx = optional("networkx", "networkx", "This format needs")
+    if kind in _REFUSED and edges.names and not edges.names.kind.is_integer:
+        _check_names(path, edges.names, kind)
+    nbytes = NODE_BYTES * edges.num_vertices + EDGE_BYTES * len(edges)
+    check_room(path, nbytes, f"to write {path.suffix}")
+    ids: list[Any] = list(range(edges.num_vertices))
+    if edges.names is not None:
+        is_integer = edges.names.kind.is_integer
+        ids = edges.names.values() if is_integer else edges.names.texts()
+    graph = networkx.Graph()
+    graph.add_nodes_from(ids)
+    ends = zip(edges.src.tolist(), edges.dst.tolist(), strict=True)
+    for (u, v), weight in zip(ends, edges.weight.tolist(), strict=True):
+        graph.add_edge(ids[u], ids[v], weight=weight)
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        getattr(networkx, f"write_{kind}")(graph, file)
+
+
+def _check_names(path: Path, names: Names, kind: str) -> None:
+    """Raise a ConfigError for the first name that a format cannot hold."""
+    refused, why = _REFUSED[kind]
+    for text in names.texts():
+        if re.search(refused, text):
+            raise ConfigError(
+                f'{path}: the name "{shown(text)}" {why}. Give a name in .json, .csv '
+                "or .parquet."
+            )
 
 
 def number_nodes(path: Path, ids: list[Any]) -> tuple[np.ndarray, Names | None]:
@@ -68,18 +173,12 @@ def number_nodes(path: Path, ids: list[Any]) -> tuple[np.ndarray, Names | None]:
     if len(ordered) < len(ids):
         twice, _ = Counter(names.texts()).most_common(1)[0]
         raise InputError(
-            f"{path}: two nodes have the id {shown_name(twice)}. Give each an id of "
-            "its own."
+            f"{path}: two nodes have the id {shown(twice)}. Give each an id of its own."
         )
     counted = isinstance(ordered, IntegerNames) and np.array_equal(
         ordered.columns()["integers"], np.arange(len(ids))
     )
     return numbers, None if counted or not ids else ordered
-
-
-def integers_if_all(ids: list[str]) -> list[Any]:
-    """Return texts as integers, if all are integers without zeros in front."""
-    return list(map(int, ids)) if all(map(is_integer, ids)) else list(ids)
 
 
 @dataclass(frozen=True)
@@ -95,7 +194,7 @@ class JsonGraph:
     note: str  # says which attributes are read
 
 
-def open_file(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
+def open_json(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
     """Read a `.json` file; see `formats.open_edges`."""
     graph = load(path, asked)
     ends = [*graph.src, *graph.dst]
@@ -122,7 +221,7 @@ def open_file(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
     return EdgesInMemory(str(path), replace(edges, names=names), notes=(graph.note,))
 
 
-def write(edges: Edges, path: Path) -> None:
+def write_json(edges: Edges, path: Path) -> None:
     """Write node-link data, which networkx.node_link_graph reads."""
     ids = list(map(str, range(edges.num_vertices)))
     if edges.names is not None:
@@ -157,7 +256,7 @@ def _are_numbers(ends: list[Any]) -> bool:
 
 def load(path: Path, asked: ColumnNames | None = None) -> JsonGraph:
     """Return the edges of a JSON file, their ends as the file has them."""
-    text = read_bytes(path, COPIES)
+    text = read_bytes(path, JSON_COPIES)
     try:
         graph = json.loads(text, parse_float=_real)
         if isinstance(graph, list):
@@ -188,8 +287,8 @@ def _of_records(
         for i in columns.wanted:
             if record.get(columns.names[i]) is None:
                 raise InputError(
-                    f"{path}: {shown(columns.names[i])} has no value in record {row} "
-                    "(from 0). Fill it, or leave the record out."
+                    f"{path}: {column_shown(columns.names[i])} has no value in record "
+                    f"{row} (from 0). Fill it, or leave the record out."
                 )
     return _of_columns(path, None, records, columns)
 
@@ -249,7 +348,9 @@ def attribute_weights(
     described = _columns_of(records)
     names = tuple(column.name for column in described)
     weight = choose_weight(path, described, asked=asked.weight if asked else None)
-    note = "weight: " + ("1 for every edge" if weight is None else shown(names[weight]))
+    note = "weight: " + (
+        "1 for every edge" if weight is None else column_shown(names[weight])
+    )
     return _weights(path, records, names, weight), note
 
 
