@@ -129,7 +129,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict]]
 
 LIMIT = 7200 if EVERY_RUN else 280
 # Each stride leaves a run for every graph and every configuration.
-STRIDES = sampled({1: 29, 2: 13, 3: 17, 4: 19}, more={1: 7, 2: 8, 3: 9, 4: 10, 16: 30})
+STRIDES = sampled({1: 29, 2: 23, 3: 29, 4: 29}, more={1: 7, 2: 8, 3: 9, 4: 10, 16: 30})
 
 
 @pytest.mark.timeout(LIMIT + 20)
