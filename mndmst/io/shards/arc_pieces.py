@@ -38,7 +38,7 @@ from ..kernels.chunk_reading import (
     read_arcs,
 )
 
-PIECE_BYTES = 2 << 20  # of a column, at the least
+PIECE_BYTES = 4 << 20  # of both columns, but no less than a chunk
 
 # Pieces that a thread reads before the interpreter can handle a signal.
 PIECES_AT_ONCE = 32
@@ -65,7 +65,8 @@ class PartArcs:
         self._ids, self._weights = ids, weights
         # Between two pieces no chunk is divided, or it would have to be read twice
         chunk = max(column.chunks[0] for column in columns)
-        step = chunk * -(-PIECE_BYTES // (chunk * columns[0].dtype.itemsize))
+        arc_bytes = sum(column.dtype.itemsize for column in columns)
+        step = chunk * max(1, PIECE_BYTES // (chunk * arc_bytes))
         self.seams = list(range(begin // step * step + step - shift, arcs[1], step))
         self.chunks = self._whole_chunks()
 
