@@ -25,29 +25,23 @@ class BlockOrder(NamedTuple):
     component: np.ndarray  # uint32, by block
 
 
-def order_by_component(of_place: np.ndarray, count: int) -> BlockOrder | None:
-    """Return the order of places; None if components are too many or too small."""
-    if count > MOST:
-        return None
+def order_by_component(of_place: np.ndarray, count: int) -> BlockOrder:
+    """Return the order of places."""
     sizes = np.bincount(of_place, minlength=count)
     blocks = -(-sizes // BLOCK)
-    room = BLOCK * int(blocks.sum())
-    if len(of_place) < FILLED * room:
-        return None
     order = np.argsort(of_place, kind="stable")
     skipped = BLOCK * (np.cumsum(blocks) - blocks) - (np.cumsum(sizes) - sizes)
-    places = np.full(room, NO_POSITION)
+    places = np.full(BLOCK * int(blocks.sum()), NO_POSITION)
     places[np.arange(len(order)) + skipped[of_place[order]]] = order
     component = np.repeat(np.arange(count, dtype=np.uint32), blocks)
     return BlockOrder(places, component)
 
 
-def all_listed(limits: np.ndarray, of_place: np.ndarray, edges: EdgesBetween) -> bool:
-    """Return whether each pair that the forest may join has an edge."""
-    one, other = of_place[edges.a], of_place[edges.b]
-    listed = np.zeros(limits.shape, np.bool_)
-    listed[np.minimum(one, other), np.maximum(one, other)] = True
-    return bool(listed[limits >= 0].all())
+def listed_pairs(edges: EdgesBetween, count: int) -> np.ndarray:
+    """Return 1 at (smaller, larger) for pairs of components with an edge; else 0."""
+    listed = np.zeros((count, count), np.uint8)
+    listed[np.minimum(edges.a, edges.b), np.maximum(edges.a, edges.b)] = 1
+    return listed
 
 
 def possible_pairs(most: np.ndarray, width: float) -> np.ndarray:
@@ -72,5 +66,5 @@ def possible_pairs(most: np.ndarray, width: float) -> np.ndarray:
         outside[here] = False
         nearer = most[here] < nearest
         nearest[nearer], parent[nearer] = most[here][nearer], here
-    possible = np.triu(most - np.float32(width) <= path, 1)
-    return np.where(possible, most, np.float32(-1))
+    possible = np.triu(most - width <= path, 1)
+    return np.where(possible, most, most.dtype.type(-1))

@@ -1,6 +1,6 @@
 """Points on a device, searched by matrix products: the interface and its inputs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -82,7 +82,7 @@ class ComponentArrays(NamedTuple):
 class RemoteQueries(NamedTuple):
     """Points of another rank that search the lightest edge to another component."""
 
-    points: np.ndarray  # float64, shape (points, dimensions)
+    points: np.ndarray  # float32 or float64, shape (points, dimensions)
     component: np.ndarray  # uint32
     core: np.ndarray  # float64
     row: np.ndarray  # uint32: the users' numbers of the points
@@ -90,13 +90,64 @@ class RemoteQueries(NamedTuple):
 
 
 def query_arrays(points: np.ndarray, row: np.ndarray) -> PointArrays:
-    """Return float64 points of other ranks, and their users' numbers, as points."""
+    """Return points of other ranks, and their users' numbers, as points."""
     none = np.empty(0)
     return PointArrays(points, none, none, np.arange(len(row), dtype=np.uint32), row)
 
 
+class RankReductions(Protocol):
+    """The collective operations on small arrays that a search needs; see `Comm`."""
+
+    @property
+    def rank(self) -> int:
+        """Number of this rank."""
+
+    def sum(self, value: Any) -> Any:
+        """Return the sum over all ranks."""
+
+    def min(self, value: Any) -> Any:
+        """Return the minimum over all ranks."""
+
+    def max(self, value: Any) -> Any:
+        """Return the maximum over all ranks."""
+
+    def exscan(self, value: Any) -> Any:
+        """Return the sum over the ranks before this one."""
+
+
+class Guests(NamedTuple):
+    """Points of another rank that meet points of this one, by component."""
+
+    row: np.ndarray  # uint32: the users' numbers of the points
+    component: np.ndarray  # uint32
+    core: np.ndarray  # float64
+    reach: np.ndarray  # float64; see `ComponentArrays`
+    points: np.ndarray  # shape (points, dimensions), of the type of this rank's values
+
+
+class VisitingPoints(Protocol):
+    """The points of other ranks, on their way to this one."""
+
+    ranks: RankReductions
+
+    def guests(
+        self, places: np.ndarray, components: ComponentArrays
+    ) -> Iterator[tuple[Guests, int]]:
+        """Yield points of other ranks, with the number of places that these meet.
+
+        Collective: all ranks exhaust the iterator. Each two points of different ranks
+        meet once, on one of both: guests meet the first of this rank's places.
+
+        Parameters
+        ----------
+        places : ndarray of uint32
+            The places of this rank that take part; NO_POSITION stands for none.
+        components : ComponentArrays
+        """
+
+
 class EdgesBetween(NamedTuple):
-    """Edges between places."""
+    """Edges between components."""
 
     a: np.ndarray  # uint32
     b: np.ndarray  # uint32
@@ -107,10 +158,12 @@ class EdgesBetween(NamedTuple):
 class PointProducts(Protocol):
     """Points that are searched by tiles of matrix products, exactly.
 
-    With more than `most_components`, `between` takes longer than rounds.
+    With more than `most_components`, `between` takes longer than rounds. It lets the
+    points of other ranks visit `passes` times.
     """
 
     most_components: int
+    passes: int
 
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """Return the k nearest other points of every point, by place.
@@ -134,12 +187,18 @@ class PointProducts(Protocol):
         """
 
     def between(
-        self, components: ComponentArrays, least: np.ndarray, report: Report
+        self,
+        components: ComponentArrays,
+        least: np.ndarray,
+        visiting: VisitingPoints,
+        report: Report,
     ) -> EdgesBetween | None:
-        """Return the lightest edges between each two components; None if not offered.
+        """Return the lightest edges between each two components of all ranks.
 
-        No edge heavier than `least` (float64, shape (components, components)), which is
-        lowered, is wanted. Heavier edges may be among those returned.
+        Collective, on ranks with the same `passes`. Each edge is on one of them; None
+        on all if the edges are not found. No edge heavier than `least` (float64, shape
+        (components, components)), which is lowered, is wanted. Heavier edges may be
+        among those returned.
         """
 
 
@@ -151,7 +210,7 @@ class QueriedProducts(PointProducts, Protocol):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k points nearest to others, within a squared distance of each.
 
-        Points are float64, shape (queries, dimensions). Distances and places are as
+        Points have the shape (queries, dimensions). Distances and places are as
         from `nearest`; infinity and NO_POSITION where fewer are within a limit.
         """
 

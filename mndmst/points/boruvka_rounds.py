@@ -146,11 +146,12 @@ class BoruvkaRounds:
             components = ComponentArrays(self.of_place, self.cores, self.reach, bound)
             counts = np.empty(count, np.int64)
             relabel(self.vertex, self.present, self.reach, components, counts)
-            if counts.sum() - counts.max() > len(self.vertex) // 2:
+            total, uncertain = self.search.remote.total, self.ranks.sum(counts)
+            if uncertain.sum() - uncertain.max() > total // 2:
                 known, found_all = self._add_between(components, known)
                 if found_all:
                     continue
-            taking_part = choose(self.ranks.sum(counts), self.search.remote.total)
+            taking_part = choose(uncertain, total)
             queries = np.empty(counts[taking_part].sum() + 1, np.uint32)
             list_uncertain(components, self.reach, taking_part, queries)
             queries = queries[:-1]
@@ -176,8 +177,15 @@ class BoruvkaRounds:
         if found is None:
             return known, False
         self.reach[:] = np.inf
-        found = found._replace(a=self.vertex[found.a], b=self.vertex[found.b])
+        vertex = self._vertices(len(components.bound))
+        found = found._replace(a=vertex[found.a], b=vertex[found.b])
         return PointEdges.concatenate([known, found]), True
+
+    def _vertices(self, count: int) -> np.ndarray:
+        """Return a vertex of each component."""
+        vertex = np.empty(count, np.uint32)
+        vertex[self.present] = np.arange(len(self.present), dtype=np.uint32)
+        return vertex
 
     def _first_edges(self, known: PointEdges, count: int) -> PointEdges:
         """Return the first known edge of all ranks that leaves each component.
@@ -189,8 +197,6 @@ class BoruvkaRounds:
         find_first(known, self.present, best)
         has = best != NO_EDGE
         mine = known.take(best[has])
-        a = np.empty(count, np.uint32)
-        a[self.present] = np.arange(len(self.present), dtype=np.uint32)
         weight, key = np.full(count, np.inf), np.full(count, LAST_KEY)
         weight[has], key[has] = mine.weight, mine.key
         least = self.ranks.min(weight)
@@ -200,7 +206,8 @@ class BoruvkaRounds:
         b = np.zeros(count, np.int64)
         b[has] = np.where(own, mine.b, mine.a)
         b[(weight != least) | (key != first)] = 0
-        return PointEdges(a, self.ranks.max(b).astype(np.uint32), least, first)
+        b = self.ranks.max(b).astype(np.uint32)
+        return PointEdges(self._vertices(count), b, least, first)
 
     def _search(self, components: ComponentArrays, queries: np.ndarray) -> PointEdges:
         """Return the first edge, within the bound, of each query. Collective.

@@ -14,6 +14,7 @@ from ..backends.point_products import (
     QueriedProducts,
     RemoteQueries,
     Report,
+    VisitingPoints,
 )
 from .remote_points import key_of, merge_nearest
 from .search_steps import no_report
@@ -28,7 +29,7 @@ class PartedProducts:
     be made.
     """
 
-    most_components = 0
+    most_components = passes = 0
 
     def __init__(
         self,
@@ -134,7 +135,11 @@ class PartedProducts:
         return self._lightest(components, chosen, weight, no_report)
 
     def between(
-        self, components: ComponentArrays, least: np.ndarray, report: Report
+        self,
+        components: ComponentArrays,
+        least: np.ndarray,
+        visiting: VisitingPoints,
+        report: Report,
     ) -> None:
         """Return None: not all points are on the device."""
 

@@ -64,9 +64,9 @@ class PointSearch(Protocol):
     ) -> PointEdges | None:
         """Return the lightest edges between each two components that are not known.
 
-        They are between positions; `known` are between components. None if the search
-        does not offer them, or they take too long. Heavier edges may be among them, but
-        none within one component.
+        Collective; each edge is on one rank. All edges are between components. None on
+        all ranks if the search does not offer them, or they take too long. Heavier
+        edges may be among them, but none within one component.
         """
 
 

@@ -63,9 +63,11 @@ from ..backends.point_products import (
     NO_POSITION,
     ComponentArrays,
     EdgesBetween,
+    Guests,
     PointArrays,
     PointProducts,
     RemoteQueries,
+    VisitingPoints,
     query_arrays,
 )
 from ..kernels.edge_columns import concatenate
@@ -169,13 +171,14 @@ class ProductSearch:
 
         Each component has a row of a table, and a lightest edge to each other.
         """
-        points, count = len(self.rows), len(components.bound)
-        if points < self.remote.total or count > self.products.most_components:
+        count, ranks = len(components.bound), self.remote.ranks
+        passes = self.products.passes * (count <= self.products.most_components)
+        if ranks.min(passes) == 0 or ranks.min(passes) < ranks.max(passes):
             return None
         least = np.full((count, count), np.inf)
         np.minimum.at(least, (known.a, known.b), known.weight)
-        np.minimum(least, least.T, out=least)
-        found = self.products.between(components, least, self.report)
+        least = ranks.min(np.minimum(least, least.T))
+        found = self.products.between(components, least, self.remote, self.report)
         return None if found is None else PointEdges(*found)
 
 
@@ -200,7 +203,7 @@ class HostProducts:
     """
 
     def __init__(self, points: PointArrays, threads: Threads) -> None:
-        self.threads, self.exact = threads, points
+        self.threads, self.exact, self.passes = threads, points, 1
         self.most_components = math.isqrt(MOST_PAIRS * len(points.source))
         self._make_frame(0.0)
 
@@ -245,6 +248,7 @@ class HostProducts:
         self, points: np.ndarray, row: np.ndarray
     ) -> tuple[QueryRows, np.ndarray]:
         """Return points of other ranks for the kernels, and rounded."""
+        points = points.astype(np.float64, copy=False)
         size = np.abs(points - self._centre).max(initial=0)
         if size * self._factor > LONGEST:
             self._make_frame(float(size))
@@ -415,23 +419,73 @@ class HostProducts:
         return searches.others, searches.weight
 
     def between(
-        self, components: ComponentArrays, least: np.ndarray, report: Report
+        self,
+        components: ComponentArrays,
+        least: np.ndarray,
+        visiting: VisitingPoints,
+        report: Report,
     ) -> EdgesBetween:
         """See `PointProducts.between`."""
         searching = np.flatnonzero(components.reach < np.inf)
         order = searching[np.argsort(components.of_place[searching], kind="stable")]
-        order, count = order.astype(np.uint32), len(order)
+        order = order.astype(np.uint32)
+        edges = [self._between(order, order, components, least, report)]
+        for guests, met in visiting.guests(order, components):
+            for begin in range(0, met, KEPT):
+                mine = order[begin : min(begin + KEPT, met)]
+                edges.append(self._between_guests(guests, mine, components, least))
+        return EdgesBetween(*PointEdges.concatenate(edges))
+
+    def _between_guests(
+        self,
+        guests: Guests,
+        places: np.ndarray,
+        components: ComponentArrays,
+        least: np.ndarray,
+    ) -> PointEdges:
+        """Return the lightest edges between the components of guests and of places.
+
+        Products of both together serve: a copy of the places takes little time beside
+        their products with the guests.
+        """
+        own, row = self.exact, self.exact.row[places]
+        values = np.concatenate([own.values[own.source[places]], guests.points])
+        both = query_arrays(values, np.append(row, guests.row))
+        together = ComponentArrays(
+            np.append(components.of_place[places], guests.component),
+            np.append(components.cores[places], guests.core),
+            np.append(components.reach[places], guests.reach),
+            components.bound,
+        )
+        columns, rows = np.split(both.source, [len(places)])
+        products = HostProducts(both, self.threads)
+        return products._between(rows, columns, together, least, no_report)
+
+    def _between(
+        self,
+        order: np.ndarray,
+        others: np.ndarray,
+        components: ComponentArrays,
+        least: np.ndarray,
+        report: Report,
+    ) -> PointEdges:
+        """Return the lightest edges between the components of two lists of places.
+
+        Places are in the order of their components. Each two of one list, which is both
+        then, are paired once.
+        """
         edges, room = [PointEdges.empty(0)], np.empty(ROWS * COLUMNS, np.float32)
+        of_place, count = components.of_place, len(order)
         for first in range(0, count, ROWS):
             report(_served(first, count), count)
             rows = order[first : first + ROWS]
-            block, own = self.points[rows], components.of_place[rows[0]]
-            for column in range(first, count, COLUMNS):
-                columns = order[column : column + COLUMNS]
-                if components.of_place[columns[-1]] == own:
+            for column in range(first if order is others else 0, len(others), COLUMNS):
+                columns = others[column : column + COLUMNS]
+                ends = of_place[[rows[0], rows[-1], columns[0], columns[-1]]]
+                if ends.min() == ends.max():
                     continue  # so are all between them
-                product = self._multiply(block, self.points[columns], room)
-                tile = PairTile(product, rows, columns)
+                block, other = self.points[rows], self.points[columns]
+                tile = PairTile(self._multiply(block, other, room), rows, columns)
                 found = self.threads.run(
                     filter_between,
                     tile,
@@ -441,9 +495,10 @@ class HostProducts:
                     self.bounds,
                     *self._ranges(len(rows)),
                 )
-                edges.append(PointEdges(*concatenate(found, self.threads)))
+                a, b, weight, key = concatenate(found, self.threads)
+                edges.append(PointEdges(of_place[a], of_place[b], weight, key))
         report(count, count)
-        return EdgesBetween(*PointEdges.concatenate(edges))
+        return PointEdges.concatenate(edges)
 
     def _tiles(
         self, block: np.ndarray, first: int, begin: int, end: int

@@ -11,12 +11,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..backends.component_pairs import BLOCK
 from ..backends.point_products import (
     NO_POSITION,
     ComponentArrays,
+    Guests,
     PointArrays,
     QueriedProducts,
+    RankReductions,
     RemoteQueries,
+    VisitingPoints,
 )
 from ..comm.communicator import Comm
 from ..kernels.threads import Threads, each_range
@@ -40,26 +44,6 @@ def key_of(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return low.astype(np.uint64) << np.uint64(32) | high
 
 
-class RankReductions(Protocol):
-    """The collective operations on small arrays that a search needs; see `Comm`."""
-
-    @property
-    def rank(self) -> int:
-        """Number of this rank."""
-
-    def sum(self, value: Any) -> Any:
-        """Return the sum over all ranks."""
-
-    def min(self, value: Any) -> Any:
-        """Return the minimum over all ranks."""
-
-    def max(self, value: Any) -> Any:
-        """Return the maximum over all ranks."""
-
-    def exscan(self, value: Any) -> Any:
-        """Return the sum over the ranks before this one."""
-
-
 class OneRank:
     """A process alone, without MPI."""
 
@@ -76,17 +60,15 @@ class OneRank:
         return 0
 
 
-class RemotePoints(Protocol):
+class RemotePoints(VisitingPoints, Protocol):
     """The points of other ranks, seen from one rank. All methods are collective.
 
     Attributes
     ----------
-    ranks : RankReductions
     total : int
         Number of points on all ranks.
     """
 
-    ranks: RankReductions
     total: int
 
     def gather_values(self, column: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -155,6 +137,12 @@ class NoRemotePoints:
         none = np.full(len(positions), NO_POSITION)
         return none, none
 
+    def guests(
+        self, places: np.ndarray, components: ComponentArrays
+    ) -> Iterator[tuple[Guests, int]]:
+        """Yield none."""
+        return iter(())
+
 
 # Finds the far ends of queries' first edges into a rank's points, or NO_POSITION; each
 # bound becomes the weight found, or a weight that all such edges exceed.
@@ -181,7 +169,7 @@ class OwnPoints(Protocol):
         """The least and the largest coordinates; None where boxes exclude no point."""
 
     def coordinates(self, positions: np.ndarray) -> np.ndarray:
-        """Return the points at some positions, float64."""
+        """Return the points at some positions, float32 or float64."""
 
     def nearest_to(
         self, queries: np.ndarray, limits: np.ndarray, k: int
@@ -267,6 +255,7 @@ class OwnProducts:
     ----------
     products : QueriedProducts
     arrays : PointArrays
+        Without divisors.
     """
 
     products: QueriedProducts
@@ -286,7 +275,7 @@ class OwnProducts:
 
     def coordinates(self, positions: np.ndarray) -> np.ndarray:
         """Return the points at some positions."""
-        return self.arrays.plain(positions)
+        return self.arrays.values[self.arrays.source[positions]]
 
     def nearest_to(
         self, queries: np.ndarray, limits: np.ndarray, k: int
@@ -464,6 +453,31 @@ class MpiPoints:
                 ends[here] = end[smaller] - np.uint32(self.first)
                 rows[here] = row[smaller]
         return ends, rows
+
+    def guests(
+        self, places: np.ndarray, components: ComponentArrays
+    ) -> Iterator[tuple[Guests, int]]:
+        """Yield points of other ranks; see `VisitingPoints.guests`.
+
+        Half of the ranks send all points to a rank, which sends none back. Two ranks
+        that send to each other divide the places of the first.
+        """
+        comm, half = self.comm, len(places) // 2 // BLOCK * BLOCK
+        for step in range(1, comm.size // 2 + 1):
+            ahead = (comm.rank + step) % comm.size
+            behind = (comm.rank - step) % comm.size
+            divided = ahead == behind and comm.rank < ahead
+            sent, met = (places[half:], half) if divided else (places, len(places))
+            for begin in range(0, comm.max(len(sent)), self.batch):
+                part = sent[begin : begin + self.batch]
+                part = part[part != NO_POSITION]
+                columns = self.own.rows, components.of_place, components.cores
+                given = [column[part] for column in (*columns, components.reach)]
+                given.append(self.own.coordinates(part).ravel())
+                arrived = Guests(*comm.sendrecv(given, ahead, behind))
+                if len(arrived.row) and met:
+                    points = arrived.points.reshape(len(arrived.row), -1)
+                    yield arrived._replace(points=points), met
 
     def _ring(self) -> Iterator[tuple[int, int]]:
         """Yield (step, rank) for every other rank; each step is a permutation."""

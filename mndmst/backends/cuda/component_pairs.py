@@ -5,109 +5,181 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ..component_pairs import BlockOrder
-from ..point_products import NO_POSITION
+from ..component_pairs import BLOCK, BlockOrder, order_by_component
+from ..point_products import NO_POSITION, EdgesBetween, Guests
 
-UNIT = 1 << 13  # places that one launch multiplies with all behind them
-CAPACITY = 1 << 22  # pairs of points that are listed
+UNIT = 1 << 13  # places that one launch multiplies with all they meet
+CAPACITY = 1 << 22  # pairs of points that are listed before they are taken
 THREADS, MULTIPLIERS = 128, 256  # as in point_products.cu
 # Beside the bound of products: what rounding to float32 adds, to terms and to cores.
 TERMS, CORES = 2.0**-20, 2.0**-22
-ORDERED = np.dtype(
-    [(n, np.uint64) for n in ("factors", "component", "term", "core", "least")]
-    + [(n, np.uint64) for n in ("rows", "columns", "found")]
+ORDERED = np.dtype([(n, np.uint64) for n in ("factors", "component", "term", "core")])
+BETWEEN = np.dtype(
+    [(n, np.uint64) for n in ("least", "rows", "columns", "found")]
     + [(n, np.int32) for n in ("components", "capacity", "width", "unused")]
 )
 
 
+class OrderedPoints:
+    """Points in the order of their components.
+
+    Parameters
+    ----------
+    products : point_products.DeviceProducts
+    points : point_products.DevicePoints
+    order : BlockOrder
+    cores : ndarray of float64, shape (points,)
+    """
+
+    def __init__(
+        self, products: Any, points: Any, order: BlockOrder, cores: np.ndarray
+    ) -> None:
+        self._products, self.points, self.count = products, points, len(order.places)
+        places = products.upload(order.places)
+        self._there = places != NO_POSITION
+        self.places = cupy.where(self._there, places, 0).astype(np.uint32)
+        self.component = products.upload(order.component)
+        self.cores = products.upload(cores)
+        self._factors = points.factors[self.places]
+        self._most = float(points.square.max())
+        self._heaviest = float(self.cores.max()) * products.frame.factor
+
+    def width(self) -> float:
+        """Return how far upper bounds are above lower ones, at most."""
+        products = self._products
+        plain = 4.001 * (products.gamma + TERMS) * self._most + 8 * products.absolute
+        return plain + 4.001 * CORES * self._heaviest * self._heaviest
+
+    def facts(self, sign: int) -> Any:
+        """Return the struct of a kernel that finds upper bounds (1) or lower ones."""
+        products = self._products
+        gamma = sign * (products.gamma + TERMS)
+        square = self.points.square * (1 + gamma) + 2 * sign * products.absolute
+        core = self.cores**2 * (products.frame.factor**2 * (1 + sign * CORES))
+        term = cupy.where(self._there, square[self.places], np.inf)
+        columns = {
+            "factors": self._factors,
+            "component": self.component,
+            "term": term.astype(np.float32),
+            "core": core[self.places].astype(np.float32),
+        }
+        self._columns = columns  # kept alive
+        return _struct(ORDERED, columns)
+
+
 class ComponentPairs:
-    """The points of a device in the order of their components."""
+    """The pairs of a device's points with each other, and with those of other ranks.
+
+    Attributes
+    ----------
+    width : float
+        How far upper bounds are above lower ones, at most.
+    failed : bool
+        Whether too many pairs are listed, or points of other ranks change the frame.
+    units : int
+        Launches that the present rows take.
+    """
 
     def __init__(
         self, products: Any, order: BlockOrder, cores: np.ndarray, components: int
     ) -> None:
-        self._products, self.count = products, len(order.places)
-        self.units = -(-self.count // UNIT)
-        places = products.upload(order.places)
-        self._there = places != NO_POSITION
-        self._places = cupy.where(self._there, places, 0).astype(np.uint32)
-        self._cores = products.upload(cores)
+        self._products, self._components = products, components
+        self._own = OrderedPoints(products, products.points, order, cores)
+        self._unit = products.frame.factor**2
         self._columns: dict[str, Any] = {
-            "factors": products.points.factors[self._places],
-            "component": products.upload(order.component),
             "least": cupy.full((components, components), np.inf, np.float32),
             "rows": cupy.empty(CAPACITY, np.uint32),
             "columns": cupy.empty(CAPACITY, np.uint32),
             "found": cupy.zeros(1, np.uint32),
         }
-        self._set_terms(1)
-        most = float(products.points.square.max())
-        heaviest = float(self._cores.max()) * products.frame.factor
-        self.width = 4.001 * (products.gamma + TERMS) * most + 8 * products.absolute
-        self.width += 4.001 * CORES * heaviest * heaviest
+        self._sign, self.width, self.failed = 1, 0.0, False
 
-    def _set_terms(self, sign: int) -> None:
-        """Set terms of bounds: upper ones with the sign 1, lower ones with -1."""
-        products = self._products
-        gamma = sign * (products.gamma + TERMS)
-        square = products.points.square * (1 + gamma) + 2 * sign * products.absolute
-        core = self._cores**2 * (products.frame.factor**2 * (1 + sign * CORES))
-        self._columns["term"] = cupy.where(
-            self._there, square[self._places], np.inf
-        ).astype(np.float32)
-        self._columns["core"] = core[self._places].astype(np.float32)
-        facts = np.zeros(1, ORDERED)
-        for name, column in self._columns.items():
-            facts[name] = column.data.ptr
-        facts["components"] = len(self._columns["least"])
-        facts["capacity"], facts["width"] = CAPACITY, products.width
-        self._facts = cupy.asarray(facts.view(np.uint8))
+    def receive(self, guests: Guests | None, met: int = 0) -> None:
+        """Let guests meet the first places in order; or the own points each other."""
+        products, own = self._products, self._own
+        rows, self._met = own, own.count
+        if guests is not None:
+            order = order_by_component(guests.component, self._components)
+            points = products.queries(guests.points, guests.row)
+            self.failed |= products.points is not own.points
+            rows, self._met = OrderedPoints(products, points, order, guests.core), met
+        self._rows, self.units = rows, 0 if self.failed else -(-rows.count // UNIT)
+        self.width = max(
+            self.width, own.width() / self._unit, rows.width() / self._unit
+        )
+        between = _struct(
+            BETWEEN,
+            self._columns,
+            components=self._components,
+            capacity=CAPACITY,
+            width=products.width,
+        )
+        own_facts = own.facts(self._sign)
+        row_facts = own_facts if rows is own else rows.facts(self._sign)
+        self._facts = row_facts, own_facts, between
 
     def least(self) -> np.ndarray:
-        """Return the upper bounds of pairs of components that `bound` has found."""
-        return cupy.asnumpy(self._columns["least"])
-
-    def bound(self, unit: int) -> None:
-        """Lower the bounds by the pairs of a unit of points with those behind it."""
-        self._launch("bound_pairs", unit)
+        """Return the upper bounds of squared distances that have been found."""
+        return cupy.asnumpy(self._columns["least"]) / self._unit
 
     def set_limits(self, limits: np.ndarray) -> None:
-        """Set the bounds within which `list_within` lists pairs."""
-        self._columns["least"] = cupy.asarray(limits)
-        self._set_terms(-1)
+        """Set the squared distances within which pairs are listed."""
+        exact = limits * self._unit
+        rounded = exact.astype(np.float32)
+        above = np.nextafter(rounded, np.float32(np.inf))
+        self._columns["least"] = cupy.asarray(np.where(rounded < exact, above, rounded))
+        self._sign = -1
 
-    def list_within(self, unit: int) -> None:
-        """List pairs of points within the bounds, of a unit with those behind it."""
-        self._launch("list_pairs", unit)
-
-    def _launch(self, name: str, unit: int) -> None:
+    def launch(self, name: str, unit: int) -> None:
+        """Launch a kernel for a unit of rows, with the places that these meet."""
         products, begin = self._products, unit * UNIT
-        rows = np.int32(min(UNIT, self.count - begin))
-        first, columns = np.uint32(begin), np.int32(self.count - begin)
-        kernel = products.kernel(name, products.points.arrays)
-        kernel(
+        rows = np.int32(min(UNIT, self._rows.count - begin))
+        first = begin if self._rows is self._own else 0
+        columns = np.uint32(first), np.int32(self._met - first)
+        products.kernel(name, self._rows.points.arrays)(
             (products.processors,),
             (MULTIPLIERS,),
-            (self._facts, first, rows, first, columns),
+            (*self._facts, np.uint32(begin), rows, *columns),
             shared_mem=products.shared_bytes,
         )
 
-    def edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """Return the places and weights of the pairs listed; None if too many are."""
-        products = self._products
+    def take(self) -> EdgesBetween:
+        """Return the pairs listed since the last call, as edges of components."""
+        products, own, rows = self._products, self._own, self._rows
         count = int(self._columns["found"][0])
-        if count > CAPACITY:
-            return None
-        rows, columns = (
-            self._places[self._columns[name][:count]] for name in ("rows", "columns")
-        )
+        self.failed |= count > CAPACITY
+        count = 0 if self.failed else count
+        self._columns["found"][0] = 0
+        one, other = (self._columns[name][:count] for name in ("rows", "columns"))
         weights = cupy.empty(count)
+        a, b = rows.places[one], own.places[other]
         if count:
-            number, facts = np.uint32(count), products.facts
-            kernel = products.kernel("weigh_pairs", products.points.arrays)
-            kernel(
+            products.kernel("weigh_pairs", rows.points.arrays)(
                 (-(-count // THREADS),),
                 (THREADS,),
-                (facts, rows, columns, number, self._cores, weights),
+                (
+                    products.set_of(rows.points),
+                    products.facts,
+                    a,
+                    b,
+                    np.uint32(count),
+                    rows.cores,
+                    own.cores,
+                    weights,
+                ),
             )
-        return cupy.asnumpy(rows), cupy.asnumpy(columns), cupy.asnumpy(weights)
+        number, of = rows.points.arrays.row[a], own.points.arrays.row[b]
+        key = cupy.minimum(number, of).astype(np.uint64) << np.uint64(32)
+        key = key | cupy.maximum(number, of)
+        ends = rows.component[one // BLOCK], own.component[other // BLOCK]
+        return EdgesBetween(*map(cupy.asnumpy, (*ends, weights, key)))
+
+
+def _struct(dtype: np.dtype, columns: dict[str, Any], **numbers: int) -> Any:
+    """Return a struct of addresses and numbers for a kernel."""
+    facts = np.zeros(1, dtype)
+    for name, column in columns.items():
+        facts[name] = column.data.ptr
+    for name, number in numbers.items():
+        facts[name] = number
+    return cupy.asarray(facts.view(np.uint8))

@@ -24,8 +24,9 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import cupy
@@ -35,9 +36,9 @@ from cupy.cuda.memory import OutOfMemoryError
 from ...host.errors import ConfigError
 from ..base import DeviceMemoryError
 from ..component_pairs import (
+    FILLED,
     MOST,
-    BlockOrder,
-    all_listed,
+    listed_pairs,
     order_by_component,
     possible_pairs,
 )
@@ -49,6 +50,7 @@ from ..point_products import (
     PointArrays,
     RemoteQueries,
     Report,
+    VisitingPoints,
     query_arrays,
 )
 from .component_pairs import ComponentPairs
@@ -235,13 +237,14 @@ class DeviceProducts:
         gamma = terms / (1 - terms) + 4 * points.lost * (1 + points.lost) + 2.0**-20
         points.half = (points.square / 2 * (1 - gamma)).astype(np.float32)
         self.gamma = gamma
-        self.facts = self._set(points)
+        self.facts = self.set_of(points)
 
     def _sum_bound(self, dimensions: int) -> float:
         # The parts of a coordinate have a little more magnitude than itself.
         return 1.02 * self.frame.pairs * (dimensions + DEPTH) * SUM_ROUNDING
 
-    def _set(self, points: DevicePoints) -> Any:
+    def set_of(self, points: DevicePoints) -> Any:
+        """Return the struct of points for kernels."""
         facts = np.zeros(1, SET)
         for name in PointArrays._fields:
             facts[name] = getattr(points.arrays, name).data.ptr
@@ -426,7 +429,7 @@ class DeviceProducts:
             self.kernel(f"filter_{kind}", queries.arrays),
             self.kernel(f"narrow_{kind}", queries.arrays),
         )
-        facts = self.facts if queries is self.points else self._set(queries)
+        facts = self.facts if queries is self.points else self.set_of(queries)
         same = queries is self.points
         return BlockSearch(queries, facts, places, kernels, arguments, same)
 
@@ -459,7 +462,7 @@ class DeviceProducts:
             return DevicePoints(arrays, flat, zero, zero.astype(np.float32), 0.0)
 
         products.points = of(right[0])
-        products.facts = products._set(products.points)
+        products.facts = products.set_of(products.points)
         search = products._block(of(left[0]), index, "near", np.int32(1))
         multiply = search.kernels[0]
         sizes = np.int32(len(b)), np.int32(len(b)), np.int32(width), np.uint32(0)
@@ -538,7 +541,7 @@ class CudaPointProducts:
 
     def __init__(self, points: PointArrays, devices: Sequence[int] = (0,)) -> None:
         self.count, self._row = len(points.source), points.row
-        self.most_components = MOST
+        self.most_components, self.passes = MOST, 2
         self._pool = ThreadPoolExecutor(len(devices), "mndmst-products")
         made = [self._pool.submit(DeviceProducts, points, i) for i in devices]
         self._devices = [future.result() for future in made]
@@ -630,13 +633,14 @@ class CudaPointProducts:
         return others, weights
 
     def between(
-        self, components: ComponentArrays, least: np.ndarray, report: Report
+        self,
+        components: ComponentArrays,
+        least: np.ndarray,
+        visiting: VisitingPoints,
+        report: Report,
     ) -> EdgesBetween | None:
         """See `PointProducts.between`: of the pairs that the forest may join."""
-        order = order_by_component(components.of_place, len(components.bound))
-        if order is None:
-            return None
-        edges = self._between(components, order, least, report)
+        edges = self._between(components, least, visiting, report)
         if edges is None:  # nor will it be found in later rounds
             self.most_components = 0
         return edges
@@ -644,51 +648,61 @@ class CudaPointProducts:
     def _between(
         self,
         components: ComponentArrays,
-        order: BlockOrder,
         least: np.ndarray,
+        visiting: VisitingPoints,
         report: Report,
     ) -> EdgesBetween | None:
         """Return the edges; None if memory lacks, or a device lists too many or few."""
-        count = len(components.bound)
+        ranks, count = visiting.ranks, len(components.bound)
+        order = order_by_component(components.of_place, count)
+        if ranks.sum(self.count) < FILLED * ranks.sum(len(order.places)):
+            return None
         made: dict[DeviceProducts, ComponentPairs] = {}
-        try:
+        with suppress(DeviceMemoryError):
             for device in self._devices:
                 with device.current():
                     cores = components.cores
                     made[device] = ComponentPairs(device, order, cores, count)
-        except DeviceMemoryError:
+        if ranks.max(len(self._devices) - len(made)):
             return None
-        units = made[self._devices[0]].units
+        every = list(made.values())
 
         def tell(done: int, total: int) -> None:
-            report(self.count * done // total, self.count)
+            report(self.count * done // max(total, 1), self.count)
 
-        self._deal(units, lambda device, unit, _: made[device].bound(unit), tell, 1)
-        most = np.minimum.reduce([pairs.least() for pairs in made.values()])
-        width = max(pairs.width for pairs in made.values())
-        known = least * self._devices[0].frame.factor
+        def launch(kernel: str) -> Iterator[None]:
+            """Launch a kernel for own points, and for those of each visit."""
+            visits = visiting.guests(order.places, components)
+            for guests, met in chain([(None, 0)], visits):
+                for device, pairs in made.items():
+                    with device.current():
+                        pairs.receive(guests, met)
+                units = min(pairs.units for pairs in every)
+                self._deal(
+                    units, lambda device, i, _: made[device].launch(kernel, i), tell, 1
+                )
+                yield
+
+        for _ in launch("bound_pairs"):
+            pass
+        most = ranks.min(np.minimum.reduce([pairs.least() for pairs in every]))
+        width = ranks.max(max(pairs.width for pairs in every))
         # A device that fails here cannot be trusted with the rest.
-        if (np.triu(np.minimum(most, most.T) - width, 1) > known * known).any():
+        if (np.triu(np.minimum(most, most.T) - width, 1) > least * least).any():
             return None
         limits = possible_pairs(most, width)
         for device, pairs in made.items():
             with device.current():
                 pairs.set_limits(limits)
-        self._deal(
-            units, lambda device, unit, _: made[device].list_within(unit), tell, 1
-        )
         found = []
-        for device, pairs in made.items():
-            with device.current():
-                listed = pairs.edges()
-            if listed is None:
-                return None
-            found.append(listed)
-        a, b, weight = map(np.concatenate, zip(*found, strict=True))
-        one, other = self._row[a], self._row[b]
-        key = np.minimum(one, other).astype(np.uint64) << np.uint64(32)
-        edges = EdgesBetween(a, b, weight, key | np.maximum(one, other))
-        return edges if all_listed(limits, components.of_place, edges) else None
+        for _ in launch("list_pairs"):
+            for device, pairs in made.items():
+                with device.current():
+                    found.append(pairs.take())
+        edges = EdgesBetween(*map(np.concatenate, zip(*found, strict=True)))
+        failed = ranks.max(int(any(pairs.failed for pairs in every)))
+        listed = ranks.max(listed_pairs(edges, count))
+        return None if failed or not listed[limits >= 0].all() else edges
 
     def _known(
         self, components: ComponentArrays

@@ -23,11 +23,6 @@ def test_components_begin_at_blocks():
     assert sorted(every) == list(range(len(of_place)))
 
 
-def test_many_small_components_have_no_order():
-    assert order_by_component(np.arange(300, dtype=np.uint32) // 2, 150) is None
-    assert order_by_component(np.zeros(9000, np.uint32), 5000) is None
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_pairs_of_the_forest_are_possible(seed):
     """Whatever the weights within the bounds are, ties among them, too."""

@@ -256,9 +256,9 @@ def test_blobs_of_equal_size_join_after_one_pass_over_all_pairs(
     monkeypatch.setattr(product_search, "COLUMNS", 96)
     passes = []
 
-    def between(products, components, least, report):
+    def between(products, components, least, visiting, report):
         passes.append(len(least))
-        return made(products, components, least, report)
+        return made(products, components, least, visiting, report)
 
     made = HostProducts.between
     monkeypatch.setattr(HostProducts, "between", between)

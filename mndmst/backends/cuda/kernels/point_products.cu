@@ -355,32 +355,44 @@ struct Ordered {
   const u32* component;   // of each block of points
   const float* term;      // of a squared distance: it is the sum of both terms less
   const float* core;      // twice the product; squares, as distances are scaled
-  float* least;           // by component and component: bounds on squared distances
-  u32* rows;              // of the pairs found
+};
+
+// Bounds on pairs of components, and the pairs of points found.
+struct Between {
+  float* least;  // by component and component: bounds on squared distances
+  u32* rows;
   u32* columns;
   u32* found;
   int components, capacity, width;
 };
 
-// The entry of two components, or null if both are one.
-__device__ float* entry_of(const Ordered& o, u32 row, u32 column) {
-  u32 a = o.component[row / BLOCK], b = o.component[column / BLOCK];
-  if (a == b) return nullptr;
-  return o.least + (long long)min(a, b) * o.components + max(a, b);
-}
-
-// The rows and columns of a launch, as far as their scores need them.
+// The rows and columns of a launch. Both may be the same points.
 struct Sides {
+  Ordered rows, columns;
+  Between between;
+  u32 first_row, first_column;
+
+  // The entry of two components, or null if both are one.
+  __device__ float* entry_of(u32 row, u32 column) const {
+    u32 a = rows.component[row / BLOCK], b = columns.component[column / BLOCK];
+    if (a == b) return nullptr;
+    return between.least + (long long)min(a, b) * between.components + max(a, b);
+  }
+};
+
+// The rows and columns of a thread, as far as their scores need them.
+struct Terms {
   float row_term[8], row_core[8], column_term[16], column_core[16];
 
-  __device__ void load(const Ordered& o, u32 row, u32 column) {
+  __device__ Terms(const Sides& s, u32 row, u32 column) {
 #pragma unroll
     for (int m = 0; m < 8; m++)
-      row_term[m] = o.term[row + ROW_OF(m)], row_core[m] = o.core[row + ROW_OF(m)];
+      row_term[m] = s.rows.term[row + ROW_OF(m)],
+      row_core[m] = s.rows.core[row + ROW_OF(m)];
 #pragma unroll
     for (int n = 0; n < 16; n++)
-      column_term[n] = o.term[column + COLUMN_OF(n)],
-      column_core[n] = o.core[column + COLUMN_OF(n)];
+      column_term[n] = s.columns.term[column + COLUMN_OF(n)],
+      column_core[n] = s.columns.core[column + COLUMN_OF(n)];
   }
   __device__ float square(float product, int m, int n) const {
     float plain = row_term[m] + column_term[n] - 2 * product;
@@ -390,22 +402,20 @@ struct Sides {
 
 // Lowers the bound of the components of a warp's rows and columns.
 struct LowerBounds {
-  Ordered o;
-  u32 first_row, first_column;
+  Sides sides;
 
   __device__ __forceinline__ void collect(SCORES, const Corner& at) const {
     if (at.row >= at.row_count || at.column >= at.column_count) return;
-    u32 row = first_row + at.row, column = first_column + at.column;
-    float* entry = entry_of(o, row, column);
+    u32 row = sides.first_row + at.row, column = sides.first_column + at.column;
+    float* entry = sides.entry_of(row, column);
     if (!entry) return;
-    Sides sides;
-    sides.load(o, row, column);
+    Terms terms(sides, row, column);
     float least = INFINITE;
 #pragma unroll
     for (int m = 0; m < 8; m++)
 #pragma unroll
       for (int n = 0; n < 16; n++)
-        least = fminf(least, sides.square(SUM(m, n), m, n));
+        least = fminf(least, terms.square(SUM(m, n), m, n));
     for (int step = 16; step; step /= 2)
       least = fminf(least, __shfl_xor_sync(NONE, least, step));
     least = fmaxf(least, 0.0f);  // so that its bits have its order
@@ -416,22 +426,21 @@ struct LowerBounds {
 
 // Appends pairs of points within the bound of their components.
 struct PairsWithin {
-  Ordered o;
-  u32 first_row, first_column;
+  Sides sides;
 
   __device__ __forceinline__ void collect(SCORES, const Corner& at) const {
     if (at.row >= at.row_count || at.column >= at.column_count) return;
-    u32 row = first_row + at.row, column = first_column + at.column;
-    float* entry = entry_of(o, row, column);
+    u32 row = sides.first_row + at.row, column = sides.first_column + at.column;
+    float* entry = sides.entry_of(row, column);
     if (!entry || *entry < 0) return;
     float bound = *entry;
-    Sides sides;
-    sides.load(o, row, column);
+    const Between& o = sides.between;
+    Terms terms(sides, row, column);
 #pragma unroll
     for (int m = 0; m < 8; m++)
 #pragma unroll
       for (int n = 0; n < 16; n++)
-        if (sides.square(SUM(m, n), m, n) <= bound) {
+        if (terms.square(SUM(m, n), m, n) <= bound) {
           // Too many are counted once, so that the counter never starts again.
           if (*(volatile u32*)o.found > (u32)o.capacity) return;
           u32 slot = atomicAdd(o.found, 1u);
@@ -441,24 +450,27 @@ struct PairsWithin {
   }
 };
 
-extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
-    bound_pairs(const Ordered* ordered, u32 first_row, int row_count, u32 first_column,
-                int column_count) {
-  LowerBounds bounds = {*ordered, first_row, first_column};
-  const u16* factors = ordered->factors;
-  long long stride = (long long)PARTS * ordered->width;
-  multiply_tiles(factors + first_row * stride, factors + first_column * stride,
-                 row_count, column_count, ordered->width, bounds);
+template <typename Collector>
+__device__ void multiply_ordered(const Sides& sides, int row_count, int column_count) {
+  int width = sides.between.width;
+  long long stride = (long long)PARTS * width;
+  multiply_tiles(sides.rows.factors + sides.first_row * stride,
+                 sides.columns.factors + sides.first_column * stride, row_count,
+                 column_count, width, Collector{sides});
 }
 
 extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
-    list_pairs(const Ordered* ordered, u32 first_row, int row_count, u32 first_column,
-               int column_count) {
-  PairsWithin pairs = {*ordered, first_row, first_column};
-  const u16* factors = ordered->factors;
-  long long stride = (long long)PARTS * ordered->width;
-  multiply_tiles(factors + first_row * stride, factors + first_column * stride,
-                 row_count, column_count, ordered->width, pairs);
+    bound_pairs(const Ordered* rows, const Ordered* columns, const Between* between,
+                u32 first_row, int row_count, u32 first_column, int column_count) {
+  Sides sides = {*rows, *columns, *between, first_row, first_column};
+  multiply_ordered<LowerBounds>(sides, row_count, column_count);
+}
+
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
+    list_pairs(const Ordered* rows, const Ordered* columns, const Between* between,
+               u32 first_row, int row_count, u32 first_column, int column_count) {
+  Sides sides = {*rows, *columns, *between, first_row, first_column};
+  multiply_ordered<PairsWithin>(sides, row_count, column_count);
 }
 
 // ---------------------------------------------------------------- lists
@@ -770,17 +782,19 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // Write the weights of some edges: float64 distances, in the order of the dimensions.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    weigh_pairs(const Points* points, const u32* rows, const u32* columns, u32 count,
+    weigh_pairs(const Queries* queries, const Points* points, const u32* rows,
+                const u32* columns, u32 count, const double* row_cores,
                 const double* cores, double* weights) {
   u32 i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
+  const Queries q = *queries;
   const Points p = *points;
   u32 one = rows[i], other = columns[i];
   double total = 0;
   for (long long d = 0; d < p.dimensions; d++) {
-    double gap = __dsub_rn(coordinate<DIVIDED>(p, p.source[one], d),
+    double gap = __dsub_rn(coordinate<QUERY_DIVIDED>(q, q.source[one], d),
                            coordinate<DIVIDED>(p, p.source[other], d));
     total = __dadd_rn(total, __dmul_rn(gap, gap));
   }
-  weights[i] = fmax(sqrt(total), fmax(cores[one], cores[other]));
+  weights[i] = fmax(sqrt(total), fmax(row_cores[one], cores[other]));
 }
