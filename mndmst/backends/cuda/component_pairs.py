@@ -10,7 +10,7 @@ from ..point_products import NO_POSITION, EdgesBetween, Guests
 
 UNIT = 1 << 13  # places that one launch multiplies with all they meet
 CAPACITY = 1 << 22  # pairs of points that are listed before they are taken
-THREADS, MULTIPLIERS = 128, 256  # as in point_products.cu
+THREADS, MULTIPLIERS = 128, 256  # as in point_products.cu and point_multiply.cu
 # Beside the bound of products: what rounding to float32 adds, to terms and to cores.
 TERMS, CORES = 2.0**-20, 2.0**-22
 ORDERED = np.dtype([(n, np.uint64) for n in ("factors", "component", "term", "core")])

@@ -1,13 +1,14 @@
 """The kernels of `kernels/*.cu`: found as machine code, or compiled on first use.
 
-One module per file and key width. A cubin for the device comes from the cache of this
-user, from `MNDMST_KERNELS` or from the installation (`native/cache_dirs.py`). NVRTC
-compiles a missing one and stores it. Without NVRTC the driver compiles shipped PTX.
+One module per file and values of its macros, such as the width of keys. A cubin for the
+device comes from the cache of this user, from `MNDMST_KERNELS` or from the installation
+(`native/cache_dirs.py`). NVRTC compiles a missing one and stores it. Without NVRTC the
+driver compiles shipped PTX.
 """
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -59,6 +60,19 @@ NULL = np.uint64(0)
 ARCHITECTURES = ("sm_80", "sm_90", "compute_80")
 OPTIONS = ("-std=c++17",)
 KEYS = (np.uint32, np.uint64)
+
+# Macros of a module, in the order of its file's comment.
+Macros = Mapping[str, int | str]
+# Of `point_multiply`: factors, their parts, and how many of its tiles fit in the shared
+# memory of processors that run the code.
+FACTORS = ("f16", 1), ("bf16", 3)
+STAGES = {"sm_80": (2, 3), "sm_90": (4,), "compute_80": (4,)}
+# Of `point_products`: types of columns and of rows, and whether they are divided.
+POINT_TYPES = (
+    ("float", 0, "float", 0), ("float", 1, "float", 1), ("double", 0, "double", 0),
+    ("double", 1, "double", 1), ("float", 0, "double", 0), ("float", 1, "double", 0),
+    ("double", 1, "double", 0),
+)  # fmt: skip
 
 
 class Kernels:
@@ -121,27 +135,27 @@ class Kernels:
         return self._functions[name]
 
     def _load(self, file: str) -> None:
-        module = load_module(file, self.key)
+        module = load_module(file, _key_macros(self.key))
         for name in FILES[file]:
             self._functions[name] = module.get_function(name)
 
 
-def load_module(file: str, key: type) -> cupy.cuda.Module:
-    """Return the module of a file of kernels for keys of a type, on this device.
+def load_module(file: str, macros: Macros) -> cupy.cuda.Module:
+    """Return the module of a file of kernels with some macros, on this device.
 
     Raises ConfigError if no code for the device is stored, and none can be compiled.
     """
     own = f"sm_{cupy.cuda.Device().compute_capability}"
     for architecture in (own, *_older(own)):
-        module = _stored(file, key, architecture)
+        module = _stored(file, macros, architecture)
         if module is not None:
             return module
     try:
-        code = compile_kernels(file, key, own)
+        code = compile_kernels(file, macros, own)
     except MndmstError:
         raise
     except (ImportError, OSError, RuntimeError) as error:
-        module = _stored(file, key, ARCHITECTURES[-1])
+        module = _stored(file, macros, ARCHITECTURES[-1])
         if module is None:
             raise ConfigError(
                 f"the CUDA kernels cannot be compiled ({error}); pip install "
@@ -152,17 +166,17 @@ def load_module(file: str, key: type) -> cupy.cuda.Module:
     directory = writable_named(directory_name())
     if directory is not None:
         with suppress(OSError):  # the next process compiles it
-            _store(directory, file, key, own, code)
+            _store(directory, file, macros, own, code)
     return _module(code)
 
 
-def compile_kernels(file: str, key: type, architecture: str) -> bytes:
+def compile_kernels(file: str, macros: Macros, architecture: str) -> bytes:
     """Return a cubin, or PTX for an architecture "compute_*"; no device is needed."""
     nvrtc = cupy.cuda.nvrtc
     program = nvrtc.createProgram(kernel_source(file), f"{file}.cu", (), ())
     try:
-        defines = f"-DKEY_BITS={8 * np.dtype(key).itemsize}"
-        options = (*OPTIONS, defines, f"-arch={architecture}")
+        defines = (f"-D{name}={value}" for name, value in macros.items())
+        options = (*OPTIONS, *defines, f"-arch={architecture}")
         nvrtc.compileProgram(program, options)
         if architecture.startswith("sm_"):
             return bytes(nvrtc.getCUBIN(program))
@@ -180,9 +194,9 @@ def compile_all(base: Path | None, jobs: int | None) -> tuple[Path, int]:
     Returns the directory, and the number of modules there.
     """
     directory = directory_for(base, directory_name())
-    wanted = [(f, key, a) for f in FILES for key in KEYS for a in ARCHITECTURES]
+    wanted = list(modules_ahead())
 
-    def make(module: tuple[str, type, str]) -> None:
+    def make(module: tuple[str, Macros, str]) -> None:
         if _read(directory, *module) is None:
             _store(directory, *module, compile_kernels(*module))
 
@@ -192,6 +206,40 @@ def compile_all(base: Path | None, jobs: int | None) -> tuple[Path, int]:
     except (ImportError, OSError, RuntimeError) as error:
         raise ConfigError(f"the CUDA kernels cannot be compiled: {error}") from error
     return directory, len(wanted)
+
+
+def modules_ahead() -> Iterator[tuple[str, Macros, str]]:
+    """Yield the file, the macros and the architecture of each module compiled ahead.
+
+    The longest compilations come first.
+    """
+    for architecture in ARCHITECTURES:
+        for factor, parts in FACTORS:
+            for stages in STAGES[architecture]:
+                macros = multiply_macros(factor, parts, stages)
+                yield "point_multiply", macros, architecture
+        for types in POINT_TYPES:
+            yield "point_products", type_macros(*types), architecture
+        for value in ("float", "double"):
+            yield "point_rows", {"VALUE": value}, architecture
+        for file in FILES:
+            for key in KEYS:
+                yield file, _key_macros(key), architecture
+
+
+def _key_macros(key: type) -> Macros:
+    return {"KEY_BITS": 8 * np.dtype(key).itemsize}
+
+
+def multiply_macros(factor: str, parts: int, stages: int) -> Macros:
+    """Return the macros of `point_multiply`."""
+    return {"FACTOR": factor, "PARTS": parts, "STAGES": stages}
+
+
+def type_macros(value: str, divided: int, query: str, query_divided: int) -> Macros:
+    """Return the macros of `point_products`."""
+    rows = {"QUERY": query, "QUERY_DIVIDED": query_divided}
+    return {"VALUE": value, "DIVIDED": divided, **rows}
 
 
 def _older(own: str) -> Iterator[str]:
@@ -214,10 +262,10 @@ def directory_name() -> str:
     return f"cuda{major}-{text.hexdigest()}"
 
 
-def _stored(file: str, key: type, architecture: str) -> cupy.cuda.Module | None:
+def _stored(file: str, macros: Macros, architecture: str) -> cupy.cuda.Module | None:
     """Return a stored module that this device's driver takes; None without one."""
     for directory in directories_named(directory_name()):
-        code = _read(directory, file, key, architecture)
+        code = _read(directory, file, macros, architecture)
         if code is not None:
             with suppress(cupy.cuda.driver.CUDADriverError):
                 return _module(code)
@@ -230,21 +278,23 @@ def _module(code: bytes) -> cupy.cuda.Module:
     return module
 
 
-def _path(directory: Path, file: str, key: type, architecture: str) -> Path:
+def _path(directory: Path, file: str, macros: Macros, architecture: str) -> Path:
     suffix = "cubin" if architecture.startswith("sm_") else "ptx"
-    bits = 8 * np.dtype(key).itemsize
-    return directory / f"{file}-{bits}-{architecture}.{suffix}"
+    values = "-".join(map(str, macros.values()))
+    return directory / f"{file}-{values}-{architecture}.{suffix}"
 
 
-def _read(directory: Path, file: str, key: type, architecture: str) -> bytes | None:
-    path = _path(directory, file, key, architecture)
+def _read(
+    directory: Path, file: str, macros: Macros, architecture: str
+) -> bytes | None:
+    path = _path(directory, file, macros, architecture)
     return without_digest(read_trusted(path) or b"")
 
 
 def _store(
-    directory: Path, file: str, key: type, architecture: str, code: bytes
+    directory: Path, file: str, macros: Macros, architecture: str, code: bytes
 ) -> None:
-    replace_file(_path(directory, file, key, architecture), with_digest(code))
+    replace_file(_path(directory, file, macros, architecture), with_digest(code))
 
 
 def kernel_source(file: str) -> str:

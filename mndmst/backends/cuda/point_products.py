@@ -54,7 +54,7 @@ from ..point_products import (
     query_arrays,
 )
 from .component_pairs import ComponentPairs
-from .kernels import kernel_source
+from .kernels import load_module, multiply_macros, type_macros
 from .transfer import Transfer
 
 PARTS = 1 << 16  # points that are rounded at a time
@@ -64,9 +64,10 @@ CENTRE = 4096  # points whose mean is subtracted from all
 HIGHEST, LIMIT = 12, 15
 SUM_ROUNDING = 3 * 2.0**-23  # of the sum of magnitudes, lost by each term of a sum
 COARSE = 2.0**-9  # float16 is too coarse if a point loses more of its length
-# As in point_products.cu.
+# As in point_products.cu and point_multiply.cu.
 CAPACITY, KEPT, THREADS, MULTIPLIERS = 512, 256, 128, 256
-FILTERS = "filter_near", "filter_leaving", "bound_pairs", "list_pairs"
+MULTIPLYING = "filter_near", "filter_leaving", "bound_pairs", "list_pairs"
+SHARED_BYTES = cupy.cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 DEPTH, STAGE_BYTES, MOST_STAGES = 64, (128 + 256) * 64 * 2, 4
 OLDEST = 80  # compute capability of tensor cores with the instructions of the kernels
 # Rows whose lists are in memory at once, at most; and multiplications of one block of
@@ -131,7 +132,7 @@ class DeviceProducts:
                 f"CUDA device {device} has compute capability "
                 f"{self.device.compute_capability}; products need {OLDEST} or more"
             )
-        self._modules: dict[tuple[str, bool, str, bool, int], Any] = {}
+        self._functions: dict[tuple[int | str, ...], Any] = {}
         most = self.device.attributes["MaxSharedMemoryPerBlockOptin"]
         self._stages = min(MOST_STAGES, most // STAGE_BYTES)
         self.shared_bytes = self._stages * STAGE_BYTES
@@ -279,31 +280,27 @@ class DeviceProducts:
 
     def kernel(self, name: str, queries: PointArrays) -> Any:
         """Return a kernel for the columns and for queries of some type."""
-        given = self._given
-        types = tuple(
-            ("float" if p.values.dtype == np.float32 else "double", len(p.length) > 0)
-            for p in (given, queries)
-        )
-        key = (*types[0], *types[1], self.frame.parts)
-        if key not in self._modules:
-            options = {
-                "VALUE": key[0],
-                "DIVIDED": int(key[1]),
-                "QUERY": key[2],
-                "QUERY_DIVIDED": int(key[3]),
-                "FACTOR": "f16" if self.frame.parts == 1 else "bf16",
-                "PARTS": self.frame.parts,
-                "STAGES": self._stages,
-            }
-            module = cupy.RawModule(
-                code=kernel_source("point_products"),
-                options=("-std=c++17", *(f"-D{n}={v}" for n, v in options.items())),
+        if name in MULTIPLYING:
+            factor = "f16" if self.frame.parts == 1 else "bf16"
+            file = "point_multiply"
+            macros = multiply_macros(factor, self.frame.parts, self._stages)
+        else:
+            given = self._given, queries
+            value, query = (
+                "float" if p.values.dtype == np.float32 else "double" for p in given
             )
-            for filtering in FILTERS:
-                function = module.get_function(filtering)
-                function.max_dynamic_shared_size_bytes = self.shared_bytes
-            self._modules[key] = module
-        return self._modules[key].get_function(name)
+            divided, query_divided = (int(len(p.length) > 0) for p in given)
+            file = "point_products"
+            macros = type_macros(value, divided, query, query_divided)
+        key = name, *macros.values()
+        if key not in self._functions:
+            function = load_module(file, macros).get_function(name)
+            if name in MULTIPLYING:
+                cupy.cuda.driver.funcSetAttribute(
+                    function.ptr, SHARED_BYTES, self.shared_bytes
+                )
+            self._functions[key] = function
+        return self._functions[key]
 
     def rows_at_once(self) -> int:
         """Return how many rows are searched between two looks for Ctrl-C."""
@@ -334,7 +331,8 @@ class DeviceProducts:
             columns = factors[begin:end]
             sizes = np.int32(len(rows)), np.int32(end - begin), width
             first = np.uint32(begin)
-            given = (rows, columns, *sizes, first, self.facts, search.facts, *more)
+            half = self.points.half
+            given = (rows, columns, *sizes, first, half, search.facts, *more)
             multiply((self.processors,), (MULTIPLIERS,), given, shared_mem=shared)
             narrow(
                 (len(rows),),
@@ -473,7 +471,7 @@ class DeviceProducts:
                 search.queries.factors,
                 products.points.factors,
                 *sizes,
-                products.facts,
+                products.points.half,
                 search.facts,
             ),
             shared_mem=self.shared_bytes,

@@ -7,7 +7,7 @@ import cupy
 import numpy as np
 
 from ..point_products import PointMeasures
-from .kernels import kernel_source
+from .kernels import load_module
 
 THREADS = 128  # of a block that measures points
 PLAIN = (np.float32, np.float64)  # types that searches take
@@ -63,7 +63,4 @@ class CudaPoints:
 @cache
 def _measure_rows(dtype: np.dtype) -> Any:
     value = "float" if dtype == np.float32 else "double"
-    module = cupy.RawModule(
-        code=kernel_source("point_rows"), options=("-std=c++17", f"-DVALUE={value}")
-    )
-    return module.get_function("measure_rows")
+    return load_module("point_rows", {"VALUE": value}).get_function("measure_rows")

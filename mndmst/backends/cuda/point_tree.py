@@ -23,7 +23,7 @@ import cupy
 import numpy as np
 
 from ..point_tree import TreeEdges, TreePoints
-from .kernels import NULL, OPTIONS, kernel_source
+from .kernels import NULL, load_module
 from .point_products import check_room, current_device
 from .transfer import Transfer
 
@@ -85,18 +85,14 @@ class CudaPointTree:
                     values = self._transfer.to_device(values.reshape(-1))
                 values = cupy.ascontiguousarray(values).reshape(self.count, -1)
             with self._timed("compile"):
-                self._module = cupy.RawModule(
-                    code=kernel_source("point_tree"),
-                    options=(
-                        *OPTIONS,
-                        f"-DVALUE={_name_of(values.dtype)}",
-                        f"-DDIMENSIONS={self.dimensions}",
-                        f"-DNORM={points.norm}",
-                        f"-DNEIGHBOURS={points.min_samples}",
-                        f"-DLISTED={self._listed}",
-                    ),
-                )
-                self._module.get_function("walk_lightest")
+                macros = {
+                    "VALUE": _name_of(values.dtype),
+                    "DIMENSIONS": self.dimensions,
+                    "NORM": int(points.norm),
+                    "NEIGHBOURS": points.min_samples,
+                    "LISTED": self._listed,
+                }
+                self._module = load_module("point_tree", macros)
             with self._timed("tree"):
                 self._build(values)
             with self._timed("neighbours"):

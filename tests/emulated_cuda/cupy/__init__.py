@@ -172,23 +172,6 @@ class _Pool:
         return 0
 
 
-class RawModule:
-    """A module compiled from a source."""
-
-    def __init__(self, code: str, options: tuple[str, ...]) -> None:
-        program = cuda.nvrtc.createProgram(code, "raw.cu", (), ())
-        cuda.nvrtc.compileProgram(program, options)
-        self._module = cuda.Module()
-        self._module.load(cuda.nvrtc.getCUBIN(program))
-        self._functions: dict[str, cuda.Function] = {}
-
-    def get_function(self, name: str) -> "cuda.Function":
-        """Return a kernel."""
-        if name not in self._functions:
-            self._functions[name] = self._module.get_function(name)
-        return self._functions[name]
-
-
 class _Random:
     @staticmethod
     def random(count: int) -> ndarray:

@@ -31,8 +31,8 @@ def compiled(nvrtc: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pa
     """The directory of the compiled kernels of one small file."""
     from mndmst.backends.cuda import kernels
 
-    monkeypatch.setattr(kernels, "FILES", {"label": kernels.FILES["label"]})
-    kernels.directory_name.cache_clear()  # its digest covers the files
+    ahead = [m for m in kernels.modules_ahead() if m[0] == "label"]
+    monkeypatch.setattr(kernels, "modules_ahead", lambda: ahead)
     directory, count = accelerator("cuda").compile_kernels(tmp_path, 2)
     assert count == len(list(directory.iterdir())) == 2 * len(kernels.ARCHITECTURES)
     return directory
@@ -50,21 +50,23 @@ def test_all_architectures_are_compiled_for_both_widths_of_keys(compiled: Path) 
 def test_files_hold_the_kernels_that_are_launched(nvrtc: None) -> None:
     from mndmst.backends.cuda import kernels
 
-    for key in kernels.KEYS:
-        for file, names in kernels.FILES.items():
-            code = kernels.compile_kernels(file, key, "compute_80").decode()
+    for file, macros, architecture in kernels.modules_ahead():
+        if file in kernels.FILES and architecture == "compute_80":
+            names = kernels.FILES[file]
+            code = kernels.compile_kernels(file, macros, architecture).decode()
             found = re.findall(r"\.entry (\w+)\(", code)
             assert sorted(found) == sorted(names), file
 
 
-@pytest.mark.parametrize(("architecture", "stages"), [("sm_80", 3), ("sm_90", 4)])
-@pytest.mark.parametrize(("factor", "parts"), [("f16", 1), ("bf16", 3)])
-def test_products_of_points_compile(
-    nvrtc: None, factor: str, parts: int, architecture: str, stages: int
-) -> None:
-    given = {"VALUE": "float", "DIVIDED": 1, "QUERY": "double", "QUERY_DIVIDED": 0}
-    given |= {"FACTOR": factor, "PARTS": parts, "STAGES": stages}
-    _compile("point_products", given, architecture)
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+def test_products_of_points_compile(nvrtc: None, architecture: str) -> None:
+    from mndmst.backends.cuda import kernels
+
+    ahead = [m for m in kernels.modules_ahead() if m[2] == architecture]
+    for file in ("point_multiply", "point_products", "point_rows"):
+        macros = next(macros for name, macros, _ in ahead if name == file)
+        code = kernels.compile_kernels(file, macros, architecture)
+        assert code[1:4] == b"ELF"
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
@@ -82,21 +84,10 @@ def test_trees_of_points_compile(
 ) -> None:
     given = {"VALUE": value, "DIMENSIONS": dimensions}
     given |= {"NORM": norm, "NEIGHBOURS": neighbours}
-    _compile("point_tree", given, architecture)
+    from mndmst.backends.cuda.kernels import compile_kernels
 
-
-def _compile(file: str, given: dict[str, int | str], architecture: str) -> None:
-    from cupy.cuda import nvrtc as compiler
-
-    from mndmst.backends.cuda.kernels import OPTIONS, kernel_source
-
-    defines = [f"-D{name}={value}" for name, value in given.items()]
-    program = compiler.createProgram(kernel_source(file), f"{file}.cu", (), ())
-    try:
-        compiler.compileProgram(program, (*OPTIONS, *defines, f"-arch={architecture}"))
-        assert bytes(compiler.getCUBIN(program))[1:4] == b"ELF"
-    finally:
-        compiler.destroyProgram(program)
+    given |= {"LISTED": neighbours + 6}
+    assert compile_kernels("point_tree", given, architecture)[1:4] == b"ELF"
 
 
 def test_damaged_code_is_compiled_again(compiled: Path) -> None:

@@ -153,8 +153,6 @@ class Module:
 class Function:
     """A kernel, whose arguments are compared with its parameters."""
 
-    ptr = 1
-
     def __init__(self, library: ctypes.CDLL, name: str) -> None:
         self._name, self._launch = name, library[f"launch_{name}"]
         codes = library[f"codes_{name}"]
@@ -162,7 +160,7 @@ class Function:
         self._codes, found = [], codes()
         while found[len(self._codes)] is not None:
             self._codes.append(found[len(self._codes)].decode())
-        self.max_dynamic_shared_size_bytes = 48 << 10
+        self.ptr = id(self)
 
     def __call__(
         self,
@@ -180,7 +178,7 @@ class Function:
             raise ValueError(
                 f"{self._name}: a grid of {grid} blocks of {block} threads"
             )
-        if shared_mem > self.max_dynamic_shared_size_bytes:
+        if shared_mem > driver.shared_bytes.get(self.ptr, 48 << 10):
             raise ValueError(f"{self._name}: {shared_mem} bytes of shared memory")
         addresses = (ctypes.c_void_p * len(given))(*map(ctypes.addressof, given))
         with _launching:

@@ -19,6 +19,15 @@ def occupancyMaxActiveBlocksPerMultiprocessor(  # noqa: N802
     return 1
 
 
+CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+shared_bytes: dict[int, int] = {}  # by function; 48 KB without an entry
+
+
+def funcSetAttribute(function: int, attribute: int, value: int) -> None:  # noqa: N802
+    """Let a kernel have more shared memory."""
+    shared_bytes[function] = value
+
+
 def _load() -> ctypes.CDLL:
     """Load the driver; the system then finds a loaded library by its name."""
     with TemporaryDirectory() as folder:
