@@ -9,7 +9,8 @@ component; points stay on their ranks.
 A component may join others along the lightest edge that leaves it. It knows some edges;
 a point of it that may have a lighter one searches the tree, within the weight of the
 lightest known. A component with many such points waits: another that joins it needs no
-search from them, and may make them needless.
+search from them, and may make them needless. While many components need no search, only
+these join.
 """
 
 from collections.abc import Callable
@@ -39,6 +40,8 @@ from .point_search import PointSearch
 BLOCK = 1 << 14  # points whose lists stay in a processor's cache
 # Searches from one point in CHEAP_SHARE are cheap.
 CHEAP_SHARE = 4
+# Components of which one in CERTAIN_SHARE needs no search join without any.
+CERTAIN_SHARE = 8
 
 
 def join_certified(
@@ -142,23 +145,23 @@ class BoruvkaRounds:
         while (count := name_components(self.parent, self.present)) > 1:
             self.report(count)
             known = known.take(slice(keep_leaving(known, self.present)))
-            bound = self._first_edges(known, count).weight.copy()
+            first = self._first_edges(known, count)
+            bound = first.weight.copy()
             components = ComponentArrays(self.of_place, self.cores, self.reach, bound)
             counts = np.empty(count, np.int64)
             relabel(self.vertex, self.present, self.reach, components, counts)
             total, uncertain = self.search.remote.total, self.ranks.sum(counts)
-            if uncertain.sum() - uncertain.max() > total // 2:
-                known, found_all = self._add_between(components, known)
-                if found_all:
-                    continue
-            taking_part = choose(uncertain, total)
-            queries = np.empty(counts[taking_part].sum() + 1, np.uint32)
-            list_uncertain(components, self.reach, taking_part, queries)
-            queries = queries[:-1]
-            if self.ranks.max(len(queries)):
-                found = self._search(components, queries)
+            taking_part = choose(uncertain, bound, total)
+            if uncertain[taking_part].any():
+                if uncertain.sum() - uncertain.max() > total // 2:
+                    known, found_all = self._add_between(components, known)
+                    if found_all:
+                        continue
+                queries = np.empty(counts[taking_part].sum() + 1, np.uint32)
+                list_uncertain(components, self.reach, taking_part, queries)
+                found = self._search(components, queries[:-1])
                 known = PointEdges.concatenate([known, found])
-            first = self._first_edges(known, count)
+                first = self._first_edges(known, count)
             taking_part &= first.weight < np.inf
             joined = join(first.a, first.b, taking_part, self.parent)
             if self.ranks.rank == 0:
@@ -225,11 +228,15 @@ class BoruvkaRounds:
         return found.take(slice(kept))
 
 
-def choose(counts: np.ndarray, points: int) -> np.ndarray:
-    """Return which components take part in a round: the half with the fewest queries.
+def choose(counts: np.ndarray, bound: np.ndarray, points: int) -> np.ndarray:
+    """Return which components take part in a round.
 
-    More than half if their queries are cheap.
+    All that know their first edge, if these are many; else the half with the fewest
+    queries, or more if their queries are cheap.
     """
+    certain = (counts == 0) & (bound < np.inf)
+    if CERTAIN_SHARE * np.count_nonzero(certain) >= len(counts):
+        return certain
     order = np.argsort(counts, kind="stable")
     few = points // CHEAP_SHARE
     cheap = int(np.searchsorted(np.cumsum(counts[order]), few, "right"))

@@ -131,8 +131,7 @@ def test_points_larger_than_a_device_pass_in_parts(monkeypatch, min_samples):
 def test_components_of_many_points_join_at_once(
     monkeypatch, metric, min_samples, noise
 ):
-    from mndmst.backends import component_pairs
-    from mndmst.backends.cuda import component_pairs as on_device
+    from mndmst.backends.cuda import component_pairs, point_products
     from mndmst.backends.cuda.point_products import CudaPointProducts
 
     found, between = [], CudaPointProducts.between
@@ -142,8 +141,8 @@ def test_components_of_many_points_join_at_once(
         return found[-1]
 
     monkeypatch.setattr(CudaPointProducts, "between", search)
-    monkeypatch.setattr(component_pairs, "FILLED", 0)
-    monkeypatch.setattr(on_device, "UNIT", 256)
+    monkeypatch.setattr(point_products, "FILLED", 0)
+    monkeypatch.setattr(component_pairs, "UNIT", 256)
     r = np.random.default_rng(4)
     points = np.repeat(3 * r.standard_normal((9, 40)), 70, axis=0)[:600]
     points += noise * r.standard_normal(points.shape)
@@ -152,11 +151,10 @@ def test_components_of_many_points_join_at_once(
 
 
 def test_too_many_pairs_leave_the_search_to_single_points(monkeypatch):
-    from mndmst.backends import component_pairs
-    from mndmst.backends.cuda import component_pairs as on_device
+    from mndmst.backends.cuda import component_pairs, point_products
 
-    monkeypatch.setattr(component_pairs, "FILLED", 0)
-    monkeypatch.setattr(on_device, "CAPACITY", 5)
+    monkeypatch.setattr(point_products, "FILLED", 0)
+    monkeypatch.setattr(component_pairs, "CAPACITY", 5)
     r = np.random.default_rng(4)
     check(np.repeat(r.standard_normal((9, 40)), 70, axis=0), "euclidean", 0)
     check(

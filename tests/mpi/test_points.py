@@ -12,6 +12,7 @@ from strides import sampled
 from mndmst.points.point_files import example_points
 
 PROGRAM = Path(__file__).with_name("points_program.py")
+BLOBS = Path(__file__).with_name("blobs_program.py")
 
 NAMES = "labels", "probabilities", "linkage"
 
@@ -28,6 +29,20 @@ def test_ranks_change_nothing(mpirun: Callable, ranks: int, stride: int) -> None
     found = json.loads(run.stdout)
     assert found["done"] >= 214 // stride and found["differing"] == []
     assert max(found["shares"]) < 1.2 * 3000 and sum(found["shares"]) == 3000 * ranks
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_equal_blobs_join_in_one_pass_over_pairs(mpirun: Callable, ranks: int) -> None:
+    """Components that know their first edge join before any point searches."""
+    run = mpirun(ranks, "-m", "mpi4py", BLOBS, timeout=280)
+    assert run.returncode == 0, run.stderr[-3000:]
+    cases = json.loads(run.stdout)
+    assert len(cases) == 8
+    for noise, same, passes, searches in cases:
+        assert same
+        assert len(passes) == 1
+        assert noise > 1 or passes[0] < 20
+        assert not searches if noise < 1 else max(searches, default=0) < 30
 
 
 def test_commands_write_the_same(
