@@ -371,6 +371,10 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     each += BYTES_A_NEIGHBOUR * neighbours
     nbytes = len(points) // ranks * each + (ranks > 1) * len(points) * BYTES_GATHERED
     check_room(arguments.points, nbytes, "the forest of its points")
+    if arguments.output is not None or arguments.forest is not None:
+        from ..points.point_files import start_uuid
+
+        table = table._replace(uuid=start_uuid(table.points))
     return table
 
 
@@ -409,13 +413,13 @@ def write(
     from ..io.atomic_output import AtomicOutput
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import ForestHeader, write_forest_in
-    from ..points.point_files import names_of_ids, uuid_of
+    from ..points.point_files import names_of_ids
 
     points = table.points
     if table.ids is not None:
         facts = {**facts, "ids-name": table.id_name or "id"}
         columns = {**columns, "ids": table.ids}
-    uuid = uuid_of(points)
+    uuid = "" if table.uuid is None else table.uuid.result()
     if found is not None and not arguments.quiet:
         _tell(found)
     with AtomicOutput(overwrite=arguments.overwrite) as files:

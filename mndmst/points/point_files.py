@@ -6,7 +6,9 @@ import uuid
 import warnings
 import zipfile
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Thread
 from tokenize import TokenError
 from typing import BinaryIO, NamedTuple
 
@@ -40,7 +42,7 @@ _DAMAGED = (
 # For each point, while its two coordinates are drawn.
 BYTES_OF_EXAMPLE = 100
 
-HASHED = 1 << 16  # points at a time
+HASHED = 1 << 24  # bytes at a time
 
 # The squares of differences of coordinates up to it can be added up in float64.
 LARGEST = 1e150
@@ -55,6 +57,7 @@ class PointTable(NamedTuple):
     id_name: str = ""  # of that column
     notes: tuple[str, ...] = ()  # lines that tell users how the file is read
     names: tuple[str, ...] = ()  # of the coordinates, of a table that names its columns
+    uuid: Future[str] | None = None  # `uuid_of` the points, where a file is to have it
 
 
 def read_points(
@@ -289,7 +292,26 @@ def names_of_ids(source: str | Path, ids: np.ndarray | None) -> Names | None:
 def uuid_of(points: np.ndarray) -> str:
     """Return what points are called in files that belong to them, by their contents."""
     digest = hashlib.sha256(repr(points.shape).encode())
-    for begin in range(0, len(points), HASHED):
-        part = points[begin : begin + HASHED]
-        digest.update(np.ascontiguousarray(part, np.float64).data)
+    rows = max(1, HASHED // (8 * points.shape[1]))
+    with np.errstate(all="ignore"):  # numbers beyond float64 are found by a check
+        for begin in range(0, len(points), rows):
+            part = points[begin : begin + rows]
+            digest.update(np.ascontiguousarray(part, np.float64).data)
     return str(uuid.uuid5(uuid.NAMESPACE_OID, digest.hexdigest()))
+
+
+def start_uuid(points: np.ndarray) -> Future[str]:
+    """Start to compute `uuid_of` points, which stay as they are until it is found.
+
+    The thread is a daemon: a process that ends with an error does not wait for it.
+    """
+    found: Future[str] = Future()
+
+    def compute() -> None:
+        try:
+            found.set_result(uuid_of(points))
+        except BaseException as error:  # raised where the result is taken
+            found.set_exception(error)
+
+    Thread(target=compute, name="mndmst-uuid", daemon=True).start()
+    return found
