@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 RANKS = Path(__file__).with_name("point_ranks_program.py")
+BLOBS = Path(__file__).parents[1] / "mpi" / "blobs_program.py"
 
 SHAPES = {
     "line": lambda r: np.outer(np.arange(700.0), np.ones(7)),
@@ -170,6 +171,17 @@ def test_ranks_search_on_devices(mpirun, ranks):
     assert run.returncode == 0, run.stderr[-3000:]
     assert json.loads(run.stdout) == {"same": 4, "searches": ["device"]}
     assert "products of rank 0's points on device 0" in run.stderr
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_components_of_ranks_join_at_once(mpirun, ranks):
+    run = mpirun(ranks, "-m", "mpi4py", BLOBS, "device", timeout=280)
+    assert run.returncode == 0, run.stderr[-3000:]
+    cases = json.loads(run.stdout)
+    assert len(cases) == 8
+    for noise, same, passes, searches, search in cases:
+        assert same and search == "device"
+        assert noise > 1 or (len(passes) == 1 and not searches)
 
 
 def test_a_device_that_adds_up_with_few_bits_is_refused(monkeypatch):

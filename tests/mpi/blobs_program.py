@@ -1,14 +1,17 @@
 """Join blobs of equal size on all ranks; compare their forests with those of a tree.
 
-Rank 0 prints for each case: the noise, whether both forests are the same, the number of
-components of each pass over all pairs, and of each round that searches from points.
+With the argument "device", devices search. Rank 0 prints for each case: the noise,
+whether both forests are the same, the number of components of each pass over all pairs,
+and of each round that searches from points.
 """
 
 import json
+import sys
 
 import numpy as np
 
 from mndmst.comm.world import world
+from mndmst.points import search_choice
 from mndmst.points.boruvka_rounds import BoruvkaRounds
 from mndmst.points.point_forest import (
     Distribution,
@@ -35,6 +38,11 @@ def count_search(self, components, queries):
     return search(self, components, queries)
 
 
+if sys.argv[1:] == ["device"]:
+    from mndmst.backends.cuda import component_pairs, point_products
+
+    search_choice.DEVICE_POINTS, point_products.FILLED = 2, 0
+    component_pairs.UNIT = 256
 ProductSearch.between, BoruvkaRounds._search = count_pass, count_search
 comm, generator = world(), np.random.default_rng(5)
 small = Distribution(least=1, batch=64, sample=64)
@@ -67,6 +75,6 @@ for samples in (0, 5):
                     np.array_equal(getattr(one, name), getattr(tree, name))
                     for name in ("src", "dst", "weight")
                 )
-                cases.append([noise, same, *counted])
+                cases.append([noise, same, *counted, found.search])
 if comm.rank == 0:
     print(json.dumps(cases))

@@ -38,7 +38,7 @@ def test_equal_blobs_join_in_one_pass_over_pairs(mpirun: Callable, ranks: int) -
     assert run.returncode == 0, run.stderr[-3000:]
     cases = json.loads(run.stdout)
     assert len(cases) == 8
-    for noise, same, passes, searches in cases:
+    for noise, same, passes, searches, _ in cases:
         assert same
         assert len(passes) == 1
         assert noise > 1 or passes[0] < 20
