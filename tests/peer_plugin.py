@@ -1,5 +1,7 @@
 """A plugin of pytest: HDBSCAN of hdbscan or scikit-learn is that of mndmst.
 
+The same goes for the minimum spanning tree of SciPy.
+
 `MNDMST_PEER` names the package; its own tests then test mndmst. See `peer_suites`.
 """
 
@@ -41,6 +43,15 @@ def replace_scikit_learn() -> None:
     sklearn.cluster.HDBSCAN = CountingThePoint
 
 
-{"hdbscan": replace_hdbscan, "sklearn": replace_scikit_learn}[
-    os.environ["MNDMST_PEER"]
-]()
+def replace_scipy() -> None:
+    import scipy.sparse.csgraph
+
+    scipy.sparse.csgraph.minimum_spanning_tree = mndmst.minimum_spanning_tree
+
+
+REPLACE = {
+    "hdbscan": replace_hdbscan,
+    "sklearn": replace_scikit_learn,
+    "scipy": replace_scipy,
+}
+REPLACE[os.environ["MNDMST_PEER"]]()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..cluster.cluster_pictures import ClusterPictures
+    from ..cluster.density import Clustering
     from ..io.atomic_output import AtomicOutput
     from ..points.density_clusters import DensityRule
     from ..points.point_files import PointTable
@@ -82,7 +83,25 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
         default="euclidean",
         metavar="NAME",
         help="euclidean, manhattan, chebyshev, cosine, correlation, haversine of "
-        "latitude and longitude in radians, or hamming or jaccard of categorical rows",
+        "latitude and longitude in radians; or, comparing all pairs of points, hamming "
+        "or jaccard of categorical rows, minkowski, seuclidean, mahalanobis, "
+        "sqeuclidean, braycurtis, canberra, and of binary rows dice, rogerstanimoto, "
+        "russellrao, sokalsneath, yule; or precomputed: POINTS is a square matrix of "
+        "distances",
+    )
+    parser.add_argument(
+        "--p", type=real(1), metavar="P", help="exponent, for minkowski (default: 2)"
+    )
+    parser.add_argument(
+        "--w",
+        metavar="W,...",
+        help="weight of each dimension, for minkowski and other metrics of all pairs",
+    )
+    parser.add_argument(
+        "--V",
+        metavar="V,...",
+        help="variance of each dimension, for seuclidean (default: that of the "
+        "points); for mahalanobis the covariance, row by row, or a file of it",
     )
     parser.add_argument(
         "--boxsize",
@@ -152,18 +171,11 @@ def with_forest(
     MndmstError on all ranks if an output is taken or the points are invalid.
     """
     from ..host.launcher import launched_processes
-    from ..points.pairwise_forest import ALIASES
 
-    arguments.metric = ALIASES.get(arguments.metric, arguments.metric)
     if launched_processes() > 1:
         return _with_ranks(arguments, samples, answer, write)
-
-    from ..points.metrics import METRICS
-    from ..points.search_choice import check_search
-
+    settle_metric(arguments)
     min_samples = samples()
-    if arguments.metric in METRICS:
-        check_search(arguments.search, arguments.metric)
     _check_files(arguments)
     table = _load(arguments, min_samples, 1)
     if not answer(table):
@@ -185,7 +197,8 @@ def _find_alone(
             table.points,
             arguments.metric,
             min_samples,
-            parameters=metric_options(arguments),
+            alpha=arguments.alpha,
+            parameters=arguments.metric_params,
             approximate=arguments.approximate,
             neighbours=arguments.neighbours,
             threads=arguments.threads,
@@ -195,47 +208,70 @@ def _find_alone(
     write(table, found)
 
 
-def metric_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters of the metric that are given.
+def settle_metric(arguments: argparse.Namespace) -> None:
+    """Replace the metric by its first name, and set its parameters.
 
     Raises ConfigError if no such metric is offered on the command line, or it takes
-    none of them.
+    none of the parameters.
     """
     from ..host.errors import ConfigError
     from ..points.metrics import METRICS
-    from ..points.pairwise_forest import PAIRWISE
-    from ..points.row_metrics import ROW_METRICS, row_metric
+    from ..points.pairwise_forest import ALIASES, PAIRWISE, simplified
+    from ..points.search_choice import check_search
 
     given: dict[str, Any] = {
         name: getattr(arguments, name)
-        for name in ("missing", "missing_rule")
+        for name in ("missing", "missing_rule", "p")
         if getattr(arguments, name) is not None
     }
-    if arguments.boxsize is not None:
-        try:
-            sides = [float(word) for word in arguments.boxsize.split(",")]
-        except ValueError as error:
-            text = f"--boxsize {arguments.boxsize}: give numbers such as 1,1,2"
-            raise ConfigError(text) from error
-        given["boxsize"] = sides if len(sides) > 1 else sides[0]
-    offered = (*METRICS, *(name for name in ROW_METRICS if name != "periodic"))
-    if arguments.metric not in offered:
-        elsewhere = ""
-        if arguments.metric in (*PAIRWISE, "precomputed"):
-            elsewhere = "; mndmst.HDBSCAN in Python takes it"
+    metric = ALIASES.get(arguments.metric, arguments.metric)
+    offered = (*METRICS, *PAIRWISE, "precomputed")
+    if metric not in offered:
+        raise ConfigError(f"no metric '{metric}'; give one of {', '.join(offered)}")
+    if metric == "precomputed" and arguments.non_finite != "error":
         raise ConfigError(
-            f"no metric '{arguments.metric}' here; give one of {', '.join(offered)}"
-            + elsewhere
+            "--non-finite takes rows of coordinates. Give a matrix without missing "
+            "distances, or take mndmst.HDBSCAN in Python."
         )
-    row_metric(arguments.metric, given)
-    return given
+    if arguments.boxsize is not None:
+        sides = _numbers("boxsize", arguments.boxsize)
+        given["boxsize"] = sides if len(sides) > 1 else sides[0]
+    if arguments.w is not None:
+        given["w"] = _numbers("w", arguments.w)
+    if arguments.V is not None:
+        given["V"] = _variances(arguments.V, metric)
+    name, _ = simplified(metric, given)
+    searched = name in METRICS
+    arguments.metric = str(name) if searched else metric
+    arguments.metric_params = {} if searched else given
+    if searched:
+        check_search(arguments.search, arguments.metric)
 
 
-def _compares_all(arguments: argparse.Namespace) -> bool:
-    """Return whether the metric compares all pairs of points."""
-    from ..points.metrics import METRICS
+def _numbers(option: str, text: str) -> list[float]:
+    from ..host.errors import ConfigError
 
-    return arguments.metric not in METRICS or arguments.boxsize is not None
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError as error:
+        raise ConfigError(f"--{option} {text}: give numbers such as 1,1,2") from error
+
+
+def _variances(text: str, metric: str) -> list:
+    """Return the variances of seuclidean, or the covariance of mahalanobis."""
+    import numpy as np
+
+    from ..host.errors import ConfigError
+    from ..points.point_files import is_point_file, read_points
+
+    file = Path(text)
+    values = read_points(file) if is_point_file(file) else np.array(_numbers("V", text))
+    if metric != "mahalanobis":
+        return values.ravel().tolist()
+    side = math.isqrt(values.size)
+    if side * side != values.size:
+        raise ConfigError(f"--V {text}: mahalanobis takes a square matrix, row by row")
+    return values.reshape(side, side).tolist()
 
 
 @contextmanager
@@ -285,6 +321,7 @@ def _with_ranks(
     from ..comm.placement import locate
     from ..host.errors import ConfigError
     from ..points.distribute import read_part
+    from ..points.metrics import METRICS
     from ..points.pairwise_forest import lists_all
     from ..points.point_files import checked_points
     from ..points.point_forest import distributed_forest
@@ -297,6 +334,7 @@ def _with_ranks(
     comm, _, progress = begin(given)
     table, answered = None, False
     with comm.raise_on_all():
+        settle_metric(arguments)
         min_samples = samples()
         if comm.rank == 0:
             _check_files(arguments)
@@ -304,10 +342,14 @@ def _with_ranks(
     with comm.raise_on_all():
         if arguments.approximate:
             raise ConfigError("--approximate takes one process; leave out mpirun")
-        if _compares_all(arguments):
+        if arguments.metric not in METRICS or arguments.metric_params:
             raise ConfigError(
                 f"the metric {arguments.metric} compares all pairs in one process; "
                 "leave out mpirun"
+            )
+        if arguments.alpha != 1 or arguments.non_finite != "error":
+            raise ConfigError(
+                "--alpha and --non-finite take one process; leave out mpirun"
             )
         check_search(arguments.search, arguments.metric)
     with comm.raise_on_all():
@@ -357,13 +399,16 @@ def _check_files(arguments: argparse.Namespace) -> None:
 def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
     """Return the points; with several ranks, mapped."""
     from ..io.memory_limit import check_room
-    from ..points.pairwise_forest import lists_all
+    from ..points.pairwise_forest import lists_all, with_variances
 
-    metric_options(arguments)
     if arguments.plot is not None:
         optional("matplotlib", "plot")  # missing: say so before any work
-    table = load_points(arguments, ranks > 1, typed=True)
+    finite = arguments.non_finite == "error"
+    table = load_points(arguments, ranks > 1, typed=True, finite=finite)
     points = table.points
+    arguments.metric_params = with_variances(
+        points, arguments.metric, arguments.metric_params
+    )
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     if lists_all(min_samples, len(points)):
         neighbours, ranks = 1, 1  # rank 0 keeps core distances alone
@@ -379,7 +424,10 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
 
 
 def load_points(
-    arguments: argparse.Namespace, mapped: bool = False, typed: bool = False
+    arguments: argparse.Namespace,
+    mapped: bool = False,
+    typed: bool = False,
+    finite: bool = True,
 ) -> "PointTable":
     """Return the points that a command reads, and print notes on the columns."""
     from ..points.point_files import named_points
@@ -391,7 +439,10 @@ def load_points(
         arguments.columns,
         arguments.key,
         typed,
+        finite,
     )
+    if getattr(arguments, "metric", None) == "precomputed":
+        table = table.as_distances()
     tell_notes(table.notes, arguments.quiet)
     return table
 
@@ -432,7 +483,8 @@ def write(
                 "metric": arguments.metric,
                 "min_samples": min_samples,
                 "approximate": arguments.approximate,
-                **metric_options(arguments),
+                **arguments.metric_params,
+                **({} if arguments.alpha == 1 else {"alpha": arguments.alpha}),
             }
             header = ForestHeader(
                 uuid, len(points), forest.total_weight, forest.digest, config
@@ -484,7 +536,7 @@ def add_linkage(commands: Any) -> None:
         "file to write with the dendrogram: .h5, .csv, or .nwk (Newick)",
         ("dendrogram", "reachability"),
     )
-    linkage.set_defaults(process=_linkage)
+    linkage.set_defaults(process=_linkage, alpha=1.0, non_finite="error")
 
 
 def _linkage(arguments: argparse.Namespace) -> int:
@@ -580,6 +632,27 @@ def add_hdbscan(commands: Any) -> None:
         metavar="N",
         help="do not select larger clusters; with eom only, 0 for no limit",
     )
+    hdbscan.add_argument(
+        "--alpha",
+        type=real(1e-300),
+        default=1.0,
+        metavar="X",
+        help="divide distances, but not core distances, by this number; compares all "
+        "pairs of points unless it is 1",
+    )
+    hdbscan.add_argument(
+        "--non-finite",
+        choices=("noise", "codes", "error"),
+        default="error",
+        help="refuse rows with NaN or infinite coordinates, or take them as noise, or "
+        "give them the labels -3 with NaN and -2 without",
+    )
+    hdbscan.add_argument(
+        "--store-centers",
+        choices=("centroid", "medoid", "both"),
+        help="also store in the cluster file the mean point of each cluster, weighted "
+        "by probabilities, or the medoid, or both",
+    )
     add_flag(
         hdbscan,
         "--prediction-data",
@@ -591,16 +664,19 @@ def add_hdbscan(commands: Any) -> None:
 
 def _hdbscan(arguments: argparse.Namespace) -> int:
     from ..host.errors import ConfigError
+    from ..points.cluster_measures import NO_CENTERS
+    from ..points.pairwise_forest import NO_POINTS
 
     def samples() -> int:
         rule = _density_rule(arguments)
+        if arguments.metric == "precomputed" and arguments.prediction_data:
+            raise ConfigError(NO_POINTS)
+        if arguments.metric == "precomputed" and arguments.store_centers:
+            raise ConfigError(NO_CENTERS)
         if arguments.prediction_data:
-            if _compares_all(arguments):
-                raise ConfigError(
-                    "--prediction-data does not go with a metric that compares all "
-                    "pairs; HDBSCAN.predict in Python does"
-                )
-            _check_prediction_file(arguments.output)
+            _check_cluster_file("--prediction-data goes", arguments.output)
+        if arguments.store_centers:
+            _check_cluster_file("--store-centers goes", arguments.output)
         return rule.samples
 
     def answer(table: "PointTable") -> bool:
@@ -636,15 +712,47 @@ def _write_noise(
     check_forest(
         table.points,
         arguments.metric,
-        parameters=metric_options(arguments),
+        alpha=arguments.alpha,
+        parameters=arguments.metric_params,
         approximate=arguments.approximate,
         search=arguments.search,
     )
-    flat = Clustering.all_noise(len(table.points))
+    flat = _coded(arguments, table, Clustering.all_noise(len(table.points)))
     if not arguments.quiet:
         print_sizes(flat.labels, "point")
-    write(arguments, table, None, rule.samples, {}, flat._asdict(), None)
+    columns = flat._asdict() | _centers(arguments, table, flat)
+    write(arguments, table, None, rule.samples, {}, columns, None)
     _print_result(flat.labels, "exact=True search=none")
+
+
+def _coded(
+    arguments: argparse.Namespace, table: "PointTable", flat: "Clustering"
+) -> "Clustering":
+    """Return the clusters, with codes for rows that are not finite if that is asked."""
+    from ..cluster.density import Clustering
+    from ..points.coordinates import LABEL_CODES, PROBABILITY_CODES, coded
+
+    if arguments.non_finite != "codes":
+        return flat
+    codes = LABEL_CODES, PROBABILITY_CODES
+    pairs = zip(flat, codes, strict=True)
+    return Clustering(*(coded(column, table.points, code) for column, code in pairs))
+
+
+def _centers(
+    arguments: argparse.Namespace, table: "PointTable", flat: "Clustering"
+) -> dict[str, "np.ndarray"]:
+    """Return the datasets of `--store-centers`."""
+    from ..points.cluster_measures import centers_of
+
+    return centers_of(
+        table.points,
+        flat.labels,
+        flat.probabilities,
+        arguments.store_centers,
+        arguments.metric,
+        arguments.metric_params,
+    )
 
 
 def _print_result(labels: "np.ndarray", how: str) -> None:
@@ -655,15 +763,14 @@ def _print_result(labels: "np.ndarray", how: str) -> None:
     )
 
 
-def _check_prediction_file(output: Path | None) -> None:
-    """Raise ConfigError unless prediction data have a cluster file to go into."""
+def _check_cluster_file(goes: str, output: Path | None) -> None:
+    """Raise ConfigError unless there is a cluster file for further results."""
     from ..host.errors import ConfigError
 
     if output is None or output.suffix in (".csv", ".nwk"):
         given = "no file is named" if output is None else f"{output} is a table or tree"
         raise ConfigError(
-            f"--prediction-data goes into a cluster file, and {given}. Give -o a name "
-            "in .h5."
+            f"{goes} into a cluster file, and {given}. Give -o a name in .h5."
         )
 
 
@@ -698,10 +805,10 @@ def _write_hdbscan(
 
     rule = _density_rule(arguments)
     clusters = clusters_of(found, rule)
-    flat = clusters.flat
+    flat = _coded(arguments, table, clusters.flat)
     facts = {
         "num_clusters": int(flat.labels.max()) + 1,
-        "rule": _in_words(rule) + " approximate" * (not found.exact),
+        "rule": _in_words(rule, arguments.alpha) + " approximate" * (not found.exact),
         "metric": arguments.metric,
         "relative_validity": relative_validity(found.forest, flat.labels),
     }
@@ -714,16 +821,23 @@ def _write_hdbscan(
         "exemplars": np.concatenate([none, *exemplars_of(clusters.tree, flat.labels)]),
         "linkage": clusters.linkage,
         **clusters.tree.columns(),
+        **_centers(arguments, table, flat),
     }
     if arguments.prediction_data:
-        facts |= prediction_facts(table.points, rule)
+        facts |= prediction_facts(
+            table.points,
+            rule,
+            arguments.alpha,
+            arguments.metric_params,
+            arguments.non_finite,
+        )
         columns |= prediction_columns(table.points, clusters)
     if not arguments.quiet:
         print_sizes(flat.labels, "point")
     pictures = ClusterPictures(
         clusters.linkage,
         flat.labels,
-        table.points,
+        None if arguments.metric == "precomputed" else table.points,
         table.names or None,
         clusters.tree,
         clusters.chosen,
@@ -735,13 +849,15 @@ def _write_hdbscan(
     _print_result(flat.labels, f"exact={found.exact} search={found.search or 'none'}")
 
 
-def _in_words(rule: "DensityRule") -> str:
+def _in_words(rule: "DensityRule", alpha: float) -> str:
     """Return the rule as the cluster file records it; defaults are left out."""
     selection = rule.selection
     words = (
         f"hdbscan min_cluster_size {rule.min_cluster_size} min_samples {rule.samples} "
         f"{selection.method} epsilon {selection.epsilon:g}"
     )
+    if alpha != 1:
+        words += f" alpha {alpha:g}"
     if selection.epsilon_max < math.inf:
         words += f" epsilon_max {selection.epsilon_max:g}"
     if rule.persistence:
@@ -870,7 +986,10 @@ def _predict(arguments: argparse.Namespace) -> int:
     given, outputs = [arguments.model, source], [(output, PREDICTIONS)]
     check_outputs(given, outputs, overwrite=arguments.overwrite)
     model = StoredModel.read(arguments.model)
-    table = read_point_table(source, columns=arguments.columns, key=arguments.key)
+    finite = model.non_finite == "error"
+    table = read_point_table(
+        source, columns=arguments.columns, key=arguments.key, finite=finite
+    )
     tell_notes(table.notes, arguments.quiet)
     labels, probabilities = model.predict(table.points, source)
     facts = {

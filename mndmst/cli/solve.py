@@ -18,8 +18,8 @@ from .options import (
     add_run,
     add_talk,
     add_threads,
-    read_points,
     say_not_kept,
+    tell_notes,
     terminal_stages,
 )
 from .parser import threads
@@ -338,9 +338,14 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _verify_points(arguments: argparse.Namespace) -> int:
+    from ..points.point_files import read_point_table
     from ..verify.point_certificate import verify_points
 
-    table = read_points(arguments, arguments.graph)
+    table = read_point_table(
+        arguments.graph, columns=arguments.columns, key=arguments.key, finite=False
+    )
+    # The forest says whether the rows are points
+    tell_notes(table.as_distances().notes, arguments.quiet)
     with terminal_stages(arguments.quiet) as shown:
         shown.stage(f"verifying {arguments.forest}")
         verdict = verify_points(table.points, arguments.forest)

@@ -18,6 +18,7 @@ from .pairwise_forest import Metric, rows_of
 
 # What `store_centers` may be.
 CENTERS = ("centroid", "medoid", "both")
+NO_CENTERS = "Cannot store centers when using a precomputed distance matrix."
 
 
 def centroid_of(points: np.ndarray, strength: np.ndarray) -> np.ndarray:

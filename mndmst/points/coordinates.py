@@ -19,6 +19,11 @@ ROWS = 1 << 14  # points that are looked at together
 COPIED = 1 << 24
 # Points whose lengths a device and the host both compute: the bits must agree.
 COMPARED = 64
+# What becomes of rows that are not finite.
+NON_FINITE = ("noise", "codes", "error")
+# Labels and probabilities of rows with infinities alone, and of rows with NaN, as in
+# scikit-learn.
+LABEL_CODES, PROBABILITY_CODES = (-2, -3), (0, np.nan)
 # Types whose numbers are all float32 numbers, too.
 SMALL = ("b1", "i1", "u1", "i2", "u2", "f2", "f4")
 
@@ -98,6 +103,19 @@ def finite_rows(
 
     threads.map(look, [(part,) for part in _parts(len(points))])
     return finite
+
+
+def coded(
+    values: np.ndarray,
+    points: np.ndarray | PointsOnDevice,
+    codes: tuple[float, float],
+) -> np.ndarray:
+    """Return values of points, with codes for rows that are not finite."""
+    result = values.copy()
+    unknown = np.flatnonzero(~finite_rows(points))
+    result[unknown] = codes[0]
+    result[unknown[np.isnan(points[unknown]).any(axis=1)]] = codes[1]
+    return result
 
 
 def largest_sizes(

@@ -4,7 +4,7 @@ import inspect
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, Generic, Self, TypeVar
@@ -28,15 +28,31 @@ from ..io.formats.point_tables import check_integers
 from ..kernels.threads import Threads
 from .cluster_measures import (
     CENTERS,
+    NO_CENTERS,
     centers_of,
     centroid_of,
     exemplars_of,
     medoid_of,
     relative_validity,
 )
-from .coordinates import finite_rows, largest_sizes
+from .coordinates import (
+    LABEL_CODES,
+    NON_FINITE,
+    PROBABILITY_CODES,
+    coded,
+    finite_rows,
+    largest_sizes,
+)
 from .density_clusters import DensityClusters, DensityRule, clusters_of
-from .pairwise_forest import Metric, check_forest, matrix_forest, metric_forest
+from .pairwise_forest import (
+    NO_POINTS,
+    Metric,
+    check_forest,
+    matrix_forest,
+    metric_forest,
+    parameters_of,
+    with_variances,
+)
 from .point_files import LARGEST, LIKE_DISTANCES, is_like_distances
 from .point_forest import PointForest
 from .prediction import (
@@ -85,11 +101,8 @@ UNKNOWN_METRICS = {
     **dict.fromkeys(("ball_tree", "prims_balltree", "boruvka_balltree"), NOT_IN_TREES),
 }
 FLOATS = (np.float64, np.float32, np.float16)
-NON_FINITE = ("noise", "codes", "error")
 # Metrics that a device searches where the points lie.
 ON_DEVICE = ("euclidean", "l2", "cosine")
-# Labels of "codes", as in scikit-learn.
-INFINITE, MISSING = -2, -3
 
 
 class ParameterError(ConfigError, ValueError):
@@ -316,6 +329,10 @@ core_dist_n_jobs, prediction_data
                 ):
                     _warn(f"X {LIKE_DISTANCES} (metric='precomputed' takes distances)")
                 _check_points(rule, len(self._points))
+                self._measure = (
+                    self.metric,
+                    with_variances(self._points, *self._measure),
+                )
                 self._prepare(self._points, rule)
             if self._points is not None and rule.finds_no_cluster(len(self._points)):
                 check_forest(self._points, self.metric, **self._options())
@@ -324,8 +341,8 @@ core_dist_n_jobs, prediction_data
                 clusters = self._clusters.value
                 flat, persistence = clusters.flat, clusters.persistence
         self.__dict__.pop("_exemplars", None)
-        self.labels_ = self._coded(flat.labels, (INFINITE, MISSING))
-        self.probabilities_ = self._coded(flat.probabilities, (0, np.nan))
+        self.labels_ = self._coded(flat.labels, LABEL_CODES)
+        self.probabilities_ = self._coded(flat.probabilities, PROBABILITY_CODES)
         self.cluster_persistence_ = persistence
         if self._points is not None and self.store_centers is not None:
             centers = centers_of(
@@ -357,7 +374,7 @@ core_dist_n_jobs, prediction_data
         """
         tree = self.single_linkage_tree_
         labels = tree.get_clusters(cut_distance, min_cluster_size)
-        return self._coded(labels, (INFINITE, MISSING))
+        return self._coded(labels, LABEL_CODES)
 
     @available_if(lambda self: self.metric != "precomputed")
     def predict(self, X: Any) -> np.ndarray:  # noqa: N803
@@ -561,9 +578,7 @@ core_dist_n_jobs, prediction_data
                 "'both'"
             )
         if self.metric == "precomputed" and self.store_centers is not None:
-            raise ConfigError(
-                "Cannot store centers when using a precomputed distance matrix."
-            )
+            raise ConfigError(NO_CENTERS)
         if self.metric == "precomputed" and self.search != "auto":
             raise ConfigError(
                 f"search {self.search!r} searches points, and precomputed has none; "
@@ -614,6 +629,9 @@ core_dist_n_jobs, prediction_data
             for name, defaults in WITHOUT_EFFECT.items()
             if getattr(self, name) not in defaults
         ]
+        for name in ("p", "V"):
+            if getattr(self, name) is not None and not self._taken([name]):
+                _warn(f"mndmst.HDBSCAN: {name} changes nothing with {self.metric}")
         if given:
             _warn(
                 f"mndmst.HDBSCAN: {', '.join(given)} "
@@ -622,9 +640,15 @@ core_dist_n_jobs, prediction_data
             )
 
     def _metric_parameters(self) -> dict[str, Any]:
-        own = {"p": self.p, "V": self.V}
-        given = {name: value for name, value in own.items() if value is not None}
-        return given | dict(self.metric_params or {})
+        own = {name: getattr(self, name) for name in self._taken(("p", "V"))}
+        return own | dict(self.metric_params or {})
+
+    def _taken(self, names: Sequence[str]) -> list[str]:
+        """Return the given ones of some parameters that the metric takes."""
+        given = [name for name in names if getattr(self, name) is not None]
+        if callable(self.metric):
+            return given
+        return [name for name in given if name in parameters_of(str(self.metric))]
 
     def _threads(self) -> int:
         return max(self.n_jobs or 0, 0)
@@ -717,7 +741,7 @@ core_dist_n_jobs, prediction_data
         """Return the options of `check_forest` and `metric_forest`."""
         return {
             "alpha": float(self.alpha),
-            "parameters": self._metric_parameters(),
+            "parameters": self._measure[1],
             "approximate": bool(self.approximate),
             "search": self.search,
         }
@@ -740,20 +764,10 @@ core_dist_n_jobs, prediction_data
         return matrix_forest(X, rule.samples, float(self.alpha))
 
     def _coded(self, values: np.ndarray, codes: tuple[float, float]) -> np.ndarray:
-        """Return values of points, with codes for rows that are not finite.
-
-        Parameters
-        ----------
-        codes : tuple
-            For rows with infinities alone, and for rows with NaN.
-        """
+        """Return values of points, with the codes if the parameters ask for them."""
         if self.non_finite != "codes" or self._points is None:
             return values
-        coded = values.copy()
-        unknown = np.flatnonzero(~finite_rows(self._points))
-        coded[unknown] = codes[0]
-        coded[unknown[np.isnan(self._points[unknown]).any(axis=1)]] = codes[1]
-        return coded
+        return coded(values, self._points, codes)
 
     def _fitted(self) -> DensityClusters:
         if not hasattr(self, "_clusters"):
@@ -765,9 +779,7 @@ core_dist_n_jobs, prediction_data
         """Return the points of the fit."""
         self._fitted()
         if self._points is None:
-            raise ParameterError(
-                "precomputed distances have no points, so nothing can be predicted"
-            )
+            raise ParameterError(NO_POINTS)
         return self._points
 
     def _connected(self, X: Any) -> tuple[np.ndarray, Connections]:  # noqa: N803

@@ -31,14 +31,20 @@ Metric = str | Callable[[np.ndarray, np.ndarray], float]
 ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
 
 # Metrics of SciPy whose distance of two points does not depend on their places among
-# the others, nor on which comes first.
-PAIRWISE = (
-    "braycurtis", "canberra", "dice", "hamming", "jaccard", "mahalanobis",
-    "minkowski", "rogerstanimoto", "russellrao", "seuclidean", "sokalsneath",
-    "sqeuclidean", "yule",
-)  # fmt: skip
+# the others, nor on which comes first, with their parameters.
+PAIRWISE = {
+    "minkowski": ("p", "w"),
+    "seuclidean": ("V",),
+    "mahalanobis": ("V", "VI"),
+    **dict.fromkeys(
+        ("braycurtis", "canberra", "dice", "hamming", "jaccard", "rogerstanimoto",
+         "russellrao", "sokalsneath", "sqeuclidean", "yule"),
+        ("w",),
+    ),
+}  # fmt: skip
 BINARY = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 NEGATIVE = "Negative values in data: the precomputed distance matrix has one"
+NO_POINTS = "precomputed distances have no points, so nothing can be predicted"
 # Points whose neighbours a search may list all.
 MOST_LISTED = 2000
 # Rows of a matrix that are checked at a time.
@@ -101,6 +107,10 @@ class MatrixRows:
     def __len__(self) -> int:
         return len(self.matrix)
 
+    def from_point(self, point: np.ndarray) -> np.ndarray:
+        """Raise ConfigError: no distance of a new point is known."""
+        raise ConfigError(NO_POINTS)
+
     def row(self, point: int) -> np.ndarray:
         """Return the distances of a point; of two that rounding made the smaller."""
         row = np.array(self.matrix[point], np.float64)
@@ -120,19 +130,21 @@ class MetricRows:
     def __init__(
         self, points: np.ndarray, metric: Metric, parameters: Mapping[str, Any]
     ) -> None:
-        self.points, self.metric, self.parameters = points, metric, dict(parameters)
+        self.points, self.metric = points, metric
+        self.parameters = further = with_variances(points, metric, parameters)
         if metric in BINARY:
-            self.points = points != 0
-        if metric == "seuclidean":
-            self.parameters.setdefault("V", _variances(points))
-        if metric == "mahalanobis" and "VI" not in self.parameters:
-            if "V" not in self.parameters:
-                raise ConfigError(
-                    "mahalanobis: give the covariance V, or its inverse VI"
-                )
-            self.parameters["VI"] = np.linalg.inv(self.parameters.pop("V"))
-        if isinstance(metric, str):
-            self._cdist = optional("scipy.spatial.distance", "formats").cdist
+            self.points = points = points != 0
+        if callable(metric):
+            return
+        self._cdist = cdist = optional("scipy.spatial.distance", "formats").cdist
+        if metric == "mahalanobis" and not further:
+            raise ConfigError("mahalanobis: give the covariance V, or its inverse VI")
+        try:
+            if metric == "mahalanobis" and "VI" not in further:
+                further["VI"] = np.linalg.inv(further.pop("V"))
+            cdist(points[:1], points[:1], metric, **further)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"{metric} of these points: {error}") from error
 
     def __len__(self) -> int:
         return len(self.points)
@@ -288,14 +300,24 @@ def square_of_condensed(distances: np.ndarray) -> np.ndarray:
     return square
 
 
-def _variances(points: np.ndarray) -> list[float]:
-    """Return the variance of each coordinate; exact sums do not depend on an order."""
-    count = len(points)
-    means = [math.fsum(column) / count for column in points.T]
-    return [
+def with_variances(
+    points: np.ndarray | PointsOnDevice, metric: Metric, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the parameters of a metric; V of seuclidean is by default the variances.
+
+    Exact sums do not depend on the order of the points. Rows that are not finite do not
+    count.
+    """
+    if metric != "seuclidean" or "V" in parameters:
+        return dict(parameters)
+    columns = points[finite_rows(points)].astype(np.float64, copy=False).T
+    count = columns.shape[1]
+    means = [math.fsum(column) / max(count, 1) for column in columns]
+    variances = [
         math.fsum((column - mean) ** 2) / max(count - 1, 1)
-        for column, mean in zip(points.T, means, strict=True)
+        for column, mean in zip(columns, means, strict=True)
     ]
+    return {**parameters, "V": variances}
 
 
 def check_pairwise(metric: Metric) -> None:
@@ -430,7 +452,12 @@ def rows_of(
 def searchable_rows(
     points: np.ndarray, name: Metric, further: dict[str, Any]
 ) -> SearchableRows:
-    """Return the distances by a `simplified` metric outside `METRICS`."""
+    """Return the distances by a `simplified` metric outside `METRICS`.
+
+    Those of a matrix, by the metric "precomputed", have none from new points.
+    """
+    if name == "precomputed":
+        return MatrixRows(points)
     if isinstance(name, str) and name in ROW_METRICS and row_metric(name, further):
         return rows_by_metric(points, name, further)
     check_pairwise(name)
@@ -452,12 +479,31 @@ def matrix_forest(distances: Any, min_samples: int, alpha: float = 1.0) -> Point
     return forest_of_rows(MatrixRows(distances), min_samples, alpha)
 
 
+def parameters_of(metric: str) -> tuple[str, ...]:
+    """Return the names of all parameters that a metric of points takes."""
+    boxed = metric in ("euclidean", "l2", "periodic")
+    own = ROW_METRICS.get("periodic" if boxed else metric, ())
+    return (*own, *PAIRWISE.get(metric, ()))
+
+
 def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
-    """Return a metric under its first name, and the arguments that remain."""
+    """Return a metric under its first name, and the arguments that remain.
+
+    Raises
+    ------
+    ConfigError
+        If the metric does not take a parameter.
+    """
     if callable(metric):
         return metric, further
     if not isinstance(metric, str):
         raise ConfigError(f"no metric {metric!r}; give a name or a function")
+    for own in further.keys() - parameters_of(metric):
+        takers = [m for m in ("euclidean", *PAIRWISE) if own in parameters_of(m)]
+        raise ConfigError(
+            f"{own} goes with the metric {', '.join(takers) or 'of a function'}, not "
+            f"with {metric}"
+        )
     if metric == "minkowski":
         p = further.get("p", 2)
         if not p >= 1:

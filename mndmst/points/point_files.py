@@ -59,6 +59,11 @@ class PointTable(NamedTuple):
     names: tuple[str, ...] = ()  # of the coordinates, of a table that names its columns
     uuid: Future[str] | None = None  # `uuid_of` the points, where a file is to have it
 
+    def as_distances(self) -> "PointTable":
+        """Return the table as a matrix of distances, without names and the note."""
+        notes = tuple(note for note in self.notes if not note.endswith(LIKE_DISTANCES))
+        return self._replace(notes=notes, names=())
+
 
 def read_points(
     source: str | Path,
@@ -76,6 +81,7 @@ def read_point_table(
     columns: str | Sequence[str] | None = None,
     key: str | None = None,
     typed: bool = False,
+    finite: bool = True,
 ) -> PointTable:
     """Return points from a file, and the ids of its rows.
 
@@ -87,10 +93,10 @@ def read_point_table(
 
     With `mapped`, the points of an .npy file stay there, as they are: `checked_points`
     is for the part that is taken of them. With `typed`, arrays of float16 and float32
-    stay as they are.
+    stay as they are. Without `finite`, coordinates that are not finite pass.
 
-    Raises InputError if the file does not hold points, or a coordinate is not a finite
-    number; ConfigError if the user names a column or an array that is not there;
+    Raises InputError if the file does not hold points, or a coordinate cannot be
+    computed with; ConfigError if the user names a column or an array that is not there;
     MissingExtraError for tables that need PyArrow.
     """
     path, key = _split_key(Path(source), key)
@@ -104,7 +110,8 @@ def read_point_table(
         points = _read_array(path, mapped and suffix == ".npy", key)
         if mapped and suffix == ".npy":
             return PointTable(points)
-        return _told(path, PointTable(checked_points(points, f"{path}: ", typed=typed)))
+        points = checked_points(points, f"{path}: ", typed=typed, finite=finite)
+        return _told(path, PointTable(points))
     if key is not None:
         raise ConfigError(f"--key goes with .npz files, and {path} is another.")
     if suffix in _TYPED:
@@ -112,7 +119,7 @@ def read_point_table(
     else:
         with readable(path):
             found = read_point_text(path, asked)
-    points = checked_points(found.points, f"{path}: ")
+    points = checked_points(found.points, f"{path}: ", finite=finite)
     chosen = found.columns
     name = "" if chosen.ids is None else chosen.names[chosen.ids]
     names = tuple(chosen.names[i] for i in chosen.coordinates if chosen.headed)
@@ -217,26 +224,34 @@ def check_shape(points: np.ndarray, source: str = "") -> None:
 
 
 def checked_points(
-    points: np.ndarray, source: str = "", first: int = 0, typed: bool = False
+    points: np.ndarray,
+    source: str = "",
+    first: int = 0,
+    typed: bool = False,
+    finite: bool = True,
 ) -> np.ndarray:
     """Return points as float64; with `typed`, float16 and float32 as they are.
 
-    Messages begin with `source`, and number points from `first` on. Raises InputError
-    if the array does not hold points, or a coordinate cannot be computed with.
+    Messages begin with `source`, and number points from `first` on. Without `finite`,
+    rows that are not finite pass. Raises InputError if the array does not hold points,
+    or a coordinate cannot be computed with.
     """
     check_shape(points, source)
     check_integers(points, source, first)
     small = points.dtype.kind == "f" and points.itemsize < 8
     if not (typed and small):
         points = points.astype(np.float64, copy=False)
-    if not np.isfinite(points).all():
+    if finite and not np.isfinite(points).all():
         row = first + int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InputError(
             f"{source}point {row} (from 0) has a coordinate that is not a finite "
             "number. Fix it, or leave the point out."
         )
-    if not small and np.abs(points).max() > LARGEST:
-        row = first + int(np.flatnonzero((np.abs(points) > LARGEST).any(axis=1))[0])
+    if small or np.abs(points).max() <= LARGEST:
+        return points
+    large = (np.abs(points) > LARGEST).any(axis=1) & np.isfinite(points).all(axis=1)
+    if large.any():
+        row = first + int(np.flatnonzero(large)[0])
         raise InputError(
             f"{source}point {row} (from 0) has a coordinate beyond {LARGEST:g}, whose "
             "distances float64 cannot hold. Fix or scale it."
@@ -272,10 +287,11 @@ def named_points(
     columns: str | None = None,
     key: str | None = None,
     typed: bool = False,
+    finite: bool = True,
 ) -> PointTable:
     """Return the points of a file, or `count` points of the example of that name."""
     if str(name) not in EXAMPLES:
-        return read_point_table(name, mapped, columns, key, typed)
+        return read_point_table(name, mapped, columns, key, typed, finite)
     if columns or key:
         raise ConfigError(f"--columns and --key go with files, and {name} is not one.")
     check_room(name, BYTES_OF_EXAMPLE * count, f"an example of {count:,} points")

@@ -3,7 +3,9 @@
 `hdbscan --prediction-data` adds to the file (`io.results.clusters_file`)::
 
     clusters.h5
-        @ dimensions, min_samples, cluster_selection_epsilon
+        @ dimensions, min_samples, cluster_selection_epsilon, alpha
+        @ metric_params          JSON: the parameters of the metric
+        @ non_finite             "error" if predict refuses rows that are not finite
         prediction/points        float32 or float64 [points * dimensions], by rows
         prediction/distance      float64: distances of the rows of `condensed`; lambda,
                                  their reciprocal, does not give them back bit by bit
@@ -13,6 +15,8 @@
 Core distances follow from the points, so the file does not repeat them.
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -21,14 +25,14 @@ import h5py
 import numpy as np
 
 from ..cluster.condensed import CondensedTree
-from ..host.errors import InputError
+from ..host.errors import InputError, MndmstError
 from ..host.formatting import counted
 from ..io.file_access import open_hdf5, read_attribute, reading
 from ..io.hdf5_reader import checked_dataset, read_dataset
 from ..io.memory_limit import check_room
 from ..io.results.clusters_file import FORMAT
 from .density_clusters import DensityClusters, DensityRule
-from .metrics import METRICS, prepared
+from .pairwise_forest import check_forest
 from .prediction import TrainingPoints, predicted_labels
 
 REMAKE = "run mndmst hdbscan again with --prediction-data"
@@ -37,12 +41,21 @@ REMAKE = "run mndmst hdbscan again with --prediction-data"
 COPIES = 3
 
 
-def prediction_facts(points: np.ndarray, rule: DensityRule) -> dict[str, Any]:
+def prediction_facts(
+    points: np.ndarray,
+    rule: DensityRule,
+    alpha: float,
+    parameters: Mapping[str, Any],
+    non_finite: str,
+) -> dict[str, Any]:
     """Return the attributes that prediction adds to a cluster file."""
     return {
         "dimensions": points.shape[1],
         "min_samples": rule.samples,
         "cluster_selection_epsilon": float(rule.selection.epsilon),
+        "alpha": alpha,
+        "metric_params": json.dumps(parameters),
+        "non_finite": non_finite,
     }
 
 
@@ -66,6 +79,9 @@ class StoredModel:
     path: Path
     points: np.ndarray
     metric: str
+    parameters: dict[str, Any]
+    alpha: float
+    non_finite: str
     min_samples: int
     epsilon: float  # `cluster_selection_epsilon` of the rule
     rule: str  # in words, as the file records it
@@ -120,6 +136,9 @@ class StoredModel:
             path=path,
             points=points.reshape(len(labels), dimensions),
             metric=str(read_attribute(file, "metric")),
+            parameters=json.loads(str(file.attrs.get("metric_params", "{}"))),
+            alpha=float(file.attrs.get("alpha", 1.0)),
+            non_finite=str(file.attrs.get("non_finite", "error")),
             min_samples=int(read_attribute(file, "min_samples")),
             epsilon=float(read_attribute(file, "cluster_selection_epsilon")),
             rule=str(read_attribute(file, "rule")),
@@ -142,15 +161,29 @@ class StoredModel:
             return False
         parent, above = tree.parent - tree.num_points, tree.cluster_parent
         return bool(
-            self.metric in METRICS
+            self._measures()
             and ((parent >= 0) & (parent < clusters)).all()
             and (above[1:] < np.arange(1, clusters)).all()
-            and (self.labels >= -1).all()
             and (self.labels < clusters).all()
-            and np.isfinite(self.points).all()
+            and (self.non_finite != "error" or np.isfinite(self.points).all())
             and not np.isnan(tree.distance).any()
             and self.epsilon >= 0
         )
+
+    def _measures(self) -> bool:
+        """Return whether the metric can measure the training points."""
+        try:
+            check_forest(
+                self.points,
+                self.metric,
+                alpha=self.alpha,
+                parameters=self.parameters,
+            )
+        except MndmstError:
+            return False
+        except (TypeError, ValueError, AttributeError):
+            return False
+        return 0 < self.alpha < np.inf
 
     @property
     def num_clusters(self) -> int:
@@ -174,12 +207,19 @@ class StoredModel:
                 "of a table by --columns."
             )
         try:
-            prepared(points, self.metric)
+            check_forest(
+                points, self.metric, alpha=self.alpha, parameters=self.parameters
+            )
         except InputError as error:
             raise InputError(f"{source}: {error}") from error
         tree = self.tree
         training = TrainingPoints(
-            self.points, self.metric, {}, self.min_samples, 1.0, tree.point_distance
+            self.points,
+            self.metric,
+            self.parameters,
+            self.min_samples,
+            self.alpha,
+            tree.point_distance,
         )
         joined = training.connect(points)
         return predicted_labels(tree, self.chosen, self.labels, self.epsilon, joined)

@@ -170,16 +170,8 @@ class PeriodicRows:
 
 
 def row_metric(metric: str, further: dict[str, Any]) -> str:
-    """Return the name in `ROW_METRICS` of a metric with its parameters; "" if none.
-
-    Raises ConfigError if a parameter goes with another metric.
-    """
+    """Return the name in `ROW_METRICS` of a metric with its parameters; "" if none."""
     name = "periodic" if metric == "euclidean" and "boxsize" in further else metric
-    for own in {"missing", "missing_rule", "boxsize"} & further.keys():
-        if own not in ROW_METRICS.get(name, ()):
-            takers = [m for m, names in ROW_METRICS.items() if own in names]
-            plain = ", ".join("euclidean" if m == "periodic" else m for m in takers)
-            raise ConfigError(f"{own} goes with the metric {plain}, not with {metric}")
     if name == "periodic" and "boxsize" not in further:
         raise ConfigError("a periodic box needs its boxsize, with the metric euclidean")
     known = set(ROW_METRICS.get(name, ()))

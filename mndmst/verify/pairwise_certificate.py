@@ -2,31 +2,62 @@
 
 The edges are taken in ascending order, and each merges two components. Every pair of
 points from both may then not precede the edge (the cycle property), so each pair of
-points is compared exactly once. Distances are computed here, not by the solver's code.
+points is compared exactly once. Distances are computed here, not by the solver's code;
+those of SciPy's metrics are by definition the ones that SciPy returns.
 """
 
 from typing import Any
 
 import numpy as np
 
-from ..host.errors import InputError
+from ..host.errors import InputError, optional
+from ..points.metrics import METRICS, Norm, prepared, shown
+from ..points.row_metrics import row_metric
 from .candidate import LIMIT
 
-# Metrics, and the parameters that a forest file may record for each.
-PAIRWISE_METRICS = {
-    "hamming": {"missing", "missing_rule"},
-    "jaccard": {"missing"},
-    "periodic": {"boxsize"},
-}
+# Metrics of SciPy that compare presence.
+PRESENCE = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
+
+
+def norm_distances(
+    places: np.ndarray, norm: Norm, a: np.ndarray, b: np.ndarray
+) -> np.ndarray:
+    """Return the distances of pairs of places, the dimensions added up in their order.
+
+    `a` and `b` are rows of `places` and broadcast against each other.
+    """
+    total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
+    for column in places.T:
+        gap = np.abs(column[a] - column[b])
+        if norm == Norm.CHEBYSHEV:
+            np.maximum(total, gap, out=total)
+        else:
+            total += gap * gap if norm == Norm.EUCLIDEAN else gap
+    return np.sqrt(total) if norm == Norm.EUCLIDEAN else total
 
 
 class PairDistances:
-    """Distances between points, from their definition."""
+    """Distances between points, from their definition.
+
+    The metric and its parameters are those that `simplified` returns.
+    """
 
     def __init__(
         self, points: np.ndarray, metric: str, parameters: dict[str, Any]
     ) -> None:
-        self.points, self.metric = points, metric
+        self.points, self.metric, self.parameters = points, metric, parameters
+        self._cdist: Any = None
+        if metric in METRICS:
+            self.points = prepared(points, metric)
+        elif metric == "precomputed":
+            if points.shape != (len(points), len(points)):
+                raise InputError("the matrix of distances is not square")
+        elif not row_metric(metric, parameters):
+            self._cdist = optional("scipy.spatial.distance", "formats").cdist
+            self.points = points != 0 if metric in PRESENCE else points
+            if "V" in parameters and metric == "mahalanobis":
+                self.parameters = {"VI": np.linalg.inv(parameters["V"])}
+            return
         self.rule = parameters.get("missing_rule", "ignore")
         missing = parameters.get("missing")
         self.there = np.ones(points.shape, np.bool_)
@@ -40,7 +71,16 @@ class PairDistances:
 
     def between(self, point: int, others: np.ndarray) -> np.ndarray:
         """Return the distances of a point to some others (float64)."""
+        if self.metric in METRICS:
+            norm = METRICS[self.metric].norm
+            apart = norm_distances(self.points, norm, np.array(point), others)
+            return shown(apart, self.metric)
+        if self.metric == "precomputed":
+            here, back = self.points[point, others], self.points[others, point]
+            return np.where(others == point, 0.0, np.minimum(here, back))
         one, other = self.points[point], self.points[others]
+        if self._cdist is not None:
+            return self._cdist(one[None], other, self.metric, **self.parameters)[0]
         if self.metric == "periodic":
             return self._periodic(one, other)
         both = self.there[point] & self.there[others]
@@ -76,8 +116,12 @@ def pairwise_problems(
     u: np.ndarray,
     v: np.ndarray,
     given: np.ndarray,
+    alpha: float = 1.0,
 ) -> list[str]:
-    """Return why edges are not the minimum spanning tree; [] if they are."""
+    """Return why edges are not the minimum spanning tree; [] if they are.
+
+    Distances, but not core distances, are divided by `alpha`.
+    """
     n = len(distances.points)
     cores = np.zeros(n)
     if min_samples:
@@ -88,7 +132,7 @@ def pairwise_problems(
 
     def weights(point: int, others: np.ndarray) -> np.ndarray:
         far = np.maximum(cores[others], cores[point])
-        return np.maximum(distances.between(point, others), far)
+        return np.maximum(distances.between(point, others) / alpha, far)
 
     right = np.array([weights(a, np.array([b]))[0] for a, b in zip(u, v, strict=True)])
     wrong = np.flatnonzero(right != given)[:LIMIT].tolist()

@@ -38,12 +38,13 @@ from ..host.errors import InputError, optional
 from ..host.formatting import counted
 from ..io.results.forest_file import ForestFile, read_forest
 from ..points.metrics import METRICS, Norm, prepared, shown
+from ..points.pairwise_forest import parameters_of, simplified
 from ..points.point_files import uuid_of
 from ..points.scale import extremes, scale_for
 from ..points.search_choice import visits_most
 from .candidate import LIMIT, Examination, examine, unlike
 from .certificate import Verdict
-from .pairwise_certificate import PAIRWISE_METRICS, PairDistances, pairwise_problems
+from .pairwise_certificate import PairDistances, norm_distances, pairwise_problems
 
 BLOCK = 1 << 22  # squared distances that are held at a time
 ROUNDING = 2.0**-52
@@ -130,7 +131,8 @@ class PointSet(NamedTuple):
 def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     """Decide whether a forest file is the minimum spanning forest of points.
 
-    The file names the metric and `min_samples`. Raises InputError if the file is
+    The file names the metric with its parameters, `alpha` and `min_samples`. Points
+    that are not finite are trees of their own. Raises InputError if the file is
     damaged, or is not of points; MissingExtraError if SciPy is not installed.
     """
     begin = time.perf_counter()
@@ -141,24 +143,29 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     if strange:
         seconds = time.perf_counter() - begin
         return Verdict.of_headers(point_set, forest, strange, seconds)
-    metric, min_samples = _settings(forest)
-    parameters = _pairwise_parameters(forest)
+    finite = np.flatnonzero(np.isfinite(points).all(axis=1))
     seen: Examination = examine(point_set, forest)
     problems = [*seen.faults, *seen.differences]
-    if forest.num_edges != n - 1:
+    edges = max(len(finite) - 1, 0)
+    if forest.num_edges != edges:
         problems.append(
-            f"{counted(n, 'point')} take a tree of {counted(n - 1, 'edge')}; the "
-            f"forest has {forest.num_edges:,}"
+            f"{counted(len(finite), 'finite point' if len(finite) < n else 'point')} "
+            f"take a tree of {counted(edges, 'edge')}; the forest has "
+            f"{forest.num_edges:,}"
         )
-    elif not seen.faults:
+    elif edges and not seen.faults:
+        position = np.full(n, -1)
+        position[finite] = np.arange(len(finite))
         u, v, weight = forest.read(0, forest.num_edges)
-        if parameters is None:
-            claims = Claims(prepared(points, metric), metric, min_samples)
-            problems += claims.problems(u, v, weight)
+        u, v = position[u], position[v]
+        if min(u.min(), v.min()) < 0:
+            problems.append("an edge joins a point that is not finite")
         else:
-            name = "periodic" if metric == "euclidean" else metric
-            distances = PairDistances(points, name, parameters)
-            problems += pairwise_problems(distances, min_samples, u, v, weight)
+            found = _problems(points[finite], forest, u, v, weight)
+            known = (
+                "" if len(finite) == n else "of the finite points, numbered from 0: "
+            )
+            problems += [known + text for text in found]
     return Verdict(
         ok=not problems,
         n=n,
@@ -172,26 +179,37 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     )
 
 
-def _settings(forest: ForestFile) -> tuple[str, int]:
+def _problems(
+    points: np.ndarray,
+    forest: ForestFile,
+    u: np.ndarray,
+    v: np.ndarray,
+    weight: np.ndarray,
+) -> list[str]:
+    """Return why edges are not the tree of finite points by the metric of a file."""
     config = forest.header.config
-    metric, min_samples = str(config.get("metric")), config.get("min_samples")
-    known = metric in METRICS or metric in PAIRWISE_METRICS
-    if not known or not isinstance(min_samples, int) or min_samples < 0:
+    given, min_samples = str(config.get("metric")), config.get("min_samples")
+    alpha = config.get("alpha", 1.0)
+    try:
+        if not isinstance(min_samples, int) or min_samples < 0 or not alpha > 0:
+            raise ValueError
+        names = config.keys() & parameters_of(given)
+        metric, parameters = simplified(given, {name: config[name] for name in names})
+        min_samples, distances = min(min_samples, len(points) - 1), None
+        if metric not in METRICS or alpha != 1:
+            distances = PairDistances(points, str(metric), parameters)
+            distances.between(0, np.array([1]))
+    except InputError:  # the points do not suit the metric
+        raise
+    except (TypeError, ValueError) as error:
         raise InputError(
             f"{forest.path}: does not say which distances of points it is of. Give "
             "what linkage or hdbscan has written with --forest."
-        )
-    return metric, min(min_samples, forest.header.num_vertices - 1)
-
-
-def _pairwise_parameters(forest: ForestFile) -> dict[str, Any] | None:
-    """Return the parameters of a metric that compares all pairs; None for others."""
-    config = forest.header.config
-    metric = config["metric"]
-    if metric not in PAIRWISE_METRICS and "boxsize" not in config:
-        return None
-    names = PAIRWISE_METRICS["periodic" if metric == "euclidean" else metric]
-    return {name: config[name] for name in names if name in config}
+        ) from error
+    if distances is not None:
+        return pairwise_problems(distances, min_samples, u, v, weight, alpha)
+    claims = Claims(prepared(points, str(metric)), str(metric), min_samples)
+    return claims.problems(u, v, weight)
 
 
 class Claims:
@@ -413,15 +431,8 @@ class Distinct:
             self._find_cores(min_samples)
 
     def distance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the distances of pairs, the dimensions added up in their order."""
-        total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
-        for column in self.places.T:
-            gap = np.abs(column[a] - column[b])
-            if self.norm == Norm.CHEBYSHEV:
-                np.maximum(total, gap, out=total)
-            else:
-                total += gap * gap if self.norm == Norm.EUCLIDEAN else gap
-        return np.sqrt(total) if self.norm == Norm.EUCLIDEAN else total
+        """Return the distances of pairs of distinct points."""
+        return norm_distances(self.places, self.norm, a, b)
 
     def _find_cores(self, min_samples: int) -> None:
         every = np.arange(len(self.places))[:, None]

@@ -32,7 +32,6 @@ def refused(line: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("solve city --treads 4", "no option --treads (did you mean --threads?)"),
         ("solve city --xyzzy", "no option --xyzzy; see mndmst solve --help"),
         ("hdbscan x --gen-min-span-tree", "--gen-min-span-tree; see mndmst"),
-        ("hdbscan x --alpha 1", "hdbscan has no option --alpha; see mndmst hdbscan"),
         ("hdbscan x --leaf-size 4", "hdbscan has no option --leaf-size; see mndmst"),
         ("solve --xyzzy 3", "solve has no option --xyzzy; see"),
         ("cluster f.h5 --cuont 3", "no option --cuont (did you mean --count?)"),

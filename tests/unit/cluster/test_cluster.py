@@ -14,7 +14,7 @@ from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from scipy.spatial.distance import pdist, squareform
 
 import mndmst
-from mndmst.cluster.density import condensed_tree, flat_clusters
+from mndmst.cluster.density import condensed_tree, flat_clusters, points_by_label
 from mndmst.cluster.kernels.linkage import link
 from mndmst.cluster.linkage import (
     clusters_by_count,
@@ -284,3 +284,16 @@ def test_a_forest_file_with_an_edge_out_of_range_is_refused(tmp_path: Path) -> N
     )  # fmt: skip
     with pytest.raises(InputError, match="edge 2"):
         mndmst.Forest.of_file(file)
+
+
+def test_points_by_label_are_ascending_without_noise() -> None:
+    labels = np.array([1, -1, 0, 1, -3, 0, 2])
+    assert [points.tolist() for points in points_by_label(labels)] == [
+        [2, 5],
+        [0, 3],
+        [6],
+    ]
+    among = np.array([True, True, False, True, True, True, False])
+    found = points_by_label(labels, among)
+    assert [points.tolist() for points in found] == [[5], [0, 3], []]
+    assert points_by_label(np.full(4, -1)) == []

@@ -18,6 +18,17 @@ CASES = [
     ("--min-samples 3", {"min_samples": 3}),
     ("--metric manhattan", {"metric": "manhattan"}),
     ("--metric cosine", {"metric": "cosine"}),
+    ("--metric cosine --alpha 0.7", {"metric": "cosine", "alpha": 0.7}),
+    (
+        "--metric minkowski --p 3 --w 1,2.5",
+        {"metric": "minkowski", "p": 3, "metric_params": {"w": [1, 2.5]}},
+    ),
+    ("--metric l1", {"metric": "minkowski", "p": 1}),
+    ("--metric seuclidean", {"metric": "seuclidean"}),
+    (
+        "--metric mahalanobis --V 2,0.5,0.5,1",
+        {"metric": "mahalanobis", "V": [[2, 0.5], [0.5, 1]]},
+    ),
     ("--cluster-selection-method leaf", {"cluster_selection_method": "leaf"}),
     ("--cluster-selection-epsilon 0.3", {"cluster_selection_epsilon": 0.3}),
     ("--cluster-selection-persistence 0.2", {"cluster_selection_persistence": 0.2}),
@@ -89,3 +100,41 @@ def test_ids_of_a_table_go_with_the_labels(tmp_path: Path) -> None:
     assert found.startswith("vertex,id,label,probability\n0,p0,")
     # Training points are predicted as themselves.
     assert found == (tmp_path / "fitted.csv").read_text()
+
+
+@pytest.mark.parametrize("rule", ["noise", "codes"])
+def test_rows_that_are_not_finite_are_as_the_rule_has_them(
+    tmp_path: Path, rule: str
+) -> None:
+    points, new = example_points("blobs", 200), example_points("blobs", 50, seed=4)
+    points[3], points[7, 1], new[5, 0] = np.nan, np.inf, np.nan
+    np.save(tmp_path / "points.npy", points)
+    np.save(tmp_path / "new.npy", new)
+    model = mndmst.HDBSCAN(non_finite=rule).fit(points)
+    run(
+        f"hdbscan {tmp_path}/points.npy -o {tmp_path}/c.h5 --non-finite {rule} "
+        f"--prediction-data --forest {tmp_path}/forest.h5"
+    )
+    run(f"verify {tmp_path}/points.npy {tmp_path}/forest.h5")
+    run(f"predict {tmp_path}/c.h5 {tmp_path}/new.npy -o {tmp_path}/found.h5")
+    with h5py.File(tmp_path / "c.h5") as file:
+        np.testing.assert_array_equal(file["labels"][:], model.labels_)
+        np.testing.assert_array_equal(file["probabilities"][:], model.probabilities_)
+    with h5py.File(tmp_path / "found.h5") as file:
+        np.testing.assert_array_equal(file["labels"][:], model.predict(new))
+    expected = [-1, -1] if rule == "noise" else [-3, -2]
+    assert model.labels_[[3, 7]].tolist() == expected
+
+
+@pytest.mark.parametrize("size", [5, 150])
+def test_centers_are_those_of_the_estimator(tmp_path: Path, size: int) -> None:
+    points = example_points("blobs", 200)
+    np.save(tmp_path / "points.npy", points)
+    model = mndmst.HDBSCAN(size, store_centers="both").fit(points)
+    run(
+        f"hdbscan {tmp_path}/points.npy -o {tmp_path}/c.h5 --min-cluster-size {size} "
+        "--store-centers both"
+    )
+    with h5py.File(tmp_path / "c.h5") as file:
+        np.testing.assert_array_equal(file["centroids"][:], model.centroids_)
+        np.testing.assert_array_equal(file["medoids"][:], model.medoids_)

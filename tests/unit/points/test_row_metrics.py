@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 import mndmst
+from mndmst.__main__ import main as run_command
 from mndmst.cli.main import main
 from mndmst.host.errors import ConfigError, InputError
+from mndmst.io.results.forest_file import read_forest
 from mndmst.points.pairwise_forest import metric_forest, rows_of
+from mndmst.points.point_files import uuid_of
+from mndmst.verify.point_certificate import verify_points
 
 
 def profiles(rows: int = 40, columns: int = 300) -> np.ndarray:
@@ -139,12 +143,74 @@ def test_verify_sees_a_tree_that_is_not_the_lightest() -> None:
     assert "comes before" in pairwise_problems(distances, 3, *ends, star)[0]
 
 
-def test_the_command_says_where_other_metrics_are(mndmst) -> None:
-    for metric, elsewhere in (
-        ("precomputed", True),
-        ("canberra", True),
-        ("far", False),
-    ):
-        run = mndmst("hdbscan", "rings", "--count", 50, "--metric", metric)
-        assert f"no metric '{metric}' here; give one of euclidean" in run.stderr
-        assert ("HDBSCAN in Python takes it" in run.stderr) == elsewhere
+def test_the_command_names_the_metrics(mndmst) -> None:
+    run = mndmst("hdbscan", "rings", "--count", 50, "--metric", "far")
+    assert "no metric 'far'; give one of euclidean" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--p 3", "p goes with the metric minkowski, not with euclidean"),
+        ("--metric minkowski --w 1,x", "--w 1,x: give numbers such as 1,1,2"),
+        ("--metric minkowski --w 1,-1", "minkowski of these points: Input weights"),
+        ("--metric seuclidean --V 1,2,3", "seuclidean of these points: Variance"),
+        ("--metric mahalanobis", "mahalanobis: give the covariance V"),
+        ("--metric mahalanobis --V 1,2,3", "mahalanobis takes a square matrix"),
+        ("--alpha 2 --search tree", "leave it out to compute all distances"),
+        ("--metric precomputed --non-finite noise", "Give a matrix without missing"),
+        ("--metric precomputed --prediction-data", "so nothing can be predicted"),
+        ("--metric precomputed --store-centers both", "Cannot store centers"),
+        ("--metric precomputed", "has shape (50, 2); give a square one"),
+        ("--store-centers both", "Give -o a name in .h5."),
+    ],
+)
+def test_the_command_refuses_other_parameters_in_one_line(
+    capsys: pytest.CaptureFixture, options: str, message: str
+) -> None:
+    words = ["hdbscan", "rings", "--count", "50", "-q", *options.split()]
+    assert run_command(words) in (1, 2)
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_the_covariance_may_be_a_file(tmp_path: Path) -> None:
+    covariance = [[2.0, 0.5], [0.5, 1.0]]
+    np.save(tmp_path / "covariance.npy", covariance)
+    found = []
+    for given in ("2,0.5,0.5,1", str(tmp_path / "covariance.npy")):
+        forest = tmp_path / f"{len(found)}.h5"
+        words = f"linkage rings --count 50 -q --metric mahalanobis --V {given} --forest"
+        assert run_command([*words.split(), str(forest)]) == 0
+        found.append(read_forest(forest).header)
+    assert found[0].config["V"] == covariance
+    assert found[0].digest == found[1].digest
+
+
+def test_the_command_takes_a_matrix_of_distances(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    points = profiles()
+    rows = rows_of(points, "hamming", {"missing": 0})
+    matrix = np.array([rows.row(point) for point in range(len(points))])
+    np.save(tmp_path / "matrix.npy", matrix)
+    model = mndmst.HDBSCAN(5, metric="precomputed", alpha=1.2).fit(matrix)
+    words = f"hdbscan {tmp_path}/matrix.npy --metric precomputed --alpha 1.2 -o"
+    forest = tmp_path / "forest.h5"
+    files = [str(tmp_path / "clusters.h5"), "--forest", str(forest)]
+    assert run_command([*words.split(), *files]) == 0
+    with h5py.File(tmp_path / "clusters.h5") as file:
+        np.testing.assert_array_equal(file["labels"][:], model.labels_)
+    assert run_command(["verify", str(tmp_path / "matrix.npy"), str(forest)]) == 0
+    assert "taken as points" not in capsys.readouterr().err
+    matrix[0, 1:] = matrix[1:, 0] = 0
+    assert "has weight" in verify_of(matrix, forest, tmp_path)[0]
+
+
+def verify_of(matrix: np.ndarray, forest: Path, folder: Path) -> list[str]:
+    """Return the problems of a forest file, which says it is of this matrix."""
+    changed = folder / "changed.h5"
+    changed.write_bytes(forest.read_bytes())
+    with h5py.File(changed, "r+") as file:
+        file.attrs["graph-uuid"] = uuid_of(matrix)
+    return verify_points(matrix, changed).problems

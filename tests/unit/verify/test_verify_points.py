@@ -1,6 +1,7 @@
 """Forests of points are proved and refuted from the points."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from oracle import kruskal
 from mndmst.api.forest import Forest
 from mndmst.host.errors import InputError
 from mndmst.io.results.forest_file import ForestHeader, write_forest_alone
+from mndmst.points.metrics import METRICS
+from mndmst.points.pairwise_forest import metric_forest, rows_of
 from mndmst.points.point_files import uuid_of
 from mndmst.points.point_forest import points_forest
 from mndmst.verify import point_certificate
+from mndmst.verify.pairwise_certificate import PairDistances
 from mndmst.verify.point_certificate import Claims, verify_points
 
 KINDS = ("uniform", "grid", "far", "equal")
@@ -311,3 +315,111 @@ def test_products_serve_euclidean_distances_alone(
         assert claims.distinct.products is None
         right = points_forest(points, metric, 2).forest
         assert claims.problems(right.src, right.dst, right.weight) == []
+
+
+ALL_PAIRS = [
+    {"metric": "minkowski", "p": 3},
+    {"metric": "minkowski", "p": 1.5, "w": [1, 2, 0.5]},
+    {"metric": "minkowski", "p": 1},
+    {"metric": "seuclidean", "V": [1, 2, 3]},
+    {"metric": "mahalanobis", "V": [[2, 0.5, 0], [0.5, 1, 0], [0, 0, 3]]},
+    {"metric": "sqeuclidean"},
+    {"metric": "braycurtis"},
+    {"metric": "canberra", "w": [1, 2, 0.5]},
+    {"metric": "hamming", "w": [1, 2, 0.5]},
+    {"metric": "dice"},
+    {"metric": "yule"},
+    {"metric": "euclidean", "alpha": 1.3},
+    {"metric": "cosine", "alpha": 0.7},
+    {"metric": "chebyshev", "alpha": 2},
+    {"metric": "euclidean", "boxsize": [50, 0, 50], "alpha": 1.3},
+]
+
+
+def forest_by(points: np.ndarray, config: dict) -> Forest:
+    """Return the forest by the metric, parameters and alpha of a forest file."""
+    further = {k: v for k, v in config.items() if k not in ("metric", "alpha")}
+    metric, alpha = config["metric"], config.get("alpha", 1.0)
+    return metric_forest(points, metric, 4, alpha=alpha, parameters=further).forest
+
+
+@pytest.mark.parametrize("config", ALL_PAIRS)
+@pytest.mark.parametrize("strange", [0, 2])
+def test_forests_by_metrics_of_all_pairs_are_proved(
+    config: dict, strange: int, tmp_path: Path
+) -> None:
+    if config["metric"] in ("hamming", "dice", "yule"):
+        points = np.random.default_rng(1).integers(0, 2, (90, 3)).astype(float)
+        points[:, 0] = 1  # Yule distances of equal rows are 0 / 0
+    else:
+        points = points_of("far", 90)
+    points[5 : 5 + strange, 1] = [np.nan, np.inf][:strange]
+    found, path = forest_by(points, config), tmp_path / "forest.h5"
+    write(path, points, found, **config, min_samples=4)
+    verdict = verify_points(points, path)
+    assert verdict.ok, verdict.text()
+    assert verdict.edges == 89 - strange and verdict.trees == 1 + strange
+    if len(found) and config["metric"] != "yule":
+        lighter = found.weight.copy()
+        lighter[3] += 0.5
+        write(path, points, replace(found, weight=lighter), **config, min_samples=4)
+        (text,) = verify_points(points, path).problems
+        assert "has weight" in text and text.startswith("of the") == bool(strange)
+
+
+@pytest.mark.parametrize(
+    ("config", "other"),
+    [
+        ({"metric": "minkowski", "p": 3}, {"p": 4}),
+        ({"metric": "seuclidean", "V": [1, 2, 3]}, {"V": [1, 2, 4]}),
+        ({"metric": "euclidean", "alpha": 0.5}, {"alpha": 1}),
+    ],
+)
+def test_other_parameters_are_refuted(
+    config: dict, other: dict, tmp_path: Path
+) -> None:
+    points, path = points_of("uniform", 60), tmp_path / "forest.h5"
+    found = forest_by(points, config)
+    write(path, points, found, **config | other, min_samples=4)
+    assert "has weight" in verify_points(points, path).problems[0]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"metric": "seuclidean", "V": [1, 2]},
+        {"metric": "minkowski", "p": "three"},
+        {"metric": "euclidean", "alpha": -1},
+        {"metric": "far"},
+    ],
+)
+def test_parameters_that_do_not_suit_the_points_are_refused(
+    config: dict, tmp_path: Path
+) -> None:
+    points, path = points_of("uniform", 60), tmp_path / "forest.h5"
+    found = points_forest(points, "euclidean", 4).forest
+    write(path, points, found, **config, min_samples=4)
+    with pytest.raises(InputError, match="does not say which distances"):
+        verify_points(points, path)
+
+
+def test_an_edge_to_a_point_that_is_not_finite_is_refuted(tmp_path: Path) -> None:
+    points, path = points_of("uniform", 30), tmp_path / "forest.h5"
+    found = points_forest(points, "euclidean", 0).forest
+    points[7] = np.nan
+    kept = np.arange(len(found)) != int(np.flatnonzero(found.src != 7)[0])
+    edges = (found.src[kept], found.dst[kept], found.weight[kept])
+    forest = Forest(*edges, found.labels)
+    write(path, points, forest, metric="euclidean", min_samples=0)
+    problems = verify_points(points, path).problems
+    assert problems == ["an edge joins a point that is not finite"]
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS))
+def test_distances_are_those_of_the_search_bit_by_bit(metric: str) -> None:
+    dimensions = 2 if metric == "haversine" else 37
+    points = np.random.default_rng(4).uniform(-1.5, 1.5, (40, dimensions))
+    proof, rows = PairDistances(points, metric, {}), rows_of(points, metric, {})
+    for point in range(40):
+        found = proof.between(point, np.arange(40))
+        assert found.tobytes() == rows.row(point).tobytes()
