@@ -82,66 +82,6 @@ def prefetch(typingctx, array, index):
 
 
 @intrinsic
-def leading_zeros(typingctx, word):
-    """Return how many bits above the highest set bit of a uint64 are 0; not of 0."""
-
-    def codegen(context, builder, signature, args):
-        known_nonzero = ir.Constant(ir.IntType(1), 1)
-        return builder.ctlz(args[0], known_nonzero)
-
-    return types.uint64(types.uint64), codegen
-
-
-@intrinsic
-def multiply_high(typingctx, one, two):
-    """Return the upper 64 bits of the product of two uint64."""
-
-    def codegen(context, builder, signature, args):
-        wide = ir.IntType(128)
-        product = builder.mul(*(builder.zext(word, wide) for word in args))
-        upper = builder.lshr(product, ir.Constant(wide, 64))
-        return builder.trunc(upper, ir.IntType(64))
-
-    return types.uint64(types.uint64, types.uint64), codegen
-
-
-@intrinsic
-def bits_to_float(typingctx, word):
-    """Return the float64 whose bits a uint64 has."""
-
-    def codegen(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.uint64), codegen
-
-
-@intrinsic
-def load_byte(typingctx, address):
-    """Return the byte at an address, as int64.
-
-    Small functions that are given an address in place of an array leave Numba no
-    references to count, which would take longer than their work.
-    """
-
-    def codegen(context, builder, signature, args):
-        pointer = builder.inttoptr(args[0], ir.PointerType(ir.IntType(8)))
-        return builder.zext(builder.load(pointer), ir.IntType(64))
-
-    return types.int64(types.intp), codegen
-
-
-@intrinsic
-def load_word(typingctx, address):
-    """Return the 8 bytes at an address, the first one lowest, as uint64."""
-
-    def codegen(context, builder, signature, args):
-        pointer = builder.inttoptr(args[0], ir.PointerType(ir.IntType(64)))
-        return builder.load(pointer, align=1)
-
-    return types.uint64(types.intp), codegen
-
-
-@intrinsic
 def copy_memory(typingctx, into, of, count):
     """Copy the first `count` entries of an array to one of its type, not overlapping.
 
