@@ -130,5 +130,6 @@ def test_what_cannot_be_predicted_is_refused() -> None:
     with pytest.raises(AttributeError, match="call fit first"):
         mndmst.HDBSCAN().predict(new)
     distances = mndmst.HDBSCAN(metric="precomputed").fit(cdist(points, points))
+    assert not hasattr(distances, "predict")
     with pytest.raises(ValueError, match="precomputed distances have no points"):
-        distances.predict(new)
+        distances.approximate_predict(new)
