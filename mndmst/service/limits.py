@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
+from threading import Lock, RLock
 from typing import Protocol, TypeVar
 from urllib.parse import unquote
 from weakref import WeakSet
@@ -45,7 +45,7 @@ class ServiceMemory:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._lock, self._of_graphs, self._of_requests = Lock(), 0, 0
+        self._lock, self._of_graphs, self._of_requests = RLock(), 0, 0
         self._indexes: WeakSet[Sized] = WeakSet()
 
     @property
@@ -66,7 +66,8 @@ class ServiceMemory:
     @property
     def of_graphs(self) -> int:
         """Bytes that graphs, their names and the indexes of forests hold now."""
-        return self._of_graphs + sum(index.nbytes for index in self._indexes)
+        with self._lock:  # no thread may add an index meanwhile
+            return self._of_graphs + sum(index.nbytes for index in self._indexes)
 
     def check(self, nbytes: int, what: str) -> None:
         """Raise ConfigError, with a limit that suffices, if bytes do not fit."""
