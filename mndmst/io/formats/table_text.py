@@ -362,8 +362,8 @@ def _check_matrix(path: object, table: TextSample, headed: bool, whole: bool) ->
             choose_columns(path, table.columns(table.is_number))
         except InputError as error:
             raise InputError(
-                f"{error} If it is a matrix, which it looks like with as many rows as "
-                f"columns, {_CONVERT}."
+                f"{error} The table looks like a matrix, with as many rows as columns; "
+                f"if it is one, {_CONVERT}."
             ) from error
     if what:
         source, target, weight = names[skipped : skipped + 3]

@@ -265,7 +265,7 @@ def _chunks(stored, column):
 
 @kernel
 def _sample(ids, begin, step, samples):
-    """Keep those of the ids of the arcs from `begin` on that are sampled."""
+    """Keep the sampled ids among those of the arcs from `begin` on."""
     first = -(-begin // step)
     for number in range(first, -(-(begin + len(ids)) // step)):
         samples[number] = ids[number * step - begin]
