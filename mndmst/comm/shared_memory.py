@@ -7,26 +7,30 @@ barrier.
 
 There is a file for each part, and the threads of all ranks touch their shares at the
 same time: the system provides the pages of a file one at a time, so 16 ranks would wait
-12 µs for each page of a single file.
+12 µs for each page of a single file. Large blocks get huge pages where the system can
+collapse memory into them.
 """
 
 import ctypes
 import mmap
 import os
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
 
 import numpy as np
 
 from ..host.errors import ConfigError
 from ..kernels.edge_columns import PAGE, STAGGER, Shape, read_pages
 from ..kernels.threads import ALONE, Threads, each_range
+from ..native.call_columns import address_of
 from .communicator import Comm
 
-# Largest number of parts, and smallest size: mapping a file takes as long as touching
-# some pages.
-PARTS, PART_BYTES = 8, 1 << 20
-# A constant of the system that the module `mmap` does not have.
-_MAP_FIXED = 0x10
+# Largest number of parts: mapping a file takes as long as touching some pages.
+PARTS = 8
+HUGE_PAGE = 2 << 20
+# Constants of the system that the module `mmap` does not have.
+_MAP_FIXED, _MADV_COLLAPSE = 0x10, 25
 
 
 class SharedMemory:
@@ -46,39 +50,45 @@ class SharedMemory:
         that hide their processes from each other.
         """
         places = _offsets(shapes)
-        block = self._new_block(places[-1])
+        memory = self._new_memory(places[-1])
         return [
-            np.frombuffer(block, dtype, length, place)
+            memory[place : place + length * np.dtype(dtype).itemsize].view(dtype)
             for (length, dtype), place in zip(shapes, places, strict=False)
         ]
 
-    def _new_block(self, nbytes: int) -> mmap.mmap:
-        block = self._block(nbytes)
-        if block is None:
+    def _new_memory(self, nbytes: int) -> np.ndarray:
+        page = HUGE_PAGE if nbytes >= HUGE_PAGE else PAGE
+        memory = self._map(-(-nbytes // page) * page, page)
+        if memory is None:
             error = ConfigError(
                 f"the ranks of this host cannot share {nbytes} more bytes; give "
                 "--merge replicated, which needs none"
             )
             error.ranks = self.comm.size
             raise error
-        self._touch_part(block)
-        return block
+        self._touch_part(memory, page)
+        return memory
 
-    def _touch_part(self, block: mmap.mmap) -> None:
+    def _touch_part(self, memory: np.ndarray, page: int) -> None:
         """Make the system map this rank's part of the pages."""
-        pages = -(-len(block) // PAGE)
-        begin, end = (pages * (self.comm.rank + i) // self.comm.size for i in (0, 1))
-        share = np.frombuffer(block, np.uint8)[begin * PAGE : end * PAGE]
+        pages, rank, size = len(memory) // page, self.comm.rank, self.comm.size
+        share = memory[pages * rank // size * page : pages * (rank + 1) // size * page]
+        if page == HUGE_PAGE:
+            whole = self.threads.ranges(len(share), HUGE_PAGE, HUGE_PAGE)
+            self.threads.map(_use_huge_pages, [(share[a:b],) for a, b in whole])
         ranges = each_range(self.threads.bounds(len(share), align=PAGE))
         self.threads.run(read_pages, share, *ranges)
 
-    def _block(self, nbytes: int) -> mmap.mmap | None:
-        """Return zeroed memory shared by all ranks, or None on all. Collective."""
-        part = max(PART_BYTES, -(-nbytes // (PARTS * PAGE)) * PAGE)
-        parts, size = -(-nbytes // part), self.comm.size
-        # The first file reaches over all, so that the others find room to lie over it.
+    def _map(self, nbytes: int, page: int) -> np.ndarray | None:
+        """Return zeroed bytes that all ranks share, or None on all. Collective.
+
+        They begin at a multiple of `page` and are a multiple of it long.
+        """
+        part, size = -(-nbytes // (PARTS * page)) * page, self.comm.size
+        parts = -(-nbytes // part)
+        # All files find room over the first, which reaches over all, and to a page.
         mine = [
-            _new_file(part if number else nbytes)
+            _new_file(part if number else nbytes + page)
             for number in range(self.comm.rank, parts, size)
         ]
         files = np.full((-(-parts // size), 3), -1)
@@ -86,12 +96,14 @@ class SharedMemory:
             inode = os.fstat(file).st_ino if file >= 0 else -1
             files[place] = os.getpid(), file, inode
         every = self.comm.allgather(files).swapaxes(0, 1).reshape(-1, 3)[:parts]
-        block = _mapped(every.tolist(), nbytes, part)
-        everywhere = self.comm.min(int(block is not None))  # opened by all by now
+        memory = None
+        with suppress(OSError):
+            memory = _mapped(every.tolist(), nbytes, part, page)
+        everywhere = self.comm.min(int(memory is not None))  # opened by all by now
         for file in mine:
             if file >= 0:
                 os.close(file)
-        return block if everywhere else None
+        return memory if everywhere else None
 
 
 def _new_file(length: int) -> int:
@@ -109,46 +121,62 @@ def _new_file(length: int) -> int:
 
 
 def _mapped(
-    files: list[tuple[int, int, int]], nbytes: int, part: int
-) -> mmap.mmap | None:
-    """Return the memory of files, or None if it cannot be had.
+    files: list[tuple[int, int, int]], nbytes: int, part: int, page: int
+) -> np.ndarray:
+    """Return the memory of files; see `SharedMemory._map`.
 
     A file is a process that has it open, its descriptor there and its inode. From where
-    one begins to where the next does there are `part` bytes.
+    one begins to where the next does there are `part` bytes. Raises OSError if a file
+    cannot be opened or mapped.
     """
-    block = None
-    for place, (process, number, inode) in enumerate(files):
-        try:
+    descriptors: list[int] = []
+    try:
+        for process, number, inode in files:
             descriptor = os.open(f"/proc/{process}/fd/{number}", os.O_RDWR)
-        except OSError:
-            return None
-        try:
+            descriptors.append(descriptor)
             # In a container of its own another process may have this number.
             if os.fstat(descriptor).st_ino != inode:
-                return None
-            if block is None:
-                block = mmap.mmap(descriptor, nbytes)
-            else:
-                _lay_over(block, place * part, part, descriptor)
-        except OSError:
-            return None
-        finally:
+                raise FileNotFoundError(f"/proc/{process}/fd/{number}")
+        memory = np.frombuffer(mmap.mmap(descriptors[0], nbytes + page), np.uint8)
+        begin = -address_of(memory) % page
+        memory = memory[begin : begin + nbytes]
+        for place, descriptor in enumerate(descriptors):
+            _lay_over(memory[place * part : (place + 1) * part], descriptor)
+        return memory
+    finally:
+        for descriptor in descriptors:
             os.close(descriptor)
-    return block
 
 
-def _lay_over(block: mmap.mmap, place: int, nbytes: int, descriptor: int) -> None:
-    """Map a file at a place of a block, with which it goes."""
-    library = ctypes.CDLL(None, use_errno=True)
-    library.mmap.restype = ctypes.c_void_p
-    address = ctypes.addressof(ctypes.c_char.from_buffer(block)) + place
-    given = library.mmap(
-        ctypes.c_void_p(address), ctypes.c_size_t(min(nbytes, len(block) - place)),
+def _lay_over(memory: np.ndarray, descriptor: int) -> None:
+    """Map the begin of a file over mapped memory, with which it is unmapped."""
+    address = address_of(memory)
+    given = _library().mmap(
+        ctypes.c_void_p(address), ctypes.c_size_t(len(memory)),
         mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | _MAP_FIXED, descriptor,
         ctypes.c_long(0),
     )  # fmt: skip
     if given != address:
         raise OSError(ctypes.get_errno(), "mmap")
+
+
+def _use_huge_pages(memory: np.ndarray) -> None:
+    """Collapse whole huge pages, which must be aligned, if the system can.
+
+    The system collapses memory that has a page, and fills the rest with zeros. It does
+    so where it gives a file no huge page at the first touch, as is common.
+    """
+    memory[::HUGE_PAGE].sum()
+    start, length = ctypes.c_void_p(address_of(memory)), ctypes.c_size_t(len(memory))
+    _library().madvise(start, length, _MADV_COLLAPSE)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """Return the C library, whose mmap(2) returns an address."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mmap.restype = ctypes.c_void_p
+    return library
 
 
 def _offsets(shapes: Sequence[Shape]) -> list[int]:
