@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from math import isinf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -102,9 +102,36 @@ def check_counts(
         )
 
 
-def line_of(text: np.ndarray, at: int) -> int:
-    """Return the line, from 1, that has the byte at a position of a text."""
-    return 1 + int(np.count_nonzero(text[:at] == ord("\n")))
+DIGITS = 18  # of a whole number that always fits 64 bits
+
+
+class Integers(NamedTuple):
+    """The whole numbers with which a text begins, separated by white space."""
+
+    numbers: np.ndarray  # int64
+    places: np.ndarray  # int64: the first byte of each
+    wrong: int | None  # the first byte of the word behind them; None at the end
+
+
+def read_integers(text: bytes | bytearray) -> Integers:
+    """Return the integers up to the first word that is not one of `DIGITS` digits."""
+    letters = np.frombuffer(text, np.uint8)
+    blank = letters <= ord(" ")
+    bounds = np.flatnonzero(np.diff(blank, prepend=True, append=True))
+    begins, ends = bounds[::2], bounds[1::2]
+    signed = letters[begins] == ord("-")
+    lengths = ends - begins - signed
+    good = (lengths > 0) & (lengths <= DIGITS)
+    odd = ~blank & ((letters < ord("0")) | (letters > ord("9")))
+    odd[begins[signed]] = False
+    good[np.searchsorted(begins, np.flatnonzero(odd), "right") - 1] = False
+    count = len(good) if good.all() else int(good.argmin())
+    numbers = np.empty(0, np.int64)
+    if count:  # `fromstring` makes a 0 of a text without words
+        words = np.where(blank, np.uint8(ord(" ")), letters)[: ends[count - 1]]
+        numbers = np.fromstring(words.tobytes(), np.int64, sep=" ")
+    wrong = int(begins[count]) if count < len(begins) else None
+    return Integers(numbers, begins[:count], wrong)
 
 
 # Source, target (int64) and weight (int64 or float64) of some lines

@@ -26,34 +26,26 @@ from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ...host.formatting import counted
 from ..edge_file import MOST_EXACT, Edges, checked_edges, narrow_integers
-from ..kernels import tokens as kernels
-from .edge_text import line_of
+from .edge_text import DIGITS, read_integers
 from .packed_files import read_bytes
 
 # Arrays for each byte of a text with the shortest numbers
-METIS_COPIES = 8
+COPIES = 16
 _METIS_HEADER = re.compile(
     rb"(?:%[^\n]*\n)*[ \t]*(\d{1,18})[ \t]+(\d{1,18})"
     rb"(?:[ \t]+([01]{1,3})(?:[ \t]+(\d{1,3}))?)?[ \t\r]*(?:\n|$)"
 )
-_MISTAKES = {
-    kernels.NO_INTEGER: "is not whole numbers alone",
-    kernels.BAD_NEIGHBOUR: "has a neighbour not between 1 and the number of vertices",
-    kernels.ODD_WORDS: "has too few numbers, or a neighbour without a weight",
-    kernels.TOO_MANY: "has arcs beyond the number that the first line says",
-}
+_METIS_COMMENT = re.compile(rb"^%.*", re.MULTILINE)
 
 _KINDS = {b"AdjacencyGraph": False, b"WeightedAdjacencyGraph": True}
-_LONGEST_KIND = 32
+_KIND = re.compile(rb"\s*(\S+)")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-# Arrays for each byte of a text with the shortest numbers
-ADJACENCY_COPIES = 16
 
 
 def read_metis(path: Path) -> Edges:
     """Read a METIS file; see `formats.read_edges`. Weights are integers, or 1."""
-    text = np.frombuffer(read_bytes(path, METIS_COPIES), np.uint8)
-    header = _METIS_HEADER.match(text.data)
+    text = read_bytes(path, COPIES)
+    header = _METIS_HEADER.match(text)
     if header is None:
         raise InputError(
             f"{path}: its first line is not the number of vertices, that of edges "
@@ -61,63 +53,111 @@ def read_metis(path: Path) -> Edges:
         )
     vertices, edges = int(header[1]), int(header[2])
     sizes, has_weights, weighted = (c == ord("1") for c in (header[3] or b"").zfill(3))
-    constraints = int(header[4] or 1) if has_weights else 0
+    passed_over = sizes + (int(header[4] or 1) if has_weights else 0)
     if vertices > len(text) or 4 * edges > len(text) + 1:
         raise InputError(
             f"{path}: its first line says {counted(vertices, 'vertex')} and "
             f"{counted(edges, 'edge')}, more than the file can hold. Copy it again, or "
             "fix the line."
         )
-    ids = id_dtype(vertices)
-    src, dst = np.empty((2, 2 * edges), ids)
-    weight = np.empty(2 * edges if weighted else 0, np.int64)
-    status, at, arcs = kernels.read_rows(
-        text, header.end(), vertices, sizes + constraints, src, dst, weight
-    )
-    if status == kernels.TOO_FEW_LINES:
+    # A line for each vertex, and comments between them
+    body = text[header.end() :]
+    letters = np.frombuffer(body, np.uint8)
+    lines = np.append(0, np.flatnonzero(letters == ord("\n")) + 1)
+    lines = lines[lines < len(body)]
+    rows = lines[letters[lines] != ord("%")]
+    if len(rows) < vertices:
         raise InputError(
-            f"{path}: ends after the line of vertex {arcs} of {vertices}. Copy it "
+            f"{path}: ends after the line of vertex {len(rows)} of {vertices}. Copy it "
             "again, or fix the first line."
         )
-    if status != kernels.GOOD:
-        mistake = _MISTAKES[status]
-        raise InputError(f"{path}: line {line_of(text, at)} {mistake}. Fix the line.")
-    if arcs != 2 * edges:
+
+    def wrong(place: int, mistake: str) -> InputError:
+        line = text.count(b"\n", 0, header.end() + place) + 1
+        return InputError(f"{path}: line {line} {mistake}. Fix the line.")
+
+    end = int(rows[vertices]) if len(rows) > vertices else len(body)
+    words = _METIS_COMMENT.sub(lambda found: b" " * len(found[0]), body[:end])
+    numbers, places, bad = read_integers(words)
+    if bad is not None:
+        raise wrong(bad, "is not whole numbers alone")
+    vertex = np.searchsorted(rows[:vertices], places, "right") - 1
+    counts = np.bincount(vertex, minlength=vertices)
+    odd = (counts < passed_over) | (weighted & ((counts - passed_over) % 2 == 1))
+    if odd.any():
+        mistake = "has too few numbers, or a neighbour without a weight"
+        raise wrong(int(rows[odd.argmax()]), mistake)
+    at = np.arange(len(numbers)) - (np.cumsum(counts) - counts)[vertex] - passed_over
+    heads = np.flatnonzero((at >= 0) & ~(weighted & (at % 2 == 1)))
+    dst = numbers[heads]
+    outside = (dst < 1) | (dst > vertices)
+    if outside.any():
+        mistake = "has a neighbour not between 1 and the number of vertices"
+        raise wrong(int(places[heads[outside.argmax()]]), mistake)
+    if len(dst) > 2 * edges:
+        mistake = "has arcs beyond the number that the first line says"
+        raise wrong(int(places[heads[2 * edges]]), mistake)
+    if len(dst) < 2 * edges:
         raise InputError(
-            f"{path}: lists {counted(arcs, 'neighbour')}, but "
+            f"{path}: lists {counted(len(dst), 'neighbour')}, but "
             f"{counted(edges, 'edge')} have {2 * edges}. Copy it again, or fix the "
             "first line."
         )
-    weight = narrow_integers(weight) if weighted else np.ones(arcs, np.int32)
+    ids = id_dtype(vertices)
+    weight = np.ones(len(dst), np.int32)
+    if weighted:
+        weight = narrow_integers(numbers[heads + 1])
+    src, dst = vertex[heads].astype(ids), (dst - 1).astype(ids)
     return checked_edges(path, vertices, src, dst, weight)
 
 
 def read_adjacency(path: Path) -> Edges:
     """Read a `.adj` file; see `formats.read_edges`. Weights are numbers, or 1."""
-    text = np.frombuffer(read_bytes(path, ADJACENCY_COPIES), np.uint8)
-    kind = (text[:_LONGEST_KIND].tobytes().split() or [b""])[0]
-    if kind not in _KINDS:
+    text = read_bytes(path, COPIES)
+    kind = _KIND.match(text)
+    if kind is None or kind[1] not in _KINDS:
         raise InputError(
             f'{path}: does not begin with "AdjacencyGraph" or '
             '"WeightedAdjacencyGraph". Put that in its first line, or name the format.'
         )
-    at = text[:_LONGEST_KIND].tobytes().find(kind) + len(kind)
-    counts, at = _integers(path, text, at, 2)
-    vertices, arcs = counts.tolist()
+    weighted, first = _KINDS[bytes(kind[1])], kind.end()
+    numbers, places, bad = read_integers(text[first:])
+
+    def line(place: int) -> int:
+        return text.count(b"\n", 0, first + place) + 1
+
+    def take(begin: int, count: int) -> np.ndarray:
+        if begin + count <= len(numbers):
+            return numbers[begin : begin + count]
+        if bad is None:
+            raise InputError(
+                f"{path}: ends before the numbers that its first lines promise. Copy "
+                "it again."
+            )
+        raise InputError(
+            f"{path}: line {line(bad)} has a word that is not a whole number of up to "
+            f"{DIGITS} digits. Fix the line."
+        )
+
+    vertices, arcs = take(0, 2).tolist()
     if min(vertices, arcs) < 0 or 2 * (vertices + arcs) > len(text):
         raise InputError(
             f"{path}: says it has {counted(vertices, 'vertex')} and "
             f"{counted(arcs, 'arc')}, more than it can hold. Copy it again, or fix "
             "its first lines."
         )
-    begins, at = _integers(path, text, at, vertices)
-    dst, at = _integers(path, text, at, arcs)
+    begins, dst = take(2, vertices), take(2 + vertices, arcs)
+    rest = numbers[2 + vertices + arcs :]
+    behind = int(places[-len(rest)]) if len(rest) else bad
     weight = np.ones(arcs, np.int32)
-    if _KINDS[kind]:
-        weight = _numbers(path, text, at, arcs)
-    elif text[at:].tobytes().strip():
+    if weighted and bad is None and len(rest) == arcs:
+        weight = narrow_integers(rest)
+    elif weighted:
+        words = bytes(text[first + behind :]).split() if behind is not None else []
+        weight = _real_weights(path, words, arcs)
+    elif behind is not None:
         raise InputError(
-            f"{path}: line {line_of(text, at)} goes on after the last neighbour. Copy "
+            f"{path}: line {line(behind)} goes on after the last neighbour. Copy "
             "the file again, or fix its first lines."
         )
     indptr = np.append(begins, arcs)
@@ -130,32 +170,8 @@ def read_adjacency(path: Path) -> Edges:
     return checked_edges(path, vertices, src, dst, weight)
 
 
-def _integers(
-    path: Path, text: np.ndarray, at: int, count: int
-) -> tuple[np.ndarray, int]:
-    """Return the next integers and where they end."""
-    numbers = np.empty(count, np.int64)
-    status, at = kernels.read_integers(text, at, numbers)
-    if status == kernels.NO_WORD:
-        raise InputError(
-            f"{path}: ends before the numbers that its first lines promise. Copy it "
-            "again."
-        )
-    if status != kernels.GOOD:
-        raise InputError(
-            f"{path}: line {line_of(text, at)} has a word that is not a whole number "
-            f"of up to {kernels.DIGITS} digits. Fix the line."
-        )
-    return numbers, at
-
-
-def _numbers(path: Path, text: np.ndarray, at: int, count: int) -> np.ndarray:
-    """Return the weights that are the rest of the text."""
-    integers = np.empty(count, np.int64)
-    status, end = kernels.read_integers(text, at, integers)
-    if status == kernels.GOOD and not text[end:].tobytes().strip():
-        return narrow_integers(integers)
-    words = text[at:].tobytes().split()
+def _real_weights(path: Path, words: list[bytes], count: int) -> np.ndarray:
+    """Return words as float64; refuse a word that is not a number, or is rounded."""
     if len(words) != count:
         raise InputError(
             f"{path}: has {counted(len(words), 'weight')} for {counted(count, 'arc')}. "

@@ -1,12 +1,16 @@
 """Rules that give edges other weights than their file; see `formats/README.md`.
 
 Every rule gives the two directions of an edge one weight. `ecl` computes weights as
-ECL-MST [1] does: 1 + u v mod n with its 32-bit overflow, int32.
+ECL-MST [1] does: 1 + u v mod n with its 32-bit overflow, int32. `euclid` computes
+distances from a file of DIMACS [2]: a line `v id x y` for each vertex, ids from 1.
 
 [1] Fallin, Gonzalez, Seo and Burtscher: A High-Performance MST Implementation for
     GPUs. SC 2023.
+
+[2] 9th DIMACS Implementation Challenge, Shortest Paths, 2006.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -19,7 +23,8 @@ from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ..edge_file import EdgeFile, Edges, WrappedEdgeFile, narrow_integers, read_number
 from ..formats import is_table, open_edges
-from ..formats.dimacs import read_coordinates
+from ..formats.edge_text import read_integers
+from ..formats.packed_files import read_bytes
 from ..formats.table_columns import ColumnNames
 from ..kernels.csr_conversion import hash_edges
 from ..named_edge_file import EdgesByName, NamedEdgeFile
@@ -28,6 +33,14 @@ Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _KNOWN = "file, constant:X, hash[:SEED], random:LOW:HIGH[:SEED], ecl, euclid:FILE"
 _HASH_BITS = 24
 _LIMIT = 1 << 63
+
+_COORDINATES_HEADER = re.compile(
+    rb"(?:(?:c[^\n]*)?\n)*p[ \t]+aux[ \t]+sp[ \t]+co[ \t]+(\d{1,18})[ \t\r]*\n"
+)
+_SHORTEST_LINE = len("v 1 1 1\n")
+# Comments, and the letter that begins every other line
+_LETTERS = re.compile(rb"^(?:c.*|v)", re.MULTILINE)
+COORDINATES_COPIES = 12
 
 
 class WeighedFile(WrappedEdgeFile):
@@ -224,3 +237,41 @@ def _seed(rule: str, words: list[str]) -> int:
             f"--weights {rule}: '{words[0]}' is not a seed from 0 to 2^63."
         )
     return int(words[0])
+
+
+def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return x and y (float64) of all vertices, in the units of a `.co` file."""
+    text = read_bytes(path, COORDINATES_COPIES)
+    header = _COORDINATES_HEADER.match(text)
+    if header is None:
+        raise InputError(
+            f'{path}: has no line "p aux sp co n" at its beginning. Give a file of '
+            "coordinates."
+        )
+    count = int(header[1])
+    if count > len(text) // _SHORTEST_LINE:
+        raise InputError(
+            f"{path}: says it has {counted(count, 'vertex')}, more than it can hold. "
+            "Copy it again, or fix the p line."
+        )
+    lines = _LETTERS.sub(lambda found: b" " * len(found[0]), text[header.end() :])
+    numbers, places, wrong = read_integers(lines)
+    if wrong is not None or len(numbers) != 3 * count:
+        if wrong is None:
+            wrong = int(places[3 * count]) if len(numbers) > 3 * count else len(lines)
+        line = text.count(b"\n", 0, header.end() + wrong) + 1
+        raise InputError(
+            f'{path}: line {line} is not "v id x y" with whole numbers, or the file '
+            f"has not {count} such lines. Fix the line or copy the file again."
+        )
+    ids, *axes = numbers.reshape(-1, 3).T
+    x, y = np.full((2, count), np.nan)
+    inside = (ids >= 1) & (ids <= count)
+    for target, values in zip((x, y), axes, strict=True):
+        target[ids[inside] - 1] = values[inside]
+    if np.isnan(x).any():
+        raise InputError(
+            f"{path}: vertex {int(np.isnan(x).argmax()) + 1} of {count} has no "
+            "coordinates. Copy the file again."
+        )
+    return x, y
