@@ -227,9 +227,9 @@ def run_points(arguments: argparse.Namespace) -> int:
         TASKS,
         PointsCase,
         PointsRow,
+        PointsRun,
         draw,
         missing,
-        run,
         text,
     )
 
@@ -237,20 +237,24 @@ def run_points(arguments: argparse.Namespace) -> int:
     tasks = chosen("task", arguments.tasks, TASKS, TASKS)
     peers = chosen("peer", arguments.peers, tuple(CONTENDERS), tuple(CONTENDERS))
     left_out = {name: found for name, found in missing().items() if name in peers}
-    for name, package in left_out.items():
-        print(f"{name} is left out: the package {package} is not installed")
+    for name, reason in left_out.items():
+        print(f"{name} is left out: {reason}")
     peers = tuple(name for name in peers if name not in left_out)
     packages = {CONTENDERS[name].distribution for name in peers}
     facts = machine(tuple(sorted(packages - {"numpy"})))
     print_machine(facts)
-    print("  least and median of the turns, times the first one's least")
+    print(
+        "  least and median of the turns, least CPU time, times the first one's least"
+    )
     cases = [
         PointsCase(kind, count, dimensions)
         for count, dimensions in arguments.sizes
         for kind in kinds
     ]
+    cases += map(PointsCase.of_file, arguments.data)
     rows: list[PointsRow] = []
-    for found in run(cases, peers, tasks, arguments.repeat, arguments.most):
+    run = PointsRun(peers, tasks, arguments.repeat, arguments.most, print)
+    for found in run.tables(cases):
         print(text(found), flush=True)
         rows += found
     records = [asdict(row) for row in rows]
@@ -554,8 +558,10 @@ COMMANDS = {
         run_points,
         "forests and HDBSCAN* of points beside other packages",
         "Time the forest of points in memory, and HDBSCAN* from points to labels, "
-        "exact and approximate, beside quitefastmst, fast_hdbscan, hdbscan and "
-        "scikit-learn, if installed, in turn. A forest of another weight is an error.",
+        "exact and approximate, on the CPU and on a device, beside quitefastmst, "
+        "hdbscan-rs, fast_hdbscan, hdbscan, scikit-learn, cuHC and cuML, if installed, "
+        "in turn. A forest of another weight is an error unless its package says that "
+        "it is approximate.",
         {
             "--sizes": _option(
                 "20000x2,100000x3,100000x10",
@@ -563,6 +569,12 @@ COMMANDS = {
                 "points and dimensions, such as 100000x3, separated by commas",
             ),
             "--kinds": _option("uniform,blobs", names, "of uniform, blobs"),
+            "--data": {
+                "default": (),
+                "type": list_of(Path),
+                "metavar": "FILES",
+                "help": "files of points to time, too, separated by commas",
+            },
             "--tasks": _option("forest,labels", names, "of forest, labels"),
             "--peers": _option(None, names, "all installed ones by default"),
             "--repeat": _option(3, positive, "turns of each contender"),
@@ -570,7 +582,7 @@ COMMANDS = {
                 "default": 60.0,
                 "type": seconds,
                 "metavar": "SECONDS",
-                "help": "skip a package after a turn longer than this",
+                "help": "skip a package after a longer turn, also on larger points",
             },
             "--plot": _file(".svg, .png or .pdf"),
         },

@@ -3,13 +3,15 @@
 Every contender gets the same points and the same parameters, in its own convention,
 and takes turns with the others. Two tasks are timed apart: the forest of mutual
 reachability distances alone, and the fit from the points to the labels. A first turn
-of few points, which does not count, loads and compiles. The weights of exact forests
-are compared.
+per number of dimensions, which does not count, loads and compiles. The weights of exact
+forests are compared.
 """
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,15 +20,25 @@ from typing import Any
 
 import numpy as np
 
+from ..backends import ACCELERATORS, find_accelerator
 from ..host.errors import optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import BENCH_PICTURE
+from ..points.point_files import read_points
 
 Points = np.ndarray
+# A function of points that returns weights, of a forest, or labels.
+Task = Callable[[Points], np.ndarray]
 MIN_CLUSTER_SIZE, MIN_SAMPLES = 100, 10
+# The parameters of packages in which a point is not its own neighbour, and of others.
+SIZES: dict[str, Any] = {
+    "min_cluster_size": MIN_CLUSTER_SIZE,
+    "min_samples": MIN_SAMPLES,
+}
+SELF_COUNTED = SIZES | {"min_samples": MIN_SAMPLES + 1}
 CLOUDS = 20
-WARM_UP = 2000
+WARM_UP = 500
 KINDS = ("uniform", "blobs")
 TASKS = ("forest", "labels")
 APPROXIMATE = "approximate"
@@ -34,25 +46,30 @@ APPROXIMATE = "approximate"
 TOLERANCE = 1e-7
 
 
-def _ours(points: Points, **options: Any) -> np.ndarray:
+@contextmanager
+def _without_devices() -> Iterator[None]:
+    """Hide the devices of this machine, so that the CPU computes."""
+    kinds = dict(ACCELERATORS)
+    ACCELERATORS.clear()
+    try:
+        yield
+    finally:
+        ACCELERATORS.update(kinds)
+
+
+def _ours(points: Points, devices: bool = False, **options: Any) -> np.ndarray:
     from ..points.estimator import HDBSCAN
 
-    return HDBSCAN(MIN_CLUSTER_SIZE, MIN_SAMPLES, **options).fit(points).labels_
+    with nullcontext() if devices else _without_devices():
+        return HDBSCAN(**SIZES, **options).fit(points).labels_
 
 
-def _our_forest(points: Points, **options: Any) -> np.ndarray:
+def _our_forest(points: Points, devices: bool = False, **options: Any) -> np.ndarray:
     from ..points.point_forest import points_forest
 
-    found = points_forest(points, "euclidean", MIN_SAMPLES, **options)
+    with nullcontext() if devices else _without_devices():
+        found = points_forest(points, "euclidean", MIN_SAMPLES, **options)
     return found.forest.weight
-
-
-def _approximate(points: Points) -> np.ndarray:
-    return _ours(points, approximate=True)
-
-
-def _approximate_forest(points: Points) -> np.ndarray:
-    return _our_forest(points, approximate=True)
 
 
 def _quitefastmst_forest(points: Points) -> np.ndarray:
@@ -63,10 +80,14 @@ def _quitefastmst_forest(points: Points) -> np.ndarray:
     return module.mst_euclid(points, MIN_SAMPLES)[0]
 
 
-def _fast_hdbscan(points: Points) -> np.ndarray:
-    module: Any = import_module("fast_hdbscan")
-    sizes = {"min_cluster_size": MIN_CLUSTER_SIZE, "min_samples": MIN_SAMPLES}
-    return module.HDBSCAN(**sizes).fit(points).labels_
+def _fit(module: str, **options: Any) -> Task:
+    """Return a fit by an estimator that follows scikit-learn's interface."""
+
+    def labels(points: Points) -> np.ndarray:
+        found: Any = import_module(module)
+        return np.asarray(found.HDBSCAN(**options).fit(points).labels_)
+
+    return labels
 
 
 def _fast_hdbscan_forest(points: Points) -> np.ndarray:
@@ -75,25 +96,34 @@ def _fast_hdbscan_forest(points: Points) -> np.ndarray:
     return made[0][:, 2]
 
 
-def _hdbscan(points: Points) -> np.ndarray:
-    module: Any = import_module("hdbscan")
-    sizes = {"min_cluster_size": MIN_CLUSTER_SIZE, "min_samples": MIN_SAMPLES}
-    return module.HDBSCAN(**sizes, core_dist_n_jobs=-1).fit(points).labels_
+def _hdbscan(points: Points, **options: Any) -> np.ndarray:
+    # Threads, whose CPU seconds count; joblib's processes outlive the turn.
+    with import_module("joblib").parallel_config("threading"):
+        return _fit("hdbscan", **SIZES, core_dist_n_jobs=-1, **options)(points)
 
 
-def _hdbscan_forest(points: Points) -> np.ndarray:
-    neighbours: Any = import_module("sklearn.neighbors")
-    module: Any = import_module("hdbscan._hdbscan_boruvka")
-    tree = neighbours.KDTree(points)
-    made = module.KDTreeBoruvkaAlgorithm(tree, MIN_SAMPLES, n_jobs=-1)
-    return made.spanning_tree()[:, 2]
+def _hdbscan_forest(points: Points, **options: Any) -> np.ndarray:
+    """Return the weights of the tree that `algorithm="best"` computes."""
+    module: Any = import_module("hdbscan.hdbscan_")
+    common: dict[str, Any] = {"metric": "euclidean", "gen_min_span_tree": True}
+    if points.shape[1] > HDBSCAN_BORUVKA:
+        made = module._hdbscan_prims_kdtree(points, MIN_SAMPLES, **common)
+    else:
+        common |= {"core_dist_n_jobs": -1} | options
+        with import_module("joblib").parallel_config("threading"):
+            made = module._hdbscan_boruvka_kdtree(points, MIN_SAMPLES, **common)
+    return made[1][:, 2]
 
 
-def _sklearn(points: Points) -> np.ndarray:
-    module: Any = import_module("sklearn.cluster")
-    # It counts the point itself.
-    sizes = {"min_cluster_size": MIN_CLUSTER_SIZE, "min_samples": MIN_SAMPLES + 1}
-    return module.HDBSCAN(**sizes, n_jobs=-1, copy=True).fit(points).labels_
+def _sklearn(algorithm: str) -> Task:
+    options = SELF_COUNTED | {"algorithm": algorithm, "n_jobs": -1, "copy": True}
+    return _fit("sklearn.cluster", **options)
+
+
+# The most dimensions in which hdbscan searches by Borůvka's method, approximate by
+# default, and those in which fast_hdbscan searches a tree. Beyond, the first is exact,
+# and the second is not.
+HDBSCAN_BORUVKA, FAST_HDBSCAN_TREE = 60, 30
 
 
 @dataclass(frozen=True)
@@ -101,36 +131,78 @@ class PointsContender:
     """A package that makes forests of points, or labels, or both."""
 
     package: str  # The module that must be installed
-    # For "forest" a function of points that returns weights; for "labels" one that
-    # returns labels.
-    tasks: dict[str, Callable[[Points], np.ndarray]]
+    tasks: dict[str, Task]  # "forest", "labels" or both
+    # The dimensions in which the forest is that of all distances.
+    exact: range = range(1, 1 << 32)
+    device: bool = False  # Whether it computes on a device
 
     @property
     def distribution(self) -> str:
         """The name by which pip knows the package."""
         return "scikit-learn" if self.package == "sklearn" else self.package
 
+    def lacking(self) -> str | None:
+        """Return why the contender cannot take part; None if it can."""
+        if not find_spec(self.package):
+            return f"the package {self.package} is not installed"
+        return find_accelerator("auto")[1] if self.device else None
 
+
+NONE = range(0)
 CONTENDERS = {
     "mndmst": PointsContender("numpy", {"forest": _our_forest, "labels": _ours}),
+    "mndmst-device": PointsContender(
+        "cupy",
+        {
+            "forest": partial(_our_forest, devices=True),
+            "labels": partial(_ours, devices=True),
+        },
+        device=True,
+    ),
     APPROXIMATE: PointsContender(
-        "numpy", {"forest": _approximate_forest, "labels": _approximate}
+        "numpy",
+        {
+            "forest": partial(_our_forest, approximate=True),
+            "labels": partial(_ours, approximate=True),
+        },
+        NONE,
     ),
     "quitefastmst": PointsContender("quitefastmst", {"forest": _quitefastmst_forest}),
+    "hdbscan-rs": PointsContender(
+        "hdbscan_rs", {"labels": _fit("hdbscan_rs", **SELF_COUNTED)}
+    ),
     "fast_hdbscan": PointsContender(
-        "fast_hdbscan", {"forest": _fast_hdbscan_forest, "labels": _fast_hdbscan}
+        "fast_hdbscan",
+        {"forest": _fast_hdbscan_forest, "labels": _fit("fast_hdbscan", **SIZES)},
+        range(1, FAST_HDBSCAN_TREE + 1),
     ),
     "hdbscan": PointsContender(
-        "hdbscan", {"forest": _hdbscan_forest, "labels": _hdbscan}
+        "hdbscan",
+        {"forest": _hdbscan_forest, "labels": _hdbscan},
+        range(HDBSCAN_BORUVKA + 1, 1 << 32),
     ),
-    "sklearn": PointsContender("sklearn", {"labels": _sklearn}),
+    "hdbscan-exact": PointsContender(
+        "hdbscan",
+        {
+            "forest": partial(_hdbscan_forest, approx_min_span_tree=False),
+            "labels": partial(_hdbscan, approx_min_span_tree=False),
+        },
+    ),
+    "sklearn-kd_tree": PointsContender("sklearn", {"labels": _sklearn("kd_tree")}),
+    "sklearn-brute": PointsContender("sklearn", {"labels": _sklearn("brute")}),
+    "cuhc": PointsContender(
+        "cuhc", {"labels": _fit("cuhc", **SELF_COUNTED)}, device=True
+    ),
+    "cuml": PointsContender(
+        "cuml", {"labels": _fit("cuml.cluster", **SIZES)}, NONE, device=True
+    ),
 }
 
 
 def missing() -> dict[str, str]:
-    """Return the packages that are not installed, by contender."""
-    packages = {name: made.package for name, made in CONTENDERS.items()}
-    return {name: found for name, found in packages.items() if not find_spec(found)}
+    """Return why contenders cannot take part, by their names."""
+    reasons = {name: made.lacking() for name, made in CONTENDERS.items()}
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 @dataclass
@@ -142,11 +214,19 @@ class PointsRow:
     dimensions: int
     task: str
     contender: str
+    exact: bool  # Whether the forest should be that of all distances
     seconds: list[float]  # Of every turn
+    cpu_seconds: list[float]  # Of all threads in every turn
     clusters: int = 0
     noise: int = 0
     weight: float = 0.0  # Sum of the forest's weights
     differs: bool = False  # Whether the sum is not that of this package's exact forest
+
+    @classmethod
+    def empty(cls, case: "PointsCase", task: str, name: str) -> "PointsRow":
+        """Return the row of a contender that has had no turn."""
+        exact = case.dimensions in CONTENDERS[name].exact
+        return cls(case.kind, case.count, case.dimensions, task, name, exact, [], [])
 
 
 def make_points(kind: str, count: int, dimensions: int) -> Points:
@@ -163,52 +243,89 @@ def make_points(kind: str, count: int, dimensions: int) -> Points:
 
 @dataclass(frozen=True)
 class PointsCase:
-    """A set of random points: its kind, size and dimensions."""
+    """A set of points: random ones of a kind, or those of a file."""
 
     kind: str
     count: int
     dimensions: int
+    path: Path | None = None
+
+    @classmethod
+    def of_file(cls, path: Path) -> "PointsCase":
+        """Return the case of a file, named after it."""
+        count, dimensions = read_points(path).shape
+        return cls(path.stem, count, dimensions, path)
+
+    def make(self) -> Points:
+        """Return the points, in float64."""
+        if self.path is not None:
+            return read_points(self.path)
+        return make_points(self.kind, self.count, self.dimensions)
 
 
-def run(
-    cases: list[PointsCase],
-    names: tuple[str, ...],
-    tasks: tuple[str, ...],
-    repeat: int,
-    most: float,
-) -> Iterator[list[PointsRow]]:
-    """Yield the rows of each case and task.
+class PointsRun:
+    """The turns of contenders on cases.
 
-    A contender that has taken more than `most` seconds has no further turn.
+    A contender that has taken more than `most` seconds has no further turn in the case,
+    nor in cases with at least as many coordinates.
     """
-    plan = [
-        (task, [name for name in names if task in CONTENDERS[name].tasks])
-        for task in tasks
-    ]
-    warm = make_points("blobs", WARM_UP, 3)
-    for task, able in plan:
-        for name in able:
-            CONTENDERS[name].tasks[task](warm)
-    for case in cases:
-        points = make_points(case.kind, case.count, case.dimensions)
-        for task, able in plan:
-            rows = [
-                PointsRow(case.kind, case.count, case.dimensions, task, name, [])
-                for name in able
-            ]
-            for _ in range(repeat):
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        tasks: tuple[str, ...],
+        repeat: int,
+        most: float,
+        say: Callable[[str], object],
+    ) -> None:
+        self.names, self.tasks, self.repeat, self.most = names, tasks, repeat, most
+        self._say = say  # takes a line about a contender that is left out
+        # The fewest coordinates for which a task took a contender too long
+        self._too_many: dict[tuple[str, str], int] = {}
+
+    def tables(self, cases: list[PointsCase]) -> Iterator[list[PointsRow]]:
+        """Yield the rows of each case and task."""
+        for case in cases:
+            points = case.make()
+            for task in self.tasks:
+                rows = [
+                    PointsRow.empty(case, task, name)
+                    for name in self.names
+                    if task in CONTENDERS[name].tasks
+                    and points.size < self._too_many.get((task, name), points.size + 1)
+                    and self._warm_up(case, task, name)
+                ]
+                for _ in range(self.repeat):
+                    for row in rows:
+                        if not row.seconds or row.seconds[-1] <= self.most:
+                            _take_turn(row, points)
                 for row in rows:
-                    if not row.seconds or row.seconds[-1] <= most:
-                        _take_turn(row, points)
-            _compare(rows)
-            if rows:
-                yield rows
+                    if row.seconds[-1] > self.most:
+                        self._too_many[task, row.contender] = points.size
+                _compare(rows)
+                if rows:
+                    yield rows
+
+    def _warm_up(self, case: PointsCase, task: str, name: str) -> bool:
+        """Let a contender load and compile; return whether it could import all.
+
+        Few points start no device.
+        """
+        made = CONTENDERS[name]
+        few = make_points("blobs", WARM_UP, case.dimensions)
+        try:
+            made.tasks[task](case.make() if made.device else few)
+        except ImportError as error:
+            self._say(f"{name} is left out in {case.dimensions} dimensions: {error}")
+            return False
+        return True
 
 
 def _take_turn(row: PointsRow, points: Points) -> None:
-    begin = time.perf_counter()
+    begin, cpu_begin = time.perf_counter(), time.process_time()
     made = CONTENDERS[row.contender].tasks[row.task](points)
     row.seconds.append(time.perf_counter() - begin)
+    row.cpu_seconds.append(time.process_time() - cpu_begin)
     if row.task == "forest":
         row.weight = float(np.sum(made))
     else:
@@ -220,7 +337,7 @@ def _compare(rows: list[PointsRow]) -> None:
     """Mark the forests whose weight is not that of this package's exact forest."""
     right = [row.weight for row in rows if row.contender == "mndmst"]
     for row in rows:
-        if right and row.contender != APPROXIMATE:
+        if right and row.exact:
             row.differs = abs(row.weight - right[0]) > TOLERANCE * abs(right[0])
 
 
@@ -235,9 +352,11 @@ def text(rows: list[PointsRow]) -> str:
         result = f"{row.clusters:>7} clusters{row.noise:>9} noise"
         if row.task == "forest":
             result = f"  weight {row.weight:.10g}" + "  DIFFERS" * row.differs
+        if not row.exact and row.contender != APPROXIMATE:
+            result += f"  {APPROXIMATE}"
         lines.append(
-            f"  {row.contender:<14}{least:>9.3f} s{middle:>9.3f} s{ratio:>8.2f} x"
-            f"{result}"
+            f"  {row.contender:<15}{least:>9.3f} s{middle:>9.3f} s"
+            f"{min(row.cpu_seconds):>9.3f} s{ratio:>8.2f} x{result}"
         )
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mndmst.__main__ import main
@@ -30,16 +31,52 @@ def test_a_table_a_picture_and_a_record(
     assert plot.stat().st_size > 1000
 
 
-def test_a_forest_of_another_weight_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("exact", "status"), [(range(1, 4), 1), (range(3, 4), 0)])
+def test_an_exact_forest_of_another_weight_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    exact: range,
+    status: int,
 ) -> None:
-    peer = points.PointsContender("numpy", {"forest": lambda given: given[:, 0]})
+    tasks: dict[str, points.Task] = {"forest": lambda given: given[:, 0]}
+    peer = points.PointsContender("numpy", tasks, exact)
     monkeypatch.setitem(points.CONTENDERS, "wrong", peer)
     asked = ["bench", "points", "--sizes", "300x2", "--kinds", "blobs"]
-    assert main([*asked, "--peers", "mndmst,wrong", "--repeat", "1"]) == 1
+    assert main([*asked, "--peers", "mndmst,wrong", "--repeat", "1"]) == status
     printed = capsys.readouterr().out
-    assert printed.count("DIFFERS") == 1
+    assert printed.count("DIFFERS") == status
+    assert printed.count("approximate") == 1 - status
     assert "labels" in printed
+
+
+def test_a_slow_package_has_no_turn_on_larger_points(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    peer = points.PointsContender("numpy", {"forest": lambda given: given[:, 0]})
+    monkeypatch.setitem(points.CONTENDERS, "slow", peer)
+    file = tmp_path / "vectors.npy"
+    np.save(file, np.random.default_rng(1).random((200, 2), np.float32))
+    asked = ["bench", "points", "--sizes", "300x2,300x1", "--kinds", "blobs"]
+    asked += ["--data", str(file), "--peers", "slow", "--tasks", "forest"]
+    assert main([*asked, "--repeat", "2", "--most", "0"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("  slow ") == 2 and "vectors, 200" not in printed
+    assert main([*asked, "--most", "9", "--repeat", "1"]) == 0
+    assert "vectors, 200 points" in capsys.readouterr().out
+
+
+def test_a_package_that_cannot_be_loaded_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(given: np.ndarray) -> np.ndarray:
+        raise ImportError("it wants another one")
+
+    peer = points.PointsContender("numpy", {"forest": fail})
+    monkeypatch.setitem(points.CONTENDERS, "half", peer)
+    asked = ["bench", "points", "--sizes", "300x2", "--kinds", "blobs"]
+    assert main([*asked, "--peers", "mndmst,half", "--repeat", "1"]) == 0
+    expected = "half is left out in 2 dimensions: it wants another one"
+    assert expected in capsys.readouterr().out
 
 
 def test_a_package_that_is_missing_is_left_out(
