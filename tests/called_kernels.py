@@ -143,8 +143,8 @@ def stored_by_tests(*paths: str) -> set[tuple[str, str]]:
         command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *paths]
         subprocess.run(command, env=environment, check=True)
         heads = [file.open("rb").readline() for file in Path(place).rglob("*.o")]
-    facts = [json.loads(head) for head in heads]
-    entries = {(fact["name"], fact["signature"]) for fact in facts}
+    facts = [head.decode().split("\t") for head in heads]
+    entries = {(name, signature) for name, signature, *_ in facts}
     ours = {entry for entry in entries if entry[0].startswith("mndmst.")}
     return ours - {(RUNTIME_NAME, "")}
 

@@ -78,7 +78,7 @@ def _compile(arguments: argparse.Namespace) -> int:
             f"--level {level}: this processor ({platform.machine()}) does not run "
             "code of this level. Use --level native, or another machine."
         )
-    directory = cache_dirs.place_for(arguments.into, level)
+    directory = cache_dirs.directory_for(arguments.into, cache_dirs.state(level))
     wanted = listed_kernels()
     todo = without_code(wanted, [directory])
 

@@ -466,7 +466,7 @@ _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 @intrinsic
 def make_call(typingctx, address):
-    """Make the call of a row of `native.compiled_kernel.CallTable`; note its status.
+    """Make the call of a row of `CompiledKernel.call_all`; note its status.
 
     All words of a queued call are passed; the code reads the words it takes.
     """

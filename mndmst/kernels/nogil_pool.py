@@ -11,7 +11,7 @@ from threading import Lock, Thread
 
 import numpy as np
 
-from ..native.compiled_kernel import CallTable
+from ..native.call_columns import address_of
 from ..native.kernel import kernel
 from .intrinsics import (
     add_atomic,
@@ -53,14 +53,14 @@ class NogilPool:
             _end(self._words)  # the threads that have started
             raise MemoryError(str(error)) from error
 
-    def make_calls(self, table: CallTable) -> None:
-        """Make the calls of a table, one after the other on each thread.
+    def make_calls(self, rows: np.ndarray) -> None:
+        """Make queued calls (`CompiledKernel.call_all`), one by one on each thread.
 
         As many calls run at once as there are threads: if there are no more calls than
         threads, calls may wait for each other.
         """
         with self._one_by_one:
-            _share(self._words, table.address, table.rows.strides[0], len(table.rows))
+            _share(self._words, address_of(rows), rows.strides[0], len(rows))
 
 
 @functools.cache

@@ -27,15 +27,6 @@ C, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 LAYOUT = C | ALIGNED | WRITEABLE
 
 
-class Scalar(NamedTuple):
-    """A number or None."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
 class Array(NamedTuple):
     """An array of numbers."""
 
@@ -66,10 +57,9 @@ class Tuple(NamedTuple):
         return f"{self.name}({text_of(self.members)})"
 
 
-Type = Scalar | Array | Tuple
-
-
-NONE = Scalar("none")
+# A number or None is its text.
+Type = str | Array | Tuple
+NONE = "none"
 
 
 def text_of(types: Iterable[Type]) -> str:
@@ -90,7 +80,7 @@ def _parse_one(text: str) -> Type:
     if text.endswith(")"):
         name, _, members = text[:-1].partition("(")
         return Tuple(name, parse(members))
-    return Scalar(text)
+    return text
 
 
 def _split(text: str) -> list[str]:
@@ -178,7 +168,7 @@ def _type_of(part: Any) -> Type:
     if part is type(None):
         return NONE
     if not isinstance(part, tuple):
-        return Scalar(np.dtype(part).str[1:])
+        return np.dtype(part).str[1:]
     if isinstance(part[0], type):
         return Tuple.of(part[0], map(_type_of, part[1]))
     dtype, ndim, flags = part
@@ -198,5 +188,5 @@ def words_of(types: Iterable[Type]) -> list[str]:
         elif isinstance(kind, Tuple):
             words += words_of(kind.members)
         else:
-            words.append(kind.name if kind.name[0] == "f" else "i8")
+            words.append(kind if kind[0] == "f" else "i8")
     return words

@@ -6,7 +6,6 @@ removed only if its name and contents are such as mndmst writes, in the user's o
 cache. A directory with any other file is kept.
 """
 
-import os
 import re
 import time
 from collections.abc import Iterator
@@ -14,16 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..host.caches import (
-    DAY,
-    UNUSED_DAYS,
-    open_trusted,
-    own_bases,
-    read_trusted,
-    weak_place,
-)
+from ..host.caches import DAY, UNUSED_DAYS, open_trusted, own_bases, read_trusted
 from ..host.start_archive import is_archive
-from .cache_dirs import DIGEST_BYTES
+from .cache_dirs import DIGEST_BYTES, is_trusted
 from .code_store import is_code_file, without_digest
 from .loader import LOCK
 
@@ -52,18 +44,10 @@ def remove_unused(days: float = UNUSED_DAYS) -> list[Unused]:
     """
     return [
         found
-        for base in _own_bases()
+        for base in filter(is_trusted, own_bases())
         for found in _unused(base, time.time() - days * DAY)
         if _remove(found)
     ]
-
-
-def _own_bases() -> Iterator[Path]:
-    """Yield the directories of the cache that only this user can change."""
-    for base in own_bases():
-        with suppress(OSError):
-            if base.stat().st_uid == os.geteuid() and weak_place(base) is None:
-                yield base
 
 
 def _unused(base: Path, since: float) -> Iterator[Unused]:
@@ -74,10 +58,9 @@ def _unused(base: Path, since: float) -> Iterator[Unused]:
             facts = [entry.lstat() for entry in files]
             times = [max(state.st_atime, state.st_mtime) for state in facts]
             last_used = max([path.lstat().st_mtime, *times])
+            nbytes = sum(state.st_size for state in facts)
             if files and last_used < since and all(map(_is_own, files)):
-                yield Unused(
-                    path, files, sum(state.st_size for state in facts), last_used
-                )
+                yield Unused(path, files, nbytes, last_used)
 
 
 def _files(path: Path) -> list[Path]:

@@ -9,6 +9,7 @@ import functools
 import hashlib
 import os
 import platform
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -38,6 +39,11 @@ DIGEST_BYTES = 16
 # Sources that have changed in this time are read by every process.
 SETTLED_NS = 2_000_000_000
 
+# Docstrings and comments of Python, and strings, in which there are neither.
+_TEXTS = re.compile(
+    rb'(?:\A|(?<=:\n))\s*"""(?s:.*?)"""|#.*'
+    rb'|(?P<string>"""(?s:.*?)"""|(?P<quote>["\'])(?:\\.|(?!(?P=quote)).)*(?P=quote))'
+)
 
 _known: list[tuple[Path, ...]] = []
 
@@ -66,7 +72,7 @@ def _find_directories() -> tuple[Path, ...]:
     return (*exact, *([own] if own else []), *shared)
 
 
-def _trusted(directory: Path) -> bool:
+def is_trusted(directory: Path) -> bool:
     """Return whether a directory exists and no other user can write to it."""
     try:
         return directory.is_dir() and weak_place(directory) is None
@@ -84,7 +90,7 @@ def directories_named(
 ) -> tuple[Path, ...]:
     """Return the trusted directories of a name below bases, by default all of them."""
     bases = bases or (*own_bases(), *_shared_bases())
-    found = tuple(base / name for base in bases if _trusted(base / name))
+    found = tuple(base / name for base in bases if is_trusted(base / name))
     for directory in found:
         mark_used(directory)
     return found
@@ -114,34 +120,27 @@ def writable_named(name: str) -> Path | None:
     return None
 
 
-def place_for(base: Path | None, processors: str) -> Path:
-    """Create and return the directory for code of a level; see `directory_for`."""
-    return directory_for(base, state(processors))
-
-
 def directory_for(base: Path | None, name: str) -> Path:
     """Create and return a directory for code below `base`, readable by all users.
 
-    Without a base, return the user's own directory. Raises ConfigError if the directory
-    is not writable, or other users can write to it.
+    Without a base, return the user's own directory. Raises ConfigError if there is
+    none, or the directory is not writable, or other users can write to it.
     """
-    shared = base is not None
     if base is None:
         own = writable_named(name)
         if own is None:
             raise ConfigError(
                 "no directory for compiled kernels is writable; see above"
             )
-        base = own.parent
+        return own
     directory = base.absolute() / name
     parents = (directory, *directory.parents)
     missing = [folder for folder in parents if not folder.exists()]
     try:
         weak = make_private(directory)
-        for folder in missing if shared else ():
+        for folder in missing:
             folder.chmod(0o755)
-        if shared:
-            replace_file(base / VERSIONS, _compiler())
+        replace_file(base / VERSIONS, _compiler())
     except OSError as error:
         raise ConfigError(
             f"{base}: compiled kernels cannot be written there ({error}). Name another "
@@ -189,12 +188,20 @@ def _sources() -> bytes:
         return stored[DIGEST_BYTES:]
     text = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for source in sources:
-        text.update(f"{source.relative_to(PACKAGE)}\n".encode() + source.read_bytes())
+        text.update(f"{source.relative_to(PACKAGE)}\n".encode() + _code(source))
     # Two changes in one tick of the file system's clock would leave equal facts
     if known is not None and newest < time.time_ns() - SETTLED_NS:
         with suppress(OSError):
             replace_file(known, facts + text.digest())
     return text.digest()
+
+
+def _code(source: Path) -> bytes:
+    """Return a source; one of Python without docstrings, comments and blank lines."""
+    code = source.read_bytes()
+    if source.suffix == ".py":
+        code = _TEXTS.sub(lambda text: text["string"] or b"", code)
+    return b"\n".join(line.rstrip() for line in code.splitlines() if line.strip())
 
 
 def _file_facts(sources: Iterable[Path]) -> tuple[bytes, int]:
@@ -215,7 +222,7 @@ def _file_facts(sources: Iterable[Path]) -> tuple[bytes, int]:
 def _digest_file() -> Path | None:
     """Return the cache file with the digest of these sources; None without a cache."""
     package = hashlib.blake2b(os.fsencode(PACKAGE), digest_size=8).hexdigest()
-    bases = (base for base in own_bases() if _trusted(base))
+    bases = (base for base in own_bases() if is_trusted(base))
     return next((base / f"sources-{package}" for base in bases), None)
 
 
@@ -229,7 +236,7 @@ def _compiler() -> bytes:
     if has_compiler():
         return b"".join(_version(name) for name in PACKAGES)
     for base in _shared_bases():
-        if _trusted(base) and (versions := read_trusted(base / VERSIONS)):
+        if is_trusted(base) and (versions := read_trusted(base / VERSIONS)):
             return versions
     return b"none\n" * len(PACKAGES)
 

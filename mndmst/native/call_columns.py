@@ -2,7 +2,7 @@
 
 Python takes microseconds for each tuple, array slice and number of a list of calls. A
 column describes an argument of all calls: NumPy computes on it in the same time for any
-number of calls, and fills it into a table of calls (`compiled_kernel.CallTable`).
+number of calls, and fills it into a table of calls (`CompiledKernel.call_all`).
 """
 
 from collections.abc import Sequence

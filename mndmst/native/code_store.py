@@ -5,7 +5,6 @@ write to it, from the bytes of the same open file whose owner and mode were chec
 """
 
 import hashlib
-import json
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +25,6 @@ RUNTIME = {
     "NRT_MemInfo_varsize_realloc", "NRT_Allocate", "NRT_Free",
 }  # fmt: skip
 _DIGEST_BYTES = 16
-_MALFORMED = (ValueError, KeyError, TypeError, AttributeError)
 
 
 class Code(NamedTuple):
@@ -55,13 +53,10 @@ def has(dirs: Iterable[Path], name: str, signature: str) -> bool:
 
 def keep(name: str, signature: str, code: Code, directory: Path) -> None:
     """Save code in a directory for other processes; a failure is ignored."""
-    facts = {
-        "name": name, "signature": signature, "symbol": code.symbol,
-        "result": code.result, "digest": _digest(code.code).hex(),
-    }  # fmt: skip
-    head = json.dumps(facts).encode() + b"\n"
+    head = "\t".join((name, signature, code.symbol, code.result)).encode()
+    content = with_digest(head + b"\n" + code.code)
     with suppress(OSError):  # the next process compiles it
-        replace_file(directory / _file_name(name, signature), head + code.code)
+        replace_file(directory / _file_name(name, signature), content)
 
 
 def is_code_file(path: Path) -> bool:
@@ -70,7 +65,7 @@ def is_code_file(path: Path) -> bool:
 
 
 def with_digest(code: bytes) -> bytes:
-    """Return code of a GPU and behind it its digest, which tools for cubins ignore."""
+    """Return code and behind it its digest, which tools for cubins ignore."""
     return code + _digest(code)
 
 
@@ -85,15 +80,12 @@ def _parse(content: bytes | None, file: str) -> tuple[str, str, Code] | None:
 
     None if the content is damaged, or its kernel has a file of another name.
     """
-    head, _, code = (content or b"").partition(b"\n")
-    try:
-        facts = json.loads(head)
-        name, signature = str(facts["name"]), str(facts["signature"])
-        kernel = name, signature, Code(facts["symbol"], facts["result"], code)
-        valid = facts["digest"] == _digest(code).hex()
-    except _MALFORMED:
+    head, _, code = (without_digest(content or b"") or b"").partition(b"\n")
+    if not code:
         return None
-    return kernel if valid and _file_name(name, signature) == file else None
+    name, signature, symbol, result = head.decode().split("\t")
+    same = file == _file_name(name, signature)
+    return (name, signature, Code(symbol, result, code)) if same else None
 
 
 def _digest(code: bytes) -> bytes:

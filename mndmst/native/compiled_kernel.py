@@ -7,6 +7,7 @@ pointer for an exception, and then its arguments as words (see `arguments`).
 import ctypes
 import functools
 import pickle
+import struct
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, ClassVar
@@ -47,7 +48,7 @@ def _layout(kind: Type) -> np.dtype:
     if isinstance(kind, Tuple):
         members = [(f"f{i}", _layout(m)) for i, m in enumerate(kind.members)]
         return np.dtype(members, align=True)
-    return np.dtype(np.uint64 if kind == NONE else kind.name)
+    return np.dtype(np.uint64 if kind == NONE else kind)
 
 
 def _result(kind: Type, memory: Any, array_of: Callable[[Array, Any], Any]) -> Any:
@@ -119,18 +120,32 @@ class CompiledKernel:
         self,
         words: list,
         columns: dict[int, np.ndarray],
-        make_calls: Callable[["CallTable"], object],
+        make_calls: Callable[[np.ndarray], object],
         arguments: tuple,
     ) -> Any:
         """Return the results of many calls as columns, or raise the first exception.
 
         `columns` has the `words` that differ, by place. Results are arrays of numbers
-        or `ArrayPieces`; tuples have one per member.
+        or `ArrayPieces`; tuples have one per member. `make_calls` takes queued calls,
+        one row of words (int64) per call: the status, the code's address, the address
+        of the exception; then what the code takes: pointers to the result and to the
+        exception, and the arguments. `intrinsics.make_call` loads more words than a row
+        has; these follow the last row.
         """
-        table = CallTable(self._address, self._layout, words, columns)
-        make_calls(table)
-        for failed in np.flatnonzero(table.rows[:, 0]):
-            raise _error(int(table.rows[failed, FAULT]), self._name)
+        count, width = len(next(iter(columns.values()))), HEAD_WORDS + 2 + len(words)
+        results = np.zeros(count, self._layout)
+        table = np.zeros(count * width + MOST_WORDS, np.int64)
+        rows = table[: count * width].reshape(count, width)
+        head = [0, self._address, 0, address_of(results), address_of(table) + 8 * FAULT]
+        rows[:] = (ctypes.c_int64 * width)(*head, *words)
+        call = np.arange(count)
+        rows[:, 3] += results.itemsize * call
+        rows[:, 4] += rows.strides[0] * call
+        for place, column in columns.items():
+            rows[:, len(head) + place] = column
+        make_calls(rows)
+        for failed in np.flatnonzero(rows[:, 0]):
+            raise _error(int(rows[failed, FAULT]), self._name)
 
         def array_of(kind: Array, memory: np.ndarray) -> ArrayPieces:
             if kind.ndim > 1 or not kind.in_c_order:
@@ -139,37 +154,7 @@ class CompiledKernel:
             address, lengths = memory["data"].copy(), memory["shape0"].copy()
             return ArrayPieces(np.dtype(kind.item), address, lengths, kept)
 
-        return _result(self._kind, table.memory, array_of)
-
-
-class CallTable:
-    """Queued calls of a kernel, for `intrinsics.make_call`: one row of words per call.
-
-    A row (int64) has the status, the code's address, the address of the exception; then
-    what the code takes: pointers to the result and to the exception, and the arguments.
-    `memory` has the results; `address` is that of the first row.
-    """
-
-    def __init__(
-        self,
-        address: int,
-        layout: np.dtype,
-        words: list,
-        columns: dict[int, np.ndarray],
-    ) -> None:
-        count, width = len(next(iter(columns.values()))), HEAD_WORDS + 2 + len(words)
-        self.memory = np.zeros(count, layout)
-        # `make_call` loads more words than the last row has.
-        self._words = np.zeros(count * width + MOST_WORDS, np.int64)
-        self.address = address_of(self._words)
-        self.rows = rows = self._words[: count * width].reshape(count, width)
-        head = [0, address, 0, address_of(self.memory), self.address + 8 * FAULT]
-        rows[:] = (ctypes.c_int64 * width)(*head, *words)
-        call = np.arange(count)
-        rows[:, 3] += layout.itemsize * call
-        rows[:, 4] += rows.strides[0] * call
-        for place, column in columns.items():
-            rows[:, len(head) + place] = column
+        return _result(self._kind, results, array_of)
 
 
 @functools.cache
@@ -180,16 +165,14 @@ def _release(runtime: Code) -> Release:
     )
 
 
-class _Fault(ctypes.Structure):
-    """Numba's record of a raised exception: a pickle."""
-
-    _fields_ = (("data", ctypes.c_void_p), ("length", ctypes.c_int32))
+# Numba's record of a raised exception: address and length of a pickle.
+_FAULT = struct.Struct("<Qi")
 
 
 def _error(fault: int | None, name: str) -> Exception:
     """Return the exception that a kernel has raised."""
     if not fault:
         return RuntimeError(f"{name} failed")
-    record = _Fault.from_address(fault)
-    kind, values, *_ = pickle.loads(ctypes.string_at(record.data, record.length))
+    data, length = _FAULT.unpack(ctypes.string_at(fault, _FAULT.size))
+    kind, values, *_ = pickle.loads(ctypes.string_at(data, length))
     return kind(*(values or ()))

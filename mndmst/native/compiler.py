@@ -6,7 +6,7 @@ Part of the interface used here is not public in Numba. It is tested with 0.68;
 
 import ctypes
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 from .code_store import RELEASE, RUNTIME, Code
 from .linker import undefined_symbols
-from .processor_levels import NATIVE, level_named
+from .processor_levels import LEVELS, NATIVE
 
 _BLAS = "scipy.linalg.cython_blas"
 
@@ -41,9 +41,7 @@ from numba.core import codegen, compiler, registry  # noqa: E402
 from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 from numba.core.runtime import nrtdynmod  # noqa: E402
 
-from .arguments import NONE, Array, Scalar, Tuple, Type, named, parse  # noqa: E402
-
-_NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+from .arguments import NONE, Array, Tuple, Type, named, parse  # noqa: E402
 
 
 def dispatcher_of(function: Any, inline: str, alone: bool = False) -> Any:
@@ -51,8 +49,8 @@ def dispatcher_of(function: Any, inline: str, alone: bool = False) -> Any:
 
     With `alone`, it has the wrappers through which Python calls it.
     """
-    options = {} if alone else _NO_WRAPPERS
-    return numba.njit(nogil=True, inline=inline, **options)(function)
+    bare = {"no_cpython_wrapper": not alone, "no_cfunc_wrapper": not alone}
+    return numba.njit(nogil=True, inline=inline, **bare)(function)
 
 
 def type_of(value: Any) -> Any:
@@ -73,10 +71,9 @@ def compile_kernel(function: Any, signature: str, processors: str) -> Code:
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
     flags.release_gil = flags.nrt = True
     typing, context = registry.cpu_target.typing_context, _context(processors)
+    kinds = tuple(map(_numba_type, parse(signature)))
     with _only_linked(processors):
-        made = compiler.compile_extra(
-            typing, context, function, _numba_types(parse(signature)), None, flags, {}
-        )
+        made = compiler.compile_extra(typing, context, function, kinds, None, flags, {})
         code = made.library.emit_native_object()
     # LLVM calls its runtime library for operations that the target lacks. Only the
     # object shows such calls; LLVM's linker would end the process at a missing
@@ -110,7 +107,7 @@ class _Codegen(codegen.AOTCPUCodegen):
         if processors == NATIVE:
             cpu, self._features = "host", codegen.get_host_cpu_features()
         else:
-            level = level_named(processors)
+            level = LEVELS[processors]
             cpu, self._features = level.cpu, level.features
         super().__init__("mndmst", cpu_name=cpu)
 
@@ -165,10 +162,6 @@ def _known(name: str) -> bool:
     return name in RUNTIME or hasattr(ctypes.CDLL(None), name)
 
 
-def _numba_types(kinds: Iterable[Type]) -> tuple:
-    return tuple(map(_numba_type, kinds))
-
-
 def _numba_type(kind: Type) -> Any:
     if kind == NONE:
         return types.none
@@ -177,11 +170,11 @@ def _numba_type(kind: Type) -> Any:
         layout = "C" if kind.in_c_order else "A"
         return types.Array(dtype, kind.ndim, layout, readonly=not kind.writable)
     if isinstance(kind, Tuple):
-        members = _numba_types(kind.members)
+        members = tuple(map(_numba_type, kind.members))
         if not kind.name:
             return types.Tuple(members)
         return types.BaseTuple.from_types(members, named(kind.name))
-    return numba.from_dtype(np.dtype(kind.name))
+    return numba.from_dtype(np.dtype(kind))
 
 
 def _from_numba(kind: Any) -> Type:
@@ -196,4 +189,4 @@ def _from_numba(kind: Any) -> Type:
         return Tuple.of(getattr(kind, "instance_class", tuple), members)
     if isinstance(kind, types.Literal):
         kind = kind.literal_type
-    return Scalar(numba.np.numpy_support.as_dtype(kind).str[1:])
+    return str(numba.np.numpy_support.as_dtype(kind).str[1:])

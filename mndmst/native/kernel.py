@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from .arguments import pack, types_of
+from .arguments import named, pack, types_of
 
 # For development of kernels: Numba compiles and calls them, without the store.
 JIT = bool(os.environ.get("MNDMST_JIT"))
@@ -84,8 +84,6 @@ class Instruction:
 
     @functools.cached_property
     def _numba_type_(self) -> Any:
-        from importlib import import_module
-
         from .compiler import type_of
 
-        return type_of(getattr(import_module(self.module), self.name))
+        return type_of(named(f"{self.module}.{self.name}"))

@@ -14,34 +14,32 @@ import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-_HEADER = struct.Struct("<40xQ10xHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
-_RELOCATION = struct.Struct("<QQq")
+# Of the formats, the fields of `_Section` and `_Symbol`.
+_HEADER, _SECTION = struct.Struct("<40xQ10xHH2x"), struct.Struct("<4xIQ8xQQIIQ8x")
+_SYMBOL, _RELOCATION = struct.Struct("<IBxHQQ"), struct.Struct("<QQq")
 _ELF_64 = b"\x7fELF\x02\x01"  # little-endian
 _X86_64 = 62
 _SYMBOLS, _RELOCATIONS, _NO_BITS, _UNWIND = 2, 4, 8, 0x70000001
 _ALLOCATED = 2
-_COMMON, _RESERVED = 0xFFF2, 0xFF00
+_UNDEFINED, _COMMON = 0, 0xFFF2
 _LOCAL = 0
 # Kinds of R_X86_64_: 64 bits absolute; 32 bits relative to data, code, a GOT entry.
 _ABSOLUTE, _RELATIVE, _CALL, _POINTERS = 1, 2, 4, (9, 41, 42)
 # Slot of a symbol: a jump to the address in its upper half, jmp *2(%rip), aligned.
 _JUMP, _JUMP_TARGET, _SLOT = b"\xff\x25\x02\x00\x00\x00\x00\x00", 8, 16
+# Distance that displacements of 32 bits reach from anywhere in the code.
+_REACHED = 1 << 30
 _READ_AND_EXECUTE = mmap.PROT_READ | mmap.PROT_EXEC
 
 
 class _Section(NamedTuple):
-    name: int
     kind: int
     flags: int
-    address: int
     offset: int
     size: int
     link: int
     info: int
     alignment: int
-    entry: int
 
 
 class _Symbol(NamedTuple):
@@ -49,7 +47,6 @@ class _Symbol(NamedTuple):
     binding: int
     section: int
     value: int
-    size: int
 
 
 def links_here() -> bool:
@@ -61,7 +58,8 @@ def undefined_symbols(code: bytes) -> set[str]:
     """Return the undefined symbols of an object; none if it is not ELF."""
     if code[:6] != _ELF_64:
         return set()
-    return {one.name for one in _File(code).symbols if one.section == 0 and one.name}
+    symbols = _File(code).symbols
+    return {one.name for one in symbols if one.section == _UNDEFINED and one.name}
 
 
 class Linker:
@@ -82,9 +80,7 @@ class Linker:
         if file.machine != _X86_64:
             raise OSError("not an object file of this machine")
         offsets, end = _layout(file.sections)
-        commons = [s for s in file.symbols if s.section == _COMMON]
-        first_common = -(-end // 16) * 16
-        slots = first_common + sum(-(-s.size // 16) * 16 for s in commons)
+        slots = -(-end // _SLOT) * _SLOT
         size = slots + _SLOT * len(file.symbols)
         memory = mmap.mmap(-1, size, prot=mmap.PROT_READ | mmap.PROT_WRITE)
         base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -92,44 +88,32 @@ class Linker:
         for number, position in offsets.items():
             section = file.sections[number]
             if section.kind != _NO_BITS:
-                data = code[section.offset : section.offset + section.size]
-                memory[position : position + len(data)] = data
-        values = self._values(file.symbols, base, offsets, first_common)
-        _Relocator(memory, base, slots, values).relocate(file, offsets)
+                memory[position : position + section.size] = file.data(section)
+        values = [
+            base + offsets[one.section] + one.value
+            if one.section in offsets
+            else self._external(one)
+            for one in file.symbols
+        ]
+        _relocate(file, memory, base, offsets, slots, values)
         if self._library.mprotect(ctypes.c_void_p(base), size, _READ_AND_EXECUTE):
             message = "this system forbids programs to execute code they load"
             raise OSError(ctypes.get_errno(), message)
         for one, value in zip(file.symbols, values, strict=True):
-            if one.binding != _LOCAL and one.section:
+            if one.binding != _LOCAL and one.section != _UNDEFINED:
                 self._addresses.setdefault(one.name, value)
         return values[[one.name for one in file.symbols].index(symbol)]
 
-    def _values(
-        self, symbols: list[_Symbol], base: int, offsets: dict[int, int], common: int
-    ) -> list[int]:
-        """Return the addresses of all symbols; 0 in sections that are not loaded."""
-        values = []
-        for symbol in symbols:
-            if symbol.section == _COMMON:
-                values.append(base + common)
-                common += -(-symbol.size // 16) * 16
-            elif symbol.section == 0:
-                values.append(self._external(symbol.name) if symbol.name else 0)
-            elif symbol.section >= _RESERVED or symbol.section not in offsets:
-                values.append(0)
-            else:
-                values.append(base + offsets[symbol.section] + symbol.value)
-        return values
-
-    def _external(self, name: str) -> int:
+    def _external(self, symbol: _Symbol) -> int:
+        """Return the address of an undefined symbol; 0 for one that is not loaded."""
+        name = symbol.name
+        if symbol.section != _UNDEFINED or not name:
+            return 0
         if name not in self._addresses:
-            try:
-                found = ctypes.cast(getattr(self._library, name), ctypes.c_void_p)
-            except AttributeError as error:
-                raise OSError(
-                    f"code needs {name}, which no loaded library has"
-                ) from error
-            self._addresses[name] = found.value or 0
+            found = getattr(self._library, name, None)
+            if found is None:
+                raise OSError(f"code needs {name}, which no loaded library has")
+            self._addresses[name] = ctypes.cast(found, ctypes.c_void_p).value or 0
         return self._addresses[name]
 
 
@@ -166,41 +150,45 @@ def linker() -> Linker | LlvmLinker:
 
 
 class _File:
-    """Section and symbol tables of an object."""
+    """Section and symbol tables of an object; a common symbol is a section of zeros."""
 
     def __init__(self, code: bytes) -> None:
         if code[:6] != _ELF_64:
             raise OSError("not an object file of this machine")
         (self.machine,) = struct.unpack_from("<H", code, 18)
-        start, size, count, _ = _HEADER.unpack_from(code)
-        self.sections = [
-            _Section(*_SECTION.unpack_from(code, start + i * size))
-            for i in range(count)
-        ]
+        start, size, count = _HEADER.unpack_from(code)
+        tables = range(start, start + count * size, size)
+        self.sections = [_Section(*_SECTION.unpack_from(code, at)) for at in tables]
         self._code = code
-        self.symbols = list(self._symbols())
-
-    def _symbols(self) -> Iterator[_Symbol]:
-        for table in self.sections:
-            if table.kind != _SYMBOLS:
-                continue
-            names = self.sections[table.link].offset
-            for at in range(table.offset, table.offset + table.size, _SYMBOL.size):
-                name, info, _, section, value, size = _SYMBOL.unpack_from(
-                    self._code, at
-                )
-                begin = names + name
-                text = self._code[begin : self._code.index(b"\0", begin)].decode()
-                yield _Symbol(text, info >> 4, section, value, size)
+        self.symbols = [
+            self._symbol(self.sections[table.link].offset, *entry)
+            for table in self._tables(_SYMBOLS)
+            for entry in _SYMBOL.iter_unpack(self.data(table))
+        ]
 
     def relocations(self) -> Iterator[tuple[int, int, int, int, int]]:
         """Yield section, offset, kind, symbol and addend."""
-        for table in self.sections:
-            if table.kind == _RELOCATIONS:
-                data = self._code[table.offset : table.offset + table.size]
-                for offset, info, addend in _RELOCATION.iter_unpack(data):
-                    kind, symbol = info & 0xFFFFFFFF, info >> 32
-                    yield table.info, offset, kind, symbol, addend
+        for table in self._tables(_RELOCATIONS):
+            for offset, info, addend in _RELOCATION.iter_unpack(self.data(table)):
+                yield table.info, offset, info & 0xFFFFFFFF, info >> 32, addend
+
+    def _tables(self, kind: int) -> list[_Section]:
+        return [section for section in self.sections if section.kind == kind]
+
+    def data(self, section: _Section) -> bytes:
+        """Return the content of a section."""
+        return self._code[section.offset : section.offset + section.size]
+
+    def _symbol(
+        self, names: int, name: int, info: int, section: int, value: int, size: int
+    ) -> _Symbol:
+        begin = names + name
+        text = self._code[begin : self._code.index(b"\0", begin)].decode()
+        if section == _COMMON:  # the value is its alignment
+            zeros = _Section(_NO_BITS, _ALLOCATED, 0, size, 0, 0, value)
+            self.sections.append(zeros)
+            section, value = len(self.sections) - 1, 0
+        return _Symbol(text, info >> 4, section, value)
 
 
 def _layout(sections: list[_Section]) -> tuple[dict[int, int], int]:
@@ -214,45 +202,36 @@ def _layout(sections: list[_Section]) -> tuple[dict[int, int], int]:
     return offsets, end
 
 
-class _Relocator:
-    """Applies relocations to loaded code.
+def _relocate(
+    file: _File,
+    memory: mmap.mmap,
+    base: int,
+    offsets: dict[int, int],
+    slots: int,
+    values: list[int],
+) -> None:
+    """Apply the relocations of an object to its loaded code.
 
     Every symbol has a slot. Targets beyond the reach of 32 bits are called through its
     jump, and data is found through the address in it.
     """
-
-    def __init__(
-        self, memory: mmap.mmap, base: int, slots: int, values: list[int]
-    ) -> None:
-        self._memory, self._base, self._values = memory, base, values
-        self._slots = slots
-
-    def relocate(self, file: _File, offsets: dict[int, int]) -> None:
-        for section, offset, kind, symbol, addend in file.relocations():
-            if section not in offsets:
-                continue
-            at, value = offsets[section] + offset, self._values[symbol]
-            if kind == _ABSOLUTE:
-                word = (value + addend) % (1 << 64)
-                self._memory[at : at + 8] = word.to_bytes(8, "little")
-                continue
-            if kind in _POINTERS:
-                value = self._slot(symbol) + _JUMP_TARGET
-            elif kind == _CALL and not _reached(value, self._base):
-                value = self._slot(symbol)
-            elif kind not in (_RELATIVE, _CALL):
-                raise OSError(f"code has a relocation of an unknown kind, {kind}")
-            distance = value + addend - (self._base + at)
-            self._memory[at : at + 4] = distance.to_bytes(4, "little", signed=True)
-
-    def _slot(self, symbol: int) -> int:
-        """Write the slot of a symbol, and return its address."""
-        position = self._slots + _SLOT * symbol
-        target = self._values[symbol].to_bytes(8, "little")
-        self._memory[position : position + _SLOT] = _JUMP + target
-        return self._base + position
-
-
-def _reached(value: int, base: int) -> bool:
-    """Return whether 32-bit displacements from code at `base` reach an address."""
-    return abs(value - base) < 1 << 30
+    for number, value in enumerate(values):
+        at = slots + _SLOT * number
+        memory[at : at + _SLOT] = _JUMP + value.to_bytes(8, "little")
+    for section, offset, kind, symbol, addend in file.relocations():
+        if section not in offsets:
+            continue
+        at, target = offsets[section] + offset, values[symbol]
+        if kind == _ABSOLUTE:
+            word = (target + addend) % (1 << 64)
+            memory[at : at + 8] = word.to_bytes(8, "little")
+            continue
+        slot = base + slots + _SLOT * symbol
+        if kind in _POINTERS:
+            target = slot + _JUMP_TARGET
+        elif kind == _CALL and abs(target - base) > _REACHED:
+            target = slot
+        elif kind not in (_RELATIVE, _CALL):
+            raise OSError(f"code has a relocation of an unknown kind, {kind}")
+        distance = target + addend - (base + at)
+        memory[at : at + 4] = distance.to_bytes(4, "little", signed=True)

@@ -21,18 +21,18 @@ from .processor_levels import best_level
 LOCK = "lock"
 
 _loaded: list[tuple[str, str]] = []
-_announce: Callable[[str], object] | None = None
+# Takes the announcement of the first compilation, if there is one to make.
+_announce: list[Callable[[str], object]] = []
 
 
 @contextmanager
 def announcing_compilation(say: Callable[[str], object]) -> Iterator[None]:
     """Announce the first compilation of this process, if it is in the block."""
-    global _announce
-    _announce = say
+    _announce.append(say)
     try:
         yield
     finally:
-        _announce = None
+        _announce.clear()
 
 
 def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
@@ -48,7 +48,8 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
             "Install it: pip install numba"
         )
     if code is None:
-        _say_that_it_compiles()
+        while _announce:
+            _announce.pop()("compiling kernels, once on this machine")
         with _locked(name, signature):  # another process may have saved it meanwhile
             code = find(directories(), name, signature)
             if code is None and _compiler_serves():
@@ -59,13 +60,6 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
         plain = dispatcher_of(function, "never", alone=True)
         return lambda words, arguments: plain(*arguments)
     return CompiledKernel(name, code, signature, _runtime())
-
-
-def _say_that_it_compiles() -> None:
-    global _announce
-    if _announce is not None:
-        _announce("compiling kernels, once on this machine")
-        _announce = None
 
 
 def compile_and_keep(

@@ -14,9 +14,7 @@ its position: each reads the next record, compiles that kernel and saves its cod
 import functools
 import os
 import sys
-import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,8 +31,8 @@ from .processor_levels import best_level
 PARENT = Path(__file__).parents[2]
 # Bytes of a record in the workers' file; a read returns a whole record.
 RECORD = 2048
-# Seconds between reports of a compilation, and between looks at its processes.
-REPORT_SECONDS, LOOK_SECONDS = 10.0, 0.2
+# Seconds between reports of a compilation.
+REPORT_SECONDS = 10.0
 FILE = Path(__file__).with_name("signatures.txt")
 
 
@@ -91,7 +89,7 @@ def compile_side_by_side(
     jobs: int | None = None,
     directory: Path | None = None,
     processors: str | None = None,
-    report: Callable[[int, int], object] | None = None,
+    report: Callable[[int, int], object] = lambda done, count: None,
 ) -> None:
     """Compile kernels in parallel processes, and save their code.
 
@@ -106,10 +104,10 @@ def compile_side_by_side(
     import subprocess  # few runs compile
     import tempfile
 
-    environment = dict(os.environ, PYTHONPATH=_with_package())
-    command = [sys.executable, "-m", __name__, str(os.getpid())]
-    folder = directory or writable()
-    command += [str(folder), processors or best_level()]
+    path = filter(None, (str(PARENT), os.environ.get("PYTHONPATH")))
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path))
+    command, folder = [sys.executable, "-m", __name__], str(directory or writable())
+    command += [str(os.getpid()), folder, processors or best_level()]
     # All workers read records from one open file, and append lines to another.
     with (
         tempfile.TemporaryFile(dir=folder, buffering=0) as records,
@@ -118,47 +116,28 @@ def compile_side_by_side(
         for entry in listed_kernels:
             records.write("\t".join(entry).encode().ljust(RECORD))
         records.seek(0)
-        watch = CompilationWatch(listed_kernels, Path(str(folder)), report)
         workers: list[subprocess.Popen] = []
         try:
             with interrupts_blocked():  # a worker would print a traceback
                 for _ in range(jobs):
-                    worker = subprocess.Popen(
-                        command, stdin=records, stdout=failed, env=environment
+                    workers.append(
+                        subprocess.Popen(
+                            command, stdin=records, stdout=failed, env=environment
+                        )
                     )
-                    workers.append(worker)
             for worker in workers:
                 while worker.poll() is None:
-                    with suppress(subprocess.TimeoutExpired):
-                        worker.wait(LOOK_SECONDS)
-                    watch.look()
+                    try:
+                        worker.wait(REPORT_SECONDS)
+                    except subprocess.TimeoutExpired:
+                        left = without_code(listed_kernels, [Path(folder)])
+                        report(len(listed_kernels) - len(left), len(listed_kernels))
         except BaseException:
             for worker in workers:
                 worker.kill()
             raise
         failed.seek(0)
         _warn(failed.read().splitlines())
-
-
-class CompilationWatch:
-    """Reports the kernels that have code, every `REPORT_SECONDS`."""
-
-    def __init__(
-        self,
-        wanted: Sequence[KernelSignature],
-        directory: Path,
-        report: Callable[[int, int], object] | None,
-    ) -> None:
-        self._wanted, self._directory, self._report = wanted, directory, report
-        self._last = time.monotonic()
-
-    def look(self) -> None:
-        """Report, if it is time."""
-        if self._report is None or time.monotonic() - self._last < REPORT_SECONDS:
-            return
-        self._last = time.monotonic()
-        left = len(without_code(self._wanted, [self._directory]))
-        self._report(len(self._wanted) - left, len(self._wanted))
 
 
 def _warn(failed: Sequence[str]) -> None:
@@ -173,22 +152,13 @@ def _warn(failed: Sequence[str]) -> None:
         )
 
 
-def _with_package() -> str:
-    """Return a search path on which a new process finds this package."""
-    others = os.environ.get("PYTHONPATH")
-    return os.pathsep.join([str(PARENT), *([others] if others else [])])
-
-
 def _work(parent: int, directory: Path, processors: str) -> None:
     """Compile kernels of the records until they end or the parent process is gone.
 
     A stale list may name removed kernels or wrong types; such entries are reported, and
     the others are compiled.
     """
-    while os.getppid() == parent:
-        record = os.read(0, RECORD)
-        if not record:
-            return
+    while os.getppid() == parent and (record := os.read(0, RECORD)):
         name, signature = record.decode().rstrip(" ").split("\t")
         try:
             compile_and_keep(name, signature, None, processors, directory)

@@ -33,8 +33,9 @@ def new_axes():
     return figures.Figure().add_subplot()
 
 
-@pytest.mark.parametrize("dimensions", [1, 2, 5])
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".html"])
+@pytest.mark.parametrize(
+    ("dimensions", "suffix"), [(1, ".svg"), (5, ".png"), (2, ".pdf"), (1, ".html")]
+)
 def test_points_of_any_dimension_are_drawn(
     tmp_path: Path, dimensions: int, suffix: str
 ) -> None:

@@ -1,6 +1,5 @@
 """The store of compiled kernels: whose code it gives, and when it gives none."""
 
-import json
 import os
 import re
 import time
@@ -58,13 +57,12 @@ def test_damaged_code_is_not_loaded(tmp_path: Path, damage: str) -> None:
     code_store.keep(NAME, "i8[]", CODE, tmp_path)
     (place,) = tmp_path.iterdir()
     held = place.read_bytes()
-    head, _, code = held.partition(b"\n")
-    facts = json.loads(head) | {"signature": "i8[:]"}
+    _, _, code = held.partition(b"\n")
     place.write_bytes(
         {
             "cut": held[:-1],
             "changed": held[:-1] + b"!",
-            "other types": json.dumps(facts).encode() + b"\n" + code,
+            "other types": held.replace(b"i8[]", b"i8[:]"),
             "no head": code,
             "empty": b"",
         }[damage]
@@ -138,6 +136,25 @@ def test_a_change_of_any_source_is_another_state(
         anew()
         states.append(cache_dirs.state("x86-64-v3"))
     assert len(set(states)) == len(states) == 12
+
+
+def test_docstrings_and_comments_leave_the_state(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "kernels").mkdir()
+    source = tmp_path / "kernels" / "one.py"
+    monkeypatch.setattr(cache_dirs, "PACKAGE", tmp_path)
+    monkeypatch.setattr(cache_dirs, "kernel_files", lambda package: [source])
+    states = []
+    for text in (
+        'def one(x):\n    return x + "a"\n',
+        'def one(x):\n    """Say a.\n\n    b\n    """\n\n    # c\n    return x + "a"\n',
+        'def one(x):\n    return x + "b"\n',
+    ):
+        source.write_text(text)
+        anew()
+        states.append(cache_dirs.state("x86-64-v3"))
+    assert states[0] == states[1] != states[2]
 
 
 @pytest.fixture
@@ -226,7 +243,7 @@ def test_an_image_without_a_compiler_uses_its_shared_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     shared = tmp_path / "shared"
-    directory = cache_dirs.place_for(shared, best_level())
+    directory = cache_dirs.directory_for(shared, cache_dirs.state(best_level()))
     monkeypatch.setenv("MNDMST_KERNELS", str(shared))
     monkeypatch.setattr(cache_dirs, "has_compiler", lambda: False)
     anew()
@@ -317,7 +334,8 @@ def test_code_that_others_can_change_is_not_looked_at(
 
 
 def test_code_for_others_can_be_read_by_them(tmp_path: Path) -> None:
-    place = cache_dirs.place_for(tmp_path / "for" / "all", "x86-64-v3")
+    state = cache_dirs.state("x86-64-v3")
+    place = cache_dirs.directory_for(tmp_path / "for" / "all", state)
     code_store.keep(NAME, "i8[]", CODE, place)
     (file,) = place.iterdir()
     modes = [p.stat().st_mode & 0o777 for p in (file, place, *place.parents[:2])]

@@ -69,8 +69,8 @@ def test_code_that_lacks_functions_is_refused_before_it_is_linked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """LLVM's linker would end the process, with a line of its own."""
-    soft = Level("soft", "x86_64", "x86-64", "+soft-float,-sse", frozenset())
-    monkeypatch.setattr(compiler, "level_named", lambda name: soft)
+    soft = Level("x86_64", "x86-64", "+soft-float,-sse", frozenset())
+    monkeypatch.setitem(compiler.LEVELS, "soft", soft)
     with pytest.raises(TypeError, match=r"__\w+df"):
         compile_kernel(sum_above, "f8[],f8", "soft")
 
