@@ -96,7 +96,8 @@ MATRICES = """if True:
     rng = np.random.default_rng(1)
     for n, m in ((200, 800), (50_000, 20_000), (20_000, 600_000), (200_000, 400_000)):
         ends = rng.integers(0, n, (2, m)).astype(np.int32)
-        low, high = np.unique(np.sort(ends[:, ends[0] != ends[1]], axis=0), axis=1)
+        low, high = np.sort(ends[:, ends[0] != ends[1]], axis=0).astype(np.int64)
+        low, high = np.divmod(np.unique(low * n + high), n)
         weight = np.tile(rng.integers(1, 1000, len(low)).astype(sys.argv[1]), 2)
         ends = np.r_[low, high], np.r_[high, low]
         matrix = scipy.sparse.csr_array((weight, ends), shape=(n, n))

@@ -1,13 +1,15 @@
 """End runs before each of their steps; then print a whole one's digest.
 
-Arguments: a graph, a strategy, and the program: `forest` or `components`. An MPI
-library has about 2,000 communicators, so every run must free those that it makes.
+Argument: a graph. For each strategy of two, and for forests and components, rank 0
+prints a line of JSON. An MPI library has about 2,000 communicators, so every run must
+free those that it makes.
 """
 
 import json
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 
 from mndmst.comm.communicator import Comm
 from mndmst.comm.directory import Directory
@@ -24,8 +26,7 @@ from mndmst.steps.part_graph import part_graph
 from mndmst.steps.write import send_to_owners, smallest_vertices
 
 comm = world()
-path, merge, program = sys.argv[1:]
-exception = {"forest": lightest_cut_edge, "components": any_cut_edge}[program]
+EXCEPTIONS = {"forest": lightest_cut_edge, "components": any_cut_edge}
 made = []
 
 
@@ -46,7 +47,7 @@ class EnoughError(MndmstError):
     ranks = comm.size
 
 
-def run_until(last):
+def run_until(held, exception, last):
     """Return a run and the steps that it has begun; at the last one it ends."""
     state = State(Directory(comm, held.directory.vtxdist))
     run = replace(held, state=state, report=Report(comm, Progress(False)))
@@ -64,16 +65,19 @@ def run_until(last):
     return run, begun
 
 
-config = Config(merge=merge, group_size=2, leader_edges=0)
-held = part_graph(comm, path, config, Report(comm, Progress(False)))
-_, steps = run_until(0)
-ended = [run_until(step)[1] for step in range(1, steps + 1)]
-run, _ = run_until(0)
-if program == "forest":
-    edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
-    digest = forest_digest(comm, edges.u, edges.v)
-else:
-    digest = forest_digest(comm, smallest_vertices(run.directory))
-if comm.rank == 0:
-    found = {"steps": steps, "ended": ended, "digest": digest}
-    print(json.dumps({**found, "communicators": len(made)}))
+for merge, program in product(("auto", "ring"), EXCEPTIONS):
+    made.clear()
+    config = Config(merge=merge, group_size=2, leader_edges=0)
+    held = part_graph(comm, sys.argv[1], config, Report(comm, Progress(False)))
+    exception = EXCEPTIONS[program]
+    _, steps = run_until(held, exception, 0)
+    ended = [run_until(held, exception, step)[1] for step in range(1, steps + 1)]
+    run, _ = run_until(held, exception, 0)
+    if program == "forest":
+        edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
+        digest = forest_digest(comm, edges.u, edges.v)
+    else:
+        digest = forest_digest(comm, smallest_vertices(run.directory))
+    if comm.rank == 0:
+        found = {"merge": merge, "program": program, "digest": digest, "steps": steps}
+        print(json.dumps({**found, "ended": ended, "communicators": len(made)}))

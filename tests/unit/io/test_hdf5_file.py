@@ -100,17 +100,20 @@ def still_open() -> int:
 def test_a_full_disk_is_an_error_and_leaves_nothing_open(
     tmp_path: Path, write: Callable
 ) -> None:
-    failures = 0
+    failures = successes = 0
     before = still_open()
     for limit in range(0, SIZE, 1500):
         try:
             with at_most(limit):
                 write(tmp_path / str(limit))
+            successes += 1
         except OutputError as error:
             assert "File too large" in str(error)
             failures += 1
             assert failures == limit // 1500 + 1
         assert still_open() == before
+        if successes == 3:  # so do all that have more room
+            break
     assert 10 < failures < SIZE // 1500
 
 

@@ -256,7 +256,7 @@ def test_any_number_of_processes_and_little_memory_make_the_same_files(
     monkeypatch.setattr(naming, "FEWEST_BYTES", 4000)
     monkeypatch.setattr(naming, "MOST_BYTES", 4000)
     monkeypatch.setattr(naming, "SLICE", 30)
-    for jobs in (1, 2, 4):
+    for jobs in (1, 3):
         out = tmp_path / f"{jobs}"
         assert made(file, out, jobs, reorder=reorder).uuid == whole.uuid
         assert digest(out) == digest(tmp_path / "whole")

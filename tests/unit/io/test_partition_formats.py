@@ -43,7 +43,7 @@ def test_any_number_of_processes_makes_the_same_shards(
 ) -> None:
     file = make(tmp_path)
     digests = set()
-    for jobs in (1, 2, 5, 16):
+    for jobs in (1, 2, 7):  # seven are more than the parts
         options = Options(tmp_path / f"{jobs}", parts=5, quiet=True)
         run_forked(jobs, partition, file, options)
         digests.add(digest(options.out))

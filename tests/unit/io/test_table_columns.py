@@ -1,6 +1,7 @@
 """The rule for columns: known names in any order and case, or one line that asks."""
 
 import itertools
+from collections.abc import Sequence
 
 import pytest
 
@@ -94,23 +95,40 @@ def test_headers_that_people_bring(header: str, text: str) -> None:
     assert choose(header) == text
 
 
-@pytest.mark.parametrize("ends", [
+ENDS = [
     ("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"),
     ("node1", "node2"), ("node_a", "node_b"), ("start", "end"), ("i", "j"),
     ("START_ID", "END_ID"), ("V1", "V2"), ("Source Node", "Target Node"),
     ("origin", "destination"), ("vertex_1", "vertex_2"), ("id1", "id2"),
-])  # fmt: skip
-@pytest.mark.parametrize("weight", ["weight", "w", "cost", "distance", "dist", "length",
-    "len", "travel_time", "time", "value", "Shape_Length", "similarity"])  # fmt: skip
+]  # fmt: skip
+WEIGHTS = ["weight", "w", "cost", "distance", "dist", "length", "len", "travel_time",
+    "time", "value", "Shape_Length", "similarity"]  # fmt: skip
+
+
+def check_order(names: list[str], order: Sequence[str]) -> None:
+    found = choose_columns("t", numbers(*order))
+    assert [order[i] for i in found.wanted] == names[:3]
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_ends_are_found_beside_any_weight(ends: tuple[str, str]) -> None:
+    for weight in WEIGHTS:
+        names = [*ends, weight, "id"]
+        check_order(names, names)
+        check_order(names, names[::-1])
+
+
+@pytest.mark.parametrize(
+    ("ends", "weight"),
+    [(ends, "weight") for ends in ENDS] + [(ENDS[0], weight) for weight in WEIGHTS],
+)
 def test_ends_and_weight_are_found_in_any_order(
     ends: tuple[str, str], weight: str
 ) -> None:
     for case in (str.lower, str.upper, str.title):
         names = [case(name) for name in (*ends, weight, "id")]
         for order in itertools.permutations(names):
-            found = choose_columns("t", numbers(*order))
-            chosen = [order[i] for i in found.wanted]
-            assert chosen == names[:3]
+            check_order(names, order)
 
 
 @pytest.mark.parametrize(

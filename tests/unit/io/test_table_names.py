@@ -89,16 +89,16 @@ FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".json")
 
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize(
-    ("names", "kind"),
+    ("names", "kind", "jobs"),
     [
-        (NAMES, NameKind.TEXT),
-        (BIG, NameKind.INT64),
-        (UNSIGNED, NameKind.UINT64),
-        (SIGNED, NameKind.INT64),
+        (NAMES, NameKind.TEXT, 1),
+        (NAMES, NameKind.TEXT, 3),
+        (BIG, NameKind.INT64, 1),
+        (UNSIGNED, NameKind.UINT64, 1),
+        (SIGNED, NameKind.INT64, 3),
     ],
-    ids=["text", "big", "unsigned", "signed"],
+    ids=["text", "text by three", "big", "unsigned", "signed by three"],
 )
-@pytest.mark.parametrize("jobs", [1, 3])
 def test_a_table_of_names_makes_a_graph_that_keeps_them(
     tmp_path: Path, suffix: str, names: tuple, kind: NameKind, jobs: int
 ) -> None:
