@@ -14,8 +14,7 @@ import numpy as np
 from .comm.communicator import Comm
 from .comm.directory import Directory
 from .host.progress import Progress
-from .io.atomic_output import AtomicOutput
-from .io.output_checks import check_on_all
+from .io.atomic_output import AtomicOutput, check_on_all
 from .io.output_kinds import LABELS, REPORT
 from .io.results.digest_and_total import forest_digest
 from .io.results.graph_names import names_of_graph

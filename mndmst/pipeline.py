@@ -11,7 +11,7 @@ from pathlib import Path
 from .comm.communicator import Comm
 from .host.errors import ConfigError
 from .host.progress import Progress
-from .io.output_checks import check_on_all
+from .io.atomic_output import check_on_all
 from .io.output_kinds import FOREST_OR_TABLE, REPORT
 from .io.results.text_tables import SEPARATORS
 from .merging.choose import choose

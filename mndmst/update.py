@@ -20,8 +20,7 @@ from .graph.order import keys_to_weights
 from .host.errors import InputError
 from .host.memory import Budget
 from .host.progress import Progress, process_start
-from .io.atomic_output import AtomicOutput
-from .io.output_checks import check_on_all
+from .io.atomic_output import AtomicOutput, check_on_all
 from .io.output_kinds import FOREST_OR_TABLE
 from .io.partitioner.write_parts import check_new, graph_uuid, write_rows
 from .io.results.digest_and_total import exact_total, forest_digest

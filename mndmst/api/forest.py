@@ -380,7 +380,7 @@ class Forest(Queries):
         OutputError
             If the file cannot be written, or would replace something else.
         """
-        from ..io.output_checks import check_outputs
+        from ..io.atomic_output import check_outputs
         from ..io.output_kinds import EDGES, FOREST
 
         path = as_path(path, "path")

@@ -318,7 +318,7 @@ def check_files(
     ConfigError if a name says another format; MissingExtraError if a plot is asked for,
     and Matplotlib is not installed.
     """
-    from ..io.output_checks import check_outputs
+    from ..io.atomic_output import check_outputs
     from ..io.output_kinds import BENCH_PICTURE, BENCH_RECORD
 
     outputs = (record, BENCH_RECORD), (plot, BENCH_PICTURE)

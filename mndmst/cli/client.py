@@ -219,7 +219,7 @@ def _check_table(
     inputs: Iterable[Path | None], output: Path | None, overwrite: bool
 ) -> None:
     """Check, before any request, that the output table can be written."""
-    from ..io.output_checks import check_outputs
+    from ..io.atomic_output import check_outputs
     from ..io.output_kinds import TABLE
 
     check_outputs(inputs, [(output, TABLE)], overwrite=overwrite)

@@ -78,8 +78,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..cluster.cluster_pictures import ClusterPictures
     from ..cluster.linkage import single_linkage
     from ..host.errors import ConfigError
-    from ..io.atomic_output import AtomicOutput
-    from ..io.output_checks import check_outputs
+    from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.output_kinds import CLUSTERS, PICTURE
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import read_forest

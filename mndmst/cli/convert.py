@@ -67,9 +67,9 @@ def add_convert(commands: Any) -> None:
 
 
 def _convert(arguments: argparse.Namespace) -> int:
+    from ..io.atomic_output import check_outputs
     from ..io.formats import check_writer, write_edges
     from ..io.memory_limit import allow
-    from ..io.output_checks import check_outputs
     from ..io.output_kinds import EDGES
 
     if arguments.out.suffix == ".nwk":
@@ -94,10 +94,9 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
     """Write the trees of a forest, or a dendrogram."""
     from ..api.forest import Forest
     from ..cluster.linkage import single_linkage
-    from ..io.atomic_output import AtomicOutput
+    from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.formats import open_edges
     from ..io.formats.graph_files import is_forest
-    from ..io.output_checks import check_outputs
     from ..io.output_kinds import CLUSTERS
     from ..io.results.clusters_file import read_dendrogram
     from ..io.results.forest_file import read_forest

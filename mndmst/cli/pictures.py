@@ -74,7 +74,7 @@ def add_draw(commands: Any) -> None:
 
 
 def _draw(arguments: argparse.Namespace) -> int:
-    from ..io.output_checks import check_outputs
+    from ..io.atomic_output import check_outputs
     from ..io.output_kinds import FOREST_PICTURE
     from ..report.draw_forest import write_drawing
 
@@ -236,8 +236,7 @@ def add_report(commands: Any) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from ..io.atomic_output import AtomicOutput
-    from ..io.output_checks import check_outputs
+    from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.output_kinds import PAGE, PICTURE, TRACE
     from ..report.record import read_record
 

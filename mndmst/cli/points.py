@@ -384,7 +384,7 @@ def _with_ranks(
 
 
 def _check_files(arguments: argparse.Namespace) -> None:
-    from ..io.output_checks import check_outputs
+    from ..io.atomic_output import check_outputs
     from ..io.output_kinds import CLUSTERS, FOREST, PICTURE, POINTS
 
     outputs = (
@@ -906,8 +906,7 @@ def add_neighbours(commands: Any) -> None:
 
 def _neighbours(arguments: argparse.Namespace) -> int:
     from ..host.errors import OutputError
-    from ..io.atomic_output import AtomicOutput
-    from ..io.output_checks import check_outputs
+    from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.output_kinds import POINTS
     from ..io.partitioner.partition import build_shards, check_new_graph
     from ..points.neighbour_graph import neighbour_graph
@@ -975,8 +974,7 @@ def add_predict(commands: Any) -> None:
 
 
 def _predict(arguments: argparse.Namespace) -> int:
-    from ..io.atomic_output import AtomicOutput
-    from ..io.output_checks import check_outputs
+    from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.output_kinds import PREDICTIONS
     from ..io.results.clusters_file import write_clusters
     from ..points.point_files import read_point_table, uuid_of

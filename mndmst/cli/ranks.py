@@ -8,7 +8,7 @@ from ..comm.communicator import Comm
 from ..comm.watchdog import watch
 from ..comm.world import world
 from ..host.progress import Progress, process_start
-from ..io.output_checks import Output, check_outputs
+from ..io.atomic_output import Output, check_outputs
 from ..run.config import Config, on_all_ranks
 
 

@@ -29,6 +29,7 @@ from .file_access import MALFORMED, is_hdf5, open_hdf5, opened, read_attribute
 
 _HDF5 = (".h5", ".hdf5", "")
 _PICTURE = (".png", ".svg", ".pdf")
+INDEX_NAME = "index.h5"  # of a directory of shards, where no other output goes
 # Names whose files have a place for a mark.
 MARKED = (".h5", ".hdf5", ".json", ".geojson", ".html", ".png", ".svg", ".pdf", "")
 _HEAD_BYTES, _TAIL_BYTES = 1 << 16, 1 << 18

@@ -17,8 +17,7 @@ from mndmst.comm.world import world
 from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
 from mndmst.host.errors import ConfigError, OutputError
-from mndmst.io.atomic_output import AtomicOutput
-from mndmst.io.output_checks import check_writable
+from mndmst.io.atomic_output import AtomicOutput, check_writable
 from mndmst.io.results.digest_and_total import exact_total, forest_digest
 from mndmst.io.results.forest_file import ForestHeader, write_forest
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph

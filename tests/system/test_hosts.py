@@ -13,7 +13,7 @@ from graphs import random, write_graph
 from network import Network
 from processes import Run, finish
 
-from mndmst.io.shards.graph_directory import INDEX_NAME
+from mndmst.io.output_kinds import INDEX_NAME
 from mndmst.run.checkpoint.manifest import MANIFEST
 
 LIMIT = 200  # the first run of all compiles the kernels

@@ -29,9 +29,9 @@ from ...host.errors import ConfigError, InputError, MndmstError, OutputError
 from ..atomic_output import whole_file
 from ..edge_file import MAX_VERTICES, EntryFile
 from ..file_access import MALFORMED, first_line, open_hdf5, read_attribute, writing
+from ..output_kinds import INDEX_NAME
 from ..shards.graph_directory import (
     GRAPH_FORMAT,
-    INDEX_NAME,
     MADE_FROM,
     Destination,
     new_token,

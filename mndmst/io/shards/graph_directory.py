@@ -26,8 +26,8 @@ from pathlib import Path
 
 from ...host.errors import OutputError
 from ..file_access import MALFORMED, flush_to_disk, open_hdf5, read_attribute, writing
+from ..output_kinds import INDEX_NAME
 
-INDEX_NAME = "index.h5"
 MADE_FROM = "made-from"
 ORIGINAL_VERTICES = "original_vertices"
 NAMES = "names"

@@ -20,10 +20,9 @@ from ..file_access import (
 )
 from ..hdf5_writer import ColumnWriter, hdf5_file
 from ..names import NameSource
-from ..output_kinds import hdf5_mark
+from ..output_kinds import INDEX_NAME, hdf5_mark
 from .graph_directory import (
     GRAPH_FORMAT,
-    INDEX_NAME,
     MADE_FROM,
     NAMES,
     ORIGINAL_VERTICES,

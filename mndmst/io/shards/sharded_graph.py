@@ -24,9 +24,9 @@ from ..hdf5_reader import ChunkReader, checked_dataset, read_dataset
 from ..kernels.chunk_reading import move_ascending
 from ..memory_limit import check_room
 from ..names import LONGEST_NAME, IntegerNames, NameKind, Names, TextNames, joined_names
+from ..output_kinds import INDEX_NAME
 from .graph_directory import (
     GRAPH_FORMAT,
-    INDEX_NAME,
     NAMES,
     ORIGINAL_VERTICES,
     SHARD_FORMAT,

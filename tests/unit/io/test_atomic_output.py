@@ -9,8 +9,13 @@ from mpi4py import MPI
 
 from mndmst.comm.communicator import Comm
 from mndmst.host.errors import OutputError
-from mndmst.io.atomic_output import AtomicOutput, OwnFile, whole_file
-from mndmst.io.output_checks import check_outputs, check_writable
+from mndmst.io.atomic_output import (
+    AtomicOutput,
+    OwnFile,
+    check_outputs,
+    check_writable,
+    whole_file,
+)
 from mndmst.io.output_kinds import EDGES
 
 COMM = Comm(MPI.COMM_SELF)

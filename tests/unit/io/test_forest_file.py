@@ -17,8 +17,7 @@ from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.graph.order import WEIGHT_DTYPES, weights_to_keys
 from mndmst.host.errors import InputError, OutputError
-from mndmst.io.atomic_output import AtomicOutput
-from mndmst.io.output_checks import check_writable
+from mndmst.io.atomic_output import AtomicOutput, check_writable
 from mndmst.io.results import digest_and_total as totals
 from mndmst.io.results.digest_and_total import (
     exact_total,

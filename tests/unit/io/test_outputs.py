@@ -9,7 +9,7 @@ import pytest
 
 from mndmst.__main__ import main
 from mndmst.host.errors import OutputError
-from mndmst.io.output_checks import check_outputs
+from mndmst.io.atomic_output import check_outputs
 from mndmst.io.output_kinds import EDGES, FOREST
 
 

@@ -9,8 +9,12 @@ import h5py
 import pytest
 
 from mndmst.host.errors import OutputError
-from mndmst.io.atomic_output import AtomicOutput, whole_file, write_picture_file
-from mndmst.io.output_checks import check_outputs
+from mndmst.io.atomic_output import (
+    AtomicOutput,
+    check_outputs,
+    whole_file,
+    write_picture_file,
+)
 from mndmst.io.output_kinds import (
     BENCH_PICTURE,
     CLUSTERS,
