@@ -36,8 +36,6 @@ PIECE_ENTRIES = 1 << 20
 PIECE_BYTES = 1 << 19
 # Edges in memory take their bytes as pieces, joined, and sorted.
 COPIES = 3
-# indptr, heads and weights of some rows
-Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def changed_meanwhile(source: object) -> InputError:
@@ -206,7 +204,7 @@ def supported_weights(source: object, weight: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class RowPiece:
-    """Arcs as rows, of which the first and the last may be cut; unchecked."""
+    """Arcs as consecutive rows."""
 
     first: int  # the vertex of the first row
     indptr: np.ndarray  # int64 [rows + 1]: starts at 0
@@ -311,16 +309,18 @@ class EdgeFile(EntryFile):
         largest end in it.
         """
 
-    def rows(self, first: int, end: int) -> Rows | None:
+    def rows(self, first: int, end: int) -> RowPiece | None:
         """Return the rows of the vertices [first, end), where the file is made of rows.
 
-        `pieces` has yielded and checked them before. The row pointers (int64) start at
-        0.
+        `pieces` has yielded and checked them before.
         """
         return None
 
     def row_pieces(self, begin: int, end: int) -> Iterator[RowPiece] | None:
-        """Return what `pieces` yields, by rows and unchecked, if there are rows."""
+        """Return what `pieces` yields, by rows and unchecked, if there are rows.
+
+        The first and the last row of a piece may be cut.
+        """
         return None
 
     def check_contents(self) -> None:

@@ -59,7 +59,6 @@ from ..edge_file import (
     EdgeFile,
     Edges,
     RowPiece,
-    Rows,
     as_ids,
     checked_edges,
     supported_weights,
@@ -215,12 +214,13 @@ class RowsFile(EdgeFile):
             if begin == end:
                 return
 
-    def rows(self, first: int, end: int) -> Rows:
+    def rows(self, first: int, end: int) -> RowPiece:
         """Return the rows of the vertices [first, end); see `EdgeFile`."""
         begins = self._begins(first, end)
         heads, weights = self._arcs(*begins[[0, -1]].tolist())
         ids = as_ids(heads, id_dtype(self.num_vertices))
-        return begins - begins[0], ids, supported_weights(self.name, weights)
+        weights = supported_weights(self.name, weights)
+        return RowPiece(first, begins - begins[0], ids, weights)
 
     def _blocks(self, arc: int) -> range:
         """Return the first rows of blocks, from the one that has an arc on."""

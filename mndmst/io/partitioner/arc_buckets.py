@@ -1,56 +1,224 @@
-"""Route arcs: every process writes each arc of its share to the bucket of its row.
+"""Divide rows into stored parts, and parts into buckets that fit into memory.
 
-A run file has batches of arcs, each grouped by bucket, and an index of the groups.
+Every process writes each arc of its share to the bucket of its row. A run file
+(`.arcs`) has batches of arcs, each grouped by bucket, and an index of the groups
+(`.npy`).
 """
 
+import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ...graph.order import id_dtype, stored_id_dtype
+from ...host.errors import ConfigError, InputError, OutputError
+from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..edge_file import Edges, without_negative_zero
+from ..edge_file import (
+    BOUND_BYTES,
+    ROWS_ALLOWED,
+    EdgeFile,
+    Edges,
+    without_negative_zero,
+)
 from ..file_access import fill, writing
 from ..kernels import partitioner as kernels
-from .bucket_plan import KEY_BYTES, Plan
+from .edge_survey import Survey
 
+# A key, which has a copy while it is sorted, and where its row begins, twice.
+KEY_BYTES, ROW_BYTES = 8, 16
+# A bucket should stay in the caches of a core. But arcs are written to all buckets at
+# once, and from some hundreds on each of them waits for its page.
+LARGEST_BUCKET, MOST_BUCKETS = 1 << 22, 512
+GUIDE_BITS = 15
+# A part may be empty, but more empty parts than this are refused as an error.
+MOST_EMPTY_PARTS = 1 << 12
+# The largest factor that --compress saves for rows that are not mostly empty.
+PACKING = 8
+# Beyond `ROWS_ALLOWED`, rows may take `TIMES_ALLOWED` times the larger of the file's
+# size and `ENTRY_BYTES` for each edge.
+TIMES_ALLOWED, ENTRY_BYTES = 1000, 16
 # Bytes of a batch: the edges as they are read, and their arcs in the order of buckets.
 SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
 
 
-class RunWriter:
-    """Writes batches of arcs grouped by bucket (`.arcs`), and an index of the groups.
+def balanced_cuts(load: np.ndarray, num_parts: int) -> np.ndarray:
+    """Return the `num_parts + 1` positions that cut ascending loads evenly."""
+    total = int(load[-1])
+    shares = np.array([total * part // num_parts for part in range(num_parts + 1)])
+    cuts = np.searchsorted(load, shares)
+    cuts[-1] = len(load) - 1
+    return cuts
 
-    The index (`.npy`) is written last, unless the block fails: its file is whole.
-    """
 
-    def __init__(self, path: Path, buckets: int) -> None:
-        self.path = path
-        self.counts = [np.zeros(buckets, np.int64)]
-        with writing(path):
-            self.file = path.with_suffix(".arcs").open("xb")
+@dataclass(frozen=True)
+class Plan:
+    """The division of rows into parts and buckets, the same on every rank."""
 
-    def append(self, counts: np.ndarray, *columns: np.ndarray) -> None:
-        """Write columns in the order of buckets; `counts` has the arcs of each."""
-        self.counts.append(counts)
-        with writing(self.path):
-            for column in columns:
-                self.file.write(column.view(np.uint8).data)
+    num_vertices: int
+    weight_dtype: np.dtype
+    mirrored: bool  # whether each listed edge means both its arcs
+    # Whether the arcs are listed in the order of rows, so that the arcs of a bucket
+    # are next to each other and need not be routed
+    in_rows: bool
+    room: int  # bytes that sorting may take
+    runs: int  # how many processes route arcs, each to a run file
+    vtxdist: np.ndarray  # int64 [parts + 1]: the first vertex of each part
+    first: np.ndarray  # int64 [buckets + 1]: the first vertex of each bucket
+    # int64 [buckets]: how many will be routed to each, repeats included
+    arcs: np.ndarray
+    begins: np.ndarray  # int64 [parts + 1]: the first bucket of each part
 
-    def __enter__(self) -> "RunWriter":
-        return self
+    @property
+    def ids(self) -> np.dtype:
+        """The type of vertex ids on the way."""
+        return id_dtype(self.num_vertices)
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            with suppress(OSError):  # a write that failed may fail again
-                self.file.close()
-            return
-        with writing(self.path):
-            self.file.close()
-        index = self.path.with_suffix(".npy")
-        with whole_file(index) as temporary, temporary.open("wb") as file:
-            np.save(file, np.stack(self.counts[1:] or self.counts))
+    @property
+    def head_bits(self) -> int:
+        """Bits of a sort key that hold the neighbour."""
+        return max(1, (self.num_vertices - 1).bit_length())
+
+    def buckets(self) -> kernels.Buckets:
+        """Return the tables by which kernels find a bucket."""
+        shift = max(0, (self.num_vertices - 1).bit_length() - GUIDE_BITS)
+        vertices = np.arange(0, self.num_vertices, 1 << shift)
+        guide = np.searchsorted(self.first[1:], vertices, "right").astype(np.int32)
+        return kernels.Buckets(self.first.astype(np.uint64), guide, np.uint64(shift))
+
+
+def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
+    """Refuse far more vertices than the edges of a file can name."""
+    rows = BOUND_BYTES * num_vertices
+    size = max(file.nbytes(), ENTRY_BYTES * num_entries)
+    if file.vertices_asked or rows <= max(ROWS_ALLOWED, TIMES_ALLOWED * size):
+        return
+    raise InputError(
+        f"{file.name}: {counted(num_entries, 'edge')} would make a graph of "
+        f"{counted(num_vertices, 'vertex')}, whose rows take {rows:,} bytes, over "
+        f"{TIMES_ALLOWED:,} times what the file takes. The largest vertex id that "
+        f"occurs, or that the header allows, is {num_vertices - 1}, counted from 0. If "
+        "it is wrong, fix it; else give --compact-ids for a graph of the vertices "
+        f"that edges name, or --num-vertices {num_vertices} for one of all."
+    )
+
+
+def built_size(survey: Survey, num_parts: int) -> tuple[int, int]:
+    """Return an upper bound of a graph's arcs, and of their bytes."""
+    n = survey.num_vertices
+    arcs = int(survey.counts.sum()) // (2 if survey.symmetric else 1)
+    # Every part tells where all of them begin.
+    bounds = n + num_parts * (num_parts + 1)
+    arc = stored_id_dtype(n).itemsize + survey.weight_dtype.itemsize
+    return arcs, BOUND_BYTES * bounds + arc * arcs
+
+
+def check_size(
+    survey: Survey, num_parts: int, name: str, out: Path, compress: bool
+) -> None:
+    """Make sure that the graph has room on its disk, before any of it is written."""
+    n = survey.num_vertices
+    if num_parts > max(n, MOST_EMPTY_PARTS):
+        raise ConfigError(
+            f"{name}: has {counted(n, 'vertex')}, too few for "
+            f"{counted(num_parts, 'part')}. Give {max(n, MOST_EMPTY_PARTS):,} or fewer."
+        )
+    need = built_size(survey, num_parts)[1] // (PACKING if compress else 1)
+    with writing(out):
+        free = shutil.disk_usage(out).free
+    if need > free:
+        raise OutputError(
+            f"{out}: to make a graph of {name} in {counted(num_parts, 'part')} takes "
+            f"{need:,} bytes, and {free:,} are free. Its largest vertex id, counted "
+            f"from 0, is {n - 1}, and every number up to it is a vertex: if one id is "
+            "wrong, fix it; else give a directory with more room."
+        )
+
+
+def make_plan(
+    survey: Survey, num_parts: int, room: int, name: str, runs: int = 1
+) -> Plan:
+    """Cut vertices into parts of equal cost, and these into buckets of `room` bytes."""
+    mirrored = not survey.symmetric
+    arcs = survey.counts if mirrored else survey.counts // 2
+    n, shift = survey.num_vertices, survey.shift
+    edges = np.minimum(np.arange(len(arcs) + 1, dtype=np.int64) << shift, n)
+    before = np.concatenate(([0], np.cumsum(arcs)))
+    cuts = balanced_cuts(before + edges, num_parts)
+    in_rows = survey.in_rows and not mirrored
+    key = id_dtype(n).itemsize if in_rows else KEY_BYTES
+    width = (key + survey.weight_dtype.itemsize) * (1 if in_rows else 2)
+    cost = width * before + ROW_BYTES * edges
+    goal = LARGEST_BUCKET if in_rows else max(LARGEST_BUCKET, cost[-1] // MOST_BUCKETS)
+    goal = min(room, goal)
+    # The key of an arc is its row and its neighbour, in 64 bits
+    most_rows = 1 << (64 - max(1, (n - 1).bit_length()))
+    if most_rows >> shift == 0 and not in_rows:
+        raise ConfigError(
+            f"{name}: has {n:,} vertices; arcs of at most 2^42 can be sorted. Give "
+            "--compact-ids, if edges name fewer."
+        )
+    blocks, begins = [0], [0]
+    for end in cuts[1:].tolist():
+        while blocks[-1] < end:
+            low = blocks[-1]
+            high = int(np.searchsorted(cost, cost[low] + goal, "right")) - 1
+            high = max(low + 1, min(high, end, low + (most_rows >> shift)))
+            if cost[high] - cost[low] > room:
+                raise ConfigError(
+                    f"{name}: the {int(before[high] - before[low]):,} arcs of the "
+                    f"vertices {edges[low]} to {edges[high]} take "
+                    f"{int(cost[high] - cost[low]):,} bytes to sort, and --memory "
+                    f"leaves {room:,}. Give more."
+                )
+            blocks.append(high)
+        begins.append(len(blocks) - 1)
+    held = np.array(blocks)
+    return Plan(
+        n, survey.weight_dtype, mirrored, in_rows, room, runs,
+        edges[cuts], edges[held], np.diff(before[held]), np.array(begins),
+    )  # fmt: skip
+
+
+def run_file(work: Path, rank: int) -> Path:
+    """Return the path of a rank's run file, without suffix."""
+    return work / f"run-{rank}"
+
+
+def route_arcs(
+    plan: Plan, pieces: Iterator[Edges], work: Path, rank: int, room: int
+) -> None:
+    """Write the arcs of this rank's share to its run file, holding `room` bytes."""
+    buckets = plan.buckets()
+    bits = np.uint64(plan.head_bits)
+    edge = 2 * plan.ids.itemsize + plan.weight_dtype.itemsize
+    arc = KEY_BYTES + plan.weight_dtype.itemsize
+    limit = min(max(room // 2, SMALLEST_BATCH), LARGEST_BATCH)
+    limit //= edge + arc * (1 + plan.mirrored)
+    keys, weights = np.empty(0, np.uint64), np.empty(0, plan.weight_dtype)
+    path = run_file(work, rank)
+    groups = [np.zeros(len(plan.arcs), np.int64)]
+    with writing(path), path.with_suffix(".arcs").open("xb") as file:
+        for batch in _batches(pieces, limit):
+            counts = np.zeros(len(plan.arcs), np.int64)
+            for src, dst, _ in batch:
+                kernels.count_arcs(src, dst, buckets, plan.mirrored, counts)
+            total = int(counts.sum())
+            if len(keys) < total:
+                keys, weights = (np.empty(total, c.dtype) for c in (keys, weights))
+            free = np.cumsum(counts) - counts
+            for src, dst, weight in batch:
+                edges = src, dst, final_weights(weight, plan)
+                kernels.route(edges, buckets, bits, plan.mirrored, free, keys, weights)
+            groups.append(counts)
+            file.write(keys[:total].view(np.uint8).data)
+            file.write(weights[:total].view(np.uint8).data)
+    # The index comes last: where it is, the file is whole
+    index = path.with_suffix(".npy")
+    with whole_file(index) as temporary, temporary.open("wb") as file:
+        np.save(file, np.stack(groups[1:] or groups))
 
 
 def read_buckets(
@@ -71,37 +239,6 @@ def read_buckets(
                     fill(file, column[some])
                 begin += total * column.itemsize
             places[:] = ends
-
-
-def run_file(work: Path, rank: int) -> Path:
-    """Return the path of a rank's run file, without suffix."""
-    return work / f"run-{rank}"
-
-
-def route_arcs(
-    plan: Plan, pieces: Iterator[Edges], work: Path, rank: int, room: int
-) -> None:
-    """Write the arcs of this rank's share to its run file, holding `room` bytes."""
-    buckets = plan.buckets()
-    bits = np.uint64(plan.head_bits)
-    edge = 2 * plan.ids.itemsize + plan.weight_dtype.itemsize
-    arc = KEY_BYTES + plan.weight_dtype.itemsize
-    limit = min(max(room // 2, SMALLEST_BATCH), LARGEST_BATCH)
-    limit //= edge + arc * (1 + plan.mirrored)
-    keys, weights = np.empty(0, np.uint64), np.empty(0, plan.weight_dtype)
-    with RunWriter(run_file(work, rank), len(plan.arcs)) as writer:
-        for batch in _batches(pieces, limit):
-            counts = np.zeros(len(plan.arcs), np.int64)
-            for src, dst, _ in batch:
-                kernels.count_arcs(src, dst, buckets, plan.mirrored, counts)
-            total = int(counts.sum())
-            if len(keys) < total:
-                keys, weights = (np.empty(total, c.dtype) for c in (keys, weights))
-            free = np.cumsum(counts) - counts
-            for src, dst, weight in batch:
-                edges = src, dst, final_weights(weight, plan)
-                kernels.route(edges, buckets, bits, plan.mirrored, free, keys, weights)
-            writer.append(counts, keys[:total], weights[:total])
 
 
 def _batches(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...host.errors import ConfigError, InputError
-from ..edge_file import EdgeFile, Rows, WrappedEdgeFile
+from ..edge_file import EdgeFile, RowPiece, WrappedEdgeFile
 from ..file_access import read_toml
 from ..formats import NAMES
 from ..formats.packed_files import unpacked_pieces
@@ -151,7 +151,7 @@ class _CountedFile(WrappedEdgeFile):
         super().check_entries(found)
         self._compare("arcs", found)
 
-    def rows(self, first: int, end: int) -> Rows | None:
+    def rows(self, first: int, end: int) -> RowPiece | None:
         """Return rows of the file; see `EdgeFile`."""
         return self.file.rows(first, end)
 

@@ -5,7 +5,7 @@
 2. Survey: every process reads a share of the file and counts the ends of edges by
    blocks of vertices (`edge_survey`). Text and packed files are kept as arrays.
 3. Plan: the counts cut the vertices into parts, and parts into buckets that fit into
-   memory (`bucket_plan`). All processes make the same plan.
+   memory (`arc_buckets`). All processes make the same plan.
 4. Route: every arc is written to the bucket of its row, and so is its reverse, unless
    the survey has found every edge listed in both directions (`arc_buckets`). Where it
    has found them in the order of rows too, as CSR files list them, a bucket is a range
@@ -45,8 +45,14 @@ from ..names import NameSource, ReorderedNames, shown
 from ..shards.graph_directory import no_new_folders
 from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
 from ..shards.sharded_graph import ShardedGraph, open_graph
-from .arc_buckets import route_arcs
-from .bucket_plan import Plan, built_size, check_size, check_vertices, make_plan
+from .arc_buckets import (
+    Plan,
+    built_size,
+    check_size,
+    check_vertices,
+    make_plan,
+    route_arcs,
+)
 from .builders import Builders, LocalBuilders
 from .edge_survey import (
     Spool,

@@ -37,7 +37,7 @@ from ..shards.graph_directory import (
     new_token,
     no_new_folders,
 )
-from .bucket_plan import Plan
+from .arc_buckets import Plan
 from .builders import LocalBuilders
 from .graph_lock import locked
 

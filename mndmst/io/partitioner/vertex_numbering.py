@@ -48,7 +48,7 @@ from ..names import (
     joined_names,
     names_of_keys,
 )
-from .bucket_plan import check_vertices
+from .arc_buckets import check_vertices
 from .builders import Builders
 from .edge_survey import share, share_pieces
 from .partition_run import NAMES, NAMES_KIND, NEW_IDS, ORDER, VERTICES, write_json

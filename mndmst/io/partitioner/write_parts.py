@@ -9,32 +9,32 @@ import json
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from ...comm.communicator import Comm
-from ...graph.model import Rows as RankRows
+from ...graph.model import Rows
 from ...graph.order import key_dtype, keys_to_weights, stored_id_dtype
 from ...host.errors import OutputError
 from ...host.memory import give_back_freed
 from ...host.progress import Progress
 from ...kernels.sorting import sort_words
-from ..edge_file import EdgeFile, Rows
+from ..edge_file import EdgeFile, RowPiece
 from ..file_access import writing
 from ..kernels import partitioner as kernels
 from ..names import PIECE
 from ..shards.graph_directory import Destination, no_new_folders
 from ..shards.shard_writer import OriginalIds, PartWriter, ShardWriter, VertexIds
-from .arc_buckets import final_weights, read_buckets, run_file
-from .bucket_plan import KEY_BYTES, Plan
+from .arc_buckets import KEY_BYTES, Plan, final_weights, read_buckets, run_file
 from .builders import Builders, RankBuilders
 from .graph_lock import locked
 from .partition_run import NAMING, part_note, write_json
 
 # Yields the rows of some buckets: ascending ids, none twice, lightest weights
-RowsOf = Callable[[range], Iterator[Rows]]
+RowsOf = Callable[[range], Iterator[RowPiece]]
 LARGEST_LOAD = 1 << 27  # bytes of arcs that are read at once
 
 UNNAMED = str(uuid.UUID(int=0))
@@ -48,29 +48,29 @@ def write_part(
     sums = np.zeros(2, np.uint64)
     rows = rows_of(buckets)
     with writer.part(part, int(plan.arcs[buckets.start : buckets.stop].sum())) as file:
-        for bucket in buckets:
-            sums += _write_bucket(file, int(plan.first[bucket]), next(rows))
+        for _ in buckets:
+            sums += _write_bucket(file, next(rows))
     return int(sums[0]), int(sums[1])
 
 
-def _write_bucket(file: PartWriter, first: int, rows: Rows) -> np.ndarray:
+def _write_bucket(file: PartWriter, rows: RowPiece) -> np.ndarray:
     """Write rows, which are freed before the next bucket is read."""
-    indptr, heads, weights = rows
-    file.append(indptr, heads, weights)
-    keys = weights.view(key_dtype(weights.dtype))
-    return np.array(kernels.fingerprint(indptr, heads, keys, first), np.uint64)
+    file.append(rows.indptr, rows.heads, rows.weights)
+    keys = rows.weights.view(key_dtype(rows.weights.dtype))
+    sums = kernels.fingerprint(rows.indptr, rows.heads, keys, rows.first)
+    return np.array(sums, np.uint64)
 
 
-def listed_rows(plan: Plan, file: EdgeFile, buckets: range) -> Iterator[Rows]:
+def listed_rows(plan: Plan, file: EdgeFile, buckets: range) -> Iterator[RowPiece]:
     """Yield the rows of buckets from a file that lists arcs in their order."""
     for bucket in buckets:
         yield _listed(plan, file, bucket)
 
 
-def _listed(plan: Plan, file: EdgeFile, bucket: int) -> Rows:
+def _listed(plan: Plan, file: EdgeFile, bucket: int) -> RowPiece:
     first, end = plan.first[bucket : bucket + 2].tolist()
-    if rows := file.rows(first, end):
-        return rows[0], rows[1], final_weights(rows[2], plan)
+    if (rows := file.rows(first, end)) is not None:
+        return replace(rows, weights=final_weights(rows.weights, plan))
     begin, count = int(plan.arcs[:bucket].sum()), int(plan.arcs[bucket])
     heads, weights = np.empty(count, plan.ids), np.empty(count, plan.weight_dtype)
     indptr = np.zeros(end - first + 1, np.int64)
@@ -80,10 +80,10 @@ def _listed(plan: Plan, file: EdgeFile, bucket: int) -> Rows:
         heads[held], weights[held] = piece.dst, final_weights(piece.weight, plan)
         kernels.count_rows(piece.src, first, indptr[1:])
         place = held.stop
-    return np.cumsum(indptr, out=indptr), heads, weights
+    return RowPiece(first, np.cumsum(indptr, out=indptr), heads, weights)
 
 
-def sorted_rows(plan: Plan, work: Path, buckets: range) -> Iterator[Rows]:
+def sorted_rows(plan: Plan, work: Path, buckets: range) -> Iterator[RowPiece]:
     """Yield the rows of buckets from the arcs that all ranks have routed to them."""
     give_back_freed()  # batches that were routed
     before = np.concatenate(([0], np.cumsum(plan.arcs)))
@@ -111,16 +111,17 @@ def _loads(plan: Plan, before: np.ndarray, buckets: range) -> Iterator[range]:
         begin = end
 
 
-def _rows(plan: Plan, bucket: int, keys: np.ndarray, weights: np.ndarray) -> Rows:
+def _rows(plan: Plan, bucket: int, keys: np.ndarray, weights: np.ndarray) -> RowPiece:
     """Return the rows of a bucket from the keys of its arcs, which are overwritten."""
-    rows = int(plan.first[bucket + 1] - plan.first[bucket])
+    first, end = plan.first[bucket : bucket + 2].tolist()
+    rows = end - first
     bits = plan.head_bits + max(0, rows - 1).bit_length()
     weights = sort_arcs(keys, weights, bits)
     indptr = np.empty(rows + 1, np.int64)
     # The heads take the place of the keys they are taken from
     heads = keys.view(plan.ids)[: len(keys)]
     count = kernels.close_up(keys, weights, plan.head_bits, indptr, heads)
-    return indptr, heads[:count], weights[:count]
+    return RowPiece(first, indptr, heads[:count], weights[:count])
 
 
 def sort_arcs(keys: np.ndarray, weights: np.ndarray, bits: int) -> np.ndarray:
@@ -216,7 +217,7 @@ def check_new(out: Path, num_parts: int, overwrite: bool, read: Path) -> None:
 
 def graph_uuid(
     comm: Comm,
-    rows: RankRows,
+    rows: Rows,
     weight_dtype: np.dtype,
     original: VertexIds | None = None,
 ) -> str:
@@ -229,7 +230,7 @@ def graph_uuid(
 
 
 def write_rows(
-    comm: Comm, out: Path, rows: RankRows, weight_dtype: np.dtype, uuid: str,
+    comm: Comm, out: Path, rows: Rows, weight_dtype: np.dtype, uuid: str,
     original: VertexIds | None = None, overwrite: bool = False,
 ) -> None:  # fmt: skip
     """Write the consecutive rows of all ranks, a part for each. Collective."""

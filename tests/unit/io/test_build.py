@@ -11,7 +11,7 @@ from mndmst.host.errors import ConfigError
 from mndmst.io.edge_file import Edges
 from mndmst.io.file_info import describe
 from mndmst.io.formats import read_edges
-from mndmst.io.partitioner.bucket_plan import balanced_cuts
+from mndmst.io.partitioner.arc_buckets import balanced_cuts
 from mndmst.io.partitioner.partition import build_shards, symmetric_rows
 from mndmst.io.shards.row_reading import read_rows
 

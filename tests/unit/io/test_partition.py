@@ -20,7 +20,7 @@ from mndmst.host.errors import ConfigError, InputError, OutputError
 from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges
 from mndmst.io.partitioner import partition as passes
-from mndmst.io.partitioner.arc_buckets import RunWriter, read_buckets
+from mndmst.io.partitioner.arc_buckets import read_buckets
 from mndmst.io.partitioner.builders import LocalBuilders, run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
@@ -72,7 +72,7 @@ def test_processes_and_memory_change_nothing(tmp_path, monkeypatch):
     expected = digest(made(tmp_path / "one", edges))
     for jobs in (2, 5, 16):
         assert digest(made(tmp_path / f"{jobs}", edges, jobs)) == expected
-    monkeypatch.setattr("mndmst.io.partitioner.bucket_plan.LARGEST_BUCKET", 60000)
+    monkeypatch.setattr("mndmst.io.partitioner.arc_buckets.LARGEST_BUCKET", 60000)
     monkeypatch.setattr("mndmst.io.partitioner.arc_buckets.SMALLEST_BATCH", 1)
     monkeypatch.setattr("mndmst.io.partitioner.arc_buckets.LARGEST_BATCH", 30000)
     monkeypatch.setattr("mndmst.io.partitioner.write_parts.LARGEST_LOAD", 30000)
@@ -314,9 +314,7 @@ def test_arcs_are_sorted_whether_keys_have_room_for_places_or_not(count, bits):
 
 
 def test_a_run_that_has_become_shorter_is_told(tmp_path):
-    with RunWriter(tmp_path / "run", 2) as writer:
-        writer.append(np.array([1, 2]), np.arange(3))
-    with (tmp_path / "run.arcs").open("r+b") as file:
-        file.truncate(20)
+    np.save(tmp_path / "run.npy", np.array([[1, 2]]))
+    (tmp_path / "run.arcs").write_bytes(bytes(20))  # of 3 arcs of 8 bytes
     with pytest.raises(OutputError, match=r"run: .*has become shorter"):
         read_buckets(tmp_path / "run", range(1, 2), np.zeros(1, int), np.empty(2, int))

@@ -56,7 +56,7 @@ def test_rows_are_the_graph_in_text(
 ) -> None:
     monkeypatch.setattr("mndmst.io.formats.binary_graphs.PIECE_ARCS", arcs)
     monkeypatch.setattr("mndmst.io.formats.binary_graphs.PIECE_ROWS", 90)
-    monkeypatch.setattr("mndmst.io.partitioner.bucket_plan.LARGEST_BUCKET", 30000)
+    monkeypatch.setattr("mndmst.io.partitioner.arc_buckets.LARGEST_BUCKET", 30000)
     uuids = set()
     for make in (text, binary):
         options = Options(tmp_path / make.__name__, parts=2, quiet=True)

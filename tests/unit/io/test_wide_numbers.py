@@ -14,10 +14,9 @@ from shard_files import UUID, claimed
 from mndmst.graph.model import Csr
 from mndmst.graph.order import id_dtype, key_rule
 from mndmst.host.errors import ConfigError
-from mndmst.io.edge_file import Edges, EdgesInMemory
+from mndmst.io.edge_file import Edges, EdgesInMemory, RowPiece
 from mndmst.io.formats import open_edges, read_edges, write_edges
-from mndmst.io.partitioner.arc_buckets import route_arcs
-from mndmst.io.partitioner.bucket_plan import Plan, built_size, make_plan
+from mndmst.io.partitioner.arc_buckets import Plan, built_size, make_plan, route_arcs
 from mndmst.io.partitioner.builders import LocalBuilders
 from mndmst.io.partitioner.edge_survey import Spool, Survey, survey_edges
 from mndmst.io.partitioner.partition import partition
@@ -54,10 +53,10 @@ def planned(edges: Edges, work: Path) -> tuple[Survey, Plan]:
     return found, make_plan(found, 4, 1 << 40, "ring")
 
 
-def arcs_in(rows: tuple, first: int) -> list[tuple[int, int, int]]:
-    indptr, heads, weights = rows
-    tails = first + np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    columns = (tails.tolist(), heads.tolist(), weights.tolist())
+def arcs_in(rows: RowPiece) -> list[tuple[int, int, int]]:
+    counts = np.diff(rows.indptr)
+    tails = rows.first + np.repeat(np.arange(len(counts)), counts)
+    columns = (tails.tolist(), rows.heads.tolist(), rows.weights.tolist())
     return list(zip(*columns, strict=True))
 
 
@@ -80,8 +79,8 @@ def test_arcs_come_back_from_their_buckets(
             if listed
             else sorted_rows(plan, tmp_path, chosen)
         )
-        assert rows[1].dtype == id_dtype(num_vertices)
-        arcs += arcs_in(rows, int(plan.first[bucket]))
+        assert rows.heads.dtype == id_dtype(num_vertices)
+        arcs += arcs_in(rows)
     columns = (both.src.tolist(), both.dst.tolist(), both.weight.tolist())
     assert arcs == list(zip(*columns, strict=True))
     # What is said and what is asked of the disk is what the files have
