@@ -18,9 +18,7 @@ from ..names import NameKind
 from . import (
     binary_graphs,
     delimited_text,
-    dimacs,
     graph_files,
-    matrix_market,
     metis_adjacency,
     ncol,
     networkx_formats,
@@ -68,8 +66,10 @@ _EDGE_LISTS = (
 _EDGE_LIST = Format(delimited_text.open_file, delimited_text.write, is_table=True)
 _UNDIRECTED_PAIRS = partial(binary_graphs.PairFile, both_directions=False)
 _FORMATS: dict[str, Format] = {
-    ".gr": Format(dimacs.open_file, dimacs.write),
-    ".mtx": Format(matrix_market.open_file, matrix_market.write),
+    ".gr": Format(delimited_text.open_dimacs, delimited_text.write_dimacs),
+    ".mtx": Format(
+        delimited_text.open_matrix_market, delimited_text.write_matrix_market
+    ),
     ".npz": Format(scipy_npz.open_file, scipy_npz.write),
     ".graph": Format(_dot_graph),
     ".bvgraph": Format(webgraph.WebGraphFile),

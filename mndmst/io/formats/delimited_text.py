@@ -8,23 +8,34 @@ number of vertices, unless a comment in front of the edges says `# 5 vertices`, 
 `write` does. KaGen's `.edgelist` begins with `p n m` and has lines `e u v` that count
 from 1.
 
+DIMACS [1], `.gr`, has 1-based arcs, one `a u v w` a line. Most files list every edge in
+both directions, some only one, some different weights for the two; the list is
+therefore taken as directed. The count in the `p sp n m` line is that of the arcs.
+
+In a Matrix Market coordinate file [2], `.mtx`, entry (u, v) is an edge. A pattern has
+weights 1. The entries may be general or symmetric, in either triangle.
+
 `DelimitedFile.pieces` yields edges between whole numbers, which are ids;
 `named_pieces` the ends of the same lines as text of any length and alphabet, whole
 numbers of any size as their digits (`NameableFile`).
+
+[1] 9th DIMACS Implementation Challenge, Shortest Paths, 2006.
+
+[2] Boisvert, Pozo and Remington: The Matrix Market Exchange Formats. NISTIR 5935, 1996.
 """
 
+import io
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...host.errors import InputError
+from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..edge_file import MAX_VERTICES, Edges, UnnumberedEndError
+from ..edge_file import MAX_VERTICES, Edges
 from ..named_edge_file import NameableFile, NamedEdges, is_number
 from ..results.text_tables import (
     COLUMNS,
@@ -33,54 +44,24 @@ from ..results.text_tables import (
     number_cells,
     write_rows,
 )
-from .edge_text import (
-    HUGE_WEIGHT,
-    ID,
-    INEXACT,
-    LONG_WEIGHT,
-    NO_NUMBER,
-    EndsAndWeights,
-    Lines,
-    TextFile,
-    read_head,
-    read_lines,
-    read_numbers,
-    read_weights,
-)
-from .table_columns import ROLES, ColumnNames, check_no_columns
-from .table_text import (
-    BLANKS,
-    SAMPLE_LINES,
-    TextLayout,
-    has_width,
-    like_comment,
-    read_layout,
-    split_row,
-)
+from .edge_text import TextFile, check_counts, read_head, read_lines
+from .packed_files import import_scipy
+from .table_columns import ColumnNames, check_no_columns
+from .table_text import SAMPLE_LINES, TextLayout, read_layout
 
 _COMMENTS = b"#%"
-# Of texts without names, in any mixture
-_ANY_SEPARATOR = b",;"
-_EMPTY_COLUMN = re.compile(rb"[,;][ \t\r]*(?:[,;]|$)|^[ \t]*[,;]", re.MULTILINE)
-_WHAT = (
-    '"u v" with whole numbers u and v, like the first line',
-    '"u v w" with whole numbers u and v and a number w, like the first line',
-)
-# A comma in place of a point; a point is no number where commas are the marks
-_DECIMAL_COMMAS = str.maketrans(",.", ".,")
-_TO_BLANKS = bytes.maketrans(_ANY_SEPARATOR, b"  ")
-_OTHER_BLANKS = re.compile(r"[\x0b\x0c\x1c-\x1f\x85\xa0]")
-_SIGNED_END = re.compile(r"(?<![eE])[+]|-0+(?![0-9.])")
-_FAULTS = {
-    NO_NUMBER: "and a weight is a number",
-    LONG_WEIGHT: "a whole number of over 64 bits",
-    HUGE_WEIGHT: "a number beyond the largest float64, 1.8e308",
-    INEXACT: "which float64, that the fractions in other lines need, does not hold "
-    "exactly",
-}
-
-_PROBLEM = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
+_KAGEN = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
 _VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
+_DIMACS = re.compile(rb"p[ \t]+sp[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*")
+_SHORTEST_ARC = len("a 1 1 1\n")
+_BANNER = re.compile(rb"%%matrixmarket\s+matrix\s+(\w+)\s+([\w-]+)\s+([\w-]+)", re.I)
+_SIZE = re.compile(rb"(\d{1,18})\s+(\d{1,18})\s+(\d{1,18})")
+_KINDS_OF_MATRICES = (
+    ("coordinate",),
+    ("integer", "real", "double", "pattern", "unsigned-integer"),
+    ("general", "symmetric"),
+)
+_SHORTEST_ENTRY = len("1 1\n")
 
 
 class DelimitedFile(TextFile, NameableFile):
@@ -89,15 +70,7 @@ class DelimitedFile(TextFile, NameableFile):
     def __init__(
         self, path: Path, layout: TextLayout, num_vertices: int | None, start: int
     ) -> None:
-        weighted = layout.columns.weight is not None
-        lines = Lines(weighted=weighted, what=_WHAT[weighted])
-        super().__init__(path, lines, num_vertices, start=start)
-        columns = layout.columns
-        # Whether all columns are read, in their order, as from a list without names
-        self._plain = (
-            columns.wanted == list(range(len(columns.names))) and layout.mark == "."
-        )
-        self.layout = layout
+        super().__init__(path, layout, num_vertices, start=start)
         # Integers below 0, or with many digits, are not text, and 2.0 is a mistake
         self.text_ends = not (layout.text_ends is None or is_number(layout.text_ends))
         note = layout.note()
@@ -107,19 +80,11 @@ class DelimitedFile(TextFile, NameableFile):
         """Return facts that identify this list; its columns, too."""
         return super().identity() | {"columns": self.layout.columns.text()}
 
-    def pieces(self, begin: int, end: int) -> Iterator[Edges]:
-        """Yield the edges of the lines that begin in a range of bytes."""
-        real = False
-        for place, text in self.blocks(begin, end):
-            edges, real = self._parse(place, text, real)
-            self.layout.columns.check_costs(self.name, edges.weight)
-            yield edges
-
     def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
         """Yield the lines that begin in a range of bytes, their ends as text."""
         real = False
         for place, text in self.blocks(begin, end):
-            rows = self._rows(place, text)
+            rows = self.rows_of(place, text, self.layout.separator)
             src, dst = (rows.names(role) for role in ("source", "target"))
             for words in (src, dst):
                 self._check_words(place, words)
@@ -127,71 +92,6 @@ class DelimitedFile(TextFile, NameableFile):
             real |= weight.dtype.kind == "f"
             self.layout.columns.check_costs(self.name, weight)
             yield NamedEdges(np.array(src, object), np.array(dst, object), weight)
-
-    def _by_numpy(self, block: bytes, real: bool) -> EndsAndWeights | None:
-        """Read a block as `read_numbers` does, if all lines have all columns."""
-        text = block.decode("latin-1")
-        if self.layout.separator == BLANKS and _OTHER_BLANKS.search(text):
-            return None  # NumPy takes parts of letters in UTF-8 for blanks
-        if self.layout.mark == ",":
-            text = text.translate(_DECIMAL_COMMAS)
-        if ("+" in text or "-0" in text) and _SIGNED_END.search(text):
-            return None  # +1 and -0 may be names
-        lines = self._edge_lines(text)
-        if len(lines) < text.count("\n") and any(
-            map(self._like_comment, text.split("\n"))
-        ):
-            return None
-        separator, width = self.layout.separator, len(self.layout.columns.names)
-        simple = self._plain and '"' not in text  # NumPy compares the widths
-        found = None
-        if simple or all(has_width(line, separator, width) for line in lines):
-            found = read_numbers(
-                lines, self.lines.weighted, real, quotechar='"',
-                delimiter=None if separator == BLANKS else separator.decode(),
-                usecols=None if self._plain else self.layout.columns.wanted,
-            )  # fmt: skip
-        if found is None and self._is_mixture(block):
-            return super()._by_numpy(block.translate(_TO_BLANKS), real)
-        return found
-
-    def _by_words(self, place: int, block: bytes, real: bool) -> EndsAndWeights:
-        """Read a block word by word; InputError for a wrong line."""
-        if self._is_mixture(block):
-            return super()._by_words(place, block.translate(_TO_BLANKS), real)
-        rows = self._rows(place, block)
-        return rows.ids("source"), rows.ids("target"), rows.weights(real)
-
-    def _is_mixture(self, block: bytes) -> bool:
-        """Return whether lines without names may have different separators."""
-        bare = self._plain and not self.layout.columns.headed and b'"' not in block
-        return bare and _EMPTY_COLUMN.search(block) is None
-
-    def _like_comment(self, line: str) -> bool:
-        """Return whether a line is a comment, but has all columns of a table."""
-        columns, mark = self.layout.columns, self.layout.separator.decode()
-        if mark == " " or 0 in columns.wanted or self._is_edge(line):
-            return False
-        return line.count(mark) == len(columns.names) - 1
-
-    def _rows(self, place: int, block: bytes) -> "_Rows":
-        """Return the rows in the lines of a block; InputError for a wrong line."""
-        numbers, rows = [], []
-        separator, width = self.layout.separator, len(self.layout.columns.names)
-
-        def where(number: int) -> str:
-            return f"{self.name}: line {self.line_number(place) + number}"
-
-        for number, line in enumerate(
-            block.decode(errors="surrogateescape").split("\n")
-        ):
-            if self._is_edge(line):
-                found = partial(where, number)
-                rows.append(split_row(line, separator, width, found))
-                numbers.append(number)
-            elif self._like_comment(line):
-                raise like_comment(where(number), line.lstrip()[:1], width)
-        return _Rows(self, rows, lambda row: where(numbers[row]))
 
     def _check_words(self, place: int, words: Sequence[str]) -> None:
         """Refuse names that are not text."""
@@ -211,84 +111,20 @@ class DelimitedFile(TextFile, NameableFile):
             ) from error
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of a table in text, whose columns are ends and weights."""
-
-    file: DelimitedFile
-    rows: list[list[str]]
-    where: Callable[[int], str]  # names the line of a row in messages
-
-    def words(self, role: str) -> list[str]:
-        """Return the cells of a role."""
-        position = self.file.layout.columns.wanted[ROLES.index(role)]
-        return [row[position] for row in self.rows]
-
-    def names(self, role: str) -> list[str]:
-        """Return the cells of a role, none of them empty."""
-        words = self.words(role)
-        if not all(words):
-            raise self._wrong_end(role, words.index(""), "")
-        return words
-
-    def ids(self, role: str) -> np.ndarray:
-        """Return the cells of a role as ids of vertices (int64)."""
-        bound, words = self.file.num_vertices, self.words(role)
-        for row, word in enumerate(words):
-            top = MAX_VERTICES if bound is None else bound
-            if not ID.fullmatch(word) or int(word) >= top:
-                raise self._wrong_end(role, row, word)
-        return np.array(list(map(int, words)), np.int64)
-
-    def weights(self, real: bool) -> np.ndarray:
-        """Return the weights: int64 if all are whole and not `real`, else float64."""
-        layout = self.file.layout
-        if layout.columns.weight is None:
-            return np.ones(len(self.rows), np.int32)
-        cells = words = self.words("weight")
-        if layout.mark == ",":
-            words = [cell.translate(_DECIMAL_COMMAS) for cell in cells]
-
-        def wrong(row: int, fault: int) -> InputError:
-            return InputError(
-                f"{self._has('weight', row, cells[row])}, {_FAULTS[fault]}. Fix it, or "
-                "leave the line out."
-            )
-
-        return read_weights(words, real, wrong)
-
-    def _wrong_end(self, role: str, row: int, cell: str) -> InputError:
-        bound = self.file.num_vertices
-        top = "2^48" if bound is None else str(bound)
-        error = InputError if cell == "" else UnnumberedEndError
-        return error(
-            f"{self._has(role, row, cell)}, and a vertex is a whole number from 0, "
-            f"below {top}. Fix it, or leave the line out."
-        )
-
-    def _has(self, role: str, row: int, cell: str) -> str:
-        """Return the beginning of a message about a cell."""
-        text = cell[:40].encode(errors="surrogateescape").decode(errors="replace")
-        has = f'"{text}"' if cell else "nothing"
-        column = self.file.layout.columns.name(role)
-        return f"{self.where(row)} has {has} in {column}"
-
-
 def open_file(path: Path, asked: ColumnNames | None = None) -> TextFile:
     """Open an edge list; see `EdgeFile`. Weights are integers or float64, or 1."""
     asked = asked or ColumnNames()
     comments, line, place = read_head(path, _COMMENTS)
-    problem = _PROBLEM.fullmatch(line.strip())
+    problem = _KAGEN.fullmatch(line.strip())
     if problem:
         check_no_columns(path, asked)
-        what = '"e u v" with whole numbers u and v'
-        lines = Lines("e", "p#%", base=1, weighted=False, what=what)
-        return TextFile(path, lines, _bounded(path, int(problem[1])), start=place)
+        layout = TextLayout.of_list(False, comments="p#%", prefix="e", base=1)
+        return TextFile(path, layout, _bounded(path, int(problem[1])), start=place)
     promises = map(_VERTICES.fullmatch, comments)
     counts = [_bounded(path, int(promise[1])) for promise in promises if promise]
     promised = counts[-1] if counts else None
     if not line.strip():  # no edge at all
-        return TextFile(path, Lines(), promised, start=place)
+        return TextFile(path, TextLayout.of_list(), promised, start=place)
     behind = place + len(line) + 1
     rows = read_lines(path, _COMMENTS, behind, SAMPLE_LINES)
     above = next((comment for comment in reversed(comments) if comment), b"")
@@ -320,3 +156,83 @@ def _bounded(path: Path, vertices: int) -> int:
             "Fix the line that says it."
         )
     return vertices
+
+
+def open_dimacs(path: Path) -> TextFile:
+    """Open a `.gr` file, compressed or not; see `EdgeFile`."""
+    _, line, place = read_head(path, b"c")
+    problem = _DIMACS.fullmatch(line)
+    if problem is None:
+        raise InputError(f'{path}: has no line "p sp n m". Put it before the arcs.')
+    vertices, arcs = map(int, problem.groups())
+    said = f"its p line says {counted(vertices, 'vertex')} and {counted(arcs, 'arc')}"
+    check_counts(path, vertices, arcs, _SHORTEST_ARC, said)
+    layout = TextLayout.of_list(comments="cp", prefix="a", base=1)
+    return TextFile(path, layout, vertices, arcs, place)
+
+
+def write_dimacs(edges: Edges, path: Path) -> None:
+    """Write a `.gr` file; an undirected edge is listed in both directions."""
+    scipy = import_scipy()
+    src, dst, weight = edges.src, edges.dst, edges.weight
+    if not edges.directed:
+        src, dst = np.concatenate((src, dst)), np.concatenate((dst, src))
+        weight = np.tile(weight, 2)
+    # SciPy writes numbers fast and exactly: a list of Matrix Market entries has the
+    # lines wanted, but for the letter in front.
+    size = (edges.num_vertices, edges.num_vertices)
+    matrix = scipy.sparse.coo_array((weight, (src, dst)), shape=size)
+    buffer = io.BytesIO()
+    scipy.io.mmwrite(buffer, matrix, symmetry="general")
+    entries = buffer.getvalue().split(b"\n", 3)[3].rstrip(b"\n")
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        file.write(f"p sp {edges.num_vertices} {len(src)}\n".encode())
+        if entries:
+            file.write(b"a " + entries.replace(b"\n", b"\na ") + b"\n")
+
+
+def open_matrix_market(path: Path) -> TextFile:
+    """Open a `.mtx` file; see `EdgeFile`. Weights are integers or float64, or 1."""
+    comments, line, place = read_head(path, b"%")
+    banner = _BANNER.fullmatch(comments[0]) if comments else None
+    if banner is None:
+        raise InputError(
+            f'{path}: does not begin with a line "%%MatrixMarket matrix ...". Put it '
+            "there, or name the format."
+        )
+    kind = [word.decode().lower() for word in banner.groups()]
+    if any(
+        word not in known for word, known in zip(kind, _KINDS_OF_MATRICES, strict=True)
+    ):
+        raise InputError(
+            f"{path}: is a matrix of kind {' '.join(kind)}; a graph is coordinate, "
+            "integer or real or pattern, general or symmetric."
+        )
+    size = _SIZE.fullmatch(line.strip())
+    if size is None:
+        raise InputError(
+            f"{path}: has no line with its size, such as 5 5 7, after the comments. "
+            "Put it there."
+        )
+    rows, columns, entries = map(int, size.groups())
+    if rows != columns:
+        raise InputError(
+            f"{path}: is a {rows} by {columns} matrix. The matrix of a graph is square."
+        )
+    said = f"says {counted(rows, 'row')} and {counted(entries, 'entry')}"
+    check_counts(path, rows, entries, _SHORTEST_ENTRY, said)
+    layout = TextLayout.of_list(kind[1] != "pattern", comments="%", base=1)
+    return TextFile(path, layout, rows, entries, place + len(line) + 1)
+
+
+def write_matrix_market(edges: Edges, path: Path) -> None:
+    """Write a `.mtx` file: general if directed, else symmetric."""
+    scipy = import_scipy()
+    src, dst = edges.src, edges.dst
+    if not edges.directed:  # the lower triangle stands for both
+        src, dst = np.maximum(src, dst), np.minimum(src, dst)
+    size = (edges.num_vertices, edges.num_vertices)
+    matrix = scipy.sparse.coo_array((edges.weight, (src, dst)), shape=size)
+    symmetry = "general" if edges.directed else "symmetric"
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        scipy.io.mmwrite(file, matrix, symmetry=symmetry)

@@ -1,6 +1,8 @@
 """Edge files that are text: their heads, and their lines in ranges of bytes.
 
-A head is the comments and the first line, in letters of one byte.
+A head is the comments and the first line, in letters of one byte. NumPy reads the
+numbers of a block of lines where it keeps all of them exactly; other blocks are read
+cell by cell, which finds the mistake of a wrong line.
 """
 
 import codecs
@@ -10,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from math import isinf
 from pathlib import Path
@@ -24,10 +27,22 @@ from ..edge_file import (
     PIECE_BYTES,
     EdgeFile,
     Edges,
+    UnnumberedEndError,
     checked_edges,
 )
 from ..file_access import opened, state_of
+from ..named_edge_file import NameableFile
 from .packed_files import COMPRESSIONS, readable, unpacked_pieces
+from .table_columns import ROLES
+from .table_text import (
+    BLANKS,
+    NUMERAL,
+    TextLayout,
+    has_width,
+    like_comment,
+    split_line,
+    split_row,
+)
 
 LONGEST_HEAD = 1 << 21
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -136,29 +151,14 @@ def read_integers(text: bytes | bytearray) -> Integers:
 
 # Source, target (int64) and weight (int64 or float64) of some lines
 EndsAndWeights = tuple[np.ndarray, np.ndarray, np.ndarray]
-ID = re.compile(r"[0-9]{1,18}")  # always fits 64 bits
-NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_ID = re.compile(r"[0-9]{1,18}")  # always fits 64 bits
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-NO_NUMBER, LONG_WEIGHT, HUGE_WEIGHT, INEXACT = range(4)  # faults of a weight
-_FAULTS = {
-    LONG_WEIGHT: "has a weight of over 64 bits",
-    HUGE_WEIGHT: "has a weight beyond the largest float64, 1.8e308",
-    INEXACT: "has a whole number above 2^53 for a weight, which float64, that the "
-    "fractions in other lines need, does not hold exactly",
-}
-
-
-@dataclass(frozen=True)
-class Lines:
-    """The grammar of a line with an edge, whose words are separated by blanks."""
-
-    prefix: str = ""  # the letter every edge begins with, if any
-    # Letters that begin a comment; empty lines are passed over, too
-    comments: str = "#%"
-    base: int = 0  # the number of the first vertex
-    weighted: bool = True
-    # Says in messages how a line should look
-    what: str = '"u v w" with whole numbers u and v and a number w'
+_TO_BLANKS = bytes.maketrans(b",;", b"  ")
+_EMPTY_COLUMN = re.compile(rb"[,;][ \t\r]*(?:[,;]|$)|^[ \t]*[,;]", re.MULTILINE)
+# A comma in place of a point; a point is no number where commas are the marks
+_DECIMAL_COMMAS = str.maketrans(",.", ".,")
+_OTHER_BLANKS = re.compile(r"[\x0b\x0c\x1c-\x1f\x85\xa0]")
+_SIGNED_END = re.compile(r"(?<![eE])[+]|-0+(?![0-9.])")
 
 
 def read_numbers(
@@ -183,42 +183,20 @@ def read_numbers(
     return None
 
 
-def read_weights(
-    words: Sequence[str], real: bool, wrong: Callable[[int, int], InputError]
-) -> np.ndarray:
-    """Return words as int64 if all are whole and not `real`, else as float64.
-
-    `wrong` makes the error for the position of a word and its fault.
-    """
-    real = real or not all(map(_WHOLE.fullmatch, words))
-    for i, word in enumerate(words):
-        if not NUMERAL.fullmatch(word):
-            raise wrong(i, NO_NUMBER)
-        if _WHOLE.fullmatch(word):
-            if not -(1 << 63) <= int(word) < 1 << 63:
-                raise wrong(i, LONG_WEIGHT)
-            if real and abs(int(word)) > MOST_EXACT:
-                raise wrong(i, INEXACT)
-        elif isinf(float(word)):
-            raise wrong(i, HUGE_WEIGHT)
-    kind = np.float64 if real else np.int64
-    return np.fromiter(map(float if real else int, words), kind, len(words))
-
-
 class TextFile(EdgeFile):
     """A text file of edges, compressed or not; they begin at byte `start`."""
 
     def __init__(
         self,
         path: Path,
-        lines: Lines,
+        layout: TextLayout,
         num_vertices: int | None = None,
         num_entries: int | None = None,
         start: int = 0,
     ) -> None:
         self.path = path
         self.name = str(path)
-        self.lines = lines
+        self.layout = layout
         self.num_vertices = num_vertices
         self.num_entries = num_entries
         self.start = start
@@ -226,14 +204,16 @@ class TextFile(EdgeFile):
         with readable(path):
             self.state = state_of(path)
         self.length = self.state[1]
-        if not lines.weighted:
+        if layout.columns.weight is None:
             self.weight_dtype = np.dtype(np.int32)
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the edges of the lines that begin in a range of bytes."""
         real = False
         for place, text in self.blocks(begin, end):
-            edges, real = self._parse(place, text, real)
+            edges = self._parse(place, text, real)
+            real |= edges.weight.dtype.kind == "f"
+            self.layout.columns.check_costs(self.name, edges.weight)
             yield edges
 
     def blocks(self, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
@@ -275,79 +255,117 @@ class TextFile(EdgeFile):
             while piece := file.read(PIECE_BYTES):
                 yield piece
 
-    def _parse(self, place: int, block: bytes, real: bool) -> tuple[Edges, bool]:
-        """Return the edges of a block, and whether any weight is not whole."""
-        base, bound = self.lines.base, self.num_vertices
-        found = self._by_numpy(block, real)
-        last = base - 1 + (MAX_VERTICES if bound is None else bound)
-        if found is None or not all(
-            base <= ends.min(initial=base) and ends.max(initial=last) <= last
-            for ends in found[:2]
-        ):
-            found = self._by_words(place, block, real)
+    def _parse(self, place: int, block: bytes, real: bool) -> Edges:
+        """Return the edges of a block; `real` if a weight before was not whole."""
+        base, separator = self.layout.base, self.layout.separator
+        found = self._by_numpy(block, separator, real)
+        if found is None or not self._has_vertices(found):
+            mixed = self.layout.mixed and b'"' not in block
+            mixed = mixed and _EMPTY_COLUMN.search(block) is None
+            if mixed:
+                block, separator = block.translate(_TO_BLANKS), BLANKS
+                found = self._by_numpy(block, separator, real)
+            if found is None or not self._has_vertices(found):
+                listed = mixed or not isinstance(self, NameableFile)
+                rows = self.rows_of(place, block, separator, listed)
+                found = rows.ids("source"), rows.ids("target"), rows.weights(real)
         src, dst, weight = found
-        edges = checked_edges(self.name, bound, src - base, dst - base, weight)
-        return edges, real or weight.dtype.kind == "f"
+        count = self.num_vertices
+        return checked_edges(self.name, count, src - base, dst - base, weight)
 
-    def _by_numpy(self, block: bytes, real: bool) -> EndsAndWeights | None:
-        """Read a block as `read_numbers` does."""
-        prefix, lines = self.lines.prefix, self._edge_lines(block.decode("latin-1"))
-        if prefix:
+    def bounds(self) -> range:
+        """Return the ids of vertices, as the file has them."""
+        base, count = self.layout.base, self.num_vertices
+        return range(base, base + (MAX_VERTICES if count is None else count))
+
+    def _has_vertices(self, found: EndsAndWeights) -> bool:
+        ids = self.bounds()
+        ends = [ends for ends in found[:2] if len(ends)]
+        return all(ids.start <= e.min() and e.max() < ids.stop for e in ends)
+
+    def _by_numpy(
+        self, block: bytes, separator: bytes, real: bool
+    ) -> EndsAndWeights | None:
+        """Read a block as `read_numbers` does, if all lines have all columns."""
+        layout, text = self.layout, block.decode("latin-1")
+        if separator == BLANKS and _OTHER_BLANKS.search(text):
+            return None  # NumPy takes parts of letters in UTF-8 for blanks
+        if layout.mark == ",":
+            text = text.translate(_DECIMAL_COMMAS)
+        if ("+" in text or "-0" in text) and _SIGNED_END.search(text):
+            return None  # +1 and -0 may be names
+        lines = self._edge_lines(text)
+        if (
+            len(lines) < text.count("\n")
+            and layout.separator != BLANKS
+            and any(map(self._like_comment, text.split("\n")))
+        ):
+            return None
+        if layout.prefix:
             lines = [line for line in map(str.lstrip, lines) if line]
-            if not all(line[0] == prefix and line[1:2].isspace() for line in lines):
+            begin = layout.prefix
+            if not all(line[0] == begin and line[1:2].isspace() for line in lines):
                 return None
             lines = [line[1:] for line in lines]
-        return read_numbers(lines, self.lines.weighted, real)
+        simple = layout.in_order and '"' not in text  # NumPy compares the widths
+        width = len(layout.columns.names)
+        if not simple and not all(has_width(line, separator, width) for line in lines):
+            return None
+        return read_numbers(
+            lines, layout.columns.weight is not None, real, quotechar='"',
+            delimiter=None if separator == BLANKS else separator.decode(),
+            usecols=None if layout.in_order else layout.columns.wanted,
+        )  # fmt: skip
 
     def _edge_lines(self, text: str) -> list[str]:
         """Return the lines of a text without comments and most empty lines."""
         lines = text.rstrip("\n").split("\n")
-        if any(letter in text for letter in self.lines.comments):
+        if any(letter in text for letter in self.layout.comments):
             return list(filter(self._is_edge, lines))
         return lines
 
     def _is_edge(self, line: str) -> bool:
         """Return whether a line is neither empty nor a comment."""
         begin = line.lstrip(" \t\r")[:1]
-        return begin != "" and begin not in self.lines.comments
+        return begin != "" and begin not in self.layout.comments
 
-    def _by_words(self, place: int, block: bytes, real: bool) -> EndsAndWeights:
-        """Read a block word by word; InputError for a wrong line."""
-        prefix, base = [self.lines.prefix] * bool(self.lines.prefix), self.lines.base
-        bound, known = self.num_vertices, self.num_vertices is not None
-        last = "the vertices the header names" if known else "2^48"
-        top = base + (MAX_VERTICES if bound is None else bound)
+    def _like_comment(self, line: str) -> bool:
+        """Return whether a line is a comment, but has all columns of a table."""
+        columns, mark = self.layout.columns, self.layout.separator.decode()
+        if mark == " " or 0 in columns.wanted or self._is_edge(line):
+            return False
+        return line.count(mark) == len(columns.names) - 1
 
-        def wrong(number: int, what: str) -> InputError:
-            line = self.line_number(place) + number
-            return InputError(f"{self.name}: line {line} {what}. Fix it.")
+    def rows_of(
+        self, place: int, block: bytes, separator: bytes, listed: bool = False
+    ) -> "TextRows":
+        """Return the rows in the lines of a block; InputError for a wrong line.
 
-        numbers, ends, weights = [], [], []
-        for number, line in enumerate(block.decode("latin-1").split("\n")):
+        The ends of a list are never names, and all its lines have one form.
+        """
+        layout, numbers, rows = self.layout, [], []
+        width, prefix = len(layout.columns.names), [layout.prefix][: len(layout.prefix)]
+
+        def where(number: int) -> str:
+            return f"{self.name}: line {self.line_number(place) + number}"
+
+        for number, line in enumerate(
+            block.decode(errors="surrogateescape").split("\n")
+        ):
             if not self._is_edge(line):
+                if self._like_comment(line):
+                    raise like_comment(where(number), line.lstrip()[:1], width)
                 continue
-            words = line.split()
-            begin, two = words[: len(prefix)], words[len(prefix) :][:2]
-            rest = words[len(prefix) + 2 :]
-            good = begin == prefix and len(two) == 2 and all(map(ID.fullmatch, two))
-            if not good or len(rest) != self.lines.weighted:
-                raise wrong(number, f"is not {self.lines.what}")
-            if not all(base <= int(end) < top for end in two):
-                raise wrong(
-                    number, f"joins a vertex that is not between {base} and {last}"
-                )
+            if listed:
+                cells = split_line(line, separator)
+                begin, cells = cells[: len(prefix)], cells[len(prefix) :]
+                if begin != prefix or len(cells) != width:
+                    raise InputError(f"{where(number)} is not {layout.form()}. Fix it.")
+            else:
+                cells = split_row(line, separator, width, partial(where, number))
+            rows.append(cells)
             numbers.append(number)
-            ends.append(list(map(int, two)))
-            weights += rest
-        src, dst = np.array(ends, np.int64).reshape(-1, 2).T.copy()
-        if not self.lines.weighted:
-            return src, dst, np.ones(len(src), np.int32)
-
-        def wrong_weight(row: int, fault: int) -> InputError:
-            mistake = _FAULTS.get(fault, f"is not {self.lines.what}")
-            return wrong(numbers[row], mistake)
-
-        return src, dst, read_weights(weights, real, wrong_weight)
+        return TextRows(self, rows, lambda row: where(numbers[row]), listed)
 
     def line_number(self, place: int) -> int:
         """Return which line of the file, from 1, begins at a byte."""
@@ -358,3 +376,84 @@ class TextFile(EdgeFile):
             if not left:
                 break
         return number
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """Rows of a table in text, whose columns are ends and weights."""
+
+    file: TextFile
+    rows: list[list[str]]
+    where: Callable[[int], str]  # names the line of a row in messages
+    listed: bool  # whether the ends are never names
+
+    def words(self, role: str) -> list[str]:
+        """Return the cells of a role."""
+        position = self.file.layout.columns.wanted[ROLES.index(role)]
+        return [row[position] for row in self.rows]
+
+    def names(self, role: str) -> list[str]:
+        """Return the cells of a role, none of them empty."""
+        words = self.words(role)
+        if not all(words):
+            raise self._wrong_end(role, words.index(""), "")
+        return words
+
+    def ids(self, role: str) -> np.ndarray:
+        """Return the cells of a role as the file's ids of vertices (int64)."""
+        words, ids = self.words(role), self.file.bounds()
+        for row, word in enumerate(words):
+            if not _ID.fullmatch(word) or int(word) not in ids:
+                raise self._wrong_end(role, row, word)
+        return np.array(list(map(int, words)), np.int64)
+
+    def weights(self, real: bool) -> np.ndarray:
+        """Return the weights: int64 if all are whole and not `real`, else float64."""
+        layout = self.file.layout
+        if layout.columns.weight is None:
+            return np.ones(len(self.rows), np.int32)
+        cells = words = self.words("weight")
+        if layout.mark == ",":
+            words = [cell.translate(_DECIMAL_COMMAS) for cell in cells]
+        real = real or not all(map(_WHOLE.fullmatch, words))
+        for row, word in enumerate(words):
+            if fault := _weight_fault(word, real):
+                raise InputError(
+                    f"{self._has('weight', row, cells[row])}, {fault}. Fix it, or "
+                    "leave the line out."
+                )
+        kind = np.float64 if real else np.int64
+        return np.fromiter(map(float if real else int, words), kind, len(words))
+
+    def _wrong_end(self, role: str, row: int, cell: str) -> InputError:
+        ids = self.file.bounds()
+        top = "2^48" if self.file.num_vertices is None else ids.stop
+        error = InputError if cell == "" or self.listed else UnnumberedEndError
+        return error(
+            f"{self._has(role, row, cell)}, and a vertex is a whole number from "
+            f"{ids.start}, below {top}. Fix it, or leave the line out."
+        )
+
+    def _has(self, role: str, row: int, cell: str) -> str:
+        """Return the beginning of a message about a cell."""
+        text = cell[:40].encode(errors="surrogateescape").decode(errors="replace")
+        has = f'"{text}"' if cell else "nothing"
+        column = self.file.layout.columns.name(role)
+        return f"{self.where(row)} has {has} in {column}"
+
+
+def _weight_fault(word: str, real: bool) -> str:
+    """Return the fault of a weight, beside others that are `real`; "" for none."""
+    if not NUMERAL.fullmatch(word):
+        return "and a weight is a number"
+    if _WHOLE.fullmatch(word):
+        if not -(1 << 63) <= int(word) < 1 << 63:
+            return "a whole number of over 64 bits"
+        if real and abs(int(word)) > MOST_EXACT:
+            return (
+                "a whole number above 2^53, which float64, that the fractions in other "
+                "lines need, does not hold exactly"
+            )
+    elif isinf(float(word)):
+        return "a number beyond the largest float64, 1.8e308"
+    return ""

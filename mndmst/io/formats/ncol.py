@@ -11,7 +11,8 @@ from ..atomic_output import whole_file
 from ..edge_file import Edges, number_weights, read_number
 from ..named_edge_file import EdgesByName, NamedEdgeFile
 from ..names import NameKind, names_of_words, shown
-from .edge_text import Lines, TextFile
+from .edge_text import TextFile
+from .table_text import TextLayout
 
 _BLANKS = " \t\r\n\v\f"
 
@@ -22,7 +23,7 @@ class NcolFile(NamedEdgeFile):
     kind = NameKind.TEXT
 
     def __init__(self, path: Path) -> None:
-        self._text = TextFile(path, Lines())
+        self._text = TextFile(path, TextLayout.of_list())
         self.name, self.length = self._text.name, self._text.length
         self.seekable = self._text.seekable
 

@@ -7,12 +7,11 @@ doubled. `split_row` splits every line of a table, of edges or of points.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...host.errors import InputError
 from ...host.formatting import counted
-from .edge_text import NUMERAL
 from .table_columns import (
     EMPTY,
     NUMBER,
@@ -30,6 +29,7 @@ from .table_columns import (
 TAB, SEMICOLON, COMMA, BLANKS = b"\t", b";", b",", b" "
 # First lines that are looked at, beside a header.
 SAMPLE_LINES = 200
+NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 COMMA_NUMBER = re.compile(r"[+-]?([0-9]+,[0-9]*|,[0-9]+)([eE][+-]?[0-9]+)?")
 WHOLE = re.compile(r"[0-9]+")
 _QUOTED = r'"(?:[^"]|"")*"'
@@ -45,13 +45,47 @@ _CONVERT = (
 class TextLayout:
     """The rules by which the lines of a text are read as edges."""
 
-    separator: bytes  # `TAB`, `SEMICOLON`, `COMMA` or `BLANKS`
     columns: TableColumns
+    separator: bytes = BLANKS  # `TAB`, `SEMICOLON`, `COMMA` or `BLANKS`
     mark: str = "."  # the decimal mark, "." or ","
     # The first end that is not a whole number, if the ends are text
     text_ends: str | None = None
     # Whether the first line names the columns, and is not an edge
     first_is_header: bool = False
+    # Whether commas, semicolons and blanks may separate columns in any mixture
+    mixed: bool = False
+    # Letters that begin a comment; empty lines are passed over, too
+    comments: str = "#%"
+    prefix: str = ""  # the letter every edge begins with, if any
+    base: int = 0  # the number of the first vertex
+
+    @classmethod
+    def of_list(
+        cls,
+        weighted: bool = True,
+        comments: str = "#%",
+        prefix: str = "",
+        base: int = 0,
+    ) -> "TextLayout":
+        """Return the rules of a format whose lines are `u v` or `u v w`."""
+        columns = TableColumns(
+            ("u", "v", "w")[: 2 + weighted], 0, 1, 2 if weighted else None, headed=False
+        )
+        return cls(columns, comments=comments, prefix=prefix, base=base)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether all columns are read, in their order, as NumPy reads numbers."""
+        all_columns = list(range(len(self.columns.names)))
+        return self.columns.wanted == all_columns and self.mark == "."
+
+    def form(self) -> str:
+        """Return how a line of a list looks, for messages."""
+        weighted = self.columns.weight is not None
+        words = " ".join(filter(None, (self.prefix, "u v", "w" * weighted)))
+        number = " and a number w" * weighted
+        first = ", like the first line" * self.mixed
+        return f'"{words}" with whole numbers u and v{number}{first}'
 
     def note(self) -> str:
         """Return one line that says how the text is read."""
@@ -184,7 +218,8 @@ def read_layout(
         mark = "," if has_decimal_commas(where, words, separator) else "."
     text_end = _text_end(cells, chosen)
     named_below = bool(headed) and not names_above
-    return TextLayout(separator, chosen, mark, text_end, named_below)
+    layout = TextLayout(chosen, separator, mark, text_end, named_below)
+    return replace(layout, mixed=layout.in_order and not headed)
 
 
 class TextSample(NamedTuple):

@@ -177,7 +177,7 @@ def test_dialects_of_edge_lists(
     [("0 1\n0 1 2\n", 'line 2 is not "u v"'), ("0 1 2\n0 1\n", 'line 2 is not "u v w"'),
      ("0 1 2\n0 1 x\n", "line 2"),
      ("0\n1\n", "one column"),
-     ("# 2 vertices\n0 2 1\n", "line 2 joins"), ("p 2 1\ne 1 3\n", "line 2 joins"),
+     ("# 2 vertices\n0 2 1\n", 'line 2 has "2"'), ("p 2 1\ne 1 3\n", 'line 2 has "3"'),
      ("# 999999999999999 vertices\n0 1 1\n", "at most 2"),
      ("# c\nO 1 3\n0 2 4\n", "line 2 is neither an edge nor names of columns"),
      ("a b 3\n", "line 1 is neither"),

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mndmst.host.errors import InputError
-from mndmst.io.formats import dimacs
 from mndmst.io.formats import edge_text as text
+from mndmst.io.formats.delimited_text import open_dimacs
 
 NUMBERS = (
     "-1e-400", "9007199254740993.0", "2.2250738585072011e-308", "5e-324",
@@ -23,7 +23,7 @@ NUMBERS = (
 def write(path, weights):
     lines = [f"a 1 {2 + i % 8} {word}" for i, word in enumerate(weights)]
     path.write_text("\n".join([f"p sp 9 {len(lines)}", *lines]))
-    return dimacs.open_file(path)
+    return open_dimacs(path)
 
 
 @settings(deadline=None, max_examples=40)
@@ -66,7 +66,7 @@ def test_long_numbers_are_read_as_python_reads_them(tmp_path_factory, words):
 )  # fmt: skip
 def test_numbers_beyond_the_largest_are_refused(tmp_path, word):
     file = write(tmp_path / "huge.gr", ["1", "2.5", word, "3"])
-    with pytest.raises(InputError, match="line 4 has a weight beyond the largest"):
+    with pytest.raises(InputError, match=r"line 4 has .* beyond the largest float64"):
         file.read()
 
 
@@ -74,7 +74,7 @@ def test_whole_numbers_keep_64_bits(tmp_path):
     words = [str(number) for number in (2**63 - 1, -(2**63), 0, -1)]
     weight = write(tmp_path / "wide.gr", words).read().weight
     assert weight.tolist() == [2**63 - 1, -(2**63), 0, -1]
-    with pytest.raises(InputError, match="line 2 has a weight of over 64 bits"):
+    with pytest.raises(InputError, match=r"line 2 has .* of over 64 bits"):
         write(tmp_path / "wider.gr", [str(2**63)]).read()
 
 
@@ -92,7 +92,7 @@ def test_whole_numbers_above_2_53_beside_fractions_are_refused(tmp_path, word, a
 def test_mistakes_name_the_line_in_any_range(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "PIECE_BYTES", 64)
     file = write(tmp_path / "bad.gr", [*range(50), "x", *range(50)])
-    with pytest.raises(InputError, match=r"bad\.gr: line 52 is not"):
+    with pytest.raises(InputError, match=r'bad\.gr: line 52 has "x" in column w'):
         list(file.pieces(file.length // 3, file.length))
 
 
@@ -101,4 +101,4 @@ def test_a_file_that_is_no_text_has_a_line_without_end(tmp_path, monkeypatch):
     path = tmp_path / "binary.gr"
     path.write_bytes(b"p sp 9 9\n" + bytes([1]) * 10000)
     with pytest.raises(InputError, match="has a line of over 100 bytes"):
-        dimacs.open_file(path).read()
+        open_dimacs(path).read()
