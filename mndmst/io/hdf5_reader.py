@@ -23,6 +23,8 @@ import numpy as np
 from ..host.errors import InputError
 from .file_access import CHUNK_BYTES
 from .kernels.chunk_reading import SUM_BYTES, Chunks, fletcher32, read_chunks
+from .memory_limit import check_room
+from .names import LONGEST_NAME, IntegerNames, NameKind, Names, TextNames
 
 DEFLATE, SHUFFLE, FLETCHER = 1, 2, 3  # as HDF5 numbers them
 FILTERS = {DEFLATE, SHUFFLE, FLETCHER}
@@ -243,6 +245,44 @@ def read_dataset(
     if len(target):
         ChunkReader(path, dataset, begin, end).read(begin, target)
     return target
+
+
+def read_names(
+    path: Path,
+    file: h5py.File,
+    kind: NameKind,
+    count: int,
+    rows: range,
+    remake: str = "Make the graph again",
+) -> Names:
+    """Return some of the `count` names of a kind that a file keeps in `names`."""
+
+    def column(name: str, length: int | None = None) -> h5py.Dataset:
+        return checked_dataset(path, file, f"names/{name}", length, remake)
+
+    if kind.is_integer:
+        integers = column("integers", count)
+        return IntegerNames(read_dataset(path, integers, rows.start, rows.stop))
+    begins = read_dataset(path, column("begins", count + 1), rows.start, rows.stop + 1)
+    text, lengths = column("text"), np.diff(begins)
+    first, last = begins[[0, -1]].tolist()
+    fault = ""
+    if not (
+        0 <= first <= last <= len(text)
+        and (lengths > 0).all()
+        and (rows.start > 0 or first == 0)
+        and (rows.stop < count or last == len(text))
+    ):
+        fault = "where its names begin does not ascend"
+    elif len(lengths) and lengths.max() > LONGEST_NAME:
+        fault = f"a name has {lengths.max():,} bytes"
+    else:
+        check_room(path, last - first, "the text of names")
+        names = TextNames(kind, read_dataset(path, text, first, last), begins - first)
+        if names.are_utf8():
+            return names
+        fault = "a name is not UTF-8"
+    raise InputError(f"{path}: {fault}. {remake}.")
 
 
 def _own_item(file: h5py.File, name: str) -> tuple[h5py.Dataset, str]:

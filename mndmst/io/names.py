@@ -230,7 +230,8 @@ class TextNames(Names):
 
     def values(self) -> list[Any]:
         """Return the texts, or their JSON values."""
-        return list(map(json.loads, self.texts())) if self._is_json else self.texts()
+        texts = self.texts()
+        return texts if self.kind is NameKind.TEXT else list(map(json.loads, texts))
 
     def find(self, wanted: Names) -> np.ndarray:
         """Return the positions of ascending names; see `Names`."""
@@ -246,9 +247,16 @@ class TextNames(Names):
         """Bytes of all names."""
         return self.text.nbytes + self.begins.nbytes
 
-    @property
-    def _is_json(self) -> bool:
-        return self.kind is NameKind.JSON
+    def are_utf8(self) -> bool:
+        """Return whether each name is UTF-8."""
+        first = self.text[self.begins[:-1]]
+        if ((first & 0xC0) == 0x80).any():  # the middle of a letter
+            return False
+        try:
+            self.text.tobytes().decode()
+        except UnicodeDecodeError:
+            return False
+        return True
 
 
 def names_of_keys(kind: NameKind, keys: Sequence[Key]) -> Names:

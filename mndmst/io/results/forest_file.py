@@ -22,9 +22,9 @@ from ...host.formatting import counted, to_json
 from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
 from ..file_access import check_version, open_hdf5, read_attribute, reading
-from ..hdf5_reader import checked_dataset, read_dataset
+from ..hdf5_reader import checked_dataset, read_dataset, read_names
 from ..hdf5_writer import create_dataset, hdf5_file
-from ..names import IntegerNames, NameKind, Names, NameSource, TextNames
+from ..names import NameKind, Names, NameSource
 from ..output_kinds import FOREST, FOREST_OR_TABLE, hdf5_mark
 from .digest_and_total import PIECE, ExactSum, PairDigest, same_total
 from .parallel_columns import write_columns
@@ -99,20 +99,13 @@ class ForestFile:
         with reading(self.path, REMAKE), open_hdf5(self.path) as file:
             if "names" not in file:
                 return None
+            kind = NameKind.TEXT
             if "names/integers" in file:
-                names: Names = IntegerNames(self._dataset(file, "names/integers"))
-            else:
-                text = self._dataset(file, "names/text")
-                begins = self._dataset(file, "names/begins")
-                ends = begins[[0, -1]].tolist() if len(begins) else []
-                if ends != [0, len(text)] or (np.diff(begins) < 0).any():
-                    raise InputError(
-                        f"{self.path}: its names are damaged. Solve again."
-                    )
-                names = TextNames(NameKind.TEXT, text, begins)
-        if len(names) != self.header.num_vertices:
-            raise InputError(f"{self.path}: a vertex has no name. Solve again.")
-        return names
+                stored = checked_dataset(self.path, file, "names/integers")
+                kind = NameKind(stored.dtype.name)
+            count = self.header.num_vertices
+            rows = range(count)
+            return read_names(self.path, file, kind, count, rows, "Solve again")
 
     def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield src, dst and weight of all edges, a bounded piece at a time."""

@@ -20,10 +20,9 @@ from ...host.errors import InputError
 from ...kernels.threads import ALONE, Threads, each_range
 from ..edge_file import MAX_VERTICES
 from ..file_access import ascends, check_version, open_hdf5, read_attribute, reading
-from ..hdf5_reader import ChunkReader, checked_dataset, read_dataset
+from ..hdf5_reader import ChunkReader, checked_dataset, read_dataset, read_names
 from ..kernels.chunk_reading import move_ascending
-from ..memory_limit import check_room
-from ..names import LONGEST_NAME, IntegerNames, NameKind, Names, TextNames, joined_names
+from ..names import NameKind, Names, joined_names
 from ..output_kinds import INDEX_NAME
 from .graph_directory import (
     GRAPH_FORMAT,
@@ -161,10 +160,13 @@ class ShardedGraph:
         """Return the names of the vertices [begin, end) of a graph that keeps names."""
         if self.names is None:
             raise ValueError("the graph keeps no names")
-        found = [
-            self._read_names_of(part, low, high)
-            for part, low, high in self.overlap(begin, end)
-        ]
+        found = []
+        for part, low, high in self.overlap(begin, end):
+            first, last = self.vtxdist[part : part + 2].tolist()
+            rows = range(low - first, high - first)
+            with self.open(part) as file:
+                path, count = self.parts[part], last - first
+                found.append(read_names(path, file, self.names, count, rows))
         return joined_names(found)
 
     def text_bytes(self) -> int:
@@ -174,32 +176,6 @@ class ShardedGraph:
             with self.open(part) as file:
                 total += len(checked_dataset(path, file, "names/text"))
         return total
-
-    def _read_names_of(self, part: int, low: int, high: int) -> Names:
-        """Return the names of the vertices [low, high) of a part."""
-        first, last = self.vtxdist[part : part + 2].tolist()
-        path, begin, end = self.parts[part], low - first, high - first
-        with self.open(part) as file:
-            if self.names is None or self.names.is_integer:
-                dataset = checked_dataset(path, file, "names/integers", last - first)
-                return IntegerNames(read_dataset(path, dataset, begin, end))
-            dataset = checked_dataset(path, file, "names/begins", last - first + 1)
-            begins = read_dataset(path, dataset, begin, end + 1)
-            dataset = checked_dataset(path, file, "names/text")
-            lengths = np.diff(begins)
-            inside = begins[0] >= 0 and begins[-1] <= len(dataset)
-            whole = begin > 0 or begins[0] == 0
-            whole &= end < last - first or begins[-1] == len(dataset)
-            if not (inside and whole and (lengths > 0).all()):
-                raise self.wrong(part, "where its names begin does not ascend")
-            if len(lengths) and lengths.max() > LONGEST_NAME:
-                raise self.wrong(part, f"a name has {lengths.max():,} bytes")
-            check_room(path, int(begins[-1] - begins[0]), "the text of names")
-            text = read_dataset(path, dataset, int(begins[0]), int(begins[-1]))
-        begins -= begins[0]
-        if not _is_utf8(text, begins):
-            raise self.wrong(part, "a name is not UTF-8")
-        return TextNames(self.names, text, begins)
 
     @contextmanager
     def open(self, part: int) -> Iterator[h5py.File]:
@@ -293,18 +269,6 @@ def _read_at_once(
         for i in range(0, len(some), OPEN_PARTS):
             yield some[i : i + OPEN_PARTS]
     yield from ([part] for part in parts if part[1] == part[2])
-
-
-def _is_utf8(text: np.ndarray, begins: np.ndarray) -> bool:
-    """Return whether each of the concatenated texts is UTF-8."""
-    first = text[begins[:-1]]
-    if ((first & 0xC0) == 0x80).any():  # the middle of a letter
-        return False
-    try:
-        text.tobytes().decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _move(numbers: np.ndarray, shift: int, threads: Threads) -> bool:
