@@ -32,6 +32,8 @@ from ..kernels.freed_memory import KEPT_SHARE, keep_freed, keep_nothing
 from ..kernels.threads import Threads
 
 VERTEX_COST = 28
+# Rows whose pointers are read at once to find a rank's first vertex among them.
+BISECTED_ROWS = 1 << 16
 BUCKETS = 4096
 # More than devices take of the host once they are started.
 DEVICE_BYTES = 384 << 20
@@ -40,27 +42,35 @@ DEVICE_BYTES = 384 << 20
 def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
     """Return the first vertex of every rank (int64, ranks + 1). Collective.
 
-    Each rank reads the row pointers of an equal share of the vertices and finds
-    the bounds that fall into it, so no rank holds all degrees.
+    Each rank finds its own first vertex, and reads only the row pointers that it needs
+    for this.
     """
     if comm.size == 1:
         return np.array([0, graph.num_vertices])
-    begin = graph.num_vertices * comm.rank // comm.size
-    end = graph.num_vertices * (comm.rank + 1) // comm.size
-    with comm.raise_on_all():
-        load = graph.read_indptr(begin, end)
-    # The load of all vertices before each
-    load += np.arange(VERTEX_COST * begin, VERTEX_COST * end + 1, VERTEX_COST)
     total = graph.num_arcs + VERTEX_COST * graph.num_vertices
-    goals = np.array([total * r // comm.size for r in range(1, comm.size)], np.int64)
-    here = (goals > load[0]) & (goals <= load[-1])
-    bounds = begin + np.searchsorted(load, goals[here])
-    inner = comm.allgatherv(bounds)
-    skipped = comm.size - 1 - len(inner)  # goals of 0: fewer loads than ranks
-    vtxdist = np.zeros(comm.size + 1, np.int64)
-    vtxdist[1 + skipped : comm.size] = inner
-    vtxdist[-1] = graph.num_vertices
-    return vtxdist
+    with comm.raise_on_all():
+        first = _first_with_load(graph, total * comm.rank // comm.size)
+    firsts = comm.allgatherv(np.array([first], np.int64))
+    # Only row pointers that do not ascend, an error when they are read, are in disorder
+    return np.append(np.maximum.accumulate(firsts), graph.num_vertices)
+
+
+def _first_with_load(graph: ShardedGraph, load: int) -> int:
+    """Return the first vertex before which there is at least a load, by bisection."""
+    before_parts = graph.arcdist + VERTEX_COST * graph.vtxdist
+    part = int(np.searchsorted(before_parts, load)) - 1
+    if part < 0:
+        return 0
+    low, high = graph.vtxdist[part : part + 2].tolist()
+    while high - low > BISECTED_ROWS:
+        middle = (low + high) // 2
+        arcs = int(graph.read_indptr(middle, middle)[0])
+        if arcs + VERTEX_COST * middle < load:
+            low = middle
+        else:
+            high = middle
+    before = graph.read_indptr(low, high) + VERTEX_COST * np.arange(low, high + 1)
+    return min(low + int(np.searchsorted(before, load)), high)
 
 
 class Clock:

@@ -80,6 +80,19 @@ def test_ranks_of_equal_rows_have_equal_numbers(tmp_path: Path, ranks: int) -> N
     assert np.ptp(np.diff(bounds)) <= 1
 
 
+@pytest.mark.parametrize("rows", [4, 1 << 16])
+@pytest.mark.parametrize("ranks", [2, 5, 16])
+def test_a_first_vertex_is_found_in_few_row_pointers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ranks: int, rows: int
+) -> None:
+    monkeypatch.setattr(read, "BISECTED_ROWS", rows)
+    graph = opened(tmp_path, graphs.random(500, 3000, seed=6))
+    load = graph.read_indptr(0, 500) + 28 * np.arange(501)
+    goals = load[-1] * np.arange(1, ranks) // ranks
+    expected = [0, *np.searchsorted(load, goals).tolist(), 500]
+    assert vtxdist_of(graph, ranks) == expected
+
+
 def test_more_ranks_than_rows_leave_some_without(tmp_path: Path) -> None:
     bounds = vtxdist_of(opened(tmp_path, graphs.path(2)), 5)
     assert sorted(np.diff(bounds).tolist()) == [0, 0, 0, 1, 1]
