@@ -18,8 +18,8 @@ from .io.atomic_output import AtomicOutput, check_on_all
 from .io.output_kinds import LABELS, REPORT
 from .io.results.digest_and_total import forest_digest
 from .io.results.graph_names import names_of_graph
-from .io.results.labels_file import LabelsHeader, write_labels, write_labels_table
-from .io.results.text_tables import SEPARATORS
+from .io.results.labels_file import write_labels
+from .io.results.text_tables import SEPARATORS, write_table
 from .pipeline import contract
 from .run.config import Config
 from .run.report import Report, write_report
@@ -112,11 +112,12 @@ def _label(
             with report.stage("write"):
                 if target.suffix in SEPARATORS:
                     names = None if numbers else names_of_graph(run.graph)
-                    first = run.directory.first
-                    write_labels_table(outputs, target, first, labels, names)
+                    vertices = run.directory.first + np.arange(len(labels))
+                    table, header = (vertices, labels), ("vertex", "component")
+                    write_table(outputs, target, header, table, names, LABELS)
                 else:
-                    header = LabelsHeader(run.graph.uuid, results["components"], digest)
-                    write_labels(outputs, target, labels, header)
+                    uuid, count = run.graph.uuid, results["components"]
+                    write_labels(outputs, target, labels, uuid, count, digest)
         gathered = report.gather(config=run.config.as_dict(), **results)
         if record is not None:
             write_report(outputs, record, gathered)

@@ -29,10 +29,9 @@ from .io.results.forest_file import (
     NamesPlace,
     read_forest,
     write_forest,
-    write_forest_table,
 )
 from .io.results.graph_names import GraphNames, names_of_graph, names_place, vertex_ids
-from .io.results.text_tables import SEPARATORS
+from .io.results.text_tables import COLUMNS, SEPARATORS, write_table
 from .io.shards.shard_writer import OriginalIds
 from .io.shards.sharded_graph import ShardedGraph, open_graph
 from .kernels.edge_order import in_row_order
@@ -186,7 +185,8 @@ def _write(
     with AtomicOutput(comm, files.overwrite) as outputs:
         if files.forest_out.suffix in SEPARATORS:
             names = None if files.numbers else names_of_graph(graph)
-            write_forest_table(outputs, files.forest_out, edges, weights, names)
+            path, table = files.forest_out, (edges.u, edges.v, weights)
+            write_table(outputs, path, COLUMNS, table, names, FOREST_OR_TABLE)
         else:
             write_forest(outputs, files.forest_out, edges, weights, lambda: header)
     count = comm.sum(len(edges))

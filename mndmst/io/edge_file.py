@@ -123,8 +123,8 @@ def as_ids(ends: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def joined(pieces: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
     """Return arrays as one, of a type."""
-    found = [np.empty(0, dtype), *(piece.astype(dtype, copy=False) for piece in pieces)]
-    return np.concatenate(found)
+    none = np.empty(0, dtype)
+    return np.concatenate([none, *pieces], dtype=dtype, casting="unsafe")
 
 
 def read_number(word: str) -> int | float:
@@ -258,18 +258,29 @@ class EntryFile(ABC):
         return 0
 
     def joined_weights(self, pieces: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the weights of all pieces as one array of the file's type.
+        """Return the weights of all pieces as one array; see `merged_dtype`."""
+        whole = [w for w in pieces if w.dtype.kind == "i" and len(w)]
+        least = min((int(weight.min()) for weight in whole), default=0)
+        most = max((int(weight.max()) for weight in whole), default=0)
+        types = {weight.dtype for weight in pieces}
+        return joined(pieces, self.merged_dtype(types, least, most))
 
-        Of text, they are float64 if any piece is, else as narrow as fits.
+    def merged_dtype(self, found: set[np.dtype], least: int, most: int) -> np.dtype:
+        """Return the type of all weights, of pieces whose types have been `found`.
+
+        Of text, it is float64 if any is, else as narrow as the whole numbers from
+        `least` to `most` allow.
         """
         if self.weight_dtype is not None:
-            return joined(pieces, self.weight_dtype)
-        whole = [w for w in pieces if w.dtype.kind == "i" and len(w)]
-        if any(weight.dtype.kind == "f" for weight in pieces):
-            for weight in whole:
-                check_exact(self.name, int(weight.min()), int(weight.max()))
-            return joined(pieces, np.dtype(np.float64))
-        return narrow_integers(joined(pieces, np.dtype(np.int64)))
+            if found - {self.weight_dtype}:
+                raise InputError(f"{self.name}: has weights of several types.")
+            return self.weight_dtype
+        if any(dtype.kind == "f" for dtype in found):
+            check_exact(self.name, least, most)
+            return np.dtype(np.float64)
+        narrow = np.iinfo(np.int32)
+        fits = narrow.min <= least and most <= narrow.max
+        return np.dtype(np.int32 if fits else np.int64)
 
     def check_entries(self, found: int) -> None:
         """Raise InputError if the header promises another number of entries."""

@@ -16,11 +16,12 @@ from ..comm.directory import Directory
 from ..graph.model import EdgeList, places_among
 from ..graph.order import keys_to_weights
 from ..io.atomic_output import AtomicOutput
+from ..io.output_kinds import FOREST_OR_TABLE
 from ..io.results.digest_and_total import begin_digest, exact_total
-from ..io.results.forest_file import ForestHeader, write_forest_table
+from ..io.results.forest_file import ForestHeader
 from ..io.results.forest_file import write_forest as write_forest_file
 from ..io.results.graph_names import names_of_graph, names_place
-from ..io.results.text_tables import SEPARATORS
+from ..io.results.text_tables import COLUMNS, SEPARATORS, write_table
 from ..kernels.edge_columns import concatenate_columns, take_columns
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.group_by_owner import group_by_owner
@@ -107,7 +108,8 @@ def write_forest(
         if path is not None and path.suffix in SEPARATORS:
             with run.report.stage("write"):
                 names = None if with_numbers else names_of_graph(graph)
-                write_forest_table(outputs, path, edges, weights, names)
+                table = edges.u, edges.v, weights
+                write_table(outputs, path, COLUMNS, table, names, FOREST_OR_TABLE)
         elif path is not None:
             with run.report.stage("write"):
                 labels = smallest_vertices(run.directory) if with_labels else None

@@ -44,6 +44,7 @@ from .table_text import (
     TextSample,
     has_decimal_commas,
     has_index_header,
+    has_width,
     is_number,
     like_comment,
     split_line,
@@ -278,7 +279,13 @@ class _Lines:
         wanted = columns.coordinates
         whole = wanted == tuple(range(self.width))
         # Of whole lines NumPy compares the widths
-        if self._bare and (whole or self._fits()):
+        if self._bare and (
+            whole
+            or all(
+                has_width(line, self.separator, self.width)
+                for line in self.text.rstrip("\n").split("\n")
+            )
+        ):
             text = self.text.replace(",", ".") if decimal_commas else self.text
             mark = None if self.separator == BLANKS else self.separator.decode()
             used = None if whole else wanted
@@ -347,13 +354,6 @@ class _Lines:
         alike = self.separator != BLANKS and len(row) == self.width
         if alike and not self.first_is_coordinate:
             raise like_comment(self._place(number), "#", self.width)
-
-    def _fits(self) -> bool:
-        """Return whether every line has all separators, in a text without quotes."""
-        if self.separator == BLANKS:  # runs of them separate columns
-            return False
-        mark, lines = self.separator.decode(), self.text.rstrip("\n").split("\n")
-        return all(line.count(mark) == self.width - 1 for line in lines)
 
     def _place(self, number: int) -> str:
         """Return how messages name a line of the text: by its line in the file."""

@@ -266,11 +266,11 @@ def choose_columns(
     """
     asked = asked or ColumnNames()
     names = tuple(column.name for column in columns)
-    given: dict[str, int] = {}
-    for role, name in asked.roles().items():
-        position = _position(table, names, role, name) if name else None
-        if position is not None:
-            given[role] = position
+    given = {
+        role: position_of(table, names, f"{role}={name}", name)
+        for role, name in asked.roles().items()
+        if name
+    }
     if len(set(given.values())) < len(given):
         raise ConfigError(f"--columns names a column of {table} for two roles.")
     source, target = _choose_ends(table, columns, given)
@@ -306,12 +306,14 @@ def choose_positions(
             "a matrix, or the weight any of them. Say where the ends and the weight "
             "are: --columns source=1,target=2,weight=3."
         )
-    defaults = [0, 1, 2 if count == 3 else None]
-    found = [
-        default if name is None else _position(table, names, role, name)
-        for (role, name), default in zip(asked.roles().items(), defaults, strict=True)
-    ]
-    source, target, weight = found
+    given: dict[str, int | None] = {
+        role: position_of(table, names, f"{role}={name}", name) if name else None
+        for role, name in asked.roles().items()
+        if name is not None
+    }
+    defaults = {"source": 0, "target": 1, "weight": 2 if count == 3 else None}
+    found = {**defaults, **given}
+    source, target, weight = found.values()
     if asked.weight is None and count > 3:
         rest = [c for i, c in enumerate(columns) if i not in (source, target)]
         numbers = [column.name for column in rest if column.kind == NUMBER]
@@ -321,7 +323,7 @@ def choose_positions(
                 f"{listed(numbers)}. Say which is the weight: add weight="
                 f"{numbers[0]} to --columns, or weight= for weight 1."
             )
-    chosen = [position for position in found if position is not None]
+    chosen = [position for position in found.values() if position is not None]
     if source is None or target is None or len(set(chosen)) < len(chosen):
         raise ConfigError(
             f"--columns names a column of {table} for two roles; without names the "
@@ -343,10 +345,11 @@ def choose_weight(
     `taken` columns have another role. `asked` is the user's name; "" for weight 1.
     """
     if asked is not None:
+        if not asked:
+            return None
         names = [column.name for column in columns]
-        position = _position(table, names, "weight", asked)
-        if position is not None:
-            _check_numbers(table, columns[position])
+        position = position_of(table, names, f"weight={asked}", asked)
+        _check_numbers(table, columns[position])
         return position
     taken = set(taken)
     free = [
@@ -443,11 +446,6 @@ def position_of(table: object, names: Sequence[str], option: str, name: str) -> 
             has = "has several columns of that name; rename all but one"
         raise ConfigError(f"--columns {option}: {table} {has}.")
     return found[0]
-
-
-def _position(table: object, names: Sequence[str], role: str, name: str) -> int | None:
-    """Return the column that the user names for a role; None for weight=."""
-    return position_of(table, names, f"{role}={name}", name) if name else None
 
 
 def _check_distinct(table: object, names: Sequence[str]) -> None:

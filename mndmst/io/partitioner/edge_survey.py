@@ -16,7 +16,6 @@ from ..edge_file import (
     Edges,
     EntryFile,
     RowPiece,
-    check_exact,
     narrow_integers,
     without_negative_zero,
 )
@@ -33,8 +32,6 @@ from .builders import Builders
 
 # The counts of ends cover at most 2^BLOCK_BITS blocks of vertices.
 BLOCK_BITS = 20
-NARROW = np.iinfo(np.int32)
-
 CLASSES = 1 << 16
 
 
@@ -98,19 +95,15 @@ def share(builders: Builders, file: EntryFile) -> tuple[int, int]:
     return file.length * rank // size, file.length * (rank + 1) // size
 
 
-def share_pieces(builders: Builders, file: EdgeFile) -> Iterator[Edges]:
-    """Return the edges of this rank's share, as the file has them."""
-    begin, end = share(builders, file)
-    return file.pieces(begin, end) if begin < end else iter(())
-
-
-def own_pieces(
-    builders: Builders, file: EdgeFile, spool: Spool, again: bool
+def share_pieces(
+    builders: Builders, file: EdgeFile, spool: Spool | None = None, again: bool = False
 ) -> Iterator[Edges]:
     """Return the edges of this rank's share: from its spool if read `again`."""
     begin, end = share(builders, file)
-    if begin == end or file.rereadable:
-        return share_pieces(builders, file)
+    if begin == end:
+        return iter(())
+    if spool is None or file.rereadable:
+        return file.pieces(begin, end)
     return spool.pieces() if again else spool.keep(file.pieces(begin, end))
 
 
@@ -141,7 +134,7 @@ def survey_edges(
             if survey.symmetric:
                 return survey
     with builders.raise_on_all():
-        pieces = report(own_pieces(builders, file, spool, again=False))
+        pieces = report(share_pieces(builders, file, spool))
         found = _look(file, pieces, as_rows=False)
     return _merge(builders, file, found)
 
@@ -247,7 +240,7 @@ def _merge(builders: Builders, file: EdgeFile, found: _Found) -> Survey:
     counts = builders.sum(found.counts[:blocks]) * (1 + found.in_rows)
     surplus = builders.sum(np.array([found.balance]))[0]
     with builders.raise_on_all():
-        dtype = _weight_dtype(file, set().union(*types), min(least), max(most))
+        dtype = file.merged_dtype(set().union(*types), min(least), max(most))
     return Survey(
         num_vertices, sum(entries), dtype, bool(surplus == 0), found.in_rows,
         found.shift, counts,
@@ -256,21 +249,6 @@ def _merge(builders: Builders, file: EdgeFile, found: _Found) -> Survey:
 
 def _ascends(ends: list[tuple[int, int]]) -> bool:
     return all(one < other for one, other in pairwise(ends))
-
-
-def _weight_dtype(
-    file: EdgeFile, found: set[np.dtype], least: int, most: int
-) -> np.dtype:
-    """Return the type of the weights in the shards."""
-    if file.weight_dtype is not None:
-        if found - {file.weight_dtype}:
-            raise InputError(f"{file.name}: has weights of several types.")
-        return file.weight_dtype
-    if any(dtype.kind == "f" for dtype in found):
-        check_exact(file.name, least, most)
-        return np.dtype(np.float64)
-    fits = NARROW.min <= least and most <= NARROW.max
-    return np.dtype(np.int32 if fits else np.int64)
 
 
 def arc_without_reverse(file: EdgeFile) -> InputError:

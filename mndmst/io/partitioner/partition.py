@@ -58,7 +58,6 @@ from .edge_survey import (
     Spool,
     Survey,
     arc_without_reverse,
-    own_pieces,
     share,
     share_pieces,
     survey_edges,
@@ -243,9 +242,12 @@ class _Passes:
         )
         if may_be_sparse and self.options.reorder != "none":
             compact = self._is_sparse(file)
+        size = self.builders.size
+        report = partial(
+            self._report, lambda done: f"reading: {counted(done * size, 'edge')}"
+        )
         while True:
             numbered = self._number(file, compact)
-            report = partial(self._report, self._edges_read)
             found = survey_edges(self.builders, numbered, spool, report)
             sparse = is_sparse(found.num_vertices, found.num_entries)
             if compact or not (may_be_sparse and sparse):
@@ -253,9 +255,6 @@ class _Passes:
             self._say_compact(file)
             spool.remove()
             compact = True
-
-    def _edges_read(self, done: int) -> str:
-        return f"reading: {counted(done * self.builders.size, 'edge')}"
 
     def _report(
         self, text: Callable[[int], str], pieces: Iterator[Piece]
@@ -389,7 +388,7 @@ class _Passes:
             if not plan.in_rows:
                 pieces = self._report(
                     lambda done: f"routing: {100 * done // total} %",
-                    own_pieces(builders, file, spool, again=True),
+                    share_pieces(builders, file, spool, again=True),
                 )
                 route_arcs(plan, pieces, options.work, builders.rank, room)
             spool.remove()

@@ -24,11 +24,10 @@ from ..atomic_output import AtomicOutput
 from ..file_access import check_version, open_hdf5, read_attribute, reading
 from ..hdf5_reader import checked_dataset, read_dataset, read_names
 from ..hdf5_writer import create_dataset, hdf5_file
-from ..names import NameKind, Names, NameSource
-from ..output_kinds import FOREST, FOREST_OR_TABLE, hdf5_mark
+from ..names import NameKind, Names
+from ..output_kinds import FOREST, hdf5_mark
 from .digest_and_total import PIECE, ExactSum, PairDigest, same_total
 from .parallel_columns import write_columns
-from .text_tables import COLUMNS, write_table
 
 FORMAT = FOREST.format
 VERSION = 1
@@ -265,18 +264,6 @@ def write_forest(
         return _attributes(path, header(), num_edges, weights.dtype)
 
     write_columns(outputs, path, FOREST, columns, attributes, wide, threads)
-
-
-def write_forest_table(
-    outputs: AtomicOutput,
-    path: Path,
-    edges: EdgeList,
-    weights: np.ndarray,
-    names: NameSource | None,
-) -> None:
-    """Write a forest as a table of text; every rank calls it. See `write_forest`."""
-    columns = edges.u, edges.v, weights
-    write_table(outputs, path, COLUMNS, columns, names, FOREST_OR_TABLE)
 
 
 def write_forest_alone(

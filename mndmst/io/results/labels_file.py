@@ -4,7 +4,6 @@ docs/files.md describes them. `digest` is the SHA-256 of the labels as little-en
 int64. Nothing depends on how many ranks computed them.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,50 +12,32 @@ import numpy as np
 from ..atomic_output import AtomicOutput
 from ..file_access import check_version, open_hdf5, read_attributes, reading
 from ..hdf5_reader import checked_dataset, read_dataset
-from ..names import NameSource
 from ..output_kinds import LABELS, hdf5_mark
 from .digest_and_total import PIECE, PairDigest
 from .parallel_columns import write_columns
-from .text_tables import write_table
 
 FORMAT = LABELS.format
 
 
-@dataclass(frozen=True)
-class LabelsHeader:
-    """Attributes of a file of labels."""
-
-    graph_uuid: str
-    num_components: int
-    digest: str
-
-
 def write_labels(
-    outputs: AtomicOutput, path: Path, labels: np.ndarray, header: LabelsHeader
+    outputs: AtomicOutput,
+    path: Path,
+    labels: np.ndarray,
+    graph_uuid: str,
+    num_components: int,
+    digest: str,
 ) -> None:
     """Write labels that are spread over the ranks; every rank calls it."""
     attributes = {
         **hdf5_mark(FORMAT),
-        "graph-uuid": header.graph_uuid,
+        "graph-uuid": graph_uuid,
         "num_vertices": outputs.ranks.sum(len(labels)),
-        "num_components": header.num_components,
-        "digest": header.digest,
+        "num_components": num_components,
+        "digest": digest,
     }
     wide = {"labels": np.dtype(np.int64)}
     columns = {"labels": labels}
     write_columns(outputs, path, LABELS, columns, lambda: attributes, wide)
-
-
-def write_labels_table(
-    outputs: AtomicOutput,
-    path: Path,
-    first: int,
-    labels: np.ndarray,
-    names: NameSource | None,
-) -> None:
-    """Write labels, from vertex `first` on, as a table of text; see `write_labels`."""
-    columns = np.arange(first, first + len(labels)), labels
-    write_table(outputs, path, ("vertex", "component"), columns, names, LABELS)
 
 
 def describe_labels(path: Path) -> dict[str, Any]:

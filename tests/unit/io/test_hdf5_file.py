@@ -20,7 +20,7 @@ from mndmst.io.hdf5_reader import FEW_BYTES, checksum
 from mndmst.io.hdf5_writer import hdf5_file
 from mndmst.io.results.clusters_file import write_clusters
 from mndmst.io.results.forest_file import ForestHeader, write_forest
-from mndmst.io.results.labels_file import LabelsHeader, write_labels
+from mndmst.io.results.labels_file import write_labels
 from mndmst.io.shards.shard_writer import ShardWriter
 from mndmst.run.checkpoint import Folder, Saved, save
 
@@ -41,7 +41,7 @@ def clusters(path: Path) -> None:
 
 def labels(path: Path) -> None:
     with AtomicOutput(COMM) as outputs:
-        write_labels(outputs, path, NUMBERS, LabelsHeader("uuid", 3, "0" * 64))
+        write_labels(outputs, path, NUMBERS, "uuid", 3, "0" * 64)
 
 
 def forest(path: Path) -> None:
