@@ -19,8 +19,6 @@ from .edge_file import (
     changed_meanwhile,
 )
 from .names import (
-    INT64,
-    UINT64,
     IntegerNames,
     NameKind,
     Names,
@@ -115,10 +113,9 @@ class EndKinds:
     @property
     def kind(self) -> NameKind:
         """The kind of names that holds all of them."""
-        if self.integers and INT64.min <= self.least and self.most <= INT64.max:
-            return NameKind.INT64
-        if self.integers and self.least >= 0 and self.most <= UINT64.max:
-            return NameKind.UINT64
+        for kind in (NameKind.INT64, NameKind.UINT64):
+            if self.integers and kind.holds(self.least, self.most):
+                return kind
         return NameKind.TEXT
 
 
@@ -220,10 +217,7 @@ def _names(source: str, ends: np.ndarray, kind: NameKind) -> Names:
     if ends.dtype.kind not in "iu":
         words = list(filter(is_integer, ends.tolist()))
         numbers = np.array(list(map(int, words)), object)
-    limits = INT64 if kind is NameKind.INT64 else UINT64
-    inside = not len(numbers) or (
-        limits.min <= numbers.min() <= numbers.max() <= limits.max
-    )
+    inside = not len(numbers) or kind.holds(numbers.min(), numbers.max())
     if len(numbers) < len(ends) or not inside:
         raise changed_meanwhile(source)
     return IntegerNames(numbers.astype(kind.value))

@@ -45,6 +45,11 @@ class NameKind(StrEnum):
         """Return whether the names are integers of 64 bits."""
         return self in (NameKind.INT64, NameKind.UINT64)
 
+    def holds(self, least: int, most: int) -> bool:
+        """Return whether the kind is of integers that have these for bounds."""
+        limits = INT64 if self is NameKind.INT64 else UINT64
+        return self.is_integer and limits.min <= least <= most <= limits.max
+
 
 class NameSource(ABC):
     """The names of vertices, by number, in memory or on disk."""
@@ -308,11 +313,9 @@ def names_of_values(source: object, values: Iterable[Any]) -> Names:
     values = list(values)
     types = set(map(type, values))
     if types == {int}:
-        least, most = min(values), max(values)
-        if least >= INT64.min and most <= INT64.max:
-            return IntegerNames(np.array(values, np.int64))
-        if least >= 0 and most <= UINT64.max:
-            return IntegerNames(np.array(values, np.uint64))
+        for kind in (NameKind.INT64, NameKind.UINT64):
+            if kind.holds(min(values), max(values)):
+                return IntegerNames(np.array(values, kind.value))
     if types <= {str}:
         return names_of_texts(source, values)
     keys = [_literal(source, k, value) for k, value in enumerate(values)]
@@ -344,10 +347,7 @@ def is_cell_of(kind: NameKind, cell: str) -> bool:
     if not kind.is_integer:
         return 0 < len(cell.encode(errors="replace")) <= LONGEST_NAME
     digits = cell.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()):
-        return False
-    limits = INT64 if kind is NameKind.INT64 else UINT64
-    return limits.min <= int(cell) <= limits.max
+    return digits.isascii() and digits.isdigit() and kind.holds(int(cell), int(cell))
 
 
 def names_of_cells(kind: NameKind, cells: Sequence[str]) -> Names:

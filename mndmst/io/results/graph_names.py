@@ -156,22 +156,15 @@ def with_vertex_ids(edges: Edges, graph: ShardedGraph) -> Edges:
     Under original ids they are sorted by (src, dst), src < dst.
     """
     if graph.names is not None:
-        return _with_names(edges, graph)
+        per_name = 24 if graph.names.is_integer else ORDERED_NAME_BYTES
+        nbytes = per_name * graph.num_vertices
+        check_room(graph.path, nbytes, "the list of its vertices' names")
+        return with_names(edges, graph.read_names(0, graph.num_vertices), graph.path)
     if not graph.reordered:
         return edges
     original = graph.read_original_ids(0, graph.num_vertices)
     bound = graph.original_vertices or graph.num_vertices
     return _renumbered(edges, original, bound)
-
-
-def _with_names(edges: Edges, graph: ShardedGraph) -> Edges:
-    """Return edges with names, numbered in the order of these."""
-    per_name = (
-        24 if graph.names in (NameKind.INT64, NameKind.UINT64) else ORDERED_NAME_BYTES
-    )
-    nbytes = per_name * graph.num_vertices
-    check_room(graph.path, nbytes, "the list of its vertices' names")
-    return with_names(edges, graph.read_names(0, graph.num_vertices), graph.path)
 
 
 def with_names(edges: Edges, names: Names, path: Path) -> Edges:
