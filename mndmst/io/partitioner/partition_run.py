@@ -127,7 +127,8 @@ def read_token(work: Path) -> str | None:
 def make_work(work: Path, token: str) -> None:
     """Make a directory that belongs to a run."""
     with writing(work):
-        if os.path.lexists(work) and not _is_empty(work):
+        empty = work.is_dir() and not work.is_symlink() and not any(work.iterdir())
+        if os.path.lexists(work) and not empty:
             raise OutputError(
                 f"{work}: is the name of the working directory, but holds "
                 "files that mndmst has not made. Move it away."
@@ -158,10 +159,6 @@ def remove_work(work: Path, token: str) -> None:
                 path.unlink()
         mark_of(work, token).unlink()
         work.rmdir()
-
-
-def _is_empty(work: Path) -> bool:
-    return work.is_dir() and not work.is_symlink() and not any(work.iterdir())
 
 
 class RunProgress(Enum):
@@ -210,15 +207,23 @@ def check_place(options: Options) -> None:
 def prepare(options: Options, described: dict[str, Any], has_locks: bool) -> RunStart:
     """Prepare the directories, and return the point to start from."""
     token = read_token(options.work)
-    if options.restart and _record_in(options.out) == record_of(described):
+    record = _record_in(options.out) if options.restart else None
+    if record == record_of(described):
         target = Destination(options.out, options.overwrite)
         if token is not None and has_locks:
             remove_work(options.work, token)
         return RunStart(RunProgress.GRAPH, target, described)
     if token is None:
         target = Destination(options.out, options.overwrite)
-        if options.restart and not options.overwrite:
-            _refuse_finished(options.out)
+        if record is not None and not options.overwrite:
+            by = "from another file or with other options"
+            if not record:
+                by = "by a run without --restart, which notes no input"
+            raise OutputError(
+                f"{options.out}: has a finished graph, made {by}, so --restart cannot "
+                "tell that it is the one wanted. Keep that graph, give --overwrite to "
+                "replace it, or give another directory."
+            )
         target.claim(options.parts)
         make_work(options.work, target.token)
         return RunStart(RunProgress.NOTHING, target, described)
@@ -238,19 +243,12 @@ def prepare(options: Options, described: dict[str, Any], has_locks: bool) -> Run
     return RunStart(RunProgress.NOTHING, _begin_anew(options, before), described)
 
 
-def _refuse_finished(out: Path) -> None:
-    """Raise an OutputError if a directory has a graph that another run has finished."""
+def _record_in(out: Path) -> str | None:
+    """Return a finished graph's record, maybe empty; None if there is no graph."""
     with suppress(*MALFORMED, InputError), open_hdf5(out / INDEX_NAME) as file:
-        if read_attribute(file, "format") != GRAPH_FORMAT:
-            return
-        by = "from another file or with other options"
-        if MADE_FROM not in file.attrs:
-            by = "by a run without --restart, which notes no input"
-        raise OutputError(
-            f"{out}: has a finished graph, made {by}, so --restart cannot tell that it "
-            "is the one wanted. Keep that graph, give --overwrite to replace it, or "
-            "give another directory."
-        )
+        if read_attribute(file, "format") == GRAPH_FORMAT:
+            return read_attribute(file, MADE_FROM) or ""
+    return None
 
 
 def _begin_anew(options: Options, before: Destination) -> Destination:
@@ -274,13 +272,6 @@ def _naming(work: Path) -> str | None:
     """Return the uuid of the graph whose files a run was giving their names."""
     with suppress(OSError, ValueError):
         return str(json.loads((work / NAMING).read_text()))
-    return None
-
-
-def _record_in(out: Path) -> Any:
-    """Return the record in a finished graph's index, or None."""
-    with suppress(*MALFORMED, InputError), open_hdf5(out / INDEX_NAME) as file:
-        return read_attribute(file, MADE_FROM)
     return None
 
 
