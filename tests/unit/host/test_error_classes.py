@@ -71,8 +71,11 @@ def called(body: list[ast.stmt], ours: set[str]) -> set[str]:
     names = {"yield" for node in nodes if isinstance(node, ast.Yield)}
     for node in nodes:
         if isinstance(node, ast.Call):
-            first = ast.unparse(node.func).partition(".")[0].partition("(")[0]
-            names |= {first} & ours
+            first: ast.expr = node.func
+            while isinstance(first, ast.Attribute | ast.Call):
+                first = first.value if isinstance(first, ast.Attribute) else first.func
+            if isinstance(first, ast.Name):
+                names |= {first.id} & ours
     return names
 
 

@@ -37,9 +37,15 @@ def mixed(edges, number, scale, flag, nothing, table):
     return total, number + flag, nothing is None, Edges(edges.u[1:], edges.weight)
 
 
-@pytest.mark.parametrize("flag", [True, np.bool_(False)])
-@pytest.mark.parametrize("number", [7, np.uint32(9), np.int64(-3), np.uint64(2**63)])
-@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize(
+    ("flag", "number", "step"),
+    [
+        (True, 7, 1),
+        (np.bool_(False), np.uint32(9), 3),
+        (True, np.int64(-3), 3),
+        (np.bool_(False), np.uint64(2**63), 1),
+    ],
+)
 def test_a_kernel_does_what_numba_does(flag: bool, number: int, step: int) -> None:
     edges = Edges(np.arange(30, dtype=np.uint32)[::step], np.arange(30.0)[::step])
     tables = np.zeros((2, 2, 2), np.int64)

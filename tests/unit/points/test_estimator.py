@@ -3,6 +3,7 @@
 import io
 import pickle
 import re
+from functools import cache
 from pathlib import Path
 
 import h5py
@@ -48,6 +49,14 @@ def theirs_on(points: np.ndarray, **options: object):
     ).fit(points)
 
 
+@cache
+def trees_of(name: str):
+    """Return points, their dendrogram and the condensed trees of two least sizes."""
+    points = example_points(name, 800)
+    dendrogram = mndmst.single_linkage(points)
+    return points, dendrogram, {n: condensed_tree(dendrogram, n) for n in (5, 25)}
+
+
 @pytest.mark.parametrize("single", [False, True], ids=["", "single"])
 @pytest.mark.parametrize("most", [0, 60, 400])
 @pytest.mark.parametrize("epsilon", [0.0, 0.15, 0.6])
@@ -56,12 +65,11 @@ def theirs_on(points: np.ndarray, **options: object):
 def test_selection_is_that_of_hdbscan(
     name: str, method: str, epsilon: float, most: int, single: bool
 ) -> None:
-    points = example_points(name, 800)
-    dendrogram = mndmst.single_linkage(points)
+    points, dendrogram, condensed = trees_of(name)
     for farthest in (np.inf, 0.7):
         for least in (5, 25):
             rule = ClusterSelection(method, epsilon, farthest, single, most)
-            tree = condensed_tree(dendrogram, least)
+            tree = condensed[least]
             found = label_points(tree, select_clusters(tree, rule), epsilon)
             labels, probabilities, *_ = trees._tree_to_labels(
                 points, dendrogram.copy(), least, method, single, False, epsilon, 0.0,
@@ -137,15 +145,19 @@ def test_trees_are_drawn(dimensions: int, tmp_path: Path) -> None:
     points[::2] += 9
     points[:20] = points[0]  # an infinite lambda
     model = mndmst.HDBSCAN(10, 2).fit(points)
-    drawings = (
-        (model.condensed_tree_, {}),
-        (model.condensed_tree_, {"log_size": True, "cmap": "none", "colorbar": False}),
-        (model.condensed_tree_, {"select_clusters": True, "label_clusters": True}),
-        (model.single_linkage_tree_, {}),
-        (model.single_linkage_tree_, {"truncate_mode": "lastp", "p": 9}),
+    drawings = [
         (model.minimum_spanning_tree_, {}),
         (model.minimum_spanning_tree_, {"vary_line_width": False, "node_size": 1}),
-    )
+    ]
+    if dimensions == 2:  # the other trees do not show the coordinates
+        condensed, linkage = model.condensed_tree_, model.single_linkage_tree_
+        drawings += [
+            (condensed, {}),
+            (condensed, {"log_size": True, "cmap": "none", "colorbar": False}),
+            (condensed, {"select_clusters": True, "label_clusters": True}),
+            (linkage, {}),
+            (linkage, {"truncate_mode": "lastp", "p": 9}),
+        ]
     for tree, options in drawings:
         figure, axes = pyplot.subplots()
         assert tree.plot(axis=axes, **options) is axes

@@ -43,8 +43,10 @@ def run(command: str) -> None:
     assert main([*command.split(), "-q"]) == 0
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("options", "parameters"), CASES)
+@pytest.mark.parametrize(
+    ("options", "parameters", "dtype"),
+    [(*case, np.float64) for case in CASES] + [(*CASES[0], np.float32)],
+)
 def test_labels_and_probabilities_are_those_of_the_estimator(
     tmp_path: Path, options: str, parameters: dict, dtype: type
 ) -> None:
