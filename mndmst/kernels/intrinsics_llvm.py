@@ -5,6 +5,7 @@ Compilation imports this file; `intrinsics` declares its contents.
 
 import platform
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -137,12 +138,12 @@ def _larger(builder, one, other):
     return builder.select(builder.fcmp_ordered(">", one, other), one, other)
 
 
-def _sum_of_gaps(builder, norm, dimensions, gap_of):
+def _sum_of_gaps(builder, norm, dimensions, gap_of, vector=_LANES):
     """Return the reduced distances whose gaps in each dimension `gap_of` returns.
 
     Gaps are 0 or more. Sums stay in registers: a loop over dimensions for each norm.
     """
-    zeros = ir.Constant(_LANES, [0.0] * LANES)
+    zeros = ir.Constant(vector, [0.0] * vector.count)
     function = builder.function
     after = function.append_basic_block("after")
     default = function.append_basic_block("chebyshev")
@@ -157,7 +158,7 @@ def _sum_of_gaps(builder, norm, dimensions, gap_of):
         loop = function.append_basic_block("dimensions")
         builder.branch(loop)
         builder.position_at_end(loop)
-        dimension, total = builder.phi(_WORD), builder.phi(_LANES)
+        dimension, total = builder.phi(_WORD), builder.phi(vector)
         dimension.add_incoming(ir.Constant(_WORD, 0), block)
         total.add_incoming(zeros, block)
         gap = gap_of(dimension)
@@ -174,7 +175,7 @@ def _sum_of_gaps(builder, norm, dimensions, gap_of):
         builder.cbranch(more, loop, after)
         results.append((added, loop))
     builder.position_at_end(after)
-    total = builder.phi(_LANES)
+    total = builder.phi(vector)
     for result in results:
         total.add_incoming(*result)
     return total
@@ -260,6 +261,50 @@ def gaps_below(typingctx, norm, group, dimensions, low, high, node, limits):
 
     word = types.int64
     return types.uint64(word, group, word, low, high, word, limits), codegen
+
+
+@intrinsic
+def gaps_to_children(typingctx, norm, low, high, left, dimensions, box):
+    """Return the reduced distances of two boxes to a third: of the rows left, left + 1.
+
+    `low` and `high` have the least and the largest coordinates of boxes by row, and
+    `box` a row of each. Both gaps are computed at once, in the lanes of a vector.
+    """
+    pair = ir.VectorType(_DOUBLE, 2)
+
+    def codegen(context, builder, signature, args):
+        norm, low, high, left, dimensions, box = args
+        low, high, box = (
+            _data(context, builder, signature.args[i], args[i]) for i in (1, 2, 5)
+        )
+        first = builder.mul(left, dimensions)
+        lanes = [ir.Constant(ir.IntType(32), lane) for lane in (0, 1)]
+
+        def both(rows, dimension):
+            place = builder.add(first, dimension)
+            values = ir.Constant(pair, ir.Undefined)
+            for lane in lanes:
+                value = builder.load(builder.gep(rows, [place]))
+                values = builder.insert_element(values, value, lane)
+                place = builder.add(place, dimensions)
+            return values
+
+        def gap_of(dimension):
+            beyond = builder.add(dimensions, dimension)
+            least = builder.load(builder.gep(box, [dimension]))
+            most = builder.load(builder.gep(box, [beyond]))
+            below = builder.fsub(both(low, dimension), _splat(builder, most, 2))
+            above = builder.fsub(_splat(builder, least, 2), both(high, dimension))
+            zeros = ir.Constant(pair, [0.0, 0.0])
+            return _larger(builder, _larger(builder, below, above), zeros)
+
+        total = _sum_of_gaps(builder, norm, dimensions, gap_of, pair)
+        gaps = [builder.extract_element(total, lane) for lane in lanes]
+        return context.make_tuple(builder, signature.return_type, gaps)
+
+    word = types.int64
+    result = types.UniTuple(types.float64, 2)
+    return result(word, low, high, word, word, box), codegen
 
 
 _FOUR, _FOUR_WORDS = ir.VectorType(_DOUBLE, 4), ir.VectorType(_WORD, 4)
@@ -380,6 +425,87 @@ def insert_near(typingctx, near, out, first, values, numbers, begin, size):
     word = types.int64
     kinds = types.void(types.uint64, out, word, values, numbers, word, word)
     return kinds, codegen
+
+
+# Pairs of eight rows to compare, in order, so that each column becomes sorted.
+_SORTED_BY = (
+    (0, 2), (1, 3), (4, 6), (5, 7), (0, 4), (1, 5), (2, 6), (3, 7), (0, 1), (2, 3),
+    (4, 5), (6, 7), (2, 4), (3, 5), (1, 4), (3, 6), (1, 2), (3, 4), (5, 6),
+)  # fmt: skip
+
+
+@intrinsic
+def smallest_of(typingctx, values, count, memory):
+    """Return a bit for each of LANES values that may be among the `count` smallest.
+
+    These are at least the `count` smallest finite values, and few more: the values are
+    eight rows of four, whose columns are sorted; the largest of the first rows that
+    have `count` values bounds them all. `memory` is overwritten: LANES values.
+    """
+
+    def codegen(context, builder, signature, args):
+        values = _data(context, builder, signature.args[0], args[0])
+        memory = _data(context, builder, signature.args[2], args[2])
+        four, count = ir.Constant(_WORD, 4), args[1]
+        starts = [ir.Constant(_WORD, 4 * row) for row in range(LANES // 4)]
+        places = [_vector_at(builder, values, start, _FOUR) for start in starts]
+        given = [builder.load(place, align=8) for place in places]
+        rows = list(given)
+        for above, below in _SORTED_BY:
+            one, other = rows[above], rows[below]
+            smaller = builder.fcmp_ordered("<", one, other)
+            rows[above] = builder.select(smaller, one, other)
+            rows[below] = builder.select(smaller, other, one)
+        for row, start in zip(rows, starts, strict=True):
+            builder.store(row, _vector_at(builder, memory, start, _FOUR), align=8)
+        last = builder.sub(count, ir.Constant(_WORD, 1))
+        last = builder.sub(last, builder.urem(last, four))
+        bound = builder.load(_vector_at(builder, memory, last, _FOUR), align=8)
+        lanes = [
+            builder.extract_element(bound, ir.Constant(ir.IntType(32), lane))
+            for lane in range(4)
+        ]
+        one, other = (_larger(builder, *pair) for pair in (lanes[:2], lanes[2:]))
+        bound = _larger(builder, one, other)
+        largest = ir.Constant(_DOUBLE, float(np.finfo(np.float64).max))
+        below = builder.fcmp_ordered("<", bound, largest)
+        bound = _splat(builder, builder.select(below, bound, largest), 4)
+        word = ir.Constant(_WORD, 0)
+        for row, start in zip(given, starts, strict=True):
+            within = builder.fcmp_ordered("<=", row, bound)
+            bits = builder.zext(builder.bitcast(within, ir.IntType(4)), _WORD)
+            word = builder.or_(word, builder.shl(bits, start))
+        return word
+
+    return types.uint64(values, types.int64, memory), codegen
+
+
+@intrinsic
+def largest_of(typingctx, values):
+    """Return the largest of LANES values."""
+
+    def codegen(context, builder, signature, args):
+        values = _data(context, builder, signature.args[0], args[0])
+        zero = ir.Constant(_WORD, 0)
+        rest = builder.load(_vector_at(builder, values, zero), align=8)
+        lanes = LANES
+        while lanes > 1:
+            lanes //= 2
+            halves = [
+                builder.shuffle_vector(
+                    rest,
+                    rest,
+                    ir.Constant(
+                        ir.VectorType(ir.IntType(32), lanes),
+                        list(range(begin, begin + lanes)),
+                    ),
+                )
+                for begin in (0, lanes)
+            ]
+            rest = _larger(builder, *halves)
+        return builder.extract_element(rest, ir.Constant(ir.IntType(32), 0))
+
+    return types.float64(values), codegen
 
 
 # Before the first entry of a list is one that is smaller than every value.

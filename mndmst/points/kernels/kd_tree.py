@@ -329,19 +329,6 @@ def gap_to_point(tree, node, point):
 
 
 @kernel
-def gap_to_box(tree, node, box):
-    """Return the reduced distance between the box of a node and another box.
-
-    `box` has a row of least and a row of largest coordinates.
-    """
-    total = 0.0
-    for d in range(box.shape[1]):
-        below, above = tree.low[node, d] - box[1, d], box[0, d] - tree.high[node, d]
-        total = add_gap(tree.norm, total, max(below, above, 0.0))
-    return total
-
-
-@kernel
 def load_group(points, begin, count, block, box):
     """Copy up to LEAF points, from row `begin`, to a block; compute their box."""
     for d in range(points.shape[1]):

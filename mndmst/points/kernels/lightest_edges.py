@@ -10,9 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...backends.point_products import NO_POSITION
-from ...kernels.intrinsics import distances_below, gaps_below, trailing_zeros
+from ...kernels.intrinsics import (
+    distances_below,
+    gaps_below,
+    gaps_to_children,
+    trailing_zeros,
+)
 from ...native.kernel import kernel
-from .kd_tree import LEAF, NOT_THERE, gap_to_box, leaf_of, load_group
+from .kd_tree import LEAF, NOT_THERE, leaf_of, load_group
 from .norms import distance_of, limit_of
 
 MIXED = np.uint32(0xFFFFFFFF)  # the component of a node with points of several
@@ -120,16 +125,18 @@ def search(tree, components, group, wanted):
         while gap < bound and tree.left[node] >= 0:
             node = tree.left[node]
             far = node + 1
-            gap = beyond = np.inf
+            gap, beyond = gaps_to_children(
+                norm, tree.low, tree.high, node, dimensions, box
+            )
             # A component named MIXED does not exist, so no node of several is skipped.
-            if (of_node[node] == MIXED or of_node[node] != common) and (
-                least_reach[node] <= heaviest
+            if (of_node[node] != MIXED and of_node[node] == common) or (
+                least_reach[node] > heaviest
             ):
-                gap = gap_to_box(tree, node, box)
-            if (of_node[far] == MIXED or of_node[far] != common) and (
-                least_reach[far] <= heaviest
+                gap = np.inf
+            if (of_node[far] != MIXED and of_node[far] == common) or (
+                least_reach[far] > heaviest
             ):
-                beyond = gap_to_box(tree, far, box)
+                beyond = np.inf
             if beyond < gap:
                 node, far, gap, beyond = far, node, beyond, gap
             if beyond < bound:

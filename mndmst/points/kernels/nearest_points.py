@@ -13,11 +13,14 @@ import numpy as np
 from ...kernels.intrinsics import (
     distances_below,
     gaps_below,
+    gaps_to_children,
     insert_near,
+    largest_of,
+    smallest_of,
     trailing_zeros,
 )
 from ...native.kernel import kernel
-from .kd_tree import LEAF, NOT_THERE, gap_to_box, load_group
+from .kd_tree import LEAF, NOT_THERE, load_group
 from .norms import EUCLIDEAN, LARGEST
 
 LISTED = 4  # the length of lists is a multiple of it: `insert_near` moves 4 at a time
@@ -39,6 +42,7 @@ class SearchGroup(NamedTuple):
     distances: np.ndarray  # float64, shape (LEAF * size,)
     positions: np.ndarray  # int64, shape (LEAF * size,)
     out: np.ndarray  # float64: distances to a leaf
+    columns: np.ndarray  # float64: the same, for `smallest_of`
     nodes: np.ndarray
     gaps: np.ndarray
 
@@ -109,6 +113,7 @@ def _group(tree, size):
         np.empty(LEAF * size),
         np.empty(LEAF * size, np.int64),
         np.empty(LEAF),
+        np.empty(LEAF),
         np.empty(tree.depth + 2, np.int64),
         np.empty(tree.depth + 2),
     )
@@ -121,11 +126,9 @@ def search_group(tree, group, size, k, own):
     `own` is the leaf of the group's points, none of which is its own neighbour; -1 for
     points that are not in the tree.
     """
-    block, box, limits, distances, positions, out, nodes, gaps = group
+    block, box, limits, distances, positions, out, columns, nodes, gaps = group
     norm, dimensions = tree.norm, tree.low.shape[1]
-    bound = 0.0
-    for i in range(LEAF):
-        bound = max(bound, limits[i])
+    bound = largest_of(limits)
     nodes[0], gaps[0], top = 0, 0.0, 1
     if own >= 0:  # first the own leaf, whose points set low limits
         nodes[1], gaps[1], top = tree.leaves[own], 0.0, 2
@@ -136,7 +139,9 @@ def search_group(tree, group, size, k, own):
         while gap < bound and tree.left[node] >= 0:
             node = tree.left[node]
             far = node + 1
-            gap, beyond = gap_to_box(tree, node, box), gap_to_box(tree, far, box)
+            gap, beyond = gaps_to_children(
+                norm, tree.low, tree.high, node, dimensions, box
+            )
             if beyond < gap:
                 node, far, gap, beyond = far, node, beyond, gap
             if beyond < bound:
@@ -163,12 +168,14 @@ def search_group(tree, group, size, k, own):
                 limits[i],
             )
             if leaf == own:
-                near &= ~(np.uint64(1) << np.uint64(i))
+                out[i] = np.inf
+                if k <= LEAF:  # without a limit yet, most of the leaf would be listed
+                    near = smallest_of(out, k, columns)
+                else:
+                    near &= ~(np.uint64(1) << np.uint64(i))
             insert_near(near, out, begin, distances, positions, i * size, size)
             limits[i] = distances[i * size + k - 1]
-        bound = 0.0
-        for i in range(LEAF):
-            bound = max(bound, limits[i])
+        bound = largest_of(limits)
 
 
 @kernel

@@ -48,10 +48,10 @@ def test_nodes_hold_their_points(name: str, threads: int) -> None:
             assert np.isinf(block[:, len(inside) :]).all()
 
 
-@pytest.mark.parametrize("k", [1, 4, 7, 12, 16, 21])
+@pytest.mark.parametrize("k", [1, 4, 7, 12, 16, 21, 32, 33])
 @pytest.mark.parametrize("norm", [Norm.EUCLIDEAN, Norm.MANHATTAN, Norm.CHEBYSHEV])
 def test_neighbours_are_the_nearest(norm: Norm, k: int) -> None:
-    """Lists of up to 16 stay in registers, and longer ones in memory."""
+    """Lists of up to 16 stay in registers; those of 33 exceed a leaf."""
     points = GENERATOR.integers(0, 30, (500, 3)).astype(float)
     search = tree_search(points, norm, Threads(1))
     found = search.neighbours(k, 0)
