@@ -22,11 +22,11 @@ from ..kernels.edge_columns import concatenate
 from ..kernels.threads import Threads, each_range
 from .kernels.boruvka_steps import (
     LAST_KEY,
-    NO_EDGE,
     PointEdges,
     edges_of,
-    find_first,
+    find_first_edges,
     join,
+    join_listed,
     keep_leaving,
     list_uncertain,
     name_components,
@@ -37,7 +37,8 @@ from .kernels.certified_edges import UNKNOWN, JoinState, join_block, list_leavin
 from .neighbours import Neighbours
 from .point_search import PointSearch
 
-BLOCK = 1 << 14  # points whose lists stay in a processor's cache
+# Points whose lists stay in a processor's cache, and the fewest of a thread's own.
+BLOCK, LEAST_BLOCK = 1 << 14, 1 << 12
 # Searches from one point in CHEAP_SHARE are cheap.
 CHEAP_SHARE = 4
 # Components of which one in CERTAIN_SHARE needs no search join without any.
@@ -63,8 +64,13 @@ def join_certified(
     """
     n = len(within)
     parent = np.arange(n, dtype=np.uint32)
+    # Each thread joins as many blocks, of about one size, unless they were tiny.
+    parts = -(-n // (BLOCK * threads.count)) * threads.count
+    parts = max(1, min(parts, n // LEAST_BLOCK))
+    bounds = n * np.arange(parts + 1) // parts
     # A component that equal points would join to one of another block waits.
-    across = equal.a // BLOCK != equal.b // BLOCK
+    one, other = (np.searchsorted(bounds, end, "right") for end in (equal.a, equal.b))
+    across = one != other
     _join_all(equal.take(~across), parent)
     inside = within.copy()
     for ends in (equal.a[across], equal.b[across]):
@@ -77,7 +83,6 @@ def join_certified(
         bound=np.empty(n),
         first=np.empty(n, np.uint32),
     )
-    bounds = np.append(np.arange(0, n, BLOCK), n)
     blocks = each_range(bounds)
     edges = threads.run(join_block, found, rows, state, *blocks)
     certified = PointEdges(*concatenate(edges, threads))
@@ -88,26 +93,12 @@ def join_certified(
         certified = PointEdges.concatenate([certified, more])
     edges = threads.run(list_leaving, found, rows, state, *blocks)
     leaving = PointEdges(*concatenate(edges, threads))
-    return certified, _forest(leaving, parent.copy()), parent
+    known = PointEdges(*join_listed(leaving, parent.copy()))
+    return certified, known, parent
 
 
 def _join_all(edges: PointEdges, parent: np.ndarray) -> None:
     join(edges.a, edges.b, np.ones(len(edges.a), np.bool_), parent)
-
-
-def _forest(edges: PointEdges, parent: np.ndarray) -> PointEdges:
-    """Return the forest of edges between components."""
-    of_position = np.empty(len(parent), np.uint32)
-    forest, joining = [PointEdges.empty(0)], True
-    while joining:
-        first = np.empty(name_components(parent, of_position), np.int64)
-        edges = edges.take(slice(keep_leaving(edges, of_position)))
-        find_first(edges, of_position, first)
-        chosen = edges.take(first[first != NO_EDGE])
-        every = np.ones(len(chosen.a), np.bool_)
-        forest.append(chosen.take(join(chosen.a, chosen.b, every, parent)))
-        joining = len(forest[-1].a) > 0
-    return PointEdges.concatenate(forest)
 
 
 class BoruvkaRounds:
@@ -196,21 +187,15 @@ class BoruvkaRounds:
         Collective. Its ends are a vertex of the component and one of another. A missing
         edge has an infinite weight.
         """
-        best = np.empty(count, np.int64)
-        find_first(known, self.present, best)
-        has = best != NO_EDGE
-        mine = known.take(best[has])
-        weight, key = np.full(count, np.inf), np.full(count, LAST_KEY)
-        weight[has], key[has] = mine.weight, mine.key
-        least = self.ranks.min(weight)
-        key[weight != least] = LAST_KEY
-        first = self.ranks.min(key)
-        own = self.present[mine.a] == np.flatnonzero(has)
-        b = np.zeros(count, np.int64)
-        b[has] = np.where(own, mine.b, mine.a)
-        b[(weight != least) | (key != first)] = 0
+        first = PointEdges.empty(count)
+        find_first_edges(known, self.present, first)
+        least = self.ranks.min(first.weight)
+        first.key[first.weight != least] = LAST_KEY
+        key = self.ranks.min(first.key)
+        b = first.b.astype(np.int64)
+        b[first.key != key] = 0
         b = self.ranks.max(b).astype(np.uint32)
-        return PointEdges(self._vertices(count), b, least, first)
+        return PointEdges(first.a, b, least, key)
 
     def _search(self, components: ComponentArrays, queries: np.ndarray) -> PointEdges:
         """Return the first edge, within the bound, of each query. Collective.

@@ -38,7 +38,7 @@ from .build_tree import build_tree
 from .coordinates import PointCoordinates, point_coordinates
 from .distribute import OwnedPoints, distribute
 from .equal_points import Coordinates, join_equal
-from .kernels.boruvka_steps import PointEdges, name_components
+from .kernels.boruvka_steps import PointEdges, name_components, sort_by_ends
 from .metrics import METRICS, Norm, prepared, shown
 from .neighbours import Neighbours
 from .point_search import PointSearch, TreeSearch
@@ -438,9 +438,9 @@ def _ends(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def forest_of_keys(weight: np.ndarray, key: np.ndarray, points: int) -> Forest:
     """Return the forest of the edges with some weights and keys."""
     if (key[1:] < key[:-1]).any():
-        order = np.argsort(key)
-        weight, key = weight[order], key[order]
-    src, dst = _ends(key)
+        src, dst, weight = sort_by_ends(weight, key, points)
+    else:
+        src, dst = _ends(key)
     labels = np.zeros(points, np.int64)
     if len(key) + 1 < points:
         from ..kernels.kruskal import component_labels

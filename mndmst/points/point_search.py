@@ -8,7 +8,7 @@ from ..backends.point_products import ComponentArrays, PointArrays
 from ..kernels.threads import Threads, each_range
 from .build_tree import build_tree, chunks
 from .kernels.boruvka_steps import PointEdges
-from .kernels.kd_tree import PointTree
+from .kernels.kd_tree import LEAF, PointTree
 from .kernels.lightest_edges import TreeComponents, approach, lightest, sum_up
 from .kernels.nearest_points import nearest, restore_distances, weigh
 from .kernels.norms import EUCLIDEAN, LARGEST
@@ -27,6 +27,8 @@ LEAST_SEARCHES = 32  # least searches of a chunk of work
 VISIT, FIXED = 6.0, 40.0
 # A pass over all pairs multiplies each once, in place of two searches from each point.
 PASS_GAIN = 4
+# Coordinates that a thread surely visits within a step of a search.
+VISITED_IN_STEP = 1 << 28
 SAMPLED = 64  # searches whose visits are counted before such a pass
 
 
@@ -86,7 +88,8 @@ class TreeSearch:
     ) -> None:
         self.tree, self.rows, self.remote = tree, tree.rows, remote
         self.threads, self.report, self.points = threads, report, points
-        nodes = len(tree.left)
+        nodes, coordinates = len(tree.left), len(tree.rows) * tree.low.shape[1]
+        self._sure = VISITED_IN_STEP // coordinates  # even if each visits all points
         self._of_node, self._least_reach = np.empty(nodes, np.uint32), np.empty(nodes)
 
     def neighbours(self, k: int, min_samples: int) -> Neighbours:
@@ -102,6 +105,7 @@ class TreeSearch:
             leaves,
             1,
             lambda done, _: self.report(n * done // leaves, n),
+            self._sure // LEAF,
         )
         remote.improve_neighbours(distance, positions)
         doubled = np.flatnonzero(distance[:, 0] == 0)
@@ -129,7 +133,8 @@ class TreeSearch:
         summed = self._approach(components, queries)
         ends, weight = np.empty_like(queries), np.empty(len(queries))
         given = tree, summed, queries, ends, weight
-        in_steps(threads, lightest, given, len(queries), LEAST_SEARCHES, self.report)
+        count, report = len(queries), self.report
+        in_steps(threads, lightest, given, count, LEAST_SEARCHES, report, self._sure)
         return ends, weight
 
     def _approach(

@@ -30,13 +30,14 @@ def in_steps(
     length: int,
     least: int,
     report: Report,
+    sure: int = 0,
 ) -> None:
     """Call the kernel function(*given, begin, end) for pieces of [0, length).
 
-    `least` elements are worth a piece of their own.
+    `least` elements are worth a piece of their own. The first step has `sure` elements,
+    which surely take no longer than a step, or a few pieces.
     """
-    # The first step is small enough for the slowest search.
-    begin, size, expected = 0, least * threads.count * 2, 0.0
+    begin, size, expected = 0, max(least * threads.count * 2, sure), 0.0
     while begin < length:
         report(begin, length)
         end = min(begin + size, length)

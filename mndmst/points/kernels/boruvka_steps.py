@@ -89,6 +89,88 @@ def find_first(edges, of_vertex, first):
 
 
 @kernel
+def find_first_edges(edges, of_vertex, first):
+    """Write the first edge that leaves each component to `first`, by component.
+
+    Its ends become a vertex of the component and one of another. Without an edge, the
+    weight becomes infinite and the key LAST_KEY.
+    """
+    best = np.empty(len(first.a), np.int64)
+    find_first(edges, of_vertex, best)
+    for vertex in range(len(of_vertex)):
+        first.a[of_vertex[vertex]] = vertex
+    for component in range(len(best)):
+        i = best[component]
+        other, weight, key = np.uint32(0), np.inf, LAST_KEY
+        if i != NO_EDGE:
+            a, b, weight, key = edges.a[i], edges.b[i], edges.weight[i], edges.key[i]
+            other = b if of_vertex[a] == component else a
+        first.b[component], first.weight[component] = other, weight
+        first.key[component] = key
+
+
+@kernel
+def join_listed(edges, parent):
+    """Unite components along the forest of some edges, in Borůvka rounds.
+
+    The edges are overwritten. Returns the forest's, as columns of `PointEdges`.
+    """
+    of_vertex = np.empty(len(parent), np.uint32)
+    most = len(edges.a)
+    a, b, weight = np.empty(most, np.uint32), np.empty(most, np.uint32), np.empty(most)
+    key = np.empty(most, np.uint64)
+    count, before = 0, -1
+    while count > before:
+        before = count
+        first = np.empty(name_components(parent, of_vertex), np.int64)
+        most = keep_leaving(edges, of_vertex)
+        edges = PointEdges(
+            edges.a[:most], edges.b[:most], edges.weight[:most], edges.key[:most]
+        )
+        find_first(edges, of_vertex, first)
+        for i in first:
+            if i != NO_EDGE and unite(
+                parent, np.uint64(edges.a[i]), np.uint64(edges.b[i])
+            ):
+                a[count], b[count] = edges.a[i], edges.b[i]
+                weight[count], key[count] = edges.weight[i], edges.key[i]
+                count += 1
+    return a[:count], b[:count], weight[:count], key[:count]
+
+
+@kernel
+def sort_by_ends(weight, key, points):
+    """Return both ends (int64) and the weights of edges, in the order of their keys.
+
+    Ends are numbers below `points`. Counting sorts: by the larger end, then by the
+    smaller, which keeps the order of edges of one smaller end.
+    """
+    count, larger = len(key), np.uint64(0xFFFFFFFF)
+    place, order = np.zeros(points + 1, np.uint32), np.empty(count, np.uint32)
+    for i in range(np.uint64(count)):
+        place[(key[i] & larger) + np.uint64(1)] += np.uint32(1)
+    for end in range(np.uint64(1), np.uint64(points)):
+        place[end] += place[end - np.uint64(1)]
+    for i in range(np.uint64(count)):
+        end = key[i] & larger
+        order[place[end]] = i
+        place[end] += np.uint32(1)
+    place[:] = 0
+    for i in range(np.uint64(count)):
+        place[(key[i] >> np.uint64(32)) + np.uint64(1)] += np.uint32(1)
+    for end in range(np.uint64(1), np.uint64(points)):
+        place[end] += place[end - np.uint64(1)]
+    src, dst = np.empty(count, np.int64), np.empty(count, np.int64)
+    sorted_weight = np.empty(count)
+    for i in order:
+        end = key[i] >> np.uint64(32)
+        at = place[end]
+        src[at], dst[at], sorted_weight[at] = end, key[i] & larger, weight[i]
+        place[end] = at + np.uint32(1)
+    return src, dst, sorted_weight
+
+
+@kernel
 def relabel(vertex, present, reach, components, counts):
     """Find the points' components, and count the uncertain points of each.
 

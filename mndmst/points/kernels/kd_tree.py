@@ -21,6 +21,8 @@ LEAF = 32  # most points of a leaf: the lanes of `distances_below`
 NOT_THERE = -1.0
 # Sampled points from which the cells at the top of the tree are divided, for each cell.
 SAMPLED = 64
+# Points, at least, of which the box decides where a node is divided.
+MEASURED = 64
 
 
 class PointTree(NamedTuple):
@@ -93,7 +95,7 @@ def divide_sample(sample, cells):
     while node < nodes:
         first, last = begin[node], end[node]
         left[node] = -1
-        widest = measure(sample, order, first, last, low, high)
+        widest = measure(sample, order, first, last, 1, low, high)
         # A level more would make cells smaller than the average.
         small = last - first < 2 * least or low[widest] == high[widest]
         if small or nodes + 2 > len(left):  # many equal coordinates make small cells
@@ -143,12 +145,12 @@ def _put_smaller_first(points, order, begin, end, dimension, limit):
 
 
 @kernel
-def measure(points, order, begin, end, low, high):
-    """Compute the box of some points; return its widest dimension."""
+def measure(points, order, begin, end, step, low, high):
+    """Compute the box of one point of every `step`; return its widest dimension."""
     dimensions = points.shape[1]
     for d in range(dimensions):
         low[d] = high[d] = points[order[begin], d]
-    for i in range(begin + 1, end):
+    for i in range(begin + step, end, step):
         row = order[i]
         for d in range(dimensions):
             x = points[row, d]
@@ -265,7 +267,8 @@ def build_cells(points, tree, cells, first, last):
                     tree.rows[base + i] = rows[order[i]]
                 leaf += 1
                 continue
-            widest = measure(own, order, begin, end, low, high)
+            step = max((end - begin) // MEASURED, 1)
+            widest = measure(own, order, begin, end, step, low, high)
             filled = (end - begin + LEAF - 1) // LEAF
             middle = begin + (filled + 1) // 2 * LEAF
             split(own, order, begin, end, middle, widest, buffers)
