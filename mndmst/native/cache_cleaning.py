@@ -24,7 +24,7 @@ _ARCHIVE = re.compile(r"start-[a-z]+-[0-9a-f]{16}")
 _SOURCES = re.compile(r"sources-[0-9a-f]{16}")
 # Temporary files of `caches.replace_file`, whose writer was killed.
 _PART = re.compile(r"\.part-[a-z0-9_]{8}")
-_GPU_CODE = re.compile(r"\w+-(32|64)-(sm|compute)_\w+\.(cubin|ptx)")
+_GPU_CODE = re.compile(r"\w+(-\w+)+-(sm|compute)_\w+\.(cubin|ptx)")
 
 
 class Unused(NamedTuple):

@@ -73,6 +73,11 @@ POINT_TYPES = (
     ("double", 1, "double", 1), ("float", 0, "double", 0), ("float", 1, "double", 0),
     ("double", 1, "double", 0),
 )  # fmt: skip
+# Of `point_tree`: how many neighbours a point lists for plain and for mutual
+# reachability distances; the norm, dimensions and lists that are compiled ahead.
+PLAIN_LIST, MUTUAL_LISTS = 6, (8, 12, 18, 34, 66)
+EUCLIDEAN, TREE_DIMENSIONS = 2, (2, 3)
+TREE_LISTS = ((False, PLAIN_LIST), *((True, n) for n in MUTUAL_LISTS[:2]))
 
 
 class Kernels:
@@ -222,6 +227,10 @@ def modules_ahead() -> Iterator[tuple[str, Macros, str]]:
             yield "point_products", type_macros(*types), architecture
         for value in ("float", "double"):
             yield "point_rows", {"VALUE": value}, architecture
+            for dimensions in TREE_DIMENSIONS:
+                for mutual, listed in TREE_LISTS:
+                    macros = tree_macros(value, dimensions, EUCLIDEAN, mutual, listed)
+                    yield "point_tree", macros, architecture
         for file in FILES:
             for key in KEYS:
                 yield file, _key_macros(key), architecture
@@ -240,6 +249,14 @@ def type_macros(value: str, divided: int, query: str, query_divided: int) -> Mac
     """Return the macros of `point_products`."""
     rows = {"QUERY": query, "QUERY_DIVIDED": query_divided}
     return {"VALUE": value, "DIVIDED": divided, **rows}
+
+
+def tree_macros(
+    value: str, dimensions: int, norm: int, mutual: bool, listed: int
+) -> Macros:
+    """Return the macros of `point_tree`."""
+    numbers = {"NORM": norm, "MUTUAL": int(mutual), "LISTED": listed}
+    return {"VALUE": value, "DIMENSIONS": dimensions, **numbers}
 
 
 def _older(own: str) -> Iterator[str]:

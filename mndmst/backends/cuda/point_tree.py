@@ -11,6 +11,9 @@ Lebrun-Grandié (ICPP 2022), with bounds that last from round to round.
 
 The kernels compute the distances of `points/kernels` in float64 and compare edges by
 (weight, smaller point, larger point), so the forest has the same bits as on a CPU.
+
+The usual path runs these kernels and sorts, and no other kernel of CuPy: CuPy compiles
+each of its own on first use.
 """
 
 import math
@@ -23,13 +26,12 @@ import cupy
 import numpy as np
 
 from ..point_tree import TreeEdges, TreePoints
-from .kernels import NULL, load_module
+from .kernels import MUTUAL_LISTS, NULL, PLAIN_LIST, load_module, tree_macros
 from .point_products import check_room, current_device
 from .transfer import Transfer
 
 LEAF = 8  # points of a leaf, at most
-# Neighbours listed in addition to `min_samples`, and at least.
-BEYOND, LEAST = 2, 6
+BEYOND = 2  # neighbours listed in addition to `min_samples`, at least; see MUTUAL_LISTS
 BLOCK = 128  # threads of a block
 EXTENT_BLOCKS = 1024
 # Codes of more levels tell points apart that differ in no bit of float64's 53.
@@ -75,7 +77,9 @@ class CudaPointTree:
         self.count, self.dimensions = points.values.shape
         self.seconds: dict[str, float] = {}
         self._mutual = points.min_samples > 0
-        self._listed = max(points.min_samples + BEYOND, LEAST)
+        needed = points.min_samples + BEYOND
+        lists = MUTUAL_LISTS if self._mutual else (PLAIN_LIST,)
+        self._listed = next(length for length in lists if length >= needed)
         with self._current():
             needed = self.bytes_needed(values.itemsize)
             check_room(f"a tree of {self.count:,} points takes", needed)
@@ -85,18 +89,18 @@ class CudaPointTree:
                     values = self._transfer.to_device(values.reshape(-1))
                 values = cupy.ascontiguousarray(values).reshape(self.count, -1)
             with self._timed("compile"):
-                macros = {
-                    "VALUE": _name_of(values.dtype),
-                    "DIMENSIONS": self.dimensions,
-                    "NORM": int(points.norm),
-                    "NEIGHBOURS": points.min_samples,
-                    "LISTED": self._listed,
-                }
+                macros = tree_macros(
+                    _name_of(values.dtype),
+                    self.dimensions,
+                    int(points.norm),
+                    self._mutual,
+                    self._listed,
+                )
                 self._module = load_module("point_tree", macros)
             with self._timed("tree"):
                 self._build(values)
             with self._timed("neighbours"):
-                self._find_neighbours()
+                self._find_neighbours(points.min_samples)
 
     def bytes_needed(self, itemsize: int) -> int:
         """Return about how many bytes of the device the points and the forest take."""
@@ -132,7 +136,9 @@ class CudaPointTree:
     def _build(self, values: Any) -> None:
         """Sort the points, and compute the boxes of all nodes."""
         rows = self._order(values)
-        self._points = values[rows]
+        self._points = cupy.empty(values.shape, values.dtype)
+        number = np.uint64(self.count)
+        self._run("gather_points", values.size, values, rows, number, self._points)
         leaves = 1 << max(0, math.ceil(math.log2(self.count / LEAF)))
         self._leaves = leaves
         self._arrays = {
@@ -159,23 +165,33 @@ class CudaPointTree:
             self._run(kernel, begin, self._tree, np.uint64(begin))
             begin //= 2
 
-    def _find_neighbours(self) -> None:
-        self._run("find_neighbours", self.count, self._tree)
+    def _find_neighbours(self, min_samples: int) -> None:
+        self._run("find_neighbours", self.count, self._tree, np.uint64(min_samples))
         if not self._mutual:
             return
         self._run("least_core_of_leaves", self._leaves, self._tree)
         self._upwards("least_core_of_nodes")
 
     def _order(self, values: Any) -> Any:
-        """Return the numbers of the points in the order of the curve.
+        """Return the numbers of the points in the order of the curve."""
+        count, frame = self.count, self._frame(values)
+        codes = self._codes(values, NULL, count, frame, 0)
+        rows, ordered = cupy.empty(count, np.uint32), cupy.empty(count, np.uint64)
+        crowded = cupy.zeros(1, np.uint32)
+        numbers = np.uint64(count), np.uint64(LEAF)
+        order = cupy.argsort(codes)
+        self._run("apply_order", count, order, codes, *numbers, rows, ordered, crowded)
+        if int(crowded[0]):
+            self._order_inside_cells(values, frame, rows, ordered)
+        return rows
 
-        Points of one cell are ordered by the curve through the cell, and so on: an
-        outlier makes the cells of all others large.
+    def _order_inside_cells(
+        self, values: Any, frame: Any, rows: Any, codes: Any
+    ) -> None:
+        """Order the points of each cell by the curve through the cell, and so on.
+
+        An outlier makes the cells of all other points large.
         """
-        frame = self._frame(values)
-        codes = self._codes(values, NULL, self.count, frame, 0)
-        rows = cupy.argsort(codes).astype(np.uint32)
-        codes = codes[rows]
         positions = None
         for level in range(1, -(-LEVELS_OF_BITS // _bits(self.dimensions))):
             long, run = _long_runs(codes)
@@ -191,13 +207,13 @@ class CudaPointTree:
             new = (codes[1:] != codes[:-1]) | (run[1:] != run[:-1])
             codes = cupy.zeros(len(order), np.int64)
             codes[1:] = cupy.cumsum(new)
-        return rows
 
     def _frame(self, values: Any) -> Any:
         """Return the smallest coordinates, and the cells per unit of length."""
         d = self.dimensions
-        extent = cupy.empty(2 * d, np.uint64)
-        extent[:d], extent[d:] = np.uint64(2**64 - 1), np.uint64(0)
+        nothing = np.zeros(2 * d, np.uint64)
+        nothing[:d] = np.uint64(2**64 - 1)
+        extent = cupy.asarray(nothing)
         threads = min(self.count, EXTENT_BLOCKS * BLOCK)
         self._run("find_extent", threads, values, np.uint64(self.count), extent)
         low, high = _floats(cupy.asnumpy(extent)).reshape(2, d)
@@ -230,12 +246,20 @@ class CudaPointTree:
             with self._timed("rounds"):
                 weight, key, certain = self._join(report)
             with self._timed("sort edges"):
-                order = cupy.argsort(key)
-                weight, key = weight[order], key[order]
+                weight, key = self._by_key(weight, key)
             with self._timed("download"):
                 weight = self._transfer.to_host(weight)
                 key = self._transfer.to_host(key)
         return TreeEdges(weight, key, certain, self.seconds)
+
+    def _by_key(self, weight: Any, key: Any) -> tuple[Any, Any]:
+        """Return edges in the order of their keys."""
+        columns = cupy.empty_like(weight), cupy.empty_like(key)
+        number = np.uint64(len(key))
+        self._run(
+            "gather_edges", len(key), cupy.argsort(key), weight, key, number, *columns
+        )
+        return columns
 
     def _join(self, report: Callable[[int], object]) -> tuple[Any, Any, int]:
         """Join all components in rounds."""

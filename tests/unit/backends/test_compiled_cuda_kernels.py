@@ -71,23 +71,22 @@ def test_products_of_points_compile(nvrtc: None, architecture: str) -> None:
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 @pytest.mark.parametrize(
-    ("value", "dimensions", "norm", "neighbours"),
-    [("float", 3, 2, 0), ("double", 16, 2, 64), ("double", 1, 3, 1)],
+    ("value", "dimensions", "norm", "mutual", "listed"),
+    [("float", 3, 2, False, 6), ("double", 16, 2, True, 66), ("double", 1, 3, True, 8)],
 )
 def test_trees_of_points_compile(
     nvrtc: None,
     value: str,
     dimensions: int,
     norm: int,
-    neighbours: int,
+    mutual: bool,
+    listed: int,
     architecture: str,
 ) -> None:
-    given = {"VALUE": value, "DIMENSIONS": dimensions}
-    given |= {"NORM": norm, "NEIGHBOURS": neighbours}
-    from mndmst.backends.cuda.kernels import compile_kernels
+    from mndmst.backends.cuda.kernels import compile_kernels, tree_macros
 
-    given |= {"LISTED": neighbours + 6}
-    assert compile_kernels("point_tree", given, architecture)[1:4] == b"ELF"
+    macros = tree_macros(value, dimensions, norm, mutual, listed)
+    assert compile_kernels("point_tree", macros, architecture)[1:4] == b"ELF"
 
 
 def test_damaged_code_is_compiled_again(compiled: Path) -> None:

@@ -27,7 +27,8 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     code_store.keep(NAME, "i8[]", Code("symbol", "i8", b"\x7fELF"), code)
     (code / "lock").touch()
     (code / ".part-abc_defg").write_bytes(b"cut")
-    (gpu / "rounds-32-sm_90.cubin").write_bytes(code_store.with_digest(b"cubin"))
+    for name in ("rounds-32-sm_90.cubin", "point_tree-float-3-2-1-12-compute_80.ptx"):
+        (gpu / name).write_bytes(code_store.with_digest(b"code"))
     (base / "sources-0123456789abcdef").write_bytes(bytes(32))
     archive = base / "start-solve-0123456789abcdef"
     archive.write_bytes(start_archive._joined({}))

@@ -8,17 +8,17 @@
 // ancestor there is still to be visited.
 //
 // VALUE is the type of the coordinates, of which there are DIMENSIONS. NORM is 1, 2 or
-// 3: Manhattan, Euclidean, Chebyshev. NEIGHBOURS is the number of the neighbour to which
-// core distances lead; 0 for plain distances. LISTED neighbours of each point are kept.
+// 3: Manhattan, Euclidean, Chebyshev. MUTUAL is 1 for mutual reachability distances, 0 for
+// plain ones. LISTED neighbours of each point are kept.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
+typedef long long i64;
 
 #define NOBODY 0xFFFFFFFFu
 #define MIXED NOBODY  // the component of a node with points of several
 #define INFINITE __longlong_as_double(0x7FF0000000000000ll)
 #define LARGEST 1.7976931348623157e308
-#define MUTUAL (NEIGHBOURS > 0)
 #define BITS (DIMENSIONS < 2 ? 32 : 64 / DIMENSIONS)  // of a coordinate in a code
 
 struct Tree {
@@ -168,6 +168,24 @@ extern "C" __global__ void make_codes(const VALUE* points, const u32* chosen, u6
   codes[i] = code;
 }
 
+// Puts numbers and codes of points in an order, and notes whether more than `leaf` points
+// have one code.
+extern "C" __global__ void apply_order(const i64* order, const u64* codes, u64 count, u64 leaf,
+                                       u32* rows, u64* sorted, u32* crowded) {
+  u64 i = thread_of_grid();
+  if (i >= count) return;
+  u64 row = (u64)order[i], code = codes[row];
+  rows[i] = (u32)row, sorted[i] = code;
+  if (i + leaf < count && codes[order[i + leaf]] == code) *crowded = 1;
+}
+
+extern "C" __global__ void gather_points(const VALUE* values, const u32* rows, u64 count,
+                                         VALUE* points) {
+  u64 i = thread_of_grid();
+  if (i >= count * DIMENSIONS) return;
+  points[i] = values[(u64)rows[i / DIMENSIONS] * DIMENSIONS + i % DIMENSIONS];
+}
+
 // ------------------------------------------------------------------ nodes
 
 // Computes the boxes and the smallest numbers of the leaves. An empty leaf has no room.
@@ -312,17 +330,19 @@ struct NearestSearch {
 };
 
 // Lists the nearest neighbours of all points, and computes their core distances: those to
-// the neighbour of number NEIGHBOURS.
-extern "C" __global__ void find_neighbours(const Tree* given) {
+// neighbour `min_samples`, the nearest being 1.
+extern "C" __global__ void find_neighbours(const Tree* given, u64 min_samples) {
   const Tree tree = *given;
   u64 position = thread_of_grid();
   if (position >= tree.count) return;
   NearestSearch search(tree, (u32)position);
   walk(tree, (u32)position, search);
-  if (MUTUAL) tree.cores[position] = distance_of(search.near[MUTUAL ? NEIGHBOURS - 1 : 0]);
   tree.reach[position] = distance_of(search.near[LISTED - 1]);
-#pragma unroll
-  for (int j = 0; j < LISTED; j++) tree.listed[j * tree.count + position] = search.found[j];
+#pragma unroll  // so that lists stay in registers
+  for (int j = 0; j < LISTED; j++) {
+    tree.listed[j * tree.count + position] = search.found[j];
+    if (MUTUAL && j + 1 == min_samples) tree.cores[position] = distance_of(search.near[j]);
+  }
 }
 
 // The weight of the edge between two positions.
@@ -565,4 +585,11 @@ extern "C" __global__ void rename_points(const Tree* given, const Rounds* state)
     before = name, name = above, above = parent[name];
   }
   rounds.component[p] = name;
+}
+
+extern "C" __global__ void gather_edges(const i64* order, const double* weight, const u64* key,
+                                        u64 count, double* sorted_weight, u64* sorted_key) {
+  u64 i = thread_of_grid();
+  if (i >= count) return;
+  sorted_weight[i] = weight[order[i]], sorted_key[i] = key[order[i]];
 }
