@@ -115,6 +115,12 @@ def _hdbscan_forest(points: Points, **options: Any) -> np.ndarray:
     return made[1][:, 2]
 
 
+def _cuhc_forest(points: Points) -> np.ndarray:
+    module: Any = import_module("cuhc._hdbscan")
+    linkage, _ = module.hdbscan_tree(points, SELF_COUNTED["min_samples"])
+    return linkage[:, 2]
+
+
 def _sklearn(algorithm: str) -> Task:
     options = SELF_COUNTED | {"algorithm": algorithm, "n_jobs": -1, "copy": True}
     return _fit("sklearn.cluster", **options)
@@ -191,7 +197,9 @@ CONTENDERS = {
     "sklearn-kd_tree": PointsContender("sklearn", {"labels": _sklearn("kd_tree")}),
     "sklearn-brute": PointsContender("sklearn", {"labels": _sklearn("brute")}),
     "cuhc": PointsContender(
-        "cuhc", {"labels": _fit("cuhc", **SELF_COUNTED)}, device=True
+        "cuhc",
+        {"forest": _cuhc_forest, "labels": _fit("cuhc", **SELF_COUNTED)},
+        device=True,
     ),
     "cuml": PointsContender(
         "cuml", {"labels": _fit("cuml.cluster", **SIZES)}, NONE, device=True
