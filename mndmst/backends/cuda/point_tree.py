@@ -178,9 +178,17 @@ class CudaPointTree:
         codes = self._codes(values, NULL, count, frame, 0)
         rows, ordered = cupy.empty(count, np.uint32), cupy.empty(count, np.uint64)
         crowded = cupy.zeros(1, np.uint32)
-        numbers = np.uint64(count), np.uint64(LEAF)
-        order = cupy.argsort(codes)
-        self._run("apply_order", count, order, codes, *numbers, rows, ordered, crowded)
+        self._run(
+            "apply_order",
+            count,
+            cupy.argsort(codes),
+            codes,
+            np.uint64(count),
+            np.uint64(LEAF),
+            rows,
+            ordered,
+            crowded,
+        )
         if int(crowded[0]):
             self._order_inside_cells(values, frame, rows, ordered)
         return rows
@@ -254,12 +262,18 @@ class CudaPointTree:
 
     def _by_key(self, weight: Any, key: Any) -> tuple[Any, Any]:
         """Return edges in the order of their keys."""
-        columns = cupy.empty_like(weight), cupy.empty_like(key)
-        number = np.uint64(len(key))
+        sorted_weight, sorted_key = cupy.empty_like(weight), cupy.empty_like(key)
         self._run(
-            "gather_edges", len(key), cupy.argsort(key), weight, key, number, *columns
+            "gather_edges",
+            len(key),
+            cupy.argsort(key),
+            weight,
+            key,
+            np.uint64(len(key)),
+            sorted_weight,
+            sorted_key,
         )
-        return columns
+        return sorted_weight, sorted_key
 
     def _join(self, report: Callable[[int], object]) -> tuple[Any, Any, int]:
         """Join all components in rounds."""
