@@ -45,6 +45,21 @@ def test_arrays_of_exact_integers_are_taken(dtype: str, number: int) -> None:
     np.testing.assert_array_equal(found.key, expected.key)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+def test_floats_at_the_bounds_of_integers_are_taken(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    # Below the bound of 64 bits, the next float is less than the largest integer.
+    largest = min(np.nextafter(float(info.max + 1), 0), info.max)
+    weight = np.array([info.min, np.floor(largest)], float)
+    found = net_changes(Batch(INSERT, [0, 1], [1, 2], weight), 3, np.dtype(dtype))
+    exact = np.array([int(number) for number in weight], dtype)
+    expected = net_changes(Batch(INSERT, [0, 1], [1, 2], exact), 3, np.dtype(dtype))
+    np.testing.assert_array_equal(found.key, expected.key)
+    with pytest.raises(InputError, match=f"does not fit {dtype}"):
+        beyond = np.array([float(info.max + 1)])
+        net_changes(Batch(INSERT, [0], [1], beyond), 2, np.dtype(dtype))
+
+
 def table(folder: Path, word: str) -> Path:
     path = folder / "changes.csv"
     path.write_text(f"op,src,dst,weight\ninsert,0,1,{word}\n")

@@ -139,6 +139,23 @@ def test_rows_that_do_not_fit_are_cut_into_pieces_that_do(
     assert min(sizes[:-1]) > allowed - 3 * cost.max()
 
 
+def test_a_bound_within_the_last_row_makes_no_empty_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last row is as long as a piece, so some bound falls into it."""
+    monkeypatch.setattr(read, "held_bytes", lambda: 0)
+    monkeypatch.setattr(Budget, "LEAST_PIECE", 1)
+    n, others = 200, graphs.random(199, 3000, seed=5)
+    ends = np.arange(n - 1)
+    src, dst = np.r_[others.src, ends], np.r_[others.dst, np.full(n - 1, n - 1)]
+    graph = opened(tmp_path, graphs.Graph(n, src, dst, np.ones(len(src), np.int32)))
+    longest = (n - 1) * (Budget.ARC_BYTES + 8) + Budget.PIECE_ROW_BYTES
+    kept = Budget.STORED_ROW_BYTES * n + Budget.RESERVE + Budget.RANK_BYTES
+    bounds = cut_rows(COMM, graph, 0, n, Budget(4 * longest + kept, one_band=True))
+    assert len(bounds) > 3 and bounds[-1] == n
+    assert (np.diff(bounds) > 0).all()
+
+
 def test_the_least_piece_is_taken(
     many: ShardedGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
