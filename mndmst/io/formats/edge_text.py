@@ -157,7 +157,7 @@ _TO_BLANKS = bytes.maketrans(b",;", b"  ")
 _EMPTY_COLUMN = re.compile(rb"[,;][ \t\r]*(?:[,;]|$)|^[ \t]*[,;]", re.MULTILINE)
 # A comma in place of a point; a point is no number where commas are the marks
 _DECIMAL_COMMAS = str.maketrans(",.", ".,")
-_OTHER_BLANKS = re.compile(r"[\x0b\x0c\x1c-\x1f\x85\xa0]")
+_OTHER_BLANKS = "\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0"
 _SIGNED_END = re.compile(r"(?<![eE])[+]|-0+(?![0-9.])")
 
 
@@ -288,7 +288,7 @@ class TextFile(EdgeFile):
     ) -> EndsAndWeights | None:
         """Read a block as `read_numbers` does, if all lines have all columns."""
         layout, text = self.layout, block.decode("latin-1")
-        if separator == BLANKS and _OTHER_BLANKS.search(text):
+        if separator == BLANKS and any(blank in text for blank in _OTHER_BLANKS):
             return None  # NumPy takes parts of letters in UTF-8 for blanks
         if layout.mark == ",":
             text = text.translate(_DECIMAL_COMMAS)
@@ -312,7 +312,8 @@ class TextFile(EdgeFile):
         if not simple and not all(has_width(line, separator, width) for line in lines):
             return None
         return read_numbers(
-            lines, layout.columns.weight is not None, real, quotechar='"',
+            lines, layout.columns.weight is not None, real,
+            quotechar='"' if '"' in text else None,
             delimiter=None if separator == BLANKS else separator.decode(),
             usecols=None if layout.in_order else layout.columns.wanted,
         )  # fmt: skip
