@@ -19,8 +19,9 @@ from .product_search import HostProducts, ProductSearch, few_pairs
 from .remote_points import NoRemotePoints, RemotePoints
 from .search_steps import Report, in_steps, no_report
 
-# A component with at least MANY queries first lowers its bound by walks from GUIDES.
-MANY, GUIDES = 256, 4
+# A component with at least MANY queries first lowers its bound by walks from GUIDES. In
+# more dimensions than GUIDED the walks take longer than the bounds save.
+MANY, GUIDES, GUIDED = 256, 4, 24
 LEAST_SEARCHES = 32  # least searches of a chunk of work
 # How much longer a visit of a tree takes than an inner product. Measured with 5 to 32
 # dimensions on a processor with AVX-512; a product has fixed costs in few dimensions.
@@ -151,6 +152,8 @@ class TreeSearch:
             bound=components.bound,
         )
         sum_up(tree, summed)
+        if tree.low.shape[1] > GUIDED:
+            return summed
         component = components.of_place[queries]
         positions = guides(queries, component, len(components.bound))
         work = chunks(len(positions), threads, GUIDES)
