@@ -15,16 +15,22 @@ class HostTeam(Team):
     """The threads of all ranks of a host, which share memory. Collective.
 
     `comm` has the ranks of the host. All of them contribute the number of threads of
-    the smallest. Raises ConfigError on every rank if the system gives them no memory to
-    share.
+    the smallest. The memory is `kept` for the next team; see `SharedMemory`. Raises
+    ConfigError on every rank if the system gives them no memory to share.
     """
 
-    def __init__(self, comm: Comm, threads: Threads) -> None:
-        self._comm, self._memory = comm, SharedMemory(comm, threads)
+    def __init__(
+        self, comm: Comm, threads: Threads, kept: list[np.ndarray] | None = None
+    ) -> None:
+        self._comm, self._memory = comm, SharedMemory(comm, threads, kept)
         self.threads, self.processes, self.rank = threads, comm.size, comm.rank
+        # All ranks are done with the team before once they contribute to the minimum.
         self.most = comm.min(threads.count)
         size = comm.size * self.most
         (self._words,) = self._memory.arrays((words_for(size), np.int64))
+        if comm.rank == 0:
+            self._words[:] = 0
+        self.sync()
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
         """See `Team.arrays`."""
@@ -52,12 +58,15 @@ class Hosts:
         self._ranks = [np.flatnonzero(hosts == host).tolist() for host in first]
         self.count = len(self._ranks)
 
-    def team(self, threads: Threads) -> Team:
+    def team(self, threads: Threads, kept: list[np.ndarray] | None = None) -> Team:
         """Return the threads of this host's ranks as a team. Collective.
 
-        Raises ConfigError on every rank of the host if they get no memory to share.
+        Memory is `kept` as in `HostTeam`. Raises ConfigError on every rank of the host
+        if they get no memory to share.
         """
-        return HostTeam(self.here, threads) if self.here.size > 1 else Team(threads)
+        if self.here.size == 1:
+            return Team(threads)
+        return HostTeam(self.here, threads, kept)
 
     def complete(self, team: Team, array: np.ndarray, bounds: Sequence[int]) -> None:
         """Fill in the parts of other hosts' ranks in an array of the team. Collective.

@@ -36,29 +36,55 @@ _MAP_FIXED, _MADV_COLLAPSE = 0x10, 25
 class SharedMemory:
     """Memory of all ranks, which must be on one host (`Comm.is_one_host`).
 
-    The threads of this rank touch its part of the pages.
+    The threads of this rank touch its part of the pages. The list `kept` passes blocks
+    from one memory of the same ranks to the next, which drops the blocks that it does
+    not need; no rank uses arrays of the earlier one any more.
     """
 
-    def __init__(self, comm: Comm, threads: Threads = ALONE) -> None:
+    def __init__(
+        self,
+        comm: Comm,
+        threads: Threads = ALONE,
+        kept: list[np.ndarray] | None = None,
+    ) -> None:
         self.comm, self.threads = comm, threads
+        self._kept, self._unused = kept, list(kept or ())
+        if kept is not None:
+            kept.clear()
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
-        """Return new arrays of zeros, of some lengths and types. Collective.
+        """Return arrays of some lengths and types, zeros unless kept. Collective.
 
-        An array lives as long as a rank has it. Raises ConfigError on every rank if the
-        system gives none. Ranks of one host may not share if they are in containers
-        that hide their processes from each other.
+        An array that is not kept lives as long as a rank has it. Raises ConfigError on
+        every rank if the system gives none. Ranks of one host may not share if they are
+        in containers that hide their processes from each other.
         """
         places = _offsets(shapes)
-        memory = self._new_memory(places[-1])
+        memory = self._memory(places[-1])
         return [
             memory[place : place + length * np.dtype(dtype).itemsize].view(dtype)
             for (length, dtype), place in zip(shapes, places, strict=False)
         ]
 
-    def _new_memory(self, nbytes: int) -> np.ndarray:
+    def _memory(self, nbytes: int) -> np.ndarray:
+        """Return the smallest unused block that fits, unless much larger; or a new one.
+
+        All ranks have the same blocks, so all choose the same.
+        """
         page = HUGE_PAGE if nbytes >= HUGE_PAGE else PAGE
-        memory = self._map(-(-nbytes // page) * page, page)
+        length = -(-nbytes // page) * page
+        sizes = [len(block) for block in self._unused]
+        fitting = [size for size in sizes if length <= size <= 2 * length]
+        if fitting:
+            memory = self._unused.pop(sizes.index(min(fitting)))
+        else:
+            memory = self._new_memory(length, page)
+        if self._kept is not None:
+            self._kept.append(memory)
+        return memory
+
+    def _new_memory(self, nbytes: int, page: int) -> np.ndarray:
+        memory = self._map(nbytes, page)
         if memory is None:
             error = ConfigError(
                 f"the ranks of this host cannot share {nbytes} more bytes; give "

@@ -19,6 +19,7 @@ from ..backends.base import Band
 from ..comm.hosts import Hosts
 from ..graph.model import EdgeColumns, EdgeList, ReducedGraph
 from ..host.errors import ConfigError
+from ..host.memory import free_bytes
 from ..kernels.contraction import Contraction, CrossPieces
 from ..kernels.edge_columns import EdgePieces, add_marked, concatenate_columns
 from ..kernels.heavier_arcs import GiantComponent, heavier_edges
@@ -39,13 +40,16 @@ from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
 class HostComponents:
     """Numbered components of all vertices; its calls are collective.
 
-    Raises ConfigError on every rank of a host that has no memory to share.
+    With `keep`, the run keeps the shared memory for its next solve. Raises ConfigError
+    on every rank of a host that has no memory to share.
     """
 
-    def __init__(self, run: Run, hosts: Hosts) -> None:
+    def __init__(self, run: Run, hosts: Hosts, keep: bool) -> None:
         self.run, self.hosts, directory = run, hosts, run.directory
         self._owned = directory.first, directory.last
-        self.team = hosts.team(run.threads)
+        if not keep:
+            run.shared.clear()
+        self.team = hosts.team(run.threads, run.shared if keep else None)
         self._contraction = Contraction(
             self.team, run.num_vertices, self._owned, named=True
         )
@@ -188,6 +192,8 @@ class HostComponents:
 
 # Bytes for each vertex of the graph that a rank may come to touch.
 VERTEX_BYTES = 32
+# Shared memory is kept for the next solve if so many times its bytes are free.
+KEPT_SHARE = 4
 # Bytes for each vertex that hosts send each other: the hook.
 HOOK_BYTES = 4
 
@@ -231,15 +237,16 @@ class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
         rows = run.comm.sum(sum(worker.rows.nbytes for worker in run.workers))
         self._capacity = int(run.config.tuning.sent_share * rows / hosts.count)
         sent = HOOK_BYTES * run.num_vertices if hosts.count > 1 else 0
-        fits = run.budget.has(VERTEX_BYTES * run.num_vertices)
-        if sent > self._capacity or not run.comm.min(int(fits)):
+        needed, kept = VERTEX_BYTES * run.num_vertices, sum(map(len, run.shared))
+        free = run.comm.min(min(run.budget.room(), free_bytes()) + kept)
+        if sent > self._capacity or needed > free:
             hosts.free()
             raise NotSuitableError(
                 "a list of all vertices is too large to be sent, or for a rank"
             )
         components = None
         with suppress(ConfigError):  # on all ranks of the host
-            components = HostComponents(run, hosts)
+            components = HostComponents(run, hosts, KEPT_SHARE * needed <= free)
         if not run.comm.min(int(components is not None)) or components is None:
             hosts.free()
             raise NotSuitableError("a host has no room for shared arrays")

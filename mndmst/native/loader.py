@@ -118,13 +118,13 @@ def _compiler_serves() -> bool:
     Part of the interface is not public, so another version of Numba may differ. A
     warning tells the user if kernels have to be called through Numba.
     """
-    from .self_test import ARGUMENTS, EXPECTED, NAME, TYPES, WORDS, self_test
+    from .self_test import ARGUMENTS, EXPECTED, TYPES, WORDS, self_test
 
     try:
         from .compiler import compile_kernel
 
         code = compile_kernel(self_test, TYPES, best_level())
-        call = CompiledKernel(NAME, code, TYPES, _runtime())
+        call = CompiledKernel(self_test.__name__, code, TYPES, _runtime())
         if call(WORDS, ARGUMENTS) == EXPECTED:
             return True
         reason = "the self-test returned a wrong result"

@@ -23,7 +23,6 @@ def self_test(pair, scale, number, nothing):
     return total + int(scale * 4), nothing is None and total > number
 
 
-NAME = "mndmst.native.self_test"
 TYPES = "mndmst.native.self_test.Pair(u4[],i8[:]),f8,i8,none"
 ARGUMENTS = Pair(np.arange(4, dtype=np.uint32), np.arange(8)[::2]), 0.5, 3, None
 WORDS: list = []

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ..backends.base import Backend
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
@@ -61,6 +63,8 @@ class Run:
     # Takes the state at safe points and may save it (`Checkpoint.safe_point`).
     save: Callable[[State], None] | None = None
     threads: Threads = ALONE  # Threads of this rank, for work on the host
+    # Memory that the ranks of this host share, for the next solve of the same graph.
+    shared: list[np.ndarray] = field(default_factory=list)
 
     @property
     def num_vertices(self) -> int:

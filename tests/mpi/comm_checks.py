@@ -236,6 +236,23 @@ def check_shared_memory(comm: Comm) -> None:
         np.testing.assert_array_equal(words, np.arange(length))
 
 
+def check_kept_shared_memory(comm: Comm) -> None:
+    kept: list[np.ndarray] = []
+    first = SharedMemory(comm, kept=kept)
+    (large,), (small,) = (first.arrays((n, np.int64)) for n in (3 << 20, 1 << 10))
+    large[comm.rank] = small[comm.rank] = 1
+    places = {array.ctypes.data for array in (large, small)}
+    for count in (2, 3, 1):  # a block that fits is found in any order, and no other
+        comm.barrier()
+        second = SharedMemory(comm, kept=kept)
+        found = [second.arrays((n, np.int64))[0] for n in (1 << 9, 3 << 20, 5)[:count]]
+        assert {array.ctypes.data for array in found[:2]} <= places
+        assert len(kept) == count
+        found[-1][comm.rank] = comm.rank + count
+        comm.barrier()
+        assert found[-1][: comm.size].tolist() == [r + count for r in range(comm.size)]
+
+
 def check_memory_that_cannot_be_shared(comm: Comm) -> None:
     memory = SharedMemory(comm)
     limits = resource.getrlimit(resource.RLIMIT_AS)
