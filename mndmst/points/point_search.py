@@ -26,6 +26,8 @@ LEAST_SEARCHES = 32  # least searches of a chunk of work
 # How much longer a visit of a tree takes than an inner product. Measured with 5 to 32
 # dimensions on a processor with AVX-512; a product has fixed costs in few dimensions.
 VISIT, FIXED = 6.0, 40.0
+# In more dimensions the points of two leaves leave the cache during a visit.
+WIDE = 256
 # A pass over all pairs multiplies each once, in place of two searches from each point.
 PASS_GAIN = 4
 # Coordinates that a thread surely visits within a step of a search.
@@ -211,7 +213,7 @@ def worth(dimensions: int) -> float:
 
     In at most 8 dimensions it is 1 or more.
     """
-    return (1 + FIXED / dimensions) / VISIT
+    return (1 + FIXED / dimensions) / VISIT * min(1, WIDE / dimensions)
 
 
 def guides(queries: np.ndarray, component: np.ndarray, count: int) -> np.ndarray:
