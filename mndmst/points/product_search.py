@@ -226,7 +226,8 @@ class HostProducts:
         terms = (dimensions + 16) * UNIT_ROUNDING
         gamma, absolute = terms / (1 - terms), (dimensions + 16) * 2.0**-120
         half = (square / 2 * (1 - gamma)).astype(np.float32)
-        self.bounds = Bounds(square, half, gamma, absolute, self._factor**2)
+        numbers = np.array([gamma, absolute, self._factor**2])
+        self.bounds = Bounds(square, half, numbers)
 
     def _rounded(self, exact: PointArrays) -> np.ndarray:
         """Return points less the centre, scaled, as float32."""

@@ -245,7 +245,7 @@ def check_kept_shared_memory(comm: Comm) -> None:
     for count in (2, 3, 1):  # a block that fits is found in any order, and no other
         comm.barrier()
         second = SharedMemory(comm, kept=kept)
-        found = [second.arrays((n, np.int64))[0] for n in (1 << 9, 3 << 20, 5)[:count]]
+        found = [second.arrays((n, np.int64))[0] for n in (1 << 9, 3 << 20, 64)[:count]]
         assert {array.ctypes.data for array in found[:2]} <= places
         assert len(kept) == count
         found[-1][comm.rank] = comm.rank + count

@@ -20,14 +20,19 @@ TOGETHER = 4  # distances whose sums run side by side
 UNKNOWN = -1.0  # a distance that is not computed yet
 
 
+# Places in `Bounds.numbers`: the relative and the absolute part of the error bound, and
+# the power of two by which scores exceed squared distances.
+GAMMA, ABSOLUTE, UNIT = range(3)
+
+
 class Bounds(NamedTuple):
     """The error bounds of scores; see `product_search`."""
 
     square: np.ndarray  # float64: squared lengths of the float32 points, by place
     half: np.ndarray  # float32: half of each square, less its part of the error bound
-    gamma: float  # the relative part of the bound
-    absolute: float  # the absolute part of the bound
-    unit: float  # scores have squared distances times this power of two
+    # float64 [3], at `GAMMA`, `ABSOLUTE` and `UNIT`: an array, because the interpreter
+    # calls kernels that take floating-point arguments.
+    numbers: np.ndarray
 
 
 class Candidates(NamedTuple):
@@ -211,7 +216,7 @@ def _raise_threshold(lists, row, own_square, bounds, best):
     found = 0
     for i in range(lists.count[row]):
         other = lists.place[row, i]
-        low = lists.score[row, i] - bounds.gamma * bounds.square[other]
+        low = lists.score[row, i] - bounds.numbers[GAMMA] * bounds.square[other]
         if found == k and low <= best[k - 1]:
             continue
         j = found if found < k else k - 1
@@ -222,7 +227,8 @@ def _raise_threshold(lists, row, own_square, bounds, best):
         found = min(found + 1, k)
     if found < k:
         return
-    limit = best[k - 1] - bounds.gamma * own_square - 2 * bounds.absolute
+    gamma, absolute = bounds.numbers[GAMMA], bounds.numbers[ABSOLUTE]
+    limit = best[k - 1] - gamma * own_square - 2 * absolute
     threshold = max(lists.threshold[row], below(limit))
     kept = 0
     for i in range(lists.count[row]):
@@ -281,8 +287,9 @@ def _keep_nearest(lists, row, own, queries, exact, bounds, best, room):
 @kernel
 def threshold_of(bounds, own_square, square):
     """Return a score that no point within a squared distance of a row is below."""
-    needed = (own_square - square * bounds.unit * (1 + 1e-15)) / 2
-    return below(needed - bounds.gamma / 2 * own_square - bounds.absolute)
+    gamma, absolute = bounds.numbers[GAMMA], bounds.numbers[ABSOLUTE]
+    needed = (own_square - square * bounds.numbers[UNIT] * (1 + 1e-15)) / 2
+    return below(needed - gamma / 2 * own_square - absolute)
 
 
 @kernel

@@ -9,6 +9,7 @@ from mndmst.kernels.threads import Threads
 from mndmst.points import product_search, search_choice
 from mndmst.points.blas_threads import one_blas_thread
 from mndmst.points.coordinates import point_coordinates
+from mndmst.points.kernels.product_filter import GAMMA, UNIT
 from mndmst.points.point_forest import points_forest
 from mndmst.points.product_search import HostProducts, random_order
 from mndmst.points.search_choice import choose_search
@@ -120,7 +121,8 @@ def test_near_ties_below_the_bound_are_told_apart():
     points = directions * (1 + 1e-12 * r.permutation(300))[:, None]
     points = np.r_[np.zeros((1, 64)), points, points * (1 + 3e-13)]
     search = host_products(points)
-    width = 2 * search.bounds.gamma / search.bounds.unit
+    numbers = search.bounds.numbers
+    width = 2 * numbers[GAMMA] / numbers[UNIT]
     spread = np.ptp((points[1:301] ** 2).sum(axis=1))
     assert spread < width
     for samples in (0, 3, 70):
@@ -138,12 +140,13 @@ def test_scores_are_within_their_bound():
         product = search.points @ search.points.T
         score = (product - bounds.half).astype(np.float64)
         x = points[search.exact.source]
-        distance = ((x[:, None, :] - x) ** 2).sum(axis=2) * bounds.unit
+        gamma, absolute, unit = bounds.numbers
+        distance = ((x[:, None, :] - x) ** 2).sum(axis=2) * unit
         true = (square[:, None] - distance) / 2
         above = true - score
-        limit = bounds.gamma / 2 * square[:, None] + bounds.absolute
+        limit = gamma / 2 * square[:, None] + absolute
         assert (above <= limit).all()
-        assert (above >= -limit - bounds.gamma * square).all()
+        assert (above >= -limit - gamma * square).all()
 
 
 def test_the_probe_chooses_by_what_a_tree_visits():
