@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from mndmst.native import precompile
+from mndmst.native.arguments import named, parse, words_of
+from mndmst.native.kernel import Kernel
 from mndmst.native.precompile import (
     KernelSignature,
     compile_side_by_side,
@@ -49,6 +51,8 @@ INTERRUPTED = """
 import os, signal, sys
 from pathlib import Path
 from mndmst.native import precompile
+from mndmst.native.arguments import named, parse, words_of
+from mndmst.native.kernel import Kernel
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 precompile.REPORT_SECONDS = 0.0
 def interrupt(*counts):
@@ -83,3 +87,19 @@ def test_many_are_told_in_one_line(
     assert said.count("\n") == 1
     assert "and 8 others could not be compiled ahead (module" in said
     assert without_code([listed_kernels()[0]], [tmp_path]) == []
+
+
+def test_the_list_names_kernels_that_exist() -> None:
+    _, *kernels = listed_kernels()
+    assert all(isinstance(named(name), Kernel) for name, _ in kernels)
+
+
+def test_few_kernels_take_arguments_in_floating_point() -> None:
+    """Python makes every call of such a kernel, so none may run once for each range."""
+    _, *kernels = listed_kernels()
+    found = {name for name, types in kernels if set(words_of(parse(types))) != {"i8"}}
+    assert found == {
+        "mndmst.cluster.kernels.dendrogram.merge_brief",
+        "mndmst.cluster.kernels.dendrogram.raised",
+        "mndmst.io.kernels.generators.ssca2",
+    }
