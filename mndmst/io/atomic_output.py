@@ -3,8 +3,8 @@
 A file is made beside its target under a new random name, is put on disk, and is then
 renamed. So no existing file is written to: no other program's file, and nothing that a
 symbolic link points to. A command that fails removes the files it has made itself, and
-no others. `output_kinds` says which existing file loses its name. `check_outputs` finds
-what is in the way of a command's outputs before any work.
+no others. `output_kinds` says which existing file loses its name. `check_outputs`
+refuses unsuitable outputs of a command before any work.
 """
 
 import errno

@@ -22,6 +22,7 @@ from ..host.errors import ConfigError
 from ..host.memory import free_bytes
 from ..kernels.contraction import Contraction, CrossPieces
 from ..kernels.edge_columns import EdgePieces, add_marked, concatenate_columns
+from ..kernels.freed_memory import KEPT_SHARE
 from ..kernels.heavier_arcs import GiantComponent, heavier_edges
 from ..kernels.hooks import HALF, NUMBER, vertices_outside, write_names
 from ..kernels.kruskal import LOW
@@ -192,8 +193,6 @@ class HostComponents:
 
 # Bytes for each vertex of the graph that a rank may come to touch.
 VERTEX_BYTES = 32
-# Shared memory is kept for the next solve if so many times its bytes are free.
-KEPT_SHARE = 4
 # Bytes for each vertex that hosts send each other: the hook.
 HOOK_BYTES = 4
 

@@ -64,7 +64,7 @@ def join_certified(
     """
     n = len(within)
     parent = np.arange(n, dtype=np.uint32)
-    # Each thread joins as many blocks, of about one size, unless they were tiny.
+    # All threads join equally many blocks of nearly equal size, but no tiny ones.
     parts = -(-n // (BLOCK * threads.count)) * threads.count
     parts = max(1, min(parts, n // LEAST_BLOCK))
     bounds = n * np.arange(parts + 1) // parts

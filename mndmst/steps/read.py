@@ -51,7 +51,7 @@ def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
     with comm.raise_on_all():
         first = _first_with_load(graph, total * comm.rank // comm.size)
     firsts = comm.allgatherv(np.array([first], np.int64))
-    # Only row pointers that do not ascend, an error when they are read, are in disorder
+    # Damaged row pointers may give first vertices in disorder; reading finds the damage
     return np.append(np.maximum.accumulate(firsts), graph.num_vertices)
 
 

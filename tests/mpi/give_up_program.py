@@ -2,7 +2,7 @@
 
 Argument: a graph. For each strategy of two, and for forests and components, rank 0
 prints a line of JSON. An MPI library has about 2,000 communicators, so every run must
-free those that it makes.
+free the communicators that it makes.
 """
 
 import json

@@ -51,7 +51,7 @@ def test_nodes_hold_their_points(name: str, threads: int) -> None:
 @pytest.mark.parametrize("k", [1, 4, 7, 12, 16, 21, 32, 33])
 @pytest.mark.parametrize("norm", [Norm.EUCLIDEAN, Norm.MANHATTAN, Norm.CHEBYSHEV])
 def test_neighbours_are_the_nearest(norm: Norm, k: int) -> None:
-    """Lists of up to 16 stay in registers; those of 33 exceed a leaf."""
+    """Lists of up to 16 stay in registers; a list of 33 exceeds a leaf."""
     points = GENERATOR.integers(0, 30, (500, 3)).astype(float)
     search = tree_search(points, norm, Threads(1))
     found = search.neighbours(k, 0)
