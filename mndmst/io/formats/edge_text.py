@@ -162,7 +162,7 @@ _SIGNED_END = re.compile(r"(?<![eE])[+]|-0+(?![0-9.])")
 
 
 def read_numbers(
-    lines: Sequence[str], weighted: bool, real: bool, **columns: Any
+    lines: Sequence[str], prefix: str, weighted: bool, real: bool, **columns: Any
 ) -> EndsAndWeights | None:
     """Return ends and weights by NumPy's reader, where it keeps all of them exactly.
 
@@ -170,11 +170,16 @@ def read_numbers(
     are int64 if all are whole and not `real`. `columns` are options of `loadtxt`.
     """
     for kind in ("f8",) if real else ("i8", "f8"):
-        types = [("src", "i8"), ("dst", "i8"), ("weight", kind)][: 2 + weighted]
+        # Of a longer first word than the prefix NumPy keeps one more letter
+        types = [("prefix", "U2"), ("src", "i8"), ("dst", "i8"), ("weight", kind)]
+        types = types[not prefix : 3 + weighted]
         with suppress(ValueError, Warning), warnings.catch_warnings():
             warnings.simplefilter("error")  # NumPy may warn of 1.0 for an id, and go on
             table = np.loadtxt(lines, types, comments=None, ndmin=1, **columns)
-            src, dst, *rest = (table[name].copy() for name, _ in types)
+            if prefix and (table["prefix"] != prefix).any():
+                return None
+            numbers = (table[name].copy() for name, _ in types if name != "prefix")
+            src, dst, *rest = numbers
             weight = rest[0] if weighted else np.ones(len(src), np.int32)
             # Larger whole numbers may be rounded; NaN is not below anything
             if weight.dtype.kind == "f" and not (np.abs(weight) < MOST_EXACT).all():
@@ -301,18 +306,12 @@ class TextFile(EdgeFile):
             and any(map(self._like_comment, text.split("\n")))
         ):
             return None
-        if layout.prefix:
-            lines = [line for line in map(str.lstrip, lines) if line]
-            begin = layout.prefix
-            if not all(line[0] == begin and line[1:2].isspace() for line in lines):
-                return None
-            lines = [line[1:] for line in lines]
         simple = layout.in_order and '"' not in text  # NumPy compares the widths
         width = len(layout.columns.names)
         if not simple and not all(has_width(line, separator, width) for line in lines):
             return None
         return read_numbers(
-            lines, layout.columns.weight is not None, real,
+            lines, layout.prefix, layout.columns.weight is not None, real,
             quotechar='"' if '"' in text else None,
             delimiter=None if separator == BLANKS else separator.decode(),
             usecols=None if layout.in_order else layout.columns.wanted,

@@ -76,39 +76,40 @@ def read_metis(path: Path) -> Edges:
         line = text.count(b"\n", 0, header.end() + place) + 1
         return InputError(f"{path}: line {line} {mistake}. Fix the line.")
 
-    end = int(rows[vertices]) if len(rows) > vertices else len(body)
-    words = _METIS_COMMENT.sub(lambda found: b" " * len(found[0]), body[:end])
+    words: bytes | bytearray = body[: rows[vertices]] if len(rows) > vertices else body
+    if len(rows) < len(lines):
+        words = _METIS_COMMENT.sub(lambda found: b" " * len(found[0]), words)
     numbers, places, bad = read_integers(words)
     if bad is not None:
         raise wrong(bad, "is not whole numbers alone")
-    vertex = np.searchsorted(rows[:vertices], places, "right") - 1
-    counts = np.bincount(vertex, minlength=vertices)
+    firsts = np.searchsorted(places, rows[:vertices])  # the first number of each row
+    counts = np.diff(firsts, append=len(numbers))
     odd = (counts < passed_over) | (weighted & ((counts - passed_over) % 2 == 1))
     if odd.any():
         mistake = "has too few numbers, or a neighbour without a weight"
         raise wrong(int(rows[odd.argmax()]), mistake)
-    at = np.arange(len(numbers)) - (np.cumsum(counts) - counts)[vertex] - passed_over
-    heads = np.flatnonzero((at >= 0) & ~(weighted & (at % 2 == 1)))
-    dst = numbers[heads]
+    if passed_over:
+        sizes = (firsts[:, np.newaxis] + np.arange(passed_over)).ravel()
+        numbers, places = np.delete(numbers, sizes), np.delete(places, sizes)
+    step = 1 + weighted
+    dst, places = numbers[::step], places[::step]
     outside = (dst < 1) | (dst > vertices)
     if outside.any():
         mistake = "has a neighbour not between 1 and the number of vertices"
-        raise wrong(int(places[heads[outside.argmax()]]), mistake)
+        raise wrong(int(places[outside.argmax()]), mistake)
     if len(dst) > 2 * edges:
         mistake = "has arcs beyond the number that the first line says"
-        raise wrong(int(places[heads[2 * edges]]), mistake)
+        raise wrong(int(places[2 * edges]), mistake)
     if len(dst) < 2 * edges:
         raise InputError(
             f"{path}: lists {counted(len(dst), 'neighbour')}, but "
             f"{counted(edges, 'edge')} have {2 * edges}. Copy it again, or fix the "
             "first line."
         )
-    ids = id_dtype(vertices)
-    weight = np.ones(len(dst), np.int32)
-    if weighted:
-        weight = narrow_integers(numbers[heads + 1])
-    src, dst = vertex[heads].astype(ids), (dst - 1).astype(ids)
-    return checked_edges(path, vertices, src, dst, weight)
+    weight = narrow_integers(numbers[1::2]) if weighted else np.ones(len(dst), np.int32)
+    vertex = np.arange(vertices, dtype=id_dtype(vertices))
+    src = np.repeat(vertex, (counts - passed_over) // step)
+    return checked_edges(path, vertices, src, (dst - 1).astype(src.dtype), weight)
 
 
 def read_adjacency(path: Path) -> Edges:
