@@ -99,11 +99,12 @@ def run_service(arguments: argparse.Namespace) -> int:
 def run_papers(arguments: argparse.Namespace) -> int:
     """Print our figures beside the figures of papers."""
     from . import papers
+    from .graphs import data_folder
     from .machine import machine
 
     known = papers.names()
     wanted = chosen("paper", arguments.papers, known, known)
-    data = arguments.data or papers.data_folder()
+    data = arguments.data or data_folder()
     plan = papers.PapersPlan(wanted, arguments.scale, arguments.repeat, data)
     facts = machine(())
     print("ours: ", end="")

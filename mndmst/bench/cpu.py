@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..host.errors import optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import BENCH_PICTURE
+from ..report.page import figure_of
 from . import graphs
 from .contenders import (
     SCIPY,
@@ -197,8 +197,7 @@ def plot_threads(cases: list[Case], path: Path, files: AtomicOutput) -> None:
     picture, which `files` names, is .svg, .png or .pdf. Raises MissingExtraError if
     Matplotlib is not installed; OutputError if the picture cannot be written.
     """
-    figure_of: Any = optional("matplotlib.figure", "plot", "Plots need").Figure
-    figure = figure_of(figsize=(7.2, 3.4), layout="constrained")
+    figure = figure_of(7.2, 3.4)
     speed, floor = figure.subplots(1, 2)
     most = 1
     for case in cases:

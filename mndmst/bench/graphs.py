@@ -120,9 +120,14 @@ def hardened(graph: BenchGraph, orders: tuple[str, ...] = HARD) -> Iterator[Benc
         yield BenchGraph(graph.name, order, *symmetric_rows(edges))
 
 
-def _real_file(name: str) -> Path:
+def data_folder() -> Path:
+    """Return the default folder of graphs, the same as for the tests."""
     folder = os.environ.get("MNDMST_TEST_DATA")
-    return (Path(folder) if folder else _ROOT.parent / "shared/data") / REAL[name]
+    return Path(folder) if folder else _ROOT.parent / "shared/data"
+
+
+def _real_file(name: str) -> Path:
+    return data_folder() / REAL[name]
 
 
 def _read(name: str, dtype: np.dtype) -> Edges:

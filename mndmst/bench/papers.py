@@ -5,7 +5,6 @@ its recipe; for another, a generated one of its kind stands in, of the same size
 the largest asked for. As sizes differ, edges a second are what to compare.
 """
 
-import os
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from ..backends.base import LabelledForest
 from ..backends.cuda import device_names, make_device, unavailable
 from ..host.cores import core_count
 from ..host.errors import ConfigError
+from ..host.launcher import find_mpirun
 from ..host.memory import free_bytes
 from ..io.edge_file import Edges
 from ..io.partitioner.graph_recipe import Recipe, load_recipe, open_recipe
@@ -26,7 +26,6 @@ from ..io.partitioner.partition import build_shards, symmetric_rows
 from ..io.partitioner.random_graphs import open_random
 from .contenders import Answer, Contender, KernelContender
 from .graphs import BenchGraph
-from .scaling import launcher
 from .whole_commands import solve
 
 # Stages that a program whose graph is in memory and stays there does not have
@@ -38,7 +37,7 @@ def solve_on_ranks(graph: BenchGraph, repeat: int) -> dict[str, float]:
 
     Raises MndmstError if there is no mpirun, or a run fails.
     """
-    launcher()  # without one, an error before any work
+    find_mpirun()  # without one, an error before any work
     cores = core_count()
     with TemporaryDirectory(prefix="mndmst-") as name:
         folder = Path(name)
@@ -62,7 +61,6 @@ def _solve_on_ranks(folder: Path, ranks: int) -> float:
 
 _PAPERS = Path(__file__).with_name("papers.toml")
 _PARTITIONS = Path(__file__).parents[2] / "partitions"
-_TEST_DATA = Path(__file__).parents[3] / "shared/data"
 # Bytes a graph takes in memory for each arc, while it is read and turned into rows
 _ARC_BYTES = 64
 _TO_MS = {"ms": 1.0, "s": 1e3}
@@ -81,11 +79,6 @@ class PapersPlan:
 def names() -> tuple[str, ...]:
     """Return the names of the papers."""
     return tuple(_load())
-
-
-def data_folder() -> Path:
-    """Return the default folder of graphs, the same as for the tests."""
-    return Path(os.environ.get("MNDMST_TEST_DATA") or _TEST_DATA)
 
 
 def run(plan: PapersPlan) -> Iterator[dict[str, Any]]:

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from ..backends import ACCELERATORS, find_accelerator
-from ..host.errors import optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import BENCH_PICTURE
 from ..points.point_files import read_points
+from ..report.page import figure_of
 
 Points = np.ndarray
 # A function of points that returns weights, of a forest, or labels.
@@ -375,9 +375,8 @@ def draw(rows: list[PointsRow], path: Path, files: AtomicOutput) -> None:
     Raises OutputError if the picture cannot be written; MissingExtraError if Matplotlib
     is not installed.
     """
-    figure_of: Any = optional("matplotlib.figure", "plot").Figure
     panels = sorted({(row.kind, row.dimensions, row.task) for row in rows})
-    figure = figure_of(figsize=(3.2 * len(panels), 3.4), layout="constrained")
+    figure = figure_of(3.2 * len(panels), 3.4)
     all_axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, panel in zip(all_axes, panels, strict=True):
         shown = [r for r in rows if (r.kind, r.dimensions, r.task) == panel]

@@ -18,10 +18,11 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from ..host.errors import ConfigError, MndmstError
+from ..host.errors import MndmstError
 from ..host.launcher import find_mpirun
 from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import BENCH_PICTURE
+from ..report.page import figure_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +131,7 @@ def job(
     group_sizes: tuple[int, ...],
 ) -> list[Point]:
     """Solve a graph on some ranks, `repeat` times; return a point for each method."""
-    on_ranks = [launcher(), "-n", str(ranks), sys.executable, "-m", "mpi4py"]
+    on_ranks = [find_mpirun(), "-n", str(ranks), sys.executable, "-m", "mpi4py"]
     sizes = ",".join(map(str, group_sizes))
     asked = [str(graph), backend, str(threads), str(repeat), sizes]
     output = _output([*on_ranks, "-m", "mndmst.bench.scaling_probe", *asked])
@@ -171,20 +172,6 @@ def _point(
             for name in first["stages"]
         },
     )
-
-
-def launcher() -> str:
-    """Return the mpirun beside this Python, else the one on PATH, as launch/ does.
-
-    Raises ConfigError if there is none.
-    """
-    found = find_mpirun()
-    if found is None:
-        raise ConfigError(
-            "no mpirun on PATH. Load the module of your MPI, or install one from PyPI: "
-            "pip install mpich"
-        )
-    return found
 
 
 def environment() -> dict[str, str]:
@@ -305,12 +292,10 @@ def plot(series: list[list[Point]], path: Path, files: AtomicOutput) -> None:
 
     Raises OutputError if the picture cannot be written.
     """
-    from matplotlib.figure import Figure
-
     kinds = list(dict.fromkeys(points[0].series for points in series))
     rows = [[p for p in series if p[0].series == kind] for kind in kinds]
     columns = max(map(len, rows))
-    figure = Figure(figsize=(3.6 * columns, 3.4 * len(rows)), layout="constrained")
+    figure = figure_of(3.6 * columns, 3.4 * len(rows))
     grid = figure.subplots(len(rows), columns, squeeze=False)
     for axes, points in zip(grid.flat, [p for row in rows for p in row], strict=False):
         _panel(axes, points)

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from ..backends import ACCELERATORS, accelerator
 from ..host.errors import MndmstError
 from ..host.formatting import counted
+from ..host.launcher import find_mpirun
 from ..io.shards.sharded_graph import open_graph
-from .scaling import environment, launcher
-
-Record = dict[str, Any]
+from ..report.record import Record, stage_rows
+from .scaling import environment
 
 
 def solve(graph: Path, ranks: int, options: Sequence[str]) -> tuple[float, Record]:
@@ -45,20 +44,13 @@ def solve(graph: Path, ranks: int, options: Sequence[str]) -> tuple[float, Recor
 
 
 def _python(ranks: int) -> list[str]:
-    begin = [launcher(), "-n", str(ranks)] if ranks > 1 else []
+    begin = [find_mpirun(), "-n", str(ranks)] if ranks > 1 else []
     return [*begin, sys.executable]
 
 
 def slowest_stages(record: Record) -> dict[str, float]:
     """Return for each stage the seconds of the rank that took longest."""
-    found: dict[str, float] = {}
-    for rank in record["ranks"]:
-        mine: dict[str, float] = {}
-        for entry in rank["stages"]:
-            mine[entry["stage"]] = mine.get(entry["stage"], 0.0) + entry["seconds"]
-        for name, seconds in mine.items():
-            found[name] = max(seconds, found.get(name, 0.0))
-    return found
+    return {row.name: row.most for row in stage_rows(record)}
 
 
 # `bench devices`: the stages on the CPU, on the GPU, and on both.

@@ -238,7 +238,7 @@ def add_report(commands: Any) -> None:
 def _report(arguments: argparse.Namespace) -> int:
     from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.output_kinds import PAGE, PICTURE, TRACE
-    from ..report.record import read_record
+    from ..report.record import read_record, run_table, write_trace
 
     of_clusters = arguments.runs[0].suffix in (".h5", ".hdf5")
     page = PICTURE if of_clusters else PAGE
@@ -255,13 +255,9 @@ def _report(arguments: argparse.Namespace) -> int:
         if arguments.output is not None:
             _draw_run(records, arguments.output, files, forest)
         if arguments.trace is not None:
-            from ..report.record import write_trace
-
             write_trace(records[0], arguments.trace, files)
     if arguments.output is None and arguments.trace is None:
-        from ..run.report import text
-
-        print(text(records[0]))
+        print(run_table(records[0]))
     return 0
 
 

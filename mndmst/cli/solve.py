@@ -155,9 +155,9 @@ def _run(job: "CommandRun", arguments: argparse.Namespace) -> int:
     summary = solve(comm, arguments.graph, config, targets, progress)
     if comm.rank == 0:
         if summary.report is not None and not arguments.quiet:
-            from ..run.report import text
+            from ..report.record import run_table
 
-            print(text(summary.report))
+            print(run_table(summary.report))
         print(summary.line(), flush=True)
     return 0
 
@@ -201,7 +201,7 @@ def add_components(commands: Any) -> None:
 def _components(arguments: argparse.Namespace) -> int:
     from ..components import connected_components
     from ..io.output_kinds import LABELS, REPORT
-    from ..run.report import text
+    from ..report.record import run_table
     from .ranks import begin
 
     outputs = (arguments.output, LABELS), (arguments.report, REPORT)
@@ -218,7 +218,7 @@ def _components(arguments: argparse.Namespace) -> int:
     )
     if found.report is not None:
         if not arguments.quiet:
-            print(text(found.report), found.text(), sep="\n")
+            print(run_table(found.report), found.text(), sep="\n")
         print(found.line(), flush=True)
         if arguments.output is None:
             say_not_kept("the labels are", arguments.quiet)

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .cores import core_count
+from .errors import ConfigError
 
 _WORLD_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 # Variables of the processes that launchers start: MPICH and Intel, Open MPI, MVAPICH,
@@ -126,12 +127,21 @@ def crowded() -> bool:
     return _first_integer(_LOCAL_SIZE, 1) > core_count()
 
 
-def find_mpirun() -> str | None:
-    """Return the mpirun beside this Python, else the first on the path, if any."""
+def find_mpirun() -> str:
+    """Return the mpirun beside this Python, else the first on the path.
+
+    Raises ConfigError if there is none.
+    """
     import shutil  # no rank calls this
 
     beside = Path(sys.executable).with_name("mpirun")
-    return str(beside) if beside.exists() else shutil.which("mpirun")
+    found = str(beside) if beside.exists() else shutil.which("mpirun")
+    if found is None:
+        raise ConfigError(
+            "no mpirun on PATH. Load the module of your MPI, or install one from PyPI: "
+            "pip install 'mndmst[mpi]'"
+        )
+    return found
 
 
 def by_open_mpi() -> bool:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from ..host.formatting import counted
-from .record import Record, kind_of
+from .record import Record, seconds_by_kind, stage_rows
 
 # A share of the time that is worth a word.
 MUCH = 0.35
@@ -54,14 +54,9 @@ _REMEDIES = {
 
 def spent(record: Record) -> dict[str, float]:
     """Return the share of the run's time for each kind of stage, and for waiting."""
-    sums: dict[str, float] = defaultdict(float)
-    for rank in record["ranks"]:
-        for entry in rank["stages"]:
-            waited = min(entry.get("seconds_waited", 0.0), entry["seconds"])
-            sums[kind_of(entry["stage"])] += entry["seconds"] - waited
-            sums["wait"] += waited
-    whole = max(record["seconds"], 1e-9) * max(1, len(record["ranks"]))
-    return {name: sums[name] / whole for name in _NAMES}
+    ranks = [seconds_by_kind(rank) for rank in record["ranks"]]
+    whole = max(record["seconds"], 1e-9) * max(1, len(ranks))
+    return {name: sum(rank[name] for rank in ranks) / whole for name in _NAMES}
 
 
 def _crowded(record: Record) -> list[str]:
@@ -97,10 +92,8 @@ def _numbers(ranges: str) -> set[int]:
 
 def _compiled(record: Record) -> float:
     """Return the longest time that a rank took for its kernels."""
-    return max(
-        sum(e["seconds"] for e in rank["stages"] if e["stage"] == "kernels")
-        for rank in record["ranks"]
-    )
+    rows = {row.name: row.most for row in stage_rows(record)}
+    return rows.get("kernels", 0.0)
 
 
 def _last(record: Record) -> int:

@@ -12,9 +12,10 @@ from .record import (
     Span,
     device_work,
     kind_of,
+    seconds_by_kind,
     solve_seconds,
+    stage_rows,
     stages,
-    totals,
 )
 
 MIB = 1 << 20
@@ -81,18 +82,15 @@ def end_of_start(record: Record) -> float:
 
 def shares(axes: Any, record: Record) -> None:
     """Draw the seconds of each rank by activity, waiting included."""
-    names = [rank["rank"] for rank in record["ranks"][:SHOWN_RANKS]]
-    left = [0.0] * len(names)
-    sums: dict[str, list[float]] = {kind: left.copy() for kind in COLOURS}
-    for row, rank in enumerate(record["ranks"][:SHOWN_RANKS]):
-        for entry in rank["stages"]:
-            waited = entry.get("seconds_waited", 0.0)
-            sums[kind_of(entry["stage"])][row] += entry["seconds"] - waited
-            sums["wait"][row] += waited
-    kinds = [name for name in COLOURS if any(sums[name])]
+    ranks = record["ranks"][:SHOWN_RANKS]
+    names = [rank["rank"] for rank in ranks]
+    sums = [seconds_by_kind(rank) for rank in ranks]
+    kinds = [kind for kind in sums[0] if any(each[kind] for each in sums)]
+    left = np.zeros(len(names))
     for kind in kinds:
-        axes.barh(names, sums[kind], left=left, color=COLOURS[kind])
-        left = [a + b for a, b in zip(left, sums[kind], strict=True)]
+        seconds = np.array([each[kind] for each in sums])
+        axes.barh(names, seconds, left=left, color=COLOURS[kind])
+        left += seconds
     axes.set_yticks(names)
     axes.invert_yaxis()
     axes.set(xlabel="seconds", ylabel="rank", title="Where the time went")
@@ -128,9 +126,9 @@ def edges_left(axes: Any, record: Record) -> None:
 
 def bytes_sent(axes: Any, record: Record) -> None:
     """Draw the bytes that all ranks sent in each stage."""
-    sent = {name: n for name, n in totals(record, "bytes_sent").items() if n}
-    names = list(sent) or ["nothing"]
-    axes.barh(names, [sent.get(name, 0) / 1e6 for name in names], color="#7570b3")
+    sent = {row.name: row.bytes_sent for row in stage_rows(record) if row.bytes_sent}
+    shown = sent or {"nothing": 0}
+    axes.barh(list(shown), [n / 1e6 for n in shown.values()], color="#7570b3")
     axes.invert_yaxis()
     vertices = max(1, record.get("num_vertices", 1))
     each = sum(sent.values()) / vertices

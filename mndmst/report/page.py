@@ -17,7 +17,7 @@ from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import PAGE, Kind, text_mark
 from . import draw
 from .advice import advice
-from .record import Record, command, options, stage_rows, totals
+from .record import Record, command, meanings, options, stage_rows
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2em auto;
@@ -70,7 +70,7 @@ def write_page(
         )
     ]
     small = [svg_of(5.4, 4.2, lambda axes: draw.edges_left(axes, record))]
-    if any(totals(record, "bytes_sent").values()):
+    if any(row.bytes_sent for row in stage_rows(record)):
         small.append(svg_of(5.4, 4.2, lambda axes: draw.bytes_sent(axes, record)))
     if len(records) > 1:
         small.append(svg_of(5.4, 4.2, lambda axes: draw.scaling(axes, records)))
@@ -159,8 +159,8 @@ def _stages(record: Record) -> str:
     names = ("stage", "least s", "mean s", "most s", "MB sent", "what happens")
     kinds = ("", *["number"] * 4, "")
     rows = [
-        (row.name, *(f"{number:.3f}" for number in row[1:4]), f"{row.sent:.2f}",
-         row.meaning)
+        (row.name, *(f"{number:.3f}" for number in row[1:4]),
+         f"{row.bytes_sent / 1e6:.2f}", meanings().get(row.name, ""))
         for row in stage_rows(record)
     ]  # fmt: skip
 

@@ -104,14 +104,14 @@ def device_work(rank: Record) -> Iterator[Span]:
             yield Span(name, work["begin"], work["end"] - work["begin"])
 
 
-def totals(record: Record, what: str) -> dict[str, float]:
-    """Return a number of the stages added up over ranks, by stage name."""
-    found: dict[str, float] = {}
-    for rank in record["ranks"]:
-        for entry in rank["stages"]:
-            name = entry["stage"]
-            found[name] = found.get(name, 0) + entry.get(what, 0)
-    return found
+def seconds_by_kind(rank: Record) -> dict[str, float]:
+    """Return the seconds of a rank by kind of stage; waiting counts apart."""
+    sums = dict.fromkeys([*KINDS, "wait"], 0.0)
+    for entry in rank["stages"]:
+        waited = min(entry.get("seconds_waited", 0.0), entry["seconds"])
+        sums[kind_of(entry["stage"])] += entry["seconds"] - waited
+        sums["wait"] += waited
+    return sums
 
 
 def solve_seconds(record: Record) -> float:
@@ -142,14 +142,13 @@ _UNSET = {
 
 
 class StageRow(NamedTuple):
-    """A stage over all ranks: seconds, and MB sent."""
+    """A stage over all ranks: seconds of the ranks, and bytes that they sent."""
 
     name: str
     least: float
     mean: float
     most: float
-    sent: float
-    meaning: str
+    bytes_sent: int
 
 
 def command(record: Record) -> str:
@@ -197,11 +196,30 @@ def stage_rows(record: Record) -> list[StageRow]:
         ]
         sent = sum(e.get("bytes_sent", 0) for e in entries if e["stage"] == name)
         mean = sum(seconds) / len(seconds)
-        meaning = meanings().get(name, "")
-        rows.append(
-            StageRow(name, min(seconds), mean, max(seconds), sent / 1e6, meaning)
-        )
+        rows.append(StageRow(name, min(seconds), mean, max(seconds), sent))
     return rows
+
+
+def run_table(record: Record) -> str:
+    """Return a short table of a run, for a terminal."""
+    lines = [f"{'stage':<14} {'seconds (min mean max over ranks)':>36} {'MB sent':>10}"]
+    for row in stage_rows(record):
+        times = f"{row.least:.3f} {row.mean:.3f} {row.most:.3f}"
+        lines.append(f"{row.name:<14} {times:>36} {row.bytes_sent / 1e6:>10.2f}")
+    strategy = record["ranks"][0].get("strategy")
+    if strategy:
+        lines.append(f"strategy: {strategy['name']}")
+    lines += ["edges left"] + [
+        f"  after {level['after']:<20} {level['edges']:>15,}"
+        for level in record["levels"]
+    ]
+    if record.get("choices"):
+        lines.append("how ranks merged (edges before)")
+    for choice in record.get("choices", ()):
+        lines.append(f"  {choice['path']:<26} {choice['edges']:>15,}")
+    peak = max(rank["peak_bytes"] for rank in record["ranks"])
+    lines.append(f"peak memory of a rank: {peak / 2**20:.0f} MiB")
+    return "\n".join(lines)
 
 
 @cache

@@ -153,34 +153,3 @@ def write_report(
         if record is not None:
             whole = json_mark(REPORT) | {"versions": versions()} | record
             temporary.write_text(to_json(whole, indent=1))
-
-
-def text(record: dict[str, Any]) -> str:
-    """Return a short table of a report, for people."""
-    names = list(
-        dict.fromkeys(e["stage"] for r in record["ranks"] for e in r["stages"])
-    )
-    lines = [f"{'stage':<14} {'seconds (min mean max over ranks)':>36} {'MB sent':>10}"]
-    for name in names:
-        seconds, sent = [], 0
-        for rank in record["ranks"]:
-            mine = [entry for entry in rank["stages"] if entry["stage"] == name]
-            seconds.append(sum(entry["seconds"] for entry in mine))
-            sent += sum(entry["bytes_sent"] for entry in mine)
-        mean = sum(seconds) / len(seconds)
-        times = f"{min(seconds):.3f} {mean:.3f} {max(seconds):.3f}"
-        lines.append(f"{name:<14} {times:>36} {sent / 1e6:>10.2f}")
-    strategy = record["ranks"][0].get("strategy")
-    if strategy:
-        lines.append(f"strategy: {strategy['name']}")
-    lines += ["edges left"] + [
-        f"  after {level['after']:<20} {level['edges']:>15,}"
-        for level in record["levels"]
-    ]
-    if record.get("choices"):
-        lines.append("how ranks merged (edges before)")
-    for choice in record.get("choices", ()):
-        lines.append(f"  {choice['path']:<26} {choice['edges']:>15,}")
-    peak = max(rank["peak_bytes"] for rank in record["ranks"])
-    lines.append(f"peak memory of a rank: {peak / 2**20:.0f} MiB")
-    return "\n".join(lines)

@@ -33,8 +33,11 @@ def test_a_table_for_people_and_one_for_programs(
 def test_stages_are_those_of_the_slowest_rank() -> None:
     def rank(*seconds: float) -> dict:
         names = ("read", "read", "write")
-        stages = zip(names, seconds, strict=True)
-        return {"stages": [{"stage": n, "seconds": s} for n, s in stages]}
+        stages = [
+            {"stage": name, "begin": float(at), "seconds": s}
+            for at, (name, s) in enumerate(zip(names, seconds, strict=True))
+        ]
+        return {"stages": stages}
 
     record = {"seconds": 5.0, "ranks": [rank(1, 2, 4), rank(2, 2, 1)]}
     found = stages_and_rest(5.5, record)
