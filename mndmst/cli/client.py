@@ -24,43 +24,46 @@ def add_client(commands: Any) -> None:
     add_file(client, "--token-file", "file of the service's token")
     add_file(client, "--tls-root", "trusted certificate of the service", metavar="PEM")
     actions = client.add_subparsers(title="actions", metavar="ACTION", required=True)
-    for name, meaning in (
-        ("list", "print the graphs and their versions"),
-        ("metrics", "print counters and latencies"),
-        ("shutdown", "end the service"),
-    ):
-        action = actions.add_parser(
-            name, help=meaning, description=f"{meaning.capitalize()}."
-        )
-        action.set_defaults(ask=globals()[f"_{name}"])
-    for name, meaning in (
-        ("info", "print the properties of a graph"),
-        ("snapshot", "write the graph as shards"),
-        ("solve", "compute a forest"),
-        ("update", "apply a batch of changes: all of them or none"),
-        ("store", "store weights as a column"),
-        ("edges", "write the edges in the order of weight files"),
-        ("connected", "print whether pairs of vertices are connected"),
-        ("path-max", "print the heaviest edge on the path between vertices"),
-        ("path", "print the edges on the path between vertices"),
-        ("components", "write the component of each vertex"),
-        ("clusters", "write the cluster of each vertex"),
-    ):
-        action = actions.add_parser(
-            name, help=meaning, description=f"{meaning.capitalize()}."
-        )
-        action.add_argument("graph", help="its name")
-        if name not in ("info", "snapshot", "store"):
-            add_flag(
-                action, "--numbers", "give and print vertex numbers instead of names"
-            )
-        function = name.replace("-", "_")
-        action.set_defaults(ask=globals()[f"_{function}"])
-        globals().get(f"_add_{function}", lambda _: None)(action)
+    for name, meaning, ask, add_options in (
+        ("list", "print the graphs and their versions", _list, None),
+        ("metrics", "print counters and latencies", _metrics, None),
+        ("shutdown", "end the service", _shutdown, None),
+        ("info", "print the properties of a graph", _info, _add_graph),
+        ("snapshot", "write the graph as shards", _snapshot, _add_graph),
+        ("solve", "compute a forest", _solve, _add_solve),
+        ("update", "apply a batch of changes: all of them or none",
+         _update, _add_update),
+        ("store", "store weights as a column", _store, _add_store),
+        ("edges", "write the edges in the order of weight files", _edges, _add_edges),
+        ("connected", "print whether pairs of vertices are connected",
+         _connected, _add_pairs),
+        ("path-max", "print the heaviest edge on the path between vertices",
+         _path_max, _add_pairs),
+        ("path", "print the edges on the path between vertices", _path, _add_pairs),
+        ("components", "write the component of each vertex",
+         _components, _add_components),
+        ("clusters", "write the cluster of each vertex", _clusters, _add_clusters),
+    ):  # fmt: skip
+        about = f"{meaning.capitalize()}."
+        action = actions.add_parser(name, help=meaning, description=about)
+        if add_options is not None:
+            add_options(action)
+        action.set_defaults(ask=ask)
     client.set_defaults(process=_client)
 
 
+def _add_graph(action: argparse.ArgumentParser) -> None:
+    action.add_argument("graph", help="its name")
+
+
+def _add_graph_of_names(action: argparse.ArgumentParser) -> None:
+    """Add a graph whose vertices are given and printed by name."""
+    _add_graph(action)
+    add_flag(action, "--numbers", "give and print vertex numbers instead of names")
+
+
 def _add_solve(solve: argparse.ArgumentParser) -> None:
+    _add_graph_of_names(solve)
     solve.add_argument(
         "--weights", help="weights: a column, an expression of columns, or an .npy file"
     )
@@ -93,10 +96,13 @@ def _add_output(action: argparse.ArgumentParser) -> None:
     add_overwrite(action, "replace an existing file")
 
 
-_add_edges = _add_output
+def _add_edges(edges: argparse.ArgumentParser) -> None:
+    _add_graph_of_names(edges)
+    _add_output(edges)
 
 
 def _add_pairs(query: argparse.ArgumentParser) -> None:
+    _add_graph_of_names(query)
     query.add_argument(
         "pair", nargs="*", metavar="VERTEX",
         help="two vertices, or more pairs one after the other: names, or numbers",
@@ -105,15 +111,14 @@ def _add_pairs(query: argparse.ArgumentParser) -> None:
     _add_output(query)
 
 
-_add_connected = _add_path_max = _add_path = _add_pairs
-
-
 def _add_components(components: argparse.ArgumentParser) -> None:
+    _add_graph_of_names(components)
     components.add_argument("--below", type=number, help="use lighter edges only")
     _add_output(components)
 
 
 def _add_clusters(clusters: argparse.ArgumentParser) -> None:
+    _add_graph_of_names(clusters)
     rule = clusters.add_mutually_exclusive_group(required=True)
     rule.add_argument("--count", type=whole(1, (1 << 63) - 1), help="how many clusters")
     rule.add_argument("--height", type=number, help="largest weight inside a cluster")
@@ -125,6 +130,7 @@ def _add_clusters(clusters: argparse.ArgumentParser) -> None:
 
 
 def _add_update(update: argparse.ArgumentParser) -> None:
+    _add_graph_of_names(update)
     update.add_argument(
         "changes", nargs="?", type=Path, metavar="CHANGES",
         help="table (op, src, dst, weight), as the command update takes",
@@ -141,6 +147,7 @@ def _add_update(update: argparse.ArgumentParser) -> None:
 
 
 def _add_store(store: argparse.ArgumentParser) -> None:
+    _add_graph(store)
     store.add_argument("column", help="its name")
     store.add_argument("weights", type=Path, help=".npy file, in the order of edges")
     _add_version(store, "the file")

@@ -233,11 +233,15 @@ def add_plot(parser: Parser, pictures: Sequence[str]) -> None:
     )
 
 
-def read_points(arguments: argparse.Namespace, source: Path) -> "PointTable":
+def read_points(
+    arguments: argparse.Namespace, source: Path, finite: bool = True
+) -> "PointTable":
     """Read points as `--columns` and `--key` say, and print notes on how."""
     from ..points.point_files import read_point_table
 
-    table = read_point_table(source, columns=arguments.columns, key=arguments.key)
+    table = read_point_table(
+        source, columns=arguments.columns, key=arguments.key, finite=finite
+    )
     tell_notes(table.notes, arguments.quiet)
     return table
 

@@ -24,6 +24,7 @@ from .options import (
     add_point_columns,
     add_quiet,
     add_talk,
+    read_points,
     say_not_kept,
     tell_notes,
 )
@@ -262,10 +263,11 @@ def _variances(text: str, metric: str) -> list:
     import numpy as np
 
     from ..host.errors import ConfigError
-    from ..points.point_files import is_point_file, read_points
+    from ..points.point_files import is_point_file
+    from ..points.point_files import read_points as read_array
 
     file = Path(text)
-    values = read_points(file) if is_point_file(file) else np.array(_numbers("V", text))
+    values = read_array(file) if is_point_file(file) else np.array(_numbers("V", text))
     if metric != "mahalanobis":
         return values.ravel().tolist()
     side = math.isqrt(values.size)
@@ -977,18 +979,14 @@ def _predict(arguments: argparse.Namespace) -> int:
     from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.output_kinds import PREDICTIONS
     from ..io.results.clusters_file import write_clusters
-    from ..points.point_files import read_point_table, uuid_of
+    from ..points.point_files import uuid_of
     from ..points.prediction_file import StoredModel
 
     source, output = arguments.points, arguments.output
     given, outputs = [arguments.model, source], [(output, PREDICTIONS)]
     check_outputs(given, outputs, overwrite=arguments.overwrite)
     model = StoredModel.read(arguments.model)
-    finite = model.non_finite == "error"
-    table = read_point_table(
-        source, columns=arguments.columns, key=arguments.key, finite=finite
-    )
-    tell_notes(table.notes, arguments.quiet)
+    table = read_points(arguments, source, finite=model.non_finite == "error")
     labels, probabilities = model.predict(table.points, source)
     facts = {
         "graph-uuid": uuid_of(table.points),

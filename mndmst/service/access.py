@@ -51,9 +51,9 @@ class Access:
         if self.path is not None:
             return f"grpc+unix://{self.socket_of(rank)}"
         if rank == 0:
-            return f"{self._scheme}://{_bracketed(self.host)}:{self.port}"
+            return f"{self._scheme}://{bracketed(self.host)}:{self.port}"
         host = self.host if is_loopback(self.host) else self._own_host()
-        return f"{self._scheme}://{_bracketed(host)}:0"
+        return f"{self._scheme}://{bracketed(host)}:0"
 
     def reachable(self, rank: int, port: int) -> str:
         """Return where clients reach a rank that listens at a port."""
@@ -61,7 +61,7 @@ class Access:
             return self.location(rank)
         near = is_loopback(self.host) or (rank == 0 and self.host not in ANYWHERE)
         host = self.host if near else self._own_host()
-        return f"{self._scheme}://{_bracketed(host)}:{port}"
+        return f"{self._scheme}://{bracketed(host)}:{port}"
 
     def socket_of(self, rank: int) -> Path:
         """Return the socket of a rank."""
@@ -238,7 +238,8 @@ def find_token(path: Path | None) -> tuple[str, Path]:
     return token, path
 
 
-def _bracketed(host: str) -> str:
+def bracketed(host: str) -> str:
+    """Return a host as an address has it: in brackets if it is of IP version 6."""
     return f"[{host}]" if ":" in host else host
 
 

@@ -1,24 +1,23 @@
 """Execute the requests that need all ranks: together, one request at a time."""
 
-import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 
 from ..backends import ACCELERATORS
 from ..changes.batch import Batch
 from ..comm.communicator import Comm
-from ..graph.order import keys_to_weights, stored_id_dtype
 from ..host.errors import ConfigError, InputError, MndmstError, OutputError
 from ..host.memory import resident_bytes
 from ..io.edge_file import supported_weights
+from ..io.partitioner.write_parts import write_rows
 from ..io.results.graph_names import names_of_graph, vertex_ids
-from ..io.shards.graph_directory import Destination, remove_shards
-from ..io.shards.shard_writer import ShardWriter
+from ..io.shards.graph_directory import remove_shards
 from ..io.shards.weight_columns import OWN
 from .control_channel import RankMemory
 from .expression import columns_of, evaluate
@@ -27,47 +26,7 @@ from .loaded_graph import EdgeChoice, Weighed, lighter
 from .served_graph import ServedGraph
 from .solved_forest import SolvedForest
 from .stall_watch import Activity
-from .uploads import KINDS, Columns, HeldUpload, Uploads, read_batch
-
-
-def write_snapshot(comm: Comm, graph: ServedGraph, folder: Path) -> str:
-    """Write a graph to a new directory; return its uuid. Collective.
-
-    Raises OutputError on every rank if it cannot be written; the directory is then
-    removed.
-    """
-    version = graph.written()
-    assert version.weighed is not None
-    rows, dtype = version.weighed.rows, version.weight_dtype
-    run, vtxdist = graph.loaded.run, graph.loaded.run.directory.vtxdist
-    name = f"{run.graph.uuid} version {graph.version}"
-    named = run.graph.uuid
-    if graph.version:
-        named = str(uuid.uuid5(uuid.NAMESPACE_URL, name))
-    original, target = None, Destination(folder)
-    try:
-        with comm.raise_on_all():
-            original = vertex_ids(run.graph)
-            if comm.rank == 0:
-                target.claim(comm.size)
-        target = comm.bcast(target)
-        with ShardWriter(
-            target, run.num_vertices, dtype, vtxdist, named, original=original
-        ) as writer:
-            with comm.raise_on_all():
-                weights = keys_to_weights(rows.keys, dtype)
-                ids = rows.indices.astype(stored_id_dtype(run.num_vertices))
-                writer.write_part(comm.rank, rows.indptr, ids, weights)
-            with comm.raise_on_all():
-                if comm.rank == 0:
-                    writer.finish()
-    except OutputError:
-        if comm.rank == 0:
-            with suppress(OSError):
-                remove_shards(folder)
-        raise
-    return named
-
+from .uploads import KINDS, HeldUpload, Uploads, read_batch
 
 # Number of forests of solves that are kept for clients to read.
 KEPT_FORESTS = 8
@@ -276,7 +235,7 @@ class Executor:
         folder = self.comm.bcast(folder)
         if folder is None:  # the journal is empty
             return {"snapshot": None, "version": graph.version}
-        uuid = write_snapshot(self.comm, graph, folder)
+        uuid = self._write_snapshot(graph, folder)
         try:
             with self.comm.raise_on_all():
                 if graph.journal is not None:
@@ -284,6 +243,30 @@ class Executor:
         except MndmstError as error:
             raise FatalError(f"{error} The service ends.") from error
         return {"snapshot": name, "version": graph.version, "uuid": uuid}
+
+    def _write_snapshot(self, graph: ServedGraph, folder: Path) -> str:
+        """Write a graph to a new directory; return its uuid. Collective.
+
+        Raises OutputError on every rank if it cannot be written; the directory is then
+        removed.
+        """
+        version, source = graph.written(), graph.loaded.run.graph
+        assert version.weighed is not None
+        named = source.uuid
+        if version.number:
+            name = f"{source.uuid} version {version.number}"
+            named = str(uuid5(NAMESPACE_URL, name))
+        with self.comm.raise_on_all():
+            original = vertex_ids(source)
+        rows, dtype = version.weighed.rows, version.weight_dtype
+        try:
+            write_rows(self.comm, folder, rows, dtype, named, original)
+        except OutputError:
+            if self.comm.rank == 0:
+                with suppress(OSError):
+                    remove_shards(folder)
+            raise
+        return named
 
     def _weighed(self, graph: ServedGraph, weights: dict[str, str] | None) -> Weighed:
         if weights is None:
@@ -323,36 +306,35 @@ class Executor:
         """Return which edges a solve is to use. Collective."""
         without = vertices = None
         if "without_edges" in fields:
-            columns = self.shared(fields["without_edges"], ("src", "dst"), graph)
-            without = columns["src"], columns["dst"]
+            src, dst = self._shared(fields["without_edges"], ("src", "dst"), graph)
+            without = src, dst
         if "vertices" in fields:
-            vertices = self.shared(fields["vertices"], ("vertex",), graph)["vertex"]
+            (vertices,) = self._shared(fields["vertices"], ("vertex",), graph)
         given = {n: fields[n] for n in ("maximum", "below", "digest") if n in fields}
         return EdgeChoice(**given, without=without, vertices=vertices)
 
-    def shared(self, name: str, wanted: tuple[str, ...], graph: ServedGraph) -> Columns:
-        """Return on all ranks the columns that a client has sent to rank 0.
+    def _shared(
+        self, name: str, wanted: tuple[str, ...], graph: ServedGraph
+    ) -> tuple[np.ndarray, ...]:
+        """Return on all ranks the columns of vertices that rank 0 has got. Collective.
 
-        Collective. Raises InputError on every rank if they have not come, or name
-        vertices that are none.
+        Raises InputError on every rank if they have not come, or name vertices that
+        the graph does not have.
         """
-        columns: Columns = {}
+        columns = [np.empty(0, np.int64) for _ in wanted]
         with self.comm.raise_on_all():
             if self.comm.rank == 0:
                 upload = self.uploads.take(name)
                 kind = "vertices" if wanted == ("vertex",) else "edges"
                 _check_version(graph, kind, upload)
-                columns = {} if upload is None else upload.columns
-                if tuple(columns) != wanted:
+                if upload is None or tuple(upload.columns) != wanted:
                     raise InputError(
                         f"no upload {name} of {', '.join(wanted)} has come to rank 0"
                     )
-                for column in set(wanted) - {"weight"}:
-                    check_vertices(columns[column], graph.num_vertices)
-        kinds = self.comm.bcast([columns[c].dtype for c in columns])
-        empty = (np.empty(0, kind) for kind in kinds)
-        mine = columns or dict(zip(wanted, empty, strict=True))
-        return {c: self.comm.allgatherv(mine[c]) for c in wanted}
+                columns = list(upload.columns.values())
+                for column in columns:
+                    check_vertices(column, graph.num_vertices)
+        return tuple(map(self.comm.allgatherv, columns))
 
 
 def _check_version(graph: ServedGraph, kind: str, upload: HeldUpload | None) -> None:

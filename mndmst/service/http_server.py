@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from ..host.errors import ConfigError, optional
-from .access import Access
+from .access import Access, bracketed
 from .front_server import FrontServer
 
 COOKIE = "mndmst_session"
@@ -70,8 +70,7 @@ class HttpServer:
             ) from error
         port = listener.getsockname()[1]
         scheme = "https" if setting.certificate else "http"
-        host = f"[{setting.host}]" if ":" in setting.host else setting.host
-        self.url = f"{scheme}://{host}:{port}"
+        self.url = f"{scheme}://{bracketed(setting.host)}:{port}"
         config = uvicorn.Config(
             Guard(app, scheme, setting.host),
             http=_limited_protocol(),

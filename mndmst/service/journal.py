@@ -6,7 +6,8 @@ A folder for each graph::
     graph             the uuid of the graph that it began with
     journal-V         the batches after version V, one record each; see `records`
     journal-V.kept-X  a journal that `--journal-until` has replaced
-    snapshot-V-TOKEN  shards of version V; while they are written the name ends in .tmp
+    snapshot-V-TOKEN  shards of version V; while they are written the name ends in .tmp,
+                      and a lock lies beside them; see `graph_lock`
 
 A batch is on disk before it is acknowledged. A snapshot gets its name when it is
 complete, and begins a new journal. A service that starts removes older journals and
@@ -31,6 +32,7 @@ from ..changes.batch import Batch
 from ..host.errors import InputError, MndmstError, OutputError
 from ..io.atomic_output import whole_file
 from ..io.file_access import flush_to_disk, lock, read_small, writing
+from ..io.partitioner.graph_lock import TEXT as LOCK_TEXT
 from ..io.shards.graph_directory import new_token, remove_shards
 from ..io.shards.sharded_graph import open_graph
 from .records import (
@@ -104,7 +106,9 @@ class Lease:
 
 
 _NAME = re.compile(r"(journal|snapshot)-(\d+)(-[0-9a-f]{16}(\.tmp)?)?")
-_ON_THE_WAY = re.compile(r"(graph|journal-\d+)\.tmp-[0-9a-f]{12}")
+_ON_THE_WAY = re.compile(
+    r"(graph|journal-\d+)\.tmp-[0-9a-f]{12}|snapshot-\d+-[0-9a-f]{16}\.tmp\.mndmst-lock"
+)
 UNFINISHED = ".tmp"
 ORIGIN = "graph"
 UUID_LINE = re.compile(rb"[0-9a-f-]{0,36}\n?")
@@ -384,7 +388,7 @@ def _is_own(path: Path) -> bool:
         begin = file.read(len(MAGIC))
     if path.name.startswith(ORIGIN):
         return UUID_LINE.fullmatch(begin) is not None
-    return any(magic.startswith(begin) for magic in (MAGIC, MAGIC_1))
+    return any(text.startswith(begin) for text in (MAGIC, MAGIC_1, LOCK_TEXT))
 
 
 def _last_version(records: RecordReader) -> int:

@@ -8,7 +8,6 @@ rank calls them from its main thread.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +20,8 @@ from ..graph.order import keys_to_weights, reversed_keys
 from ..host.errors import ConfigError, InputError
 from ..host.progress import Progress
 from ..pipeline import contract
-from ..run.config import Config
 from ..run.report import Report
 from ..run.run import Run, State, Worker
-from ..steps.part_graph import part_graph
 from ..steps.split import place
 from .edge_order import EdgeOrder, tails_of
 from .solved_forest import SolvedForest
@@ -180,18 +177,6 @@ class LoadedGraph:
         self._devices = [
             _Device(w.backend, w.rows.first, w.rows.last) for w in run.workers
         ]
-
-    @classmethod
-    def load(
-        cls, comm: Comm, path: str | Path, config: Config, progress: Progress
-    ) -> tuple["LoadedGraph", Weighed]:
-        """Read a graph and return it with its rows. Collective.
-
-        Raises MndmstError as `part_graph`.
-        """
-        report = Report(comm, progress)
-        run = part_graph(comm, path, config, report, host_rows=True)
-        return cls(run), Weighed(run.workers, run.graph.weight_dtype)
 
     @property
     def comm(self) -> Comm:

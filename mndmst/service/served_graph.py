@@ -27,6 +27,8 @@ from ..host.errors import ConfigError, MndmstError
 from ..host.progress import Progress
 from ..io.shards.weight_columns import OWN, WeightColumn, find_columns
 from ..run.config import Config
+from ..run.report import Report
+from ..steps.part_graph import part_graph
 from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder
 from .graph_version import ForestView, GraphVersion, StaleVersionError, hold_index
@@ -77,7 +79,9 @@ class ServedGraph:
 
         The `memory` of this rank counts it.
         """
-        loaded, weighed = LoadedGraph.load(comm, path, config, progress)
+        report = Report(comm, progress)
+        run = part_graph(comm, path, config, report, host_rows=True)
+        loaded, weighed = LoadedGraph(run), Weighed(run.workers, run.graph.weight_dtype)
         files: dict[str, WeightColumn] = {}
         with comm.raise_on_all():
             if comm.rank == 0:

@@ -24,6 +24,7 @@ pytest.importorskip("pyarrow", reason="the journal needs pyarrow")
 
 from mndmst.changes.batch import INSERT, Batch
 from mndmst.host.errors import InputError, OutputError
+from mndmst.io.partitioner import graph_lock
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.service import records
 from mndmst.service.journal import Journal, Lease
@@ -373,10 +374,12 @@ def test_what_a_killed_service_has_left_is_swept(graph: Path, tmp_path: Path) ->
         f"journal-3.tmp-{'0' * 12}": records.header(uuid)[:9],
         f"journal-4.tmp-{'0' * 12}": b"",
         f"graph.tmp-{'a' * 12}": uuid.encode(),
+        f"snapshot-2-{'2' * 16}.tmp.mndmst-lock": graph_lock.TEXT,
     }
     theirs = {
         f"journal-2.tmp-{'1' * 12}": b"something else",
         f"graph.tmp-{'1' * 12}": b"something else",
+        f"snapshot-2-{'3' * 16}.tmp.mndmst-lock": b"something else",
         "journal-2.tmp-notes": b"",
         "journal-x.tmp-000000000000": b"",
     }
