@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from processes import ROOT, Run, finish, on_ranks, python, start
+from processes import ROOT, Run, command, finish, on_ranks, start
 
 from mndmst.comm.mpi_library import remove_leftovers
 
@@ -50,11 +50,7 @@ def mpirun() -> Callable[..., Run]:
 @pytest.fixture(scope="session")
 def mndmst() -> Callable[..., Run]:
     """Run a command of the program without mpirun: `mndmst("info", path)`."""
-
-    def run(*arguments: object, timeout: float = 150, **env: str) -> Run:
-        return finish(start(python("-m", "mndmst", *arguments), **env), timeout)
-
-    return run
+    return command
 
 
 def read_real_graphs() -> Iterator[RealGraph]:

@@ -1,12 +1,18 @@
 """Starting processes with a time limit, alone and on MPI ranks."""
 
+import atexit
+import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+from contextlib import closing
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
 import pytest
@@ -86,10 +92,15 @@ def finish(process: subprocess.Popen[bytes], timeout: float) -> Run:
     except KeyboardInterrupt:
         os.killpg(process.pid, signal.SIGKILL)
         raise
+    return ended(process.returncode, *streams)
+
+
+def ended(status: int, *streams: bytes) -> Run:
+    """Return how a process has ended."""
     # Some launchers put NUL bytes between the lines of the ranks, or end with a code
     # that resets the terminal's colours.
     out, err = (re.sub(rb"\0|\x1b\[0m", b"", s).decode() for s in streams)
-    return Run(process.returncode, out, err)
+    return Run(status, out, err)
 
 
 def on_ranks(ranks: int, *arguments: object) -> list[str]:
@@ -99,3 +110,74 @@ def on_ranks(ranks: int, *arguments: object) -> list[str]:
     if launcher is None:
         pytest.fail("no mpirun: install the extra 'mpi', or load the site's MPI")
     return [launcher, "-n", str(ranks), *python(*arguments)]
+
+
+class CommandServer:
+    """A process that has loaded the program, and forks for each command."""
+
+    def __init__(self) -> None:
+        self.environment = comparable(environment())
+        self._channel, other = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        program = python(ROOT / "tests" / "command_server.py", other.fileno())
+        with closing(other):
+            self._process = subprocess.Popen(
+                program,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[other.fileno()],
+            )
+
+    def run(self, words: list[str], timeout: float) -> Run:
+        """Run a command; past the time limit end it and fail."""
+        with TemporaryFile() as out, TemporaryFile() as error:
+            request = json.dumps([str(Path.cwd()), words]).encode()
+            files = [out.fileno(), error.fileno()]
+            socket.send_fds(self._channel, [request], files)
+            process = self._answer()
+            try:
+                status = self._answer(timeout)
+            except BaseException as late:
+                os.killpg(process, signal.SIGKILL)
+                self._answer()
+                if isinstance(late, TimeoutError):
+                    pytest.fail(f"still running after {timeout} s: {words}")
+                raise
+            for file in (out, error):
+                file.seek(0)
+            return ended(status, out.read(), error.read())
+
+    def _answer(self, timeout: float | None = None) -> int:
+        self._channel.settimeout(timeout)
+        return int(self._channel.recv(64))
+
+    def close(self) -> None:
+        """End the process."""
+        self._channel.close()
+        self._process.wait()
+
+
+@cache
+def command_server() -> CommandServer:
+    """Return the one server of this process."""
+    server = CommandServer()
+    atexit.register(server.close)
+    return server
+
+
+def command(*arguments: object, timeout: float = 150, **more: str) -> Run:
+    """Run a command of the program without mpirun: `command("info", path)`.
+
+    It runs in a fork, whose BLAS has one thread; if `more` or the test changes the
+    environment, in a new process.
+    """
+    words = list(map(str, arguments))
+    server = command_server()
+    if comparable(environment() | more) != server.environment:
+        return finish(start(python("-m", "mndmst", *words), **more), timeout)
+    return server.run(words, timeout)
+
+
+def comparable(variables: dict[str, str]) -> dict[str, str]:
+    """Return an environment without the name of the test that runs."""
+    return {k: v for k, v in variables.items() if k != "PYTEST_CURRENT_TEST"}

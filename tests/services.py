@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import Run, finish, on_ranks, python, start
+from processes import Run, command, finish, on_ranks, start
 
 SECONDS = 120
 
@@ -105,7 +105,7 @@ def wait_until(condition: Callable[[], object], otherwise: str) -> None:
 
 def client(service: Served, *words: object) -> Run:
     """Run `mndmst client`, as a user of the shell does."""
-    return finish(start(python("-m", "mndmst", "client", service.address, *words)), 60)
+    return command("client", service.address, *words, timeout=60)
 
 
 def rows(service: Served, *words: object) -> list[dict[str, str]]:

@@ -1,16 +1,15 @@
 """`--log-json`: progress, notices and errors are JSON lines on standard error."""
 
 import json
-import sys
 from pathlib import Path
 
-from processes import ROOT, Run, finish, start
+from processes import ROOT, Run, command
 
 LIMIT = 300
 
 
 def mndmst(*words: object) -> Run:
-    return finish(start([sys.executable, "-m", "mndmst", *map(str, words)]), LIMIT)
+    return command(*words, timeout=LIMIT)
 
 
 def events(stderr: str) -> list[dict]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import finish, python, start
+from processes import command, finish, python, start
 from test_partition import made, random_edges
 
 from mndmst.host.errors import OutputError
@@ -77,12 +77,11 @@ def test_the_second_of_two_runs_is_told_so(tmp_path: Path, jobs: int) -> None:
         ("neighbours", tmp_path / "points.npy", out, "--overwrite"),
     )
     commands = commands if jobs == 1 else commands[:1]  # the same lock
-    others = [start(python("-m", "mndmst", *command)) for command in commands]
-    for command, other in zip(commands, others, strict=True):
-        run = finish(other, 60)
+    for words in commands:
+        run = command(*words, timeout=60)
         assert run.returncode == 1, run
         assert run.stderr.strip().splitlines()[-1:] == [
-            f"mndmst: error: {command[2]}: another run is writing a graph there. Wait "
+            f"mndmst: error: {words[2]}: another run is writing a graph there. Wait "
             "for it, or give another directory."
         ]
     with pytest.raises(OutputError, match="another run is writing"):
@@ -98,10 +97,9 @@ def test_many_runs_at_once_make_one_graph(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(
         "".join(f"{i} {i * i % 997} 3\n" for i in range(997))
     )
-    command = python(
-        "-m", "mndmst", "partition", tmp_path / "a.txt", tmp_path / "graph"
-    )
-    runs = [finish(process, 60) for process in [start(command) for _ in range(4)]]
+    words = ("-m", "mndmst", "partition", tmp_path / "a.txt", tmp_path / "graph")
+    started = [start(python(*words)) for _ in range(4)]
+    runs = [finish(process, 60) for process in started]
     assert sorted(run.returncode for run in runs) == [0, 1, 1, 1], runs
     for run in runs:
         last = run.stderr.strip().splitlines()[-1:]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import finish, python, start
+from processes import command
 
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
@@ -51,7 +51,7 @@ def test_the_command_draws_the_same_map(tmp_path: Path) -> None:
     mndmst.draw(tmp_path / "f.h5", tmp_path / "a.geojson", points=points)
     files = ("--points", tmp_path / "p.npy", "-o", tmp_path / "b.geojson")
     words = ("draw", tmp_path / "f.h5", "--numbers", *files)
-    done = finish(start(python("-m", "mndmst", *words)), 60)
+    done = command(*words)
     assert done.returncode == 0, done
     assert (tmp_path / "a.geojson").read_text() == (tmp_path / "b.geojson").read_text()
 

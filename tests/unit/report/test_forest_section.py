@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from graphs import Graph, write_graph
-from processes import finish, python, start
+from processes import command
 
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
@@ -34,8 +34,8 @@ def test_a_forest_without_edges_has_no_merges() -> None:
     assert len(merges.weight) == len(merges.largest()) == 0
 
 
-def command(*words: object) -> tuple[int, str]:
-    done = finish(start(python("-m", "mndmst", *words)), 120)
+def status_and_errors(*words: object) -> tuple[int, str]:
+    done = command(*words)
     return done.returncode, done.stderr
 
 
@@ -45,13 +45,13 @@ def run(tmp_path: Path) -> Path:
     graph, forest = tmp_path / "g", tmp_path / "f.h5"
     write_graph(graph, Graph(9, SRC, DST, WEIGHT.astype(np.int32)))
     report = ("--report", tmp_path / "r.json")
-    assert command("solve", graph, "-o", forest, *report, "-q") == (0, "")
+    assert status_and_errors("solve", graph, "-o", forest, *report, "-q") == (0, "")
     return tmp_path
 
 
 def report(folder: Path, page: str, forest: str) -> tuple[int, str]:
     files = ("-o", folder / page, "--forest", folder / forest)
-    return command("report", folder / "r.json", *files)
+    return status_and_errors("report", folder / "r.json", *files)
 
 
 @pytest.mark.slow
