@@ -12,7 +12,7 @@ import numpy as np
 
 from .changes.batch import Batch
 from .changes.changing import ChangingForest
-from .changes.table import read_changes, read_named_changes
+from .changes.table import read_changes
 from .comm.communicator import Comm
 from .comm.placement import locate
 from .graph.model import EdgeList, Rows
@@ -81,11 +81,9 @@ def update(
     with comm.raise_on_all():
         if comm.rank == 0:
             index = read_index(files.forest, graph)
-            if graph.names is not None:
-                names = GraphNames(graph)
-                batch = read_named_changes(files.changes, graph.weight_dtype, names)
-            else:
-                batch = read_changes(files.changes, graph.weight_dtype)
+            names = None if graph.names is None else GraphNames(graph)
+            batch = read_changes(files.changes, graph.weight_dtype, names)
+            if names is None:
                 batch = in_present_ids(batch, graph)
             batch = replace(batch, names=names_of_graph(graph))
     progress.say("reading the rows")

@@ -24,7 +24,7 @@ from .graph_columns import (
     read_table,
 )
 from .input_edges import InputEdges
-from .inputs import as_column, as_count, as_threads, check_columns
+from .inputs import as_column, as_count, as_threads
 from .matrices import MatrixEntries, is_matrix, read_matrix
 from .named_forest import NamedForest
 from .vertex_names import number_ends
@@ -208,7 +208,7 @@ def _forest_of_names(
     titles = columns.titles
     weights = as_column(columns.weight, titles[2])
     ends = number_ends(columns.src, columns.dst, num_vertices, columns.nodes, titles)
-    check_columns(ends.src, ends.dst, weights, num_vertices, "the edges")
+    _check_columns(ends.src, ends.dst, weights)
     edges = checked_edges("the edges", ends.num_vertices, ends.src, ends.dst, weights)
     forest = _forest_of(edges, maximum, cpu_device(cores))
     return forest if ends.names is None else NamedForest.of(forest, ends.names)
@@ -223,11 +223,26 @@ def _forest_of_matrix(entries: MatrixEntries, maximum: bool, cores: int) -> Fore
     return _public(backend.msf(rows), entries.weights.dtype, given)
 
 
+def _check_columns(src: Any, dst: Any, weight: Any) -> None:
+    """Raise an InputError if arrays, on any device, do not make columns of edges."""
+    lengths = [len(column) for column in (src, dst, weight)]
+    if len(set(lengths)) > 1:
+        raise InputError(
+            f"the edges: src, dst and weight have {', '.join(map(str, lengths))} "
+            "entries; give one of each for every edge."
+        )
+    for name, column in (("src", src), ("dst", dst)):
+        if column.dtype.kind not in "iu" and len(column):
+            raise InputTypeError(
+                f"the edges: {name} has type {column.dtype}; give integers"
+            )
+
+
 def _forest_on_device(
     kind: Accelerator, arrays: list[Any], num_vertices: int | None, maximum: bool
 ) -> Forest:
     src, dst, weight = arrays
-    check_columns(src, dst, weight, num_vertices, "the edges")
+    _check_columns(src, dst, weight)
     if num_vertices is None:
         num_vertices = 1 + max(int(src.max()), int(dst.max())) if len(src) else 0
     weight = supported_weights("the edges", weight)

@@ -18,23 +18,46 @@ if TYPE_CHECKING:
     from .input_edges import ForestColumns, InputEdges
 
 
-class Queries:
-    """The queries of a `Forest`.
+# Edges that iteration makes into Python's numbers at a time, and that a notebook shows.
+PIECE, SHOWN = 1 << 16, 5
 
-    Vertices `u` and `v` are numbers, or names in a `NamedForest`; arrays of them ask
-    many queries at once, and return arrays. A query of an array takes a few
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """The minimum (or maximum) spanning forest of a graph.
+
+    Its length is the number of edges; to iterate over it gives (src, dst, weight) of
+    each, as Python's numbers.
+
+    Vertices `u` and `v` of queries are numbers, or names in a `NamedForest`; arrays of
+    them ask many queries at once, and return arrays. A query of an array takes a few
     nanoseconds to a microsecond, a single one mostly the time of the interpreter. Edges
     are answered as positions in `src`, `dst` and `weight`. A vertex that does not exist
-    raises InputError; a threshold `below` that is not a number raises ConfigError.
+    raises InputError; a threshold `below` that is not a number raises ConfigError. The
+    first query builds an index, in about the time of a sort. The index takes 20 bytes a
+    vertex, and up to 28 more with labels and paths.
 
-    The first query builds an index, in about the time of a sort. The index takes 20
-    bytes a vertex, and up to 28 more with labels and paths.
+    Attributes
+    ----------
+    src, dst : ndarray of int64, shape (edges,)
+        Ends of the edges, src < dst, sorted by (src, dst).
+    weight : ndarray, shape (edges,)
+        Of the type the graph's weights have.
+    labels : ndarray of int64, shape (num_vertices,)
+        For each vertex the smallest vertex of its tree.
+    graph_uuid : str
+        The graph on disk that it is of; empty for the forest of arrays.
+    given : InputEdges or None
+        The edges that the forest was computed from, for `edge_ids` and `ties`; None for
+        the forest of a file, of points or of a service.
     """
 
     src: np.ndarray
     dst: np.ndarray
     weight: np.ndarray
     labels: np.ndarray
+    graph_uuid: str = ""
+    given: "InputEdges | None" = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.src)
@@ -170,40 +193,6 @@ class Queries:
         from ..cluster.linkage import single_linkage
 
         return single_linkage(self)
-
-
-# Edges that iteration makes into Python's numbers at a time, and that a notebook shows.
-PIECE, SHOWN = 1 << 16, 5
-
-
-@dataclass(frozen=True, eq=False)
-class Forest(Queries):
-    """The minimum (or maximum) spanning forest of a graph.
-
-    Its length is the number of edges; to iterate over it gives (src, dst, weight) of
-    each, as Python's numbers. See `Queries` for the available methods.
-
-    Attributes
-    ----------
-    src, dst : ndarray of int64, shape (edges,)
-        Ends of the edges, src < dst, sorted by (src, dst).
-    weight : ndarray, shape (edges,)
-        Of the type the graph's weights have.
-    labels : ndarray of int64, shape (num_vertices,)
-        For each vertex the smallest vertex of its tree.
-    graph_uuid : str
-        The graph on disk that it is of; empty for the forest of arrays.
-    given : InputEdges or None
-        The edges that the forest was computed from, for `edge_ids` and `ties`; None for
-        the forest of a file, of points or of a service.
-    """
-
-    src: np.ndarray
-    dst: np.ndarray
-    weight: np.ndarray
-    labels: np.ndarray
-    graph_uuid: str = ""
-    given: "InputEdges | None" = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # The input may be far larger than the forest, and readers may be functions.

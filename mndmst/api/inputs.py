@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..host.cores import MOST_THREADS
 from ..host.errors import (
     ConfigError,
     ConfigTypeError,
@@ -26,8 +27,6 @@ from ..io.edge_file import is_exact
 
 # Kinds of NumPy's types that are numbers with an order.
 NUMBERS = "biuf"
-# A thread more costs memory; no machine has that many cores.
-MOST_THREADS = 4096
 # The attributes by which NumPy reads arrays.
 ARRAY_PROTOCOLS = "__array__", "__array_interface__", "__array_struct__"
 
@@ -288,22 +287,3 @@ def _no_number(value: Any, position: int, name: str) -> InputError:
 def _is_nothing(value: Any) -> bool:
     """Return whether a value is pandas' NA or NaT."""
     return type(value).__name__ in ("NAType", "NaTType")
-
-
-def check_columns(
-    src: Any, dst: Any, weight: Any, num_vertices: int | None, source: str
-) -> None:
-    """Raise an InputError if arrays, on any device, do not make columns of edges."""
-    lengths = [len(column) for column in (src, dst, weight)]
-    if len(set(lengths)) > 1:
-        raise InputError(
-            f"{source}: src, dst and weight have {', '.join(map(str, lengths))} "
-            "entries; give one of each for every edge."
-        )
-    if num_vertices is not None and num_vertices < 0:
-        raise InputError(f"{source}: num_vertices is {num_vertices}; give 0 or more")
-    for name, column in (("src", src), ("dst", dst)):
-        if column.dtype.kind not in "iu" and len(column):
-            raise InputTypeError(
-                f"{source}: {name} has type {column.dtype}; give integers"
-            )

@@ -32,23 +32,6 @@ MOST_DIGITS = 310
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
-def read_changes(path: Path, weight_dtype: np.dtype) -> Batch:
-    """Read a file of changes of a graph with a type of weights.
-
-    Whole numbers are read exactly: a float type that would round one is an error.
-    Raises InputError, which names the line, if the file is missing, or not such a
-    table; ConfigError if there is not enough memory for it.
-    """
-    lines = _text(path).removesuffix("\n").split("\n")
-    table = [[word.strip() for word in line.split(",")] for line in lines]
-    rows = list(enumerate(table, 1))
-    columns = _read_rows(path, rows, weight_dtype, _is_number)
-    src, dst = (
-        np.array(list(map(int, ends)), np.int64) for ends in (columns.src, columns.dst)
-    )
-    return _batch(path, columns, src, dst, weight_dtype)
-
-
 class NameFinder(Protocol):
     """Finds the vertices of names."""
 
@@ -60,35 +43,35 @@ class NameFinder(Protocol):
         """Return the vertices that have some names of this kind; -1 for none."""
 
 
-def read_named_changes(path: Path, weight_dtype: np.dtype, names: NameFinder) -> Batch:
-    """Read a file of changes of a graph whose vertices have names.
+def read_changes(
+    path: Path, weight_dtype: np.dtype, names: NameFinder | None = None
+) -> Batch:
+    """Read a file of changes of a graph with a type of weights.
 
-    Names are quoted as in other tables; see `read_changes`. Raises InputError also if
-    no vertex has a name.
+    Vertices are numbers, or `names`, which are quoted as in other tables. Whole numbers
+    are read exactly: a float type that would round one is an error. Raises InputError,
+    which names the line, if the file is missing, or not such a table, or no vertex has
+    a name; ConfigError if there is not enough memory for it.
     """
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
-    rows, line = [], 1
-    try:
-        for words in reader:
-            if words:  # a blank line is an empty row
-                rows.append((line, words))
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(f"{path}: is not CSV ({error}). Fix it.") from error
-
-    is_name = partial(is_cell_of, names.kind)
-    columns = _read_rows(path, rows or [(1, [""])], weight_dtype, is_name)
+    is_vertex = _is_number if names is None else partial(is_cell_of, names.kind)
+    columns = _read_columns(path, weight_dtype, is_vertex, names is None)
     src, dst = columns.src, columns.dst
-    found = names.find(names_of_cells(names.kind, [*src, *dst]))
-    if (found < 0).any():
-        change = int((found < 0).argmax()) % len(src)
-        word = (src if found[change] < 0 else dst)[change]
-        raise InputError(
-            f'{path}: line {columns.line[change]}: no vertex of the graph is named "'
-            f'{shown(word)}". Leave the change out, or make the graph again with it.'
-        )
-    low, high = np.split(found, 2)
-    return _batch(path, columns, low, high, weight_dtype)
+    if names is None:
+        ends = np.array(list(map(int, (*src, *dst))), np.int64)
+    else:
+        ends = names.find(names_of_cells(names.kind, [*src, *dst]))
+        if (ends < 0).any():
+            change = int((ends < 0).argmax()) % len(src)
+            word = (src if ends[change] < 0 else dst)[change]
+            raise InputError(
+                f"{path}: line {columns.line[change]}: no vertex of the graph is named "
+                f'"{shown(word)}". Leave the change out, or make the graph again with '
+                "it."
+            )
+    low, high = np.split(ends, 2)
+    weights = _weights(path, columns, weight_dtype)
+    ops = np.array(columns.op, np.uint8)
+    return Batch(ops, low, high, weights, str(path), columns.line, "line")
 
 
 class ChangeColumns(NamedTuple):
@@ -101,34 +84,33 @@ class ChangeColumns(NamedTuple):
     weight: Sequence[Number] = ()
 
 
-def _read_rows(
+def _read_columns(
     path: Path,
-    rows: list[tuple[int, list[str]]],
     weight_dtype: np.dtype,
     is_vertex: Callable[[str], bool],
+    stripped: bool,
 ) -> ChangeColumns:
-    """Return the columns of a table, given the first line of each row, and its words.
+    """Return the columns of a table, whose first row names them.
 
-    The first row has the names of the columns.
+    `stripped` removes blanks around words, which names may have.
     """
-    places = _columns(path, *rows[0])
-    changes = [
-        (line, *_change(path, line, words, places, weight_dtype, is_vertex))
-        for line, words in rows[1:]
-    ]
+    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    places: dict[str, int] = {}
+    changes, line = [], 1
+    try:
+        for words in reader:
+            if words and places:
+                words = [word.strip() for word in words] if stripped else words
+                change = _change(path, line, words, places, weight_dtype, is_vertex)
+                changes.append((line, *change))
+            elif words:  # a blank line is an empty row
+                places = _columns(path, line, words)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{path}: is not CSV ({error}). Fix it.") from error
+    if not places:
+        _columns(path, 1, [])
     return ChangeColumns(*zip(*changes, strict=True))
-
-
-def _batch(
-    path: Path,
-    columns: ChangeColumns,
-    src: np.ndarray,
-    dst: np.ndarray,
-    dtype: np.dtype,
-) -> Batch:
-    weights = _weights(path, columns, dtype)
-    ops = np.array(columns.op, np.uint8)
-    return Batch(ops, src, dst, weights, str(path), columns.line, "line")
 
 
 def _text(path: Path) -> str:

@@ -272,13 +272,10 @@ def _changes_of(path: Path, graph: Any) -> dict[str, tuple[Any, ...]]:
     import numpy as np
 
     from ..changes.batch import DELETE, INSERT, SET
-    from ..changes.table import read_changes, read_named_changes
+    from ..changes.table import read_changes
 
     weight_type = np.dtype(graph.info()["weight_type"])
-    if graph.names is None:
-        batch = read_changes(path, weight_type)
-    else:
-        batch = read_named_changes(path, weight_type, graph.names)
+    batch = read_changes(path, weight_type, graph.names)
     changes: dict[str, tuple[Any, ...]] = {}
     for name, op in (("insert", INSERT), ("delete", DELETE), ("set_weights", SET)):
         chosen = batch.op == op

@@ -2,6 +2,9 @@
 
 import os
 
+# More than any machine has cores: the system would refuse to start them.
+MOST_THREADS = 1 << 12
+
 
 def own_cores(process: int = 0) -> set[int]:
     """Return the cores that a process, by default this one, may use.

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 _PLURALS = {"vertex": "vertices", "entry": "entries"}
@@ -17,7 +18,8 @@ def counted(number: int, noun: str) -> str:
 def to_json(value: Any, indent: int | None = None) -> str:
     """Return a value as JSON.
 
-    Sets become sorted lists; infinities, NaN and other objects become text.
+    Sets become sorted lists. "Infinity", "-Infinity" and "NaN" stand for numbers that
+    are not finite; other objects become text.
     """
     try:
         return json.dumps(value, indent=indent, default=_plain, allow_nan=False)
@@ -26,15 +28,17 @@ def to_json(value: Any, indent: int | None = None) -> str:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
     return sorted(value) if isinstance(value, frozenset) else str(value)
 
 
 def _finite(value: Any) -> Any:
     """Return a value with text for the numbers that are not finite."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {name: _finite(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+        return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
     return value

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..backends import backend_names
 from ..graph.tuning import Tuning
+from ..host.cores import MOST_THREADS
 from ..host.errors import ConfigError, shown
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 MERGES = ("auto", "devices", "hosts", "replicated", "messages", "ring", "boruvka")
 CHOICES = {"backend": backend_names(), "merge": MERGES}
 _MOST = 1 << 62
-# More than any machine has cores: the system would refuse to start them.
-MOST_THREADS = 1 << 12
 RANGES = {
     "threads": (0, MOST_THREADS),
     "memory": (0, _MOST),

@@ -34,6 +34,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..host.errors import ConfigError, InputError, optional
+from ..host.formatting import to_json
 
 MOST_REQUEST_BYTES = 1 << 20
 # Rows of a table that are sent at a time.
@@ -218,24 +219,12 @@ def read_request(
 
 def to_bytes(value: Mapping[str, Any]) -> bytes:
     """Return a JSON object as bytes; strings stand for numbers that are not finite."""
-    return json.dumps(_finite(value), allow_nan=False).encode()
+    return to_json(value).encode()
 
 
 def to_number(value: float | str) -> int | float:
     """Return a number of an answer; see `to_bytes`."""
     return float(value) if isinstance(value, str) else value
-
-
-def _finite(value: Any) -> Any:
-    """Return a value of JSON, with strings for numbers that are not finite."""
-    if isinstance(value, float) and not math.isfinite(value):
-        names = {math.inf: "Infinity", -math.inf: "-Infinity"}
-        return names.get(value, "NaN")
-    if isinstance(value, Mapping):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return value
 
 
 def versioned(schema: Any, version: int, graph: str | None = None) -> Any:
