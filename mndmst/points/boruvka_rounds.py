@@ -23,6 +23,7 @@ from ..kernels.threads import Threads, each_range
 from .kernels.boruvka_steps import (
     LAST_KEY,
     PointEdges,
+    choose_components,
     edges_of,
     find_first_edges,
     join,
@@ -32,17 +33,15 @@ from .kernels.boruvka_steps import (
     name_components,
     raise_reach,
     relabel,
+    suits_pass,
 )
 from .kernels.certified_edges import UNKNOWN, JoinState, join_block, list_leaving
+from .kernels.short_rounds import RoundState
 from .neighbours import Neighbours
 from .point_search import PointSearch
 
 # Points whose lists stay in a processor's cache, and the fewest of a thread's own.
-BLOCK, LEAST_BLOCK = 1 << 14, 1 << 12
-# Searches from one point in CHEAP_SHARE are cheap.
-CHEAP_SHARE = 4
-# Components of which one in CERTAIN_SHARE needs no search join without any.
-CERTAIN_SHARE = 8
+BLOCK, LEAST_BLOCK = 1 << 15, 1 << 12
 
 
 def join_certified(
@@ -132,8 +131,21 @@ class BoruvkaRounds:
         `known` edges are between vertices and have the lightest listed edge that leaves
         each component; they are overwritten.
         """
-        forest = [PointEdges.empty(0)]
-        while (count := name_components(self.parent, self.present)) > 1:
+        state = RoundState(
+            self.cores,
+            self.reach,
+            self.vertex,
+            self.parent,
+            self.present,
+            self.of_place,
+        )
+        forest = []
+        while True:
+            joined, known = self.search.join_few(state, known)
+            forest.append(joined)
+            count = name_components(self.parent, self.present)
+            if count == 1:
+                break
             self.report(count)
             known = known.take(slice(keep_leaving(known, self.present)))
             first = self._first_edges(known, count)
@@ -142,9 +154,9 @@ class BoruvkaRounds:
             counts = np.empty(count, np.int64)
             relabel(self.vertex, self.present, self.reach, components, counts)
             total, uncertain = self.search.remote.total, self.ranks.sum(counts)
-            taking_part = choose(uncertain, bound, total)
+            taking_part = choose_components(uncertain, bound, total)
             if uncertain[taking_part].any():
-                if uncertain.sum() - uncertain.max() > total // 2:
+                if suits_pass(uncertain, total):
                     known, found_all = self._add_between(components, known)
                     if found_all:
                         continue
@@ -211,20 +223,3 @@ class BoruvkaRounds:
         bits, reach = low.view(np.uint64), self.reach.view(np.uint64)
         kept = raise_reach(components, queries, bits, reach, found)
         return found.take(slice(kept))
-
-
-def choose(counts: np.ndarray, bound: np.ndarray, points: int) -> np.ndarray:
-    """Return which components take part in a round.
-
-    All that know their first edge, if these are many; else the half with the fewest
-    queries, or more if their queries are cheap.
-    """
-    certain = (counts == 0) & (bound < np.inf)
-    if CERTAIN_SHARE * np.count_nonzero(certain) >= len(counts):
-        return certain
-    order = np.argsort(counts, kind="stable")
-    few = points // CHEAP_SHARE
-    cheap = int(np.searchsorted(np.cumsum(counts[order]), few, "right"))
-    taking_part = np.zeros(len(counts), np.bool_)
-    taking_part[order[: max((len(order) + 1) // 2, cheap)]] = True
-    return taking_part

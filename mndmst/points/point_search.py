@@ -9,9 +9,17 @@ from ..kernels.threads import Threads, each_range
 from .build_tree import build_tree, chunks
 from .kernels.boruvka_steps import PointEdges
 from .kernels.kd_tree import LEAF, PointTree
-from .kernels.lightest_edges import TreeComponents, approach, lightest, sum_up
+from .kernels.lightest_edges import (
+    GUIDES,
+    TreeComponents,
+    approach,
+    guides,
+    lightest,
+    sum_up,
+)
 from .kernels.nearest_points import nearest, restore_distances, weigh
 from .kernels.norms import EUCLIDEAN, LARGEST
+from .kernels.short_rounds import GUIDED, RoundState, join_few
 from .kernels.visits import count_visited
 from .metrics import Norm
 from .neighbours import Neighbours
@@ -19,9 +27,6 @@ from .product_search import HostProducts, ProductSearch, few_pairs
 from .remote_points import NoRemotePoints, RemotePoints
 from .search_steps import Report, in_steps, no_report
 
-# A component with at least MANY queries first lowers its bound by walks from GUIDES. In
-# more dimensions than GUIDED the walks take longer than the bounds save.
-MANY, GUIDES, GUIDED = 256, 4, 24
 LEAST_SEARCHES = 32  # least searches of a chunk of work
 # How much longer a visit of a tree takes than an inner product. Measured with 5 to 32
 # dimensions on a processor with AVX-512; a product has fixed costs in few dimensions.
@@ -32,6 +37,9 @@ WIDE = 256
 PASS_GAIN = 4
 # Coordinates that a thread surely visits within a step of a search.
 VISITED_IN_STEP = 1 << 28
+# Steps that rounds without Python may take at most; and coordinates of the searches of
+# such a round, if other threads could do a part of them.
+STEPS_ALONE, SEARCHED_ALONE = 4, 1 << 13
 SAMPLED = 64  # searches whose visits are counted before such a pass
 
 
@@ -62,6 +70,15 @@ class PointSearch(Protocol):
         be left out, and must be if `bounded`. `queries` are positions, ascending.
         Without an edge within the bound, the end is the position itself, and the weight
         the bound, which all edges exceed.
+        """
+
+    def join_few(
+        self, state: RoundState, known: PointEdges
+    ) -> tuple[PointEdges, PointEdges]:
+        """Do rounds that take few searches, if this rank has all points.
+
+        Returns edges that join, and the known edges that are left. A search that does
+        no rounds by itself returns no edges.
         """
 
     def between(
@@ -140,6 +157,30 @@ class TreeSearch:
         in_steps(threads, lightest, given, count, LEAST_SEARCHES, report, self._sure)
         return ends, weight
 
+    def join_few(
+        self, state: RoundState, known: PointEdges
+    ) -> tuple[PointEdges, PointEdges]:
+        """Do rounds of few searches on one thread; see `PointSearch.join_few`."""
+        if len(self.rows) < self.remote.total:
+            return PointEdges.empty(0), known
+        most = STEPS_ALONE * self._sure
+        alone = (
+            most
+            if self.threads.count == 1
+            else SEARCHED_ALONE // self.tree.low.shape[1]
+        )
+        found = join_few(
+            self.tree,
+            state,
+            known,
+            self._of_node,
+            self._least_reach,
+            most,
+            min(most, alone),
+        )
+        joined, left = PointEdges(*found[:4]), PointEdges(*found[4:])
+        return joined, left
+
     def _approach(
         self, components: ComponentArrays, queries: np.ndarray
     ) -> TreeComponents:
@@ -156,8 +197,7 @@ class TreeSearch:
         sum_up(tree, summed)
         if tree.low.shape[1] > GUIDED:
             return summed
-        component = components.of_place[queries]
-        positions = guides(queries, component, len(components.bound))
+        positions = guides(queries, components.of_place, len(components.bound))
         work = chunks(len(positions), threads, GUIDES)
         threads.run(approach, tree, summed, positions, *work)
         return summed
@@ -214,14 +254,3 @@ def worth(dimensions: int) -> float:
     In at most 8 dimensions it is 1 or more.
     """
     return (1 + FIXED / dimensions) / VISIT * min(1, WIDE / dimensions)
-
-
-def guides(queries: np.ndarray, component: np.ndarray, count: int) -> np.ndarray:
-    """Return a few of the queries of each component that has many."""
-    sizes = np.bincount(component, minlength=count)
-    many = sizes >= MANY
-    chosen = many[component]
-    positions = queries[chosen][np.argsort(component[chosen], kind="stable")]
-    ends = np.cumsum(sizes[many])
-    few = [ends - 1 - sizes[many] * i // GUIDES for i in range(GUIDES)]
-    return positions[np.concatenate(few)]

@@ -91,6 +91,7 @@ from .kernels.product_filter import (
     finish_near,
     limit_near,
 )
+from .kernels.short_rounds import RoundState
 from .neighbours import Neighbours
 from .remote_points import RemotePoints
 from .search_steps import Report, no_report
@@ -163,6 +164,12 @@ class ProductSearch:
         """
         others, weight = self.products.lightest(components, asked, bounded, self.report)
         return np.where(others == NO_POSITION, asked, others), weight
+
+    def join_few(
+        self, state: RoundState, known: PointEdges
+    ) -> tuple[PointEdges, PointEdges]:
+        """Return no edges; see `PointSearch.join_few`."""
+        return PointEdges.empty(0), known
 
     def between(
         self, components: ComponentArrays, known: PointEdges

@@ -6,11 +6,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.kruskal import unite
+from ...kernels.sorting import merge_ascents
 from ...native.kernel import kernel
 
 NO_EDGE = -1
 LAST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
 INFINITE = np.float64(np.inf).view(np.uint64)
+# Searches from one point in CHEAP_SHARE are cheap.
+CHEAP_SHARE = 4
+# Components of which one in CERTAIN_SHARE needs no search join without any.
+CERTAIN_SHARE = 8
 
 
 class PointEdges(NamedTuple):
@@ -191,6 +196,46 @@ def relabel(vertex, present, reach, components, counts):
             last, count, bound = component, 0, components.bound[component]
         count += np.int64((reach[position] <= bound) & (reach[position] < np.inf))
     counts[last] += count
+
+
+@kernel
+def suits_pass(counts, points):
+    """Return whether a pass over all pairs of points may replace a round's searches.
+
+    Most points are uncertain, those of one component aside.
+    """
+    total = most = 0
+    for count in counts:
+        total += count
+        most = max(most, count)
+    return total - most > points // 2
+
+
+@kernel
+def choose_components(counts, bound, points):
+    """Return which components take part in a round, given their numbers of queries.
+
+    All that know their first edge, if these are many; else the half with the fewest
+    queries, or more if their queries are cheap.
+    """
+    size, certain = len(counts), 0
+    taking_part = np.empty(size, np.bool_)
+    for component in range(size):
+        known = counts[component] == 0 and bound[component] < np.inf
+        taking_part[component] = known
+        certain += known
+    if CERTAIN_SHARE * certain >= size:
+        return taking_part
+    queries, order = np.empty(size, np.uint64), np.empty(size, np.uint32)
+    for component in range(size):
+        queries[component], order[component] = counts[component], component
+    merge_ascents(queries, order)
+    asked = np.uint64(0)
+    for i in range(size):
+        asked += queries[i]
+        few = i < (size + 1) // 2 or asked <= np.uint64(points // CHEAP_SHARE)
+        taking_part[order[i]] = few
+    return taking_part
 
 
 @kernel

@@ -21,6 +21,8 @@ from .kd_tree import LEAF, NOT_THERE, leaf_of, load_group
 from .norms import distance_of, limit_of
 
 MIXED = np.uint32(0xFFFFFFFF)  # the component of a node with points of several
+# A component with at least MANY queries first lowers its bound by walks from GUIDES.
+MANY, GUIDES = 256, 4
 
 
 class TreeComponents(NamedTuple):
@@ -281,6 +283,27 @@ def lightest_of_queries(tree, components, queries, ends, first, last):
         for i in range(count):
             ends[begin + i] = group.found[i]
             queries.bound[begin + i] = group.weight[i]
+
+
+@kernel
+def guides(queries, of_position, count):
+    """Return a few of the queries of each of `count` components that has many."""
+    sizes, seen = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    for position in queries:
+        sizes[of_position[position]] += 1
+    most = 0
+    for component in range(count):
+        most += GUIDES if sizes[component] >= MANY else 0
+    chosen, found = np.empty(most, np.uint32), 0
+    for position in queries:
+        component = of_position[position]
+        size, number = sizes[component], seen[component]
+        seen[component] = number + 1
+        # The first of each of GUIDES ranges of the queries, nearly equally many.
+        if size >= MANY and number * GUIDES // size != (number - 1) * GUIDES // size:
+            chosen[found] = position
+            found += 1
+    return chosen
 
 
 @kernel

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mndmst.points.boruvka_rounds import choose
+from mndmst.points.kernels.boruvka_steps import choose_components
 
 
 @pytest.mark.parametrize(
@@ -19,14 +19,18 @@ from mndmst.points.boruvka_rounds import choose
 )
 def test_components_that_need_no_search_join_alone_if_they_are_many(counts, expected):
     bound = np.ones(len(counts))
-    chosen = choose(np.array(counts), bound, 1000)
+    chosen = choose_components(np.array(counts), bound, 1000)
     assert np.flatnonzero(chosen).tolist() == expected
 
 
 def test_a_component_without_a_known_edge_is_not_certain():
     """Another that searches may find the edge between both."""
     bound = np.array([np.inf, 1.0])
-    assert choose(np.array([0, 900]), bound, 1000).tolist() == [True, False]
-    assert choose(np.array([900, 0]), bound, 1000).tolist() == [False, True]
+    assert choose_components(np.array([0, 900]), bound, 1000).tolist() == [True, False]
+    assert choose_components(np.array([900, 0]), bound, 1000).tolist() == [False, True]
     bound = np.full(3, np.inf)
-    assert choose(np.array([0, 900, 901]), bound, 1000).tolist() == [True, True, False]
+    assert choose_components(np.array([0, 900, 901]), bound, 1000).tolist() == [
+        True,
+        True,
+        False,
+    ]
