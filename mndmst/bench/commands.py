@@ -17,6 +17,7 @@ from ..graph.order import WEIGHT_DTYPES
 from ..host.errors import ConfigError, optional
 from ..host.formatting import counted
 from ..host.option_types import real, whole
+from ..host.progress import notice
 from ..run.config import CHOICES
 
 if TYPE_CHECKING:
@@ -192,10 +193,7 @@ def run_cpu(arguments: argparse.Namespace) -> int:
     print(header(facts), flush=True)
     cases, wrong = [], []
 
-    def say(message: str) -> None:
-        print(f"mndmst: {message}", file=sys.stderr, flush=True)
-
-    for case in run(plan, say):
+    for case in run(plan, notice):
         print(f"\n{block(case)}", flush=True)
         wrong += disagreements(case)
         cases.append(case)

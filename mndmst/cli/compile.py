@@ -71,7 +71,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         given = arguments.into, arguments.level, arguments.jobs, arguments.accelerators
         if any(given):
             raise ConfigError("--clean goes alone; it cleans the cache of this user.")
-        return _clean(arguments.quiet, told=True)
+        return _clean(arguments.quiet, summary=True)
     level = arguments.level or best_level()
     if level not in (NATIVE, best_level()):
         raise ConfigError(
@@ -107,8 +107,8 @@ def _compile(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _clean(quiet: bool, told: bool = False) -> int:
-    """Remove unused files of the cache, and print them; `told`: also if none is."""
+def _clean(quiet: bool, summary: bool = False) -> int:
+    """Remove unused files of the cache, and print each; `summary` prints the total."""
     from ..native.cache_cleaning import remove_unused
 
     removed = remove_unused()
@@ -116,7 +116,7 @@ def _clean(quiet: bool, told: bool = False) -> int:
         day = time.strftime("%Y-%m-%d", time.localtime(found.last_used))
         megabytes = f"{found.nbytes / 1e6:.1f} MB"
         print(f"removed {found.path}, {megabytes}, last used on {day}")
-    if told:
+    if summary:
         megabytes = f"{sum(found.nbytes for found in removed) / 1e6:.1f} MB"
         print(
             f"removed {counted(len(removed), 'entry')} of the cache, "

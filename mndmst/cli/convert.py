@@ -14,7 +14,7 @@ from .options import (
     add_memory,
     add_overwrite,
     add_quiet,
-    tell_notes,
+    print_notes,
     terminal_stages,
 )
 from .parser import size
@@ -147,7 +147,7 @@ def _read(arguments: argparse.Namespace) -> "Edges":
     if own and arguments.numbers and (file.is_dir() or not is_forest(file)):
         return read_numbered(open_graph(file))
     opened = open_edges(file, arguments.format, arguments.columns)
-    tell_notes(opened.notes, arguments.quiet)
+    print_notes(opened.notes, arguments.quiet)
     edges = opened.read()
     if arguments.graph is not None:
         graph = graph_of_forest(file, arguments.graph)

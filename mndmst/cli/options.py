@@ -242,11 +242,11 @@ def read_points(
     table = read_point_table(
         source, columns=arguments.columns, key=arguments.key, finite=finite
     )
-    tell_notes(table.notes, arguments.quiet)
+    print_notes(table.notes, arguments.quiet)
     return table
 
 
-def tell_notes(notes: Iterable[str], quiet: bool) -> None:
+def print_notes(notes: Iterable[str], quiet: bool) -> None:
     """Print notes on how a file is read."""
     if not quiet:
         for note in notes:

@@ -19,7 +19,7 @@ from .options import (
     add_new_graph,
     add_overwrite,
     add_quiet,
-    tell_notes,
+    print_notes,
     terminal_stages,
 )
 from .parser import MOST_PARTS, MOST_SECONDS, MOST_VERTICES, Parser, size, threads
@@ -64,7 +64,7 @@ def add_building(parser: Parser) -> None:
     add_quiet(parser)
 
 
-def tell_graph(path: Path, quiet: bool = False) -> int:
+def print_graph(path: Path, quiet: bool = False) -> int:
     """Print the facts of a new graph, and the RESULT line."""
     from ..io.file_info import describe as facts_of_graph
 
@@ -119,7 +119,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
         if builders.rank == 0:
             check_place(build_options(arguments, arguments.parts or 1, 0))
         file, parts, check = open_source()
-        tell_notes(file.notes, arguments.quiet or builders.rank > 0)
+        print_notes(file.notes, arguments.quiet or builders.rank > 0)
         parts = parts if arguments.parts is None else arguments.parts
         jobs = 1
         if builders.size == 1:
@@ -133,7 +133,7 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
     with builders.raise_on_all():
         if check is not None:
             check(graph)
-    return tell_graph(arguments.out, arguments.quiet) if builders.rank == 0 else 0
+    return print_graph(arguments.out, arguments.quiet) if builders.rank == 0 else 0
 
 
 def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Options":

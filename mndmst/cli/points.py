@@ -24,9 +24,9 @@ from .options import (
     add_point_columns,
     add_quiet,
     add_talk,
+    print_notes,
     read_points,
     say_not_kept,
-    tell_notes,
 )
 from .parser import MOST_PARTS, MOST_POINTS, Parser, on_disk, threads
 
@@ -327,7 +327,6 @@ def _with_ranks(
     from ..points.pairwise_forest import lists_all
     from ..points.point_files import checked_points
     from ..points.point_forest import distributed_forest
-    from ..points.search_choice import check_search
     from ..points.search_reporter import SearchReporter
     from ..run.startup import compile_kernels
     from .ranks import begin
@@ -353,8 +352,6 @@ def _with_ranks(
             raise ConfigError(
                 "--alpha and --non-finite take one process; leave out mpirun"
             )
-        check_search(arguments.search, arguments.metric)
-    with comm.raise_on_all():
         if comm.rank == 0:
             table = _load(arguments, min_samples, comm.size)
             answered = answer(table)
@@ -445,7 +442,7 @@ def load_points(
     )
     if getattr(arguments, "metric", None) == "precomputed":
         table = table.as_distances()
-    tell_notes(table.notes, arguments.quiet)
+    print_notes(table.notes, arguments.quiet)
     return table
 
 
@@ -474,7 +471,7 @@ def write(
         columns = {**columns, "ids": table.ids}
     uuid = "" if table.uuid is None else table.uuid.result()
     if found is not None and not arguments.quiet:
-        _tell(found)
+        _print_forest(found)
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
             about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
@@ -514,7 +511,7 @@ def save_points(files: "AtomicOutput", path: Path | None, points: "np.ndarray") 
             np.save(file, points)
 
 
-def _tell(found: "PointForest") -> None:
+def _print_forest(found: "PointForest") -> None:
     edges = counted(len(found.forest), "edge")
     trees = counted(found.forest.num_trees, "tree")
     kind = "exact" if found.exact else "approximate"
@@ -912,7 +909,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
     from ..io.output_kinds import POINTS
     from ..io.partitioner.partition import build_shards, check_new_graph
     from ..points.neighbour_graph import neighbour_graph
-    from .partition import tell_graph
+    from .partition import print_graph
 
     outputs = [(arguments.save, POINTS)]
     check_outputs([arguments.points], outputs, overwrite=arguments.overwrite)
@@ -938,7 +935,7 @@ def _neighbours(arguments: argparse.Namespace) -> int:
                 reporter,
             )
         build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
-    return tell_graph(arguments.out, arguments.quiet)
+    return print_graph(arguments.out, arguments.quiet)
 
 
 def add_predict(commands: Any) -> None:

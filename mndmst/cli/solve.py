@@ -18,8 +18,8 @@ from .options import (
     add_run,
     add_talk,
     add_threads,
+    print_notes,
     say_not_kept,
-    tell_notes,
     terminal_stages,
 )
 from .parser import threads
@@ -345,7 +345,7 @@ def _verify_points(arguments: argparse.Namespace) -> int:
         arguments.graph, columns=arguments.columns, key=arguments.key, finite=False
     )
     # The forest says whether the rows are points
-    tell_notes(table.as_distances().notes, arguments.quiet)
+    print_notes(table.as_distances().notes, arguments.quiet)
     with terminal_stages(arguments.quiet) as shown:
         shown.stage(f"verifying {arguments.forest}")
         verdict = verify_points(table.points, arguments.forest)

@@ -14,7 +14,6 @@ import os
 import pwd
 import stat
 import struct
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -209,33 +208,37 @@ def fresh_directory() -> Path:
 
 def tell_once(refused: Path, weak: Path, instead: Path) -> None:
     """Print on the first rank that a cache is not used."""
-    if launched_rank() == 0:
-        sys.stderr.write(
-            f"mndmst: not using the cache {refused}, for others can change {weak}; "
-            f"using {instead}. Remove their permission: chmod go-w {weak}, or point "
-            "MNDMST_CACHE_DIR at a directory that only you can write.\n"
-        )
+    _notice(
+        f"not using the cache {refused}, for others can change {weak}; using "
+        f"{instead}. Remove their permission: chmod go-w {weak}, or point "
+        "MNDMST_CACHE_DIR at a directory that only you can write."
+    )
 
 
 def tell_without_cache(refused: tuple[Path, Path] | None) -> None:
     """Print on the first rank that compiled kernels are not kept."""
-    if launched_rank() == 0:
-        why = f"others can change {refused[1]}" if refused else "none can be written"
-        sys.stderr.write(
-            f"mndmst: compiled kernels are not kept, for of the places for them {why}; "
-            "every run compiles them anew. Point MNDMST_CACHE_DIR at a directory that "
-            "only you can write.\n"
-        )
+    why = f"others can change {refused[1]}" if refused else "none can be written"
+    _notice(
+        f"compiled kernels are not kept, for of the places for them {why}; every run "
+        "compiles them anew. Point MNDMST_CACHE_DIR at a directory that only you can "
+        "write."
+    )
 
 
 @functools.cache
 def _tell_of_file(path: Path) -> None:
+    _notice(
+        f"not loading {path}, for others can write to it; its kernel is compiled "
+        f"again. Remove the file, or let no other user write: chmod 644 {path}"
+    )
+
+
+def _notice(text: str) -> None:
+    """Print a notice on the first rank."""
+    from .progress import notice  # most processes have none
+
     if launched_rank() == 0:
-        sys.stderr.write(
-            f"mndmst: not loading {path}, for others can write to it; its kernel is "
-            f"compiled again. Remove the file, or let no other user write: chmod 644 "
-            f"{path}\n"
-        )
+        notice(text)
 
 
 def _steps(path: Path) -> list[str]:

@@ -157,7 +157,7 @@ def launcher_of_this_host() -> int:
 def end_launcher(seconds: float) -> None:
     """End the launcher, if it runs on this machine and does not end by itself.
 
-    It may wait for ever for its helper on a host that has failed. A separate process,
+    It may wait forever for its helper on a host that has failed. A separate process,
     which outlives this one, ends it.
     """
     from subprocess import DEVNULL, Popen  # only the end of a failed job needs it

@@ -122,7 +122,7 @@ stop_signals = StopSignals()
 def interrupts_blocked() -> Iterator[None]:
     """Let Ctrl-C wait for the end of the block.
 
-    A process forked inside keeps it blocked for ever. Such a process would raise
+    A process forked inside keeps it blocked forever. Such a process would raise
     KeyboardInterrupt even in callbacks of the fork, which print and forget it.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())

@@ -118,7 +118,7 @@ class Config:
     checkpoint_interval : float
         Seconds from one checkpoint to the next; 0 saves as often as possible.
     timeout : int
-        Seconds that a host may be out of reach before the job ends; 0 waits for ever.
+        Seconds that a host may be out of reach before the job ends; 0 waits forever.
     tuning : Tuning
         Thresholds that are measured, not options; tests set them.
     """

@@ -143,7 +143,7 @@ class Executor:
         elif name.rpartition(".")[0] == graph.name:
             forest = self.forests.get(name)
         if forest is None:
-            raise ConfigError(f"no forest is called {name!r} any more; solve again")
+            raise ConfigError(f"no forest is named {name!r} any more; solve again")
         return forest
 
     def _replace_forest(self, name: str, forest: SolvedForest) -> None:
@@ -195,7 +195,7 @@ class Executor:
                     _check_version(graph, "changes", upload)
                 names = names_of_graph(graph.loaded.run.graph)
                 batch = replace(read_batch(sent), names=names)
-            except MndmstError as error:  # all ranks hear of it in place of a batch
+            except MndmstError as error:  # which all ranks raise
                 batch = error
         if not graph.current.indexed:
             self._index(fields, job)

@@ -86,7 +86,7 @@ class FrontServer(RankServer):
         with self.noted(name, limited) as request:
             if name == "unknown":
                 raise ConfigError(
-                    f"no action is called {action[:80]!r}; there are "
+                    f"no action is named {action[:80]!r}; there are "
                     f"{', '.join(ACTIONS)}"
                 )
             request |= self.read(name, body, ACTIONS[name][1])
@@ -236,7 +236,7 @@ class FrontServer(RankServer):
             details = {"version": view.version}
             rows, ranks = graph.num_vertices, range(1)
         else:
-            raise ConfigError(f"no table is called {request['table']!r}")
+            raise ConfigError(f"no table is named {request['table']!r}")
         ticket = flight.Ticket(to_bytes(request))
         # An endpoint without a location is read where its flight info came from
         places = [[self.places[rank]] if rank else [] for rank in ranks]

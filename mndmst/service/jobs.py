@@ -33,8 +33,8 @@ class QueuedJob:
         self._stage: tuple[str, float] | None = None
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
-    def tell(self, text: str) -> None:
-        """Tell how far it is, if that was asked for."""
+    def report(self, text: str) -> None:
+        """Send the client its progress, if it has asked for progress."""
         if not self.fields.get("progress"):
             return
         seconds = round(time.monotonic() - self.asked, 6)
@@ -44,7 +44,7 @@ class QueuedJob:
         """Note that a stage begins, and the one before it ends."""
         self._end_stage()
         self._stage = name, time.monotonic()
-        self.tell(name)
+        self.report(name)
 
     @property
     def stage(self) -> str:
@@ -203,4 +203,4 @@ class JobProgress(Progress):
     def edges(self, name: str, edges: int) -> None:
         """Say how many edges are left after a step."""
         if self.job is not None:
-            self.job.tell(f"{name}: {edges} edges left")
+            self.job.report(f"{name}: {edges} edges left")

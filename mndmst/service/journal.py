@@ -21,7 +21,6 @@ import re
 import secrets
 import socket
 import stat
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -30,6 +29,7 @@ from typing import BinaryIO, NamedTuple
 
 from ..changes.batch import Batch
 from ..host.errors import InputError, MndmstError, OutputError
+from ..host.progress import notice
 from ..io.atomic_output import whole_file
 from ..io.file_access import flush_to_disk, lock, read_small, writing
 from ..io.partitioner.graph_lock import TEXT as LOCK_TEXT
@@ -246,7 +246,7 @@ class Journal:
                     if path.samefile(kept):  # it has not been replaced
                         kept.unlink()
                 raise
-        _tell(
+        notice(
             f"{path}: continues after version {until}; the file before is {kept.name}"
         )
 
@@ -309,7 +309,7 @@ class Journal:
             with writing(records.path):
                 records.file.truncate(records.place)
                 os.fsync(records.file.fileno())
-            _tell(
+            notice(
                 f"{records.path}: cut the last {size - records.place:,} bytes, from "
                 f"byte {records.place:,} on, behind version {records.version}: the "
                 "unfinished write of a batch that was not acknowledged"
@@ -397,7 +397,3 @@ def _last_version(records: RecordReader) -> int:
         while records.next() is not None:
             pass
     return records.version
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(f"mndmst: {text}\n")

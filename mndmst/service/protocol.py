@@ -22,9 +22,9 @@ name one there, too. Tickets belong to one version each.
 
 The order of edges is that of (src, dst) with src < dst, each edge once.
 
-Rank 0 checks all numbers of a request before other ranks hear of it. JSON has no number
-that is not finite: in answers "Infinity", "-Infinity" and "NaN" stand for these, in
-requests the first two.
+Rank 0 checks all numbers of a request before it sends the request to other ranks. JSON
+has no number that is not finite: in answers "Infinity", "-Infinity" and "NaN" stand for
+these, in requests the first two.
 """
 
 import json
@@ -57,8 +57,8 @@ class Field(NamedTuple):
 
 
 _GRAPH = Field("name", True, "the graph")
-_TOLD = {
-    "progress": Field("flag", False, "tell of each stage as it begins"),
+_REPORTED = {
+    "progress": Field("flag", False, "report each stage as it begins"),
     "request": Field("upload", False, "an id to cancel it by"),
 }
 _CHOSEN = {
@@ -81,7 +81,7 @@ ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
             "graph": _GRAPH,
             **_CHOSEN,
             "digest": Field("flag", False, "also return the digest that a job prints"),
-            **_TOLD,
+            **_REPORTED,
         },
     ),
     "release": ("forget a forest", {"forest": Field("text", True, "its name")}),
@@ -100,7 +100,7 @@ ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
             "insert": Field("upload", False, "upload (src, dst, weight)"),
             "delete": Field("upload", False, "upload (src, dst)"),
             "set_weights": Field("upload", False, "upload (src, dst, weight)"),
-            **_TOLD,
+            **_REPORTED,
         },
     ),
     "snapshot": ("write the graph as shards; the journal ends", {"graph": _GRAPH}),

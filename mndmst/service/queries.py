@@ -79,7 +79,7 @@ def answers(
         return
     if query not in PAIR_BYTES:
         raise ConfigError(
-            f"no query is called {query!r}; give connected, path_max, path, vertices "
+            f"no query is named {query!r}; give connected, path_max, path, vertices "
             "or names"
         )
     index = view.index_for(len(u))

@@ -226,8 +226,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         request, graphs = read_request(what, body or b"", fields), self.executor.graphs
         if request.get("graph", next(iter(graphs))) not in graphs:
             raise ConfigError(
-                f"no graph is called {request['graph']!r}; there are "
-                f"{', '.join(graphs)}"
+                f"no graph is named {request['graph']!r}; there are {', '.join(graphs)}"
             )
         return request
 
@@ -300,6 +299,6 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             schema = versioned(schema, version.number, graph.name)
             batches = graph_batches(version)
         else:
-            raise ConfigError(f"no table is called {json.dumps(request['table'])} here")
+            raise ConfigError(f"no table is named {json.dumps(request['table'])} here")
         yield schema
         yield from batches

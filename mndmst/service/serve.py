@@ -43,7 +43,8 @@ from .served_graph import ServedGraph
 from .stall_watch import StallWatch
 from .uploads import Uploads
 
-REPLAYS_TOLD = 1000
+# Batches that are replayed between two lines of progress
+REPORTED_REPLAYS = 1000
 # Calls of clients may go on for this time once the service ends.
 LAST_CALLS_SECONDS = 10.0
 # A service whose client program has gone ends its jobs in this time, or is ended.
@@ -155,7 +156,7 @@ def _replay(executor: Executor, graph: ServedGraph, progress: Progress) -> None:
             batch = next(batches, None) if batches is not None else None
         if not comm.bcast(batch is not None):
             return
-        if graph.version % REPLAYS_TOLD == 0:
+        if graph.version % REPORTED_REPLAYS == 0:
             progress.stage(f"journal of {graph.name}: version {graph.version}")
         try:
             executor.make(graph, batch)

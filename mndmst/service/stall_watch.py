@@ -3,7 +3,7 @@
 Every rank reports a few times in the bound whether it is idle, computes, or waits for
 others, and a count that grows with every message. If no rank computes, some rank waits,
 and no count has grown for the bound, no message is under way and none will be sent: the
-ranks would wait for ever, with their processors busy.
+ranks would wait forever, with their processors busy.
 
 A rank that was stopped does not report, and then nothing is concluded.
 """

@@ -30,7 +30,6 @@ from ..io.shards.sharded_graph import ShardedGraph
 from .candidate import (
     LIMIT,
     Candidate,
-    Described,
     Examination,
     examine,
     load_on_machine,
@@ -77,35 +76,22 @@ class Verdict:
     have not been read.
     """
 
-    ok: bool  # whether it is the minimum spanning forest of the graph, in full
     n: int  # vertices of the graph
-    # undirected edges of the graph, without self-loops, parallel ones counted once;
-    # None if the forest was refuted before the graph was read
-    m: int | None
     edges: int  # of the forest
-    # of the forest; None if its edges have not been searched for cycles
-    trees: int | None
-    weight: int | float | None
-    digest: str | None
     problems: list[str]  # why the forest is refuted; at most ten of each kind
     seconds: float
+    # undirected edges of the graph, without self-loops, parallel ones counted once;
+    # None if the forest was refuted before the graph was read
+    m: int | None = None
+    # of the forest; None if its edges have not been searched for cycles
+    trees: int | None = None
+    weight: int | float | None = None
+    digest: str | None = None
 
-    @classmethod
-    def of_headers(
-        cls, graph: Described, forest: ForestFile, problems: list[str], seconds: float
-    ) -> "Verdict":
-        """Return the verdict on a forest whose header is that of another graph."""
-        return cls(
-            ok=False,
-            n=graph.num_vertices,
-            m=None,
-            edges=forest.num_edges,
-            trees=None,
-            weight=None,
-            digest=None,
-            problems=problems,
-            seconds=seconds,
-        )
+    @property
+    def ok(self) -> bool:
+        """Whether the file is the minimum spanning forest of the graph, in full."""
+        return not self.problems
 
     def text(self) -> str:
         """Return the problems, a line each, and a line of all that was found."""
@@ -158,7 +144,7 @@ def verify(
     strange = comm.bcast(unlike(graph, forest))
     if strange:
         seconds = comm.max(time.perf_counter() - begin)
-        return Verdict.of_headers(graph, forest, strange, seconds)
+        return Verdict(graph.num_vertices, forest.num_edges, strange, seconds)
     with comm.raise_on_all():
         first = examine(graph, forest) if comm.rank == 0 else None
     seen: Examination = comm.bcast(first)
@@ -175,15 +161,14 @@ def verify(
         problems += [text for kind in KINDS for text in findings.problems[kind]]
     seconds = comm.max(time.perf_counter() - begin)
     return Verdict(
-        ok=not problems,
         n=graph.num_vertices,
-        m=m,
         edges=forest.num_edges,
+        problems=problems,
+        seconds=seconds,
+        m=m,
         trees=trees,
         weight=seen.weight,
         digest=seen.digest,
-        problems=problems,
-        seconds=seconds,
     )
 
 

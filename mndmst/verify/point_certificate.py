@@ -142,7 +142,7 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     strange = unlike(point_set, forest)
     if strange:
         seconds = time.perf_counter() - begin
-        return Verdict.of_headers(point_set, forest, strange, seconds)
+        return Verdict(n, forest.num_edges, strange, seconds)
     finite = np.flatnonzero(np.isfinite(points).all(axis=1))
     seen: Examination = examine(point_set, forest)
     problems = [*seen.faults, *seen.differences]
@@ -167,15 +167,14 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
             )
             problems += [known + text for text in found]
     return Verdict(
-        ok=not problems,
         n=n,
-        m=n * (n - 1) // 2,
         edges=forest.num_edges,
+        problems=problems,
+        seconds=time.perf_counter() - begin,
+        m=n * (n - 1) // 2,
         trees=None if problems else n - forest.num_edges,
         weight=seen.weight,
         digest=seen.digest,
-        problems=problems,
-        seconds=time.perf_counter() - begin,
     )
 
 

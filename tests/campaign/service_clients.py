@@ -24,7 +24,7 @@ from .service_model import Batch, Facts, Model, Observation, Pair, Weights
 
 # How a client may be refused, although it does nothing wrong: others change the graph.
 OVERTAKEN = re.compile(
-    r"no longer held|no forest is called|forest is not there|has no column|"
+    r"no longer held|no forest is named|forest is not there|has no column|"
     r"no cluster|Give a number from|the request was cancelled"
 )
 # Texts of refusals of batches that are wrong on purpose

@@ -66,7 +66,7 @@ def test_every_call_needs_the_token(service: Served) -> None:
 @pytest.mark.parametrize(
     ("action", "body", "words"),
     [
-        ("eval", b"{}", "no action is called 'eval'"),
+        ("eval", b"{}", "no action is named 'eval'"),
         ("info", b"", "graph is missing"),
         ("info", b"{", "not JSON"),
         ("info", b"[1]", "not a JSON object"),
@@ -74,7 +74,7 @@ def test_every_call_needs_the_token(service: Served) -> None:
         ("info", b"\xff\xfe", "not JSON"),
         ("info", b" " * (2 << 20), "at most 1,048,576"),
         ("info", b'{"graph": "../../etc"}', "give the graph"),
-        ("info", b'{"graph": "h"}', "no graph is called 'h'"),
+        ("info", b'{"graph": "h"}', "no graph is named 'h'"),
         ("info", b'{"graph": 1}', "give the graph"),
         ("solve", b'{"graph": "g", "path": "/etc"}', "no field 'path'"),
         ("solve", b'{"graph": "g", "maximum": 1}', "maximum"),
@@ -137,7 +137,7 @@ def test_a_forest_is_read_where_its_flight_info_says(service: Served) -> None:
     # The graph of another name, or a forest that is not there
     for change in ({"forest": "g.999"}, {"forest": "h.v0"}):
         wrong = json.dumps({"graph": "g", "table": "forest", **change}).encode()
-        with pytest.raises(arrow.ArrowInvalid, match="no forest is called"):
+        with pytest.raises(arrow.ArrowInvalid, match="no forest is named"):
             client.get_flight_info(flight.FlightDescriptor.for_command(wrong), options)
 
 

@@ -48,7 +48,7 @@ def test_an_action_follows_columns(tmp_path: Path) -> None:
         assert all("progress" in answer for answer in told)
         for then, words in (
             ({}, "then is"),
-            ({"action": "eval"}, "no action is called 'eval'"),
+            ({"action": "eval"}, "no action is named 'eval'"),
             ({"action": "info"}, "graph is missing"),
             ({"action": "update", "path": "/etc"}, "no field 'path'"),
             ({"action": "update"}, "is there already"),

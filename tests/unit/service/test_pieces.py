@@ -134,14 +134,14 @@ def test_jobs() -> None:
     assert jobs.cancel("1")  # who does it looks from time to time
     assert not jobs.cancel("2")
     assert first.cancelled
-    first.tell("half")
+    first.report("half")
     first.end({"done": True})
     assert list(first.events()) == [{"done": True}]  # nobody has asked for progress
     jobs.forget(first)
     assert not jobs.cancel("1")
     second = jobs.submit({"action": "solve", "progress": True})
     assert jobs.next() is second
-    second.tell("half")
+    second.report("half")
     second.end({"done": True})
     told, result = list(second.events())
     assert told["progress"] == "half"
