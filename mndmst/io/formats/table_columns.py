@@ -22,6 +22,7 @@ The functions are pure: no file is read here. Readers describe their columns as
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -421,17 +422,17 @@ def _ends_of(
     words: Sequence[str], kinds: Sequence[Sequence[tuple[str, str]]] = _KINDS_OF_PAIRS
 ) -> list[tuple[int, int]]:
     """Return the positions of all pairs of known names, of the most common kind."""
+    positions: dict[str, list[int]] = {}
+    for i, word in enumerate(words):
+        positions.setdefault(word, []).append(i)
     for known in kinds:
         found = [
-            (i, j)
+            pair
             for first, second in known
-            for i, one in enumerate(words)
-            for j, other in enumerate(words)
-            if one == first and other == second
+            for pair in product(positions.get(first, ()), positions.get(second, ()))
         ]
-        found = list(dict.fromkeys(found))
         if found:
-            return found
+            return list(dict.fromkeys(found))
     return []
 
 
