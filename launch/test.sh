@@ -10,8 +10,8 @@ venv=$(bash "$root/launch/venv.sh" dev)
 cd "$root"
 # shellcheck source=launch/env.sh
 source launch/env.sh
-# Tests start a thousand processes. Each would compile the modules it imports, where
-# PYTHONDONTWRITEBYTECODE is set or the tree is new.
+# Tests start a thousand processes, each of which would compile the modules it imports.
+unset PYTHONDONTWRITEBYTECODE
 "$venv/bin/python" -m compileall -q mndmst || true
 if (($# == 0)); then
     set -- -m "not slow"

@@ -249,7 +249,7 @@ def test_points_on_a_device_stay_there(monkeypatch, library, metric, dtype):
     from mndmst.points.estimator import HDBSCAN
 
     r = np.random.default_rng(1)
-    points = np.repeat(r.standard_normal((5, 70)), 40, axis=0)
+    points = np.repeat(r.standard_normal((5, 70)), 15, axis=0)
     points = (points + 0.2 * r.standard_normal(points.shape)).astype(dtype)
     given, whole = arrays_of(library, points), CudaPoints.__array__
     monkeypatch.setattr(CudaPoints, "__array__", None)
