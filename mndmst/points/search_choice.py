@@ -46,6 +46,9 @@ DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
 # 10 dimensions. And the fewest coordinates of points that are worth starting a device:
 # the start takes as long as one core takes for them.
 DEVICE_TREE_VISIT, DEVICE_TREE = 20.0, 1 << 20
+# A device multiplies all pairs before a probe ends, if the pairs times (dimensions +
+# DEVICE_FIXED) are fewer; of an H100, beside which a probe takes 0.1 s.
+PROBE_WORK = 1e12
 SEED = 7
 # Into how many parts points are divided that are larger than a device.
 PARTS = (2, 4, 8, 16, 32, 64, 128)
@@ -109,6 +112,8 @@ def choose_search(
         return SearchChoice(tree, f"there are fewer than {FEW_POINTS:,} points")
     product, enough = "product", worth(dimensions)
     if _device_for(count, neighbours) is not None:
+        if not device_tree and count**2 * (dimensions + DEVICE_FIXED) < PROBE_WORK:
+            return SearchChoice("device", "it multiplies all pairs sooner than a probe")
         visit = DEVICE_TREE_VISIT * dimensions if device_tree else DEVICE_VISIT
         product, enough = "device", (1 + DEVICE_FIXED / dimensions) / visit
     if enough >= 1:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,8 @@ ARCHITECTURES = ("sm_80", "sm_90", "compute_80")
 OPTIONS = ("-std=c++17",)
 KEYS = (np.uint32, np.uint64)
 
+# The most modules that a process keeps for later searches.
+LOADED = 128
 # Macros of a module, in the order of its file's comment.
 Macros = Mapping[str, int | str]
 # Of `point_multiply`: factors, their parts, and how many of its tiles fit in the shared
@@ -148,8 +150,18 @@ class Kernels:
 def load_module(file: str, macros: Macros) -> cupy.cuda.Module:
     """Return the module of a file of kernels with some macros, on this device.
 
-    Raises ConfigError if no code for the device is stored, and none can be compiled.
+    Later searches of the process use it again. Raises ConfigError if no code for the
+    device is stored, and none can be compiled.
     """
+    return _loaded(cupy.cuda.Device().id, file, tuple(macros.items()))
+
+
+@lru_cache(LOADED)
+def _loaded(
+    device: int, file: str, pairs: tuple[tuple[str, int | str], ...]
+) -> cupy.cuda.Module:
+    """See `load_module`; `device` is the current one."""
+    macros = dict(pairs)
     own = f"sm_{cupy.cuda.Device().compute_capability}"
     for architecture in (own, *_older(own)):
         module = _stored(file, macros, architecture)

@@ -77,6 +77,8 @@ ROWS, FEWEST_ROWS, WORK = 1 << 16, 1 << 10, 3 << 45
 FIRST, GROWTH, COLUMNS = 256, 3.0, 1 << 17
 RESERVE = 1 << 28  # bytes of the libraries of a device
 POLL = 0.1  # seconds between two looks for Ctrl-C
+# Devices, and numbers of parts, of which this process has tested the sums.
+_TESTED: set[tuple[int, int]] = set()
 SET = np.dtype(
     [(n, np.uint64) for n in ("values", "largest", "length", "source", "row")]
     + [(n, np.uint64) for n in ("square", "half")]
@@ -432,7 +434,13 @@ class DeviceProducts:
         return BlockSearch(queries, facts, places, kernels, arguments, same)
 
     def _check_sums(self) -> None:
-        """Raise ConfigError if sums of products are further off than the bound."""
+        """Raise ConfigError if sums of products are further off than the bound.
+
+        A process tests a device once for each number of parts.
+        """
+        tested = self.device.id, self.frame.parts
+        if tested in _TESTED:
+            return
         r = np.random.default_rng(1)
         width = 4 * DEPTH
         a, b = _hard_sums(r, width)
@@ -489,6 +497,7 @@ class DeviceProducts:
                 f"CUDA device {self.device.id} adds up products with fewer bits than "
                 "float32 has"
             )
+        _TESTED.add(tested)
 
 
 class BlockSearch:

@@ -1,6 +1,6 @@
 """Points of a user that lie on a CUDA device."""
 
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import cupy
@@ -60,7 +60,6 @@ class CudaPoints:
         return found._replace(length=np.sqrt(found.length))
 
 
-@cache
 def _measure_rows(dtype: np.dtype) -> Any:
     value = "float" if dtype == np.float32 else "double"
     return load_module("point_rows", {"VALUE": value}).get_function("measure_rows")

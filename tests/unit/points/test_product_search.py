@@ -201,8 +201,20 @@ def test_a_tree_on_a_device_visits_more_than_the_hosts(
     choice = choose_search(coordinates, "euclidean", "auto", 9, device_tree=True)
     assert choice.name == expected
     if dimensions == 10:
-        choice = choose_search(coordinates, "euclidean", "auto", 9)
+        choice = choose_search(coordinates, "euclidean", "auto", 9, 1_000_000)
         assert choice.name == ("device" if share == 0.1 else "tree")
+
+
+def test_a_device_multiplies_few_pairs_without_a_probe(monkeypatch):
+    probes = []
+    monkeypatch.setattr(search_choice, "visits", lambda *given: probes.append(1) or 1)
+    monkeypatch.setattr(search_choice, "_device_for", lambda *facts: "a device")
+    points = np.random.default_rng(2).random((3000, 384))
+    coordinates = point_coordinates(points, "euclidean")
+    for count, name in ((20_000, "device"), (200_000, "tree")):
+        choice = choose_search(coordinates, "euclidean", "auto", 9, count)
+        assert choice.name == name
+    assert probes == [1]
 
 
 def test_a_search_that_does_not_suit_is_refused():
