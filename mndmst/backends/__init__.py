@@ -73,11 +73,11 @@ class Accelerator(Protocol):
         """
 
     def make_point_products(
-        self, points: "PointArrays", devices: Sequence[int] | None = None
+        self, points: "PointArrays", devices: Sequence[int]
     ) -> "QueriedProducts":
-        """Return points on visible devices for searches by matrix products.
+        """Return points on some visible devices for searches by matrix products.
 
-        Each of the devices, by default all, has all points. Raises ConfigError if the
+        Each of the devices has all points. Raises ConfigError if the
         device has too little memory, or the points do not suit it.
         """
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -49,6 +50,8 @@ DEVICE_TREE_VISIT, DEVICE_TREE = 20.0, 1 << 20
 # A device multiplies all pairs before a probe ends, if the pairs times (dimensions +
 # DEVICE_FIXED) are fewer; of an H100, beside which a probe takes 0.1 s.
 PROBE_WORK = 1e12
+# The same product for each device beyond the first: two take 0.1 s longer to start.
+FURTHER_WORK = 2e13
 SEED = 7
 # Into how many parts points are divided that are larger than a device.
 PARTS = (2, 4, 8, 16, 32, 64, 128)
@@ -112,7 +115,7 @@ def choose_search(
         return SearchChoice(tree, f"there are fewer than {FEW_POINTS:,} points")
     product, enough = "product", worth(dimensions)
     if _device_for(count, neighbours) is not None:
-        if not device_tree and count**2 * (dimensions + DEVICE_FIXED) < PROBE_WORK:
+        if not device_tree and _device_work(count, dimensions) < PROBE_WORK:
             return SearchChoice("device", "it multiplies all pairs sooner than a probe")
         visit = DEVICE_TREE_VISIT * dimensions if device_tree else DEVICE_VISIT
         product, enough = "device", (1 + DEVICE_FIXED / dimensions) / visit
@@ -124,6 +127,11 @@ def choose_search(
     text = f"a query of the tree visits {share:.2%} of the points, and a product is "
     text += f"worth it from {enough:.1%} on"
     return SearchChoice(name, text)
+
+
+def _device_work(count: int, dimensions: int) -> float:
+    """Return the work of a device that multiplies all pairs of points."""
+    return count**2 * (dimensions + DEVICE_FIXED)
 
 
 def _device_for(count: int, neighbours: int) -> Accelerator | None:
@@ -174,13 +182,16 @@ def make_products(
 ) -> QueriedProducts:
     """Return the products of a choice; of the host where a device does not suit.
 
-    All visible devices search, or those given.
+    The visible devices search that are worth their start, or those given.
     """
     device = find_accelerator("auto")[0] if choice.name == "device" else None
     lacking = False
     if device is not None:
+        work = _device_work(*arrays.values.shape)
+        most = min(1 + int(work / FURTHER_WORK), len(device.device_names()))
+        make = partial(device.make_point_products, devices=devices or range(most))
         try:
-            return device.make_point_products(arrays, devices)
+            return make(arrays)
         except DeviceMemoryError as error:
             reporter.detail(f"the points pass the device in parts: {error}")
             lacking = True
@@ -190,10 +201,9 @@ def make_products(
     if holder is not None:
         arrays = arrays._replace(values=holder.to_host(arrays.values))
     if device is not None and lacking:
-        make = device.make_point_products
         for parts in PARTS:
             with suppress(DeviceMemoryError):
-                return PartedProducts(arrays, lambda part: make(part, devices), parts)
+                return PartedProducts(arrays, make, parts)
         reporter.detail("search by product on the CPU: the device lacks memory")
     return HostProducts(arrays, threads)
 

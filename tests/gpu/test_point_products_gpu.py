@@ -98,7 +98,9 @@ def test_several_devices_share_the_rows(monkeypatch, min_samples):
     count = cuda.device_count()
     devices = range(count) if count > 1 else (0, 0)
     make = cuda.make_point_products
-    monkeypatch.setattr(cuda, "make_point_products", lambda p, _: make(p, devices))
+    monkeypatch.setattr(
+        cuda, "make_point_products", lambda points, **given: make(points, devices)
+    )
     r = np.random.default_rng(4)
     points = np.repeat(5 * r.standard_normal((30, 40)), 200, axis=0)
     check(points + r.standard_normal(points.shape), "euclidean", min_samples)

@@ -84,12 +84,12 @@ def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:
 
 
 def make_point_products(
-    points: "PointArrays", devices: Sequence[int] | None = None
+    points: "PointArrays", devices: Sequence[int]
 ) -> "QueriedProducts":
     """Return points on CUDA devices; see `Accelerator.make_point_products`."""
     from .point_products import CudaPointProducts
 
-    return CudaPointProducts(points, devices or range(device_count()))
+    return CudaPointProducts(points, devices)
 
 
 def point_forest(points: "TreePoints", report: Callable[[int], object]) -> "TreeEdges":

@@ -13,6 +13,7 @@ from mndmst.points.kernels.product_filter import GAMMA, UNIT
 from mndmst.points.point_forest import points_forest
 from mndmst.points.product_search import HostProducts, random_order
 from mndmst.points.search_choice import choose_search
+from mndmst.points.search_reporter import SearchReporter
 
 pytest.importorskip("scipy")
 
@@ -215,6 +216,26 @@ def test_a_device_multiplies_few_pairs_without_a_probe(monkeypatch):
         choice = choose_search(coordinates, "euclidean", "auto", 9, count)
         assert choice.name == name
     assert probes == [1]
+
+
+@pytest.mark.parametrize(("count", "expected"), [(20_000, 1), (400_000, 4)])
+def test_further_devices_search_where_the_work_is_worth_their_start(
+    count, expected, monkeypatch
+):
+    class Devices:
+        def device_names(self):
+            return ["a device"] * 4
+
+        def make_point_products(self, arrays, devices):
+            return list(devices)
+
+    monkeypatch.setattr(search_choice, "find_accelerator", lambda kind: (Devices(), ""))
+    arrays = PointArrays(
+        np.broadcast_to(np.float32(0), (count, 384)), *[np.empty(0)] * 4
+    )
+    choice = search_choice.SearchChoice("device", "asked for")
+    made = search_choice.make_products(arrays, choice, Threads(1), SearchReporter())
+    assert made == list(range(expected))
 
 
 def test_a_search_that_does_not_suit_is_refused():
