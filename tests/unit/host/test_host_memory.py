@@ -92,7 +92,7 @@ def test_free_bytes_are_those_that_the_groups_allow(
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Return a graph of 40 MiB of rows, and the digest of its forest without a limit."""
+    """Return a graph of 40 MiB of rows, and the digest of its forest."""
     n, reach = 1 << 16, 40
     src = np.repeat(np.arange(n - reach), reach)
     dst = src + np.tile(np.arange(1, reach + 1), n - reach)
