@@ -17,7 +17,8 @@ from .host.errors import (
 )
 
 if TYPE_CHECKING:
-    from .cluster.density import Clustering, CondensedTree
+    from .cluster.condensed import CondensedTree
+    from .cluster.density import Clustering
     from .io.edge_file import Edges
     from .points.search_reporter import SearchReporter
 
@@ -234,7 +235,7 @@ def condensed_tree(linkage: Any, min_cluster_size: int) -> "CondensedTree":
     ConfigError
         If the size is below 2.
     """
-    from .cluster.density import condensed_tree as condense
+    from .cluster.condensed import condensed_tree as condense
 
     size = as_count(min_cluster_size, "min_cluster_size")
     if size < 2:
@@ -266,7 +267,7 @@ def flat_clusters(
     ConfigError
         If `tree` is not a condensed tree, or `epsilon` is negative or NaN.
     """
-    from .cluster.density import CondensedTree
+    from .cluster.condensed import CondensedTree
     from .cluster.density import flat_clusters as flatten
 
     if not isinstance(tree, CondensedTree):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..api.forest import Forest
-    from ..cluster.density import CondensedTree
+    from ..cluster.condensed import CondensedTree
     from ..io.names import NameSource
 
 
@@ -171,7 +171,8 @@ def _flat(
     arguments: argparse.Namespace, forest: "Forest", linkage: "np.ndarray"
 ) -> FlatClusters:
     """Return the clusters that the options ask for."""
-    from ..cluster.density import condensed_tree, label_points
+    from ..cluster.condensed import condensed_tree
+    from ..cluster.density import label_points
     from ..cluster.linkage import clusters_by_count, clusters_within, numbered
     from ..cluster.selection import ClusterSelection, select_clusters
 

@@ -9,22 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .condensed import CondensedTree, condensed_tree, scale_of
+from .condensed import CondensedTree, scale_of
 from .kernels.dendrogram import owners
 from .selection import ClusterSelection, select_clusters
-
-__all__ = [
-    "Clustering",
-    "CondensedTree",
-    "cluster_persistence",
-    "clusters_by_label",
-    "condensed_tree",
-    "flat_clusters",
-    "label_points",
-    "number_clusters",
-    "outlier_scores",
-    "points_by_label",
-]
 
 
 class Clustering(NamedTuple):

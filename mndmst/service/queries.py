@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..api.forest import Forest
-from ..cluster.density import condensed_tree, flat_clusters
+from ..cluster.condensed import condensed_tree
+from ..cluster.density import flat_clusters
 from ..cluster.linkage import (
     clusters_by_count,
     clusters_within,

@@ -6,6 +6,7 @@ points is compared exactly once. Distances are computed here, not by the solver'
 those of SciPy's metrics are by definition the ones that SciPy returns.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -135,12 +136,8 @@ def pairwise_problems(
         return np.maximum(distances.between(point, others) / alpha, far)
 
     right = np.array([weights(a, np.array([b]))[0] for a, b in zip(u, v, strict=True)])
-    wrong = np.flatnonzero(right != given)[:LIMIT].tolist()
-    if wrong:
-        return [
-            f"edge ({u[i]}, {v[i]}) has weight {given[i]}, its points {right[i]}"
-            for i in wrong
-        ]
+    if wrong := wrong_weights(u, v, given, right):
+        return wrong
     component = np.arange(n)
     members = {point: np.array([point]) for point in range(n)}
     for edge in np.lexsort((v, u, given)).tolist():
@@ -149,35 +146,45 @@ def pairwise_problems(
             return ["the edges close a cycle, and do not join all points"]
         if len(members[a]) > len(members[b]):
             a, b = b, a
-        others = members[b]
+        others, claimed = members[b], (u[edge], v[edge], given[edge])
         for point in members[a].tolist():
-            found = _preceding(point, others, weights(point, others), u, v, given, edge)
-            if found:
+            weight = weights(point, others)
+            if found := preceding(point, others, weight, claimed):
                 return found
         component[members[a]] = b
         members[b] = np.concatenate([others, members.pop(a)])
     return []
 
 
-def _preceding(
-    point: int,
-    others: np.ndarray,
-    weight: np.ndarray,
-    u: np.ndarray,
-    v: np.ndarray,
-    given: np.ndarray,
-    edge: int,
+def wrong_weights(
+    u: np.ndarray, v: np.ndarray, given: np.ndarray, right: np.ndarray
 ) -> list[str]:
-    """Return the pairs of a point and others that come before an edge in the order."""
-    low, high = np.minimum(others, point), np.maximum(others, point)
-    same = weight == given[edge]
-    before = (
-        (weight < given[edge])
-        | (same & (low < u[edge]))
-        | (same & (low == u[edge]) & (high < v[edge]))
-    )
+    """Return the first edges whose weights are not the distances of their points."""
     return [
-        f"edge ({low[i]}, {high[i]}) weight {weight[i]} comes before ({u[edge]}, "
-        f"{v[edge]}), and is not there"
-        for i in np.flatnonzero(before)[:LIMIT].tolist()
+        f"edge ({u[i]}, {v[i]}) has weight {given[i]}, its points {right[i]}"
+        for i in np.flatnonzero(right != given)[:LIMIT].tolist()
+    ]
+
+
+def preceding(
+    a: Any,
+    b: np.ndarray,
+    weight: np.ndarray,
+    claimed: tuple[Any, ...],
+    as_given: Callable[[np.ndarray], np.ndarray] = lambda weight: weight,
+) -> list[str]:
+    """Return the first pairs of points that precede claimed edges in the order.
+
+    `a` and the ends and weights of `claimed` broadcast against `b`; `as_given` returns
+    weights as the forest has them.
+    """
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    u, v, bound = (np.broadcast_to(column, b.shape) for column in claimed)
+    same = weight == bound
+    before = (weight < bound) | (same & (low < u)) | (same & (low == u) & (high < v))
+    first = np.flatnonzero(before)[:LIMIT]
+    return [
+        f"edge ({low[i]}, {high[i]}) weight {x} comes before ({u[i]}, {v[i]}), and is "
+        "not there"
+        for i, x in zip(first.tolist(), as_given(weight[first]), strict=True)
     ]

@@ -42,9 +42,15 @@ from ..points.pairwise_forest import parameters_of, simplified
 from ..points.point_files import uuid_of
 from ..points.scale import extremes, scale_for
 from ..points.search_choice import visits_most
-from .candidate import LIMIT, Examination, examine, unlike
+from .candidate import Examination, examine, unlike
 from .certificate import Verdict
-from .pairwise_certificate import PairDistances, norm_distances, pairwise_problems
+from .pairwise_certificate import (
+    PairDistances,
+    norm_distances,
+    pairwise_problems,
+    preceding,
+    wrong_weights,
+)
 
 BLOCK = 1 << 22  # squared distances that are held at a time
 ROUNDING = 2.0**-52
@@ -234,13 +240,8 @@ class Claims:
     def problems(self, u: np.ndarray, v: np.ndarray, given: np.ndarray) -> list[str]:
         """Return why edges are not the minimum spanning tree; [] if they are."""
         weight = self.weight(u, v)
-        wrong = np.flatnonzero(self._shown(weight) != given)
-        if len(wrong):
-            right = self._shown(weight[wrong[:LIMIT]]).tolist()
-            return [
-                f"edge ({u[i]}, {v[i]}) has weight {given[i]}, its points {x}"
-                for i, x in zip(wrong[:LIMIT].tolist(), right, strict=True)
-            ]
+        if wrong := wrong_weights(u, v, given, self._shown(weight)):
+            return wrong
         order = np.lexsort((v, u, weight))
         u, v, weight = u[order], v[order], weight[order]
         component, count = np.arange(len(self.points)), len(self.points)
@@ -356,17 +357,8 @@ class Claims:
         edges: tuple[np.ndarray, ...],
     ) -> list[str]:
         """Return the first pairs that precede the edges claimed by their first ends."""
-        weight, low, high = self.weight(a, b), np.minimum(a, b), np.maximum(a, b)
-        u, v, bound = (column[claim[a]] for column in edges)
-        same = weight == bound
-        before = (
-            (weight < bound) | (same & (low < u)) | (same & (low == u) & (high < v))
-        )
-        return [
-            f"edge ({low[i]}, {high[i]}) weight {self._shown(weight)[i]} comes "
-            f"before ({u[i]}, {v[i]}), and is not there"
-            for i in np.flatnonzero(before)[:LIMIT].tolist()
-        ]
+        weight, claimed = self.weight(a, b), tuple(column[claim[a]] for column in edges)
+        return preceding(a, b, weight, claimed, self._shown)
 
 
 def _lightest(

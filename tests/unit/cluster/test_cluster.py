@@ -14,7 +14,8 @@ from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from scipy.spatial.distance import pdist, squareform
 
 import mndmst
-from mndmst.cluster.density import condensed_tree, flat_clusters, points_by_label
+from mndmst.cluster.condensed import condensed_tree
+from mndmst.cluster.density import flat_clusters, points_by_label
 from mndmst.cluster.kernels.linkage import link
 from mndmst.cluster.linkage import (
     clusters_by_count,
