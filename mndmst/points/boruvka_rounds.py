@@ -41,7 +41,7 @@ from .neighbours import Neighbours
 from .point_search import PointSearch
 
 # Points whose lists stay in a processor's cache, and the fewest of a thread's own.
-BLOCK, LEAST_BLOCK = 1 << 15, 1 << 12
+BLOCK, LEAST_BLOCK = 1 << 14, 1 << 12
 
 
 def join_certified(
@@ -64,7 +64,7 @@ def join_certified(
     n = len(within)
     parent = np.arange(n, dtype=np.uint32)
     # All threads join equally many blocks of nearly equal size, but no tiny ones.
-    parts = -(-n // (BLOCK * threads.count)) * threads.count
+    parts = max(1, round(n / (BLOCK * threads.count))) * threads.count
     parts = max(1, min(parts, n // LEAST_BLOCK))
     bounds = n * np.arange(parts + 1) // parts
     # A component that equal points would join to one of another block waits.
@@ -81,6 +81,7 @@ def join_certified(
         least=np.empty(n),
         bound=np.empty(n),
         first=np.empty(n, np.uint32),
+        changed=np.ones(n, np.bool_),
     )
     blocks = each_range(bounds)
     edges = threads.run(join_block, found, rows, state, *blocks)
@@ -88,6 +89,8 @@ def join_certified(
     _join_all(equal.take(across), parent)
     if len(bounds) > 2:
         state = state._replace(within=within)
+        if across.any():
+            state.changed[:] = True
         more = PointEdges(*join_block(found, rows, state, 0, n))
         certified = PointEdges.concatenate([certified, more])
     edges = threads.run(list_leaving, found, rows, state, *blocks)

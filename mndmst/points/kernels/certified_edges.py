@@ -3,7 +3,8 @@
 Threads join the components of blocks of consecutive positions, which are near in space
 if a tree orders them, and one thread joins the rest. A point keeps its first
 listed edge that leaves its component until the other end has joined the component, so
-most rounds read one edge of a list.
+most rounds read one edge of a list; and a component that joins no other keeps its own,
+also from its block to the rest.
 """
 
 from typing import NamedTuple
@@ -36,6 +37,8 @@ class JoinState(NamedTuple):
     # float64, by root: the weight of the first listed edge that leaves a component
     bound: np.ndarray
     first: np.ndarray  # uint32, by root: the point whose edge it is
+    # bool, by root: `bound` and `first` are of an earlier component, or of none
+    changed: np.ndarray
 
 
 @kernel
@@ -47,7 +50,7 @@ def join_block(found, rows, state, begin, end):
     Neighbours on other ranks are skipped. Returns the edges that join, as columns of
     `PointEdges`.
     """
-    parent, within, best, least, bound, first = state
+    parent, within, best, least, bound, first, changed = state
     size = end - begin
     a, b, weight = np.empty(size, np.uint32), np.empty(size, np.uint32), np.empty(size)
     key, leaving = np.empty(size, np.uint64), np.empty(found.weight.shape[1])
@@ -66,13 +69,14 @@ def join_block(found, rows, state, begin, end):
             kept += 1
     while True:
         for i in range(count):
-            bound[roots[i]], first[roots[i]] = np.inf, NO_POINT
+            if changed[roots[i]]:
+                bound[roots[i]], first[roots[i]] = np.inf, NO_POINT
         length, kept = kept, 0
         for i in range(length):
             position = active[i]
             root = parent[position]
-            if found.cores[position] > bound[root]:
-                active[kept] = position  # none of its edges is as light
+            if not changed[root] or found.cores[position] > bound[root]:
+                active[kept] = position  # none of its edges precedes the first
                 kept += 1
                 continue
             j = best[position]
@@ -98,6 +102,7 @@ def join_block(found, rows, state, begin, end):
         before = joined
         for i in range(count):
             root = roots[i]
+            changed[root] = False
             if bound[root] < least[root]:
                 position = first[root]
                 other = found.positions[position, best[position]]
@@ -122,6 +127,7 @@ def join_block(found, rows, state, begin, end):
                 count += 1
             else:
                 least[above] = min(least[above], least[root])
+                changed[above] = True
 
 
 @kernel(inline="always")

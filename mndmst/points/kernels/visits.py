@@ -1,5 +1,7 @@
 """How much of a tree a search of near points visits."""
 
+import numpy as np
+
 from ...native.kernel import kernel
 from .kd_tree import gap_to_point
 
@@ -13,11 +15,21 @@ def count_visited(tree, queries, radius, own, of_node):
     of several, none that a query is in.
     """
     visited = 0
+    stack = np.empty(tree.depth + 1, np.int64)
     for i in range(len(queries)):
-        for leaf in tree.leaves:
+        stack[0], top = 0, 1
+        while top:
+            top -= 1
+            node = stack[top]
             if (
-                of_node[leaf] != own[i]
-                and gap_to_point(tree, leaf, queries[i]) < radius[i]
+                of_node[node] == own[i]
+                or gap_to_point(tree, node, queries[i]) >= (radius[i])
             ):
-                visited += tree.end[leaf] - tree.begin[leaf]
+                continue
+            left = tree.left[node]
+            if left < 0:
+                visited += tree.end[node] - tree.begin[node]
+            else:
+                stack[top], stack[top + 1] = left + 1, left
+                top += 2
     return visited
