@@ -136,7 +136,7 @@ def run_both(arguments: argparse.Namespace) -> int:
 
 
 def run_choice(arguments: argparse.Namespace) -> int:
-    """Print the seconds of every way to solve a graph, and the ratio of auto."""
+    """Print the seconds of every backend on a graph, and the ratio of auto."""
     from .whole_commands import compare_ways, medians, ratios, way_table, ways
 
     every = ways(arguments.ranks)

@@ -181,7 +181,7 @@ class RanksContender(Contender):
 def ranks(folder: Path) -> Iterator[list[RanksContender]]:
     """Start processes as ranks; give one of them alone, and all of them at once.
 
-    Neither where there is only one core.
+    Without a second core there are none.
     """
     cores = sorted(own_cores())[:RANKS]
     with ExitStack() as stack:
@@ -201,7 +201,7 @@ def ranks(folder: Path) -> Iterator[list[RanksContender]]:
 def extra_bytes(folder: Path, threads: int) -> int | None:
     """Return the peak memory of a solve beyond the rows, in a fresh process.
 
-    None where the system does not tell.
+    None if the system does not report it.
     """
     process = Process(folder, threads)
     process.begin()

@@ -166,7 +166,7 @@ _RESET_PEAK = "5"  # see clear_refs in proc(5)
 def reset_peak() -> int | None:
     """Reset the peak of resident memory; return the present bytes.
 
-    None where the kernel does not allow it.
+    None if the kernel does not allow it.
     """
     try:
         Path("/proc/self/clear_refs").write_text(_RESET_PEAK)

@@ -35,7 +35,7 @@ class Batch:
     source: str = "the batch"  # Where the changes are from, for errors
     # The number of each change in errors; by default its position.
     lines: Sequence[int] | None = None
-    place: str = "change"  # What a change is called there
+    place: str = "change"  # The noun for a change there
     names: NameSource | None = None  # Of the vertices, for errors
 
     def edge(self, pair: int) -> str:
@@ -49,7 +49,7 @@ class Batch:
         return f'("{first}", "{second}")'
 
     def where(self, change: int) -> str:
-        """Say where a change stands."""
+        """Return the place of a change, for errors."""
         number = change if self.lines is None else self.lines[change]
         return f"{self.source}: {self.place} {number}"
 

@@ -177,7 +177,7 @@ def _marked(pieces: TreePieces, num_vertices: int) -> Marked:
 
 
 def _room(count: int, rows: Rows) -> Leaving:
-    """Return room for edges."""
+    """Return a buffer for edges."""
     u, v, p, q = (np.empty(count, np.uint32) for _ in range(4))
     return Leaving(p, q, EdgeColumns(u, v, np.empty(count, rows.keys.dtype)))
 

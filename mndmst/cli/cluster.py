@@ -17,8 +17,8 @@ from .options import (
     add_plot,
     add_point_columns,
     add_quiet,
+    notice_not_kept,
     read_points,
-    say_not_kept,
 )
 from .parser import on_disk
 
@@ -135,7 +135,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
         f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}", flush=True
     )
     if not any((arguments.output, arguments.plot)):
-        say_not_kept("the clusters are", arguments.quiet)
+        notice_not_kept("the clusters are", arguments.quiet)
     return 0
 
 

@@ -9,9 +9,9 @@ from ..host.errors import ConfigError
 from ..host.progress import notice
 from .options import (
     add_columns,
-    add_file,
     add_flag,
     add_memory,
+    add_moved_graph,
     add_overwrite,
     add_quiet,
     print_notes,
@@ -45,13 +45,7 @@ def add_convert(commands: Any) -> None:
         help="format of the input (default: from its suffix)",
     )
     add_columns(convert)
-    add_file(
-        convert,
-        "--graph",
-        "graph of the forest, which has the names or original ids of vertices; "
-        "needed only if the graph has moved",
-        metavar="GRAPH",
-    )
+    add_moved_graph(convert)
     add_flag(
         convert, "--numbers", "write vertex numbers instead of names or original ids"
     )
@@ -86,7 +80,7 @@ def _convert(arguments: argparse.Namespace) -> int:
         progress.stage(f"writing {arguments.out}")
         write_edges(edges, arguments.out)
     if arguments.out.suffix in TABLES and edges.num_vertices > _named(edges):
-        _say_what_is_left_out(arguments.out, edges)
+        _notice_left_out(arguments.out, edges)
     return 0
 
 
@@ -163,7 +157,7 @@ def _read(arguments: argparse.Namespace) -> "Edges":
     return edges
 
 
-def _say_what_is_left_out(out: Path, edges: "Edges") -> None:
+def _notice_left_out(out: Path, edges: "Edges") -> None:
     if edges.names is None:
         what = (
             "has no place for the number of vertices; read it again with partition "

@@ -55,14 +55,10 @@ def add_moved_graph(parser: Parser) -> None:
     parser.add_argument(
         "--graph",
         type=Path,
-        help="graph of the forest, which has the names of vertices; needed only if it "
-        "has moved",
+        metavar="GRAPH",
+        help="graph of the forest, which has the names or original ids of vertices; "
+        "needed only if the graph has moved",
     )
-
-
-def add_config(parser: Parser) -> None:
-    """Add `--config`, a file of options."""
-    add_file(parser, "--config", "TOML file with any options")
 
 
 def add_threads(
@@ -83,16 +79,9 @@ def add_memory(
     parser.add_argument("--memory", type=type, metavar="SIZE", help=help)
 
 
-def add_run(parser: Parser, output: str) -> None:
-    """Add the graph and outputs of a run, its devices and its merging.
-
-    `output` is the help text of `--output`.
-    """
-    add_graph(parser)
-    add_output(parser, f"{output}; without it, nothing is kept")
-    add_file(parser, "--report", "write a report of the run to this JSON file")
-    add_overwrite(parser)
-    add_config(parser)
+def add_devices(parser: Parser) -> None:
+    """Add `--config`, and the devices, threads, memory and merging of ranks."""
+    add_file(parser, "--config", "TOML file with any options")
     parser.add_argument(
         "--backend",
         choices=CHOICES["backend"],
@@ -110,6 +99,18 @@ def add_run(parser: Parser, output: str) -> None:
         "and the machine; replicated, ring and boruvka are slower and serve "
         "comparisons",
     )
+
+
+def add_run(parser: Parser, output: str) -> None:
+    """Add the graph and outputs of a run, its devices and its merging.
+
+    `output` is the help text of `--output`.
+    """
+    add_graph(parser)
+    add_output(parser, f"{output}; without it, nothing is kept")
+    add_file(parser, "--report", "write a report of the run to this JSON file")
+    add_overwrite(parser)
+    add_devices(parser)
     parser.advanced.add_argument(
         "--group-size",
         type=int,
@@ -178,7 +179,7 @@ def leave_out_pandas() -> None:
     sys.meta_path.insert(0, _WithoutPandas)  # type: ignore[arg-type]
 
 
-def say_not_kept(what: str, quiet: bool) -> None:
+def notice_not_kept(what: str, quiet: bool) -> None:
     """Print that a result was not written to a file, unless quiet."""
     if not quiet:
         notice(f"{what} not kept; name a file with -o")

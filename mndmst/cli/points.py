@@ -24,9 +24,9 @@ from .options import (
     add_point_columns,
     add_quiet,
     add_talk,
+    notice_not_kept,
     print_notes,
     read_points,
-    say_not_kept,
 )
 from .parser import MOST_PARTS, MOST_POINTS, Parser, on_disk, threads
 
@@ -497,7 +497,7 @@ def write(
 
             write_cluster_pictures(pictures, arguments.plot, arguments.picture, files)
     if not any((arguments.output, arguments.forest, arguments.plot)):
-        say_not_kept("the result is", arguments.quiet)
+        notice_not_kept("the result is", arguments.quiet)
 
 
 def save_points(files: "AtomicOutput", path: Path | None, points: "np.ndarray") -> None:
@@ -997,7 +997,7 @@ def _predict(arguments: argparse.Namespace) -> int:
         facts["ids-name"] = table.id_name or "id"
         columns["ids"] = table.ids
     if output is None:
-        say_not_kept("the labels are", arguments.quiet)
+        notice_not_kept("the labels are", arguments.quiet)
     else:
         with AtomicOutput(overwrite=arguments.overwrite) as files:
             write_clusters(output, facts, columns, files)

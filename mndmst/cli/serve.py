@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from ..host.option_types import number
-from ..run.config import CHOICES
 from .options import (
-    add_config,
+    add_devices,
     add_file,
     add_flag,
-    add_memory,
     add_overwrite,
     add_quiet,
-    add_threads,
     leave_out_pandas,
 )
 from .parser import Number, size
@@ -97,15 +94,7 @@ def add_serve(commands: Any) -> None:
         "--attached",
         "end when standard input closes, with the program that started the service",
     )
-    add_config(serve)
-    serve.add_argument(
-        "--backend", choices=CHOICES["backend"], help="devices of a rank"
-    )
-    add_threads(serve)
-    add_memory(serve)
-    serve.add_argument(
-        "--merge", choices=CHOICES["merge"], help="strategy by which ranks merge"
-    )
+    add_devices(serve)
     serve.add_argument(
         "--timeout",
         type=int,

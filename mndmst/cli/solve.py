@@ -18,8 +18,8 @@ from .options import (
     add_run,
     add_talk,
     add_threads,
+    notice_not_kept,
     print_notes,
-    say_not_kept,
     terminal_stages,
 )
 from .parser import threads
@@ -135,7 +135,7 @@ def _solve(arguments: argparse.Namespace) -> int:
     job = begin(arguments, outputs)
     status = _run(job, arguments)
     if arguments.output is None and job.comm.rank == 0:
-        say_not_kept("the forest is", arguments.quiet)
+        notice_not_kept("the forest is", arguments.quiet)
     return status
 
 
@@ -221,7 +221,7 @@ def _components(arguments: argparse.Namespace) -> int:
             print(run_table(found.report), found.text(), sep="\n")
         print(found.line(), flush=True)
         if arguments.output is None:
-            say_not_kept("the labels are", arguments.quiet)
+            notice_not_kept("the labels are", arguments.quiet)
     return 0
 
 

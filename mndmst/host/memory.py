@@ -141,7 +141,7 @@ def free_bytes() -> int:
 
 
 def give_back_freed() -> None:
-    """Give memory that has been freed back to the system, where glibc keeps it."""
+    """Return freed memory to the system, where glibc keeps it."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -24,7 +24,7 @@ class StopSignals:
         self._held = False
 
     def hold(self) -> None:
-        """Let signals wait until `catch`, `listen` or `release`.
+        """Hold signals back until `catch`, `listen` or `release`.
 
         MPI libraries put their own handlers in place as they start (MPICH one for
         SIGUSR1), so handlers alone would lose signals. The threads of libraries that
@@ -120,7 +120,7 @@ stop_signals = StopSignals()
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block.
+    """Hold Ctrl-C back until the end of the block.
 
     A process forked inside keeps it blocked forever. Such a process would raise
     KeyboardInterrupt even in callbacks of the fork, which print and forget it.

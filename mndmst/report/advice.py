@@ -60,7 +60,7 @@ def spent(record: Record) -> dict[str, float]:
 
 
 def _crowded(record: Record) -> list[str]:
-    """Say where a host has fewer cores than its ranks have threads."""
+    """Return a sentence for each host with fewer cores than threads of ranks."""
     hosts = defaultdict(list)
     for rank in record["ranks"]:
         if rank.get("cores"):

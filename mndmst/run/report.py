@@ -28,7 +28,7 @@ _NOTHING_SENT = dict.fromkeys(
 class Report:
     """The record of one rank, and of all once `gather` has been called.
 
-    `progress` hears of every stage that begins.
+    `progress` shows every stage that begins.
     """
 
     def __init__(self, comm: Comm, progress: Progress) -> None:
@@ -90,7 +90,7 @@ class Report:
         self.progress.edges(name, edges)
 
     def choice(self, path: str, edges: int) -> None:
-        """Note how ranks go on with the edges that are left."""
+        """Record how ranks continue with the remaining edges."""
         self.choices.append({"path": path, "edges": edges})
 
     @property

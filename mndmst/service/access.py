@@ -275,14 +275,14 @@ def check_name(path: Path) -> Path:
 
 
 class OwnSocket:
-    """A socket that this process has made; without a path there is none."""
+    """The Unix socket that this process has made; nothing without a path."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._made: os.stat_result | None = None
 
     def made(self) -> None:
-        """Note that the socket is there, and let the user alone use it."""
+        """Record that the socket exists, and restrict it to the user."""
         if self._path is not None:
             self._path.chmod(0o600)
             self._made = self._path.lstat()
@@ -298,7 +298,7 @@ class OwnSocket:
 
 @contextmanager
 def own_socket(path: Path | None) -> Iterator[OwnSocket]:
-    """Give a name to a block that listens there, if no other process does.
+    """Reserve the name of a socket while a block begins to listen there.
 
     gRPC takes over any socket of that name, so the name is checked first, and at the
     end only this process's own socket is removed. Raises ConfigError if a service

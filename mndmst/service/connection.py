@@ -65,7 +65,7 @@ class Connection:
         timeout: float | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
-        """Ask for an action and return its result.
+        """Request an action and return its result.
 
         `progress` receives the name of every stage and the seconds so far. The call is
         given up after `timeout` seconds. Raises ServiceError if the service refuses it,
@@ -119,7 +119,7 @@ class Connection:
             return arrow.concat_tables(pool.map(self.share, endpoints))
 
     def share(self, endpoint: Any) -> Any:
-        """Return what an endpoint streams."""
+        """Return the table that an endpoint streams."""
         with self._errors():
             client = self._client(self._place(endpoint))
             return client.do_get(endpoint.ticket, self._options).read_all()
@@ -230,7 +230,7 @@ def _tls_reason(text: str) -> str:
 
 
 def _line(error: Exception | str) -> str:
-    """Return what an error says, without what gRPC adds."""
+    """Return the text of an error without the details that gRPC adds."""
     text = str(error).partition(". gRPC client debug context")[0]
     text = text.partition(" Detail:")[0]
     line = text.splitlines()[0] if text else type(error).__name__

@@ -20,7 +20,7 @@ class CancelledError(MndmstError):
 
 
 class QueuedJob:
-    """A request, for the thread that asks and the ranks that answer."""
+    """A request that all ranks execute, and the answers to its client."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields  # The request, with its `action`
@@ -41,7 +41,7 @@ class QueuedJob:
         self._events.put({"progress": text, "seconds": seconds})
 
     def begin_stage(self, name: str) -> None:
-        """Note that a stage begins, and the one before it ends."""
+        """End the stage before, and begin a stage."""
         self._end_stage()
         self._stage = name, time.monotonic()
         self.report(name)
@@ -101,7 +101,7 @@ class JobQueue:
         return self._waiting.qsize()
 
     def submit(self, fields: dict[str, Any]) -> QueuedJob:
-        """Let a job wait for its turn.
+        """Queue a request, and return its job.
 
         Raises ConfigError if too many wait, another has the same id, or the service
         ends.
@@ -120,7 +120,7 @@ class JobQueue:
         return job
 
     def close(self) -> QueuedJob:
-        """Take no more jobs; return one that ends when all others have been executed.
+        """Refuse further jobs; return a job that ends after all others.
 
         Any number of clients and signals may close the jobs.
         """

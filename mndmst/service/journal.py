@@ -99,7 +99,7 @@ class Lease:
         return text if text.isprintable() and text else "it has not said its process"
 
     def close(self) -> None:
-        """Give the lock up."""
+        """Release the lock."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -301,7 +301,7 @@ class Journal:
             except ValueError as error:
                 raise InputError(
                     f"{body.where} is damaged: its checksum is right, but its body is "
-                    f"not a batch ({error}). {self.way_on(body.version)}"
+                    f"not a batch ({error}). {self.recovery_advice(body.version)}"
                 ) from error
             yield batch
         size = records.size
@@ -316,8 +316,8 @@ class Journal:
             )
         records.file.seek(records.place)
 
-    def way_on(self, version: int) -> str:
-        """Return how to continue where the record of a version cannot be used."""
+    def recovery_advice(self, version: int) -> str:
+        """Return how to continue if the record of a version cannot be used."""
         return (
             "Restore the file from a copy, or continue without it: serve "
             f"--journal-until {self.folder.name}={version - 1} keeps this file under "
@@ -325,9 +325,9 @@ class Journal:
         )
 
     def append(self, version: int, batch: Batch) -> None:
-        """Put a batch on disk.
+        """Write a batch to disk.
 
-        Raises OutputError if that fails; the batch may be there then, or a part of it.
+        Raises OutputError if that fails; the file may then have the batch or a part.
         """
         file = self._file
         assert file is not None
@@ -365,7 +365,7 @@ class Journal:
         return total
 
     def close(self) -> None:
-        """Close the file and give the lease up."""
+        """Close the file and release the lease."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -178,7 +178,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
     def noted(
         self, request: str, client: str | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Note how a request ends, and turn errors into Flight's.
+        """Record how a request ends, and turn errors into Flight's.
 
         The block may put the fields of the request into the mapping that it gets. The
         request counts towards the limit of `client`, if given.

@@ -162,8 +162,8 @@ def _replay(executor: Executor, graph: ServedGraph, progress: Progress) -> None:
             executor.make(graph, batch)
         except InputError as error:  # the batch does not fit the graph
             if graph.journal is not None:
-                way_on = graph.journal.way_on(graph.version + 1)
-                error.args = (f"{error} {way_on}",)
+                advice = graph.journal.recovery_advice(graph.version + 1)
+                error.args = (f"{error} {advice}",)
             raise
 
 
@@ -209,7 +209,7 @@ def _listen_for_ends(
     attached: bool,
     timeout: int,
 ) -> None:
-    """Let signals, lost programs and stalled ranks end the service (rank 0)."""
+    """End the service on signals, lost client programs and stalls (rank 0)."""
     watch = StallWatch(executor.comm.size, timeout, end_job)
 
     def stop() -> None:
@@ -238,7 +238,7 @@ def _wait_for_end(stop: Callable[[], object]) -> None:
 
 
 def _remove_old(file: Path) -> None:
-    """Remove the address file of an earlier service, so that no client waits in vain.
+    """Remove the address file of an earlier service, which would mislead clients.
 
     Raises OutputError if it cannot be removed.
     """

@@ -1,6 +1,6 @@
 """Columns that clients have sent for a later request, with the versions they name.
 
-A refused upload holds nothing.
+A refused upload keeps no memory.
 """
 
 import time

@@ -61,7 +61,7 @@ def examine(graph: Described, forest: ForestFile) -> Examination:
 
 
 def unlike(graph: Described, forest: ForestFile) -> list[str]:
-    """Say how the headers show that a forest is of another graph; [] if they do not.
+    """Return how the headers show that a forest is of another graph; [] if not at all.
 
     Most forests that are refuted are refuted here, before any edge is read.
     """

@@ -188,7 +188,7 @@ COST_SHARE = 0.05
 class Checkpoint:
     """Saves a run at intervals, and resumes it. Inactive without a folder. Collective.
 
-    Used as a context manager, which lets the folder go at its end. The folder is that
+    Used as a context manager, which releases the folder at its end. The folder is that
     of one run and is made. At least `interval` seconds pass from one checkpoint to the
     next, more where they take more than `COST_SHARE` of the time; 0 saves at every safe
     point. With `resume` the run goes on from the checkpoint in the folder.
@@ -325,7 +325,7 @@ class Checkpoint:
             self._kept.clear()
 
     def close(self) -> None:
-        """Let the folder go, and forget signals."""
+        """Release the folder, and forget signals."""
         if self._kept is not None:
             stop_signals.finish()
             self._kept.close()

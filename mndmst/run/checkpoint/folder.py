@@ -151,7 +151,7 @@ class Folder:
                     os.ftruncate(self._lock, len(_HEAD))
 
     def close(self) -> None:
-        """Let the directory go. The lock file stays: another run may have it open."""
+        """Release the directory. The lock file stays: another run may have it open."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
