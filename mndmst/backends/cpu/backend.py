@@ -10,7 +10,7 @@ from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
 from ...host.formatting import counted
 from ...host.memory import free_bytes
-from ...kernels import bordered_contraction
+from ...kernels.bordered_contraction import contract_except_borders
 from ...kernels.borders import ACCEPTED
 from ...kernels.kruskal import PairEdgeList
 from ...kernels.spanning_forest import pack_ends, spanning_edges
@@ -20,32 +20,6 @@ from .band_forest import band_forest, row_hooks
 from .edge_forest import forest_of_edges
 from .msf import msf
 from .row_growth import grow_rows
-
-
-def forest(graph: ReducedGraph, threads: Threads) -> Growth:
-    """See `Backend.forest`."""
-    root = np.arange(len(graph.labels), dtype=np.uint32)
-    key = graph.edges.key
-    return Growth(spanning_edges(key, graph.a, graph.b, root, threads), root)
-
-
-def grow(graph: ReducedGraph, threads: Threads) -> Growth:
-    """See `Backend.grow`."""
-    count = len(graph.labels)
-    order = np.argsort(~graph.own, kind="stable")  # own components first
-    number = np.empty(count, np.uint32)
-    number[order] = np.arange(count)
-    edges = PairEdgeList(
-        graph.edges.key, pack_ends(number[graph.a], number[graph.b], threads)
-    )
-    own = int(np.count_nonzero(graph.own))
-    fate, parent = bordered_contraction.contract_except_borders(
-        edges, own, count, threads
-    )
-    root = np.empty(count, np.uint32)
-    root[order] = order[parent]
-    return Growth(fate == ACCEPTED, root)
-
 
 # Half of the numbers of 32 bits, so that ghosts have room beside the rows.
 MAX_ROWS = 1 << 31
@@ -124,8 +98,21 @@ class CpuBackend(Backend):
 
     def forest(self, graph: ReducedGraph) -> Growth:
         """See `Backend.forest`."""
-        return forest(graph, self.threads)
+        root = np.arange(len(graph.labels), dtype=np.uint32)
+        key, a, b = graph.edges.key, graph.a, graph.b
+        return Growth(spanning_edges(key, a, b, root, self.threads), root)
 
     def grow(self, graph: ReducedGraph) -> Growth:
         """See `Backend.grow`."""
-        return grow(graph, self.threads)
+        count = len(graph.labels)
+        order = np.argsort(~graph.own, kind="stable")  # own components first
+        number = np.empty(count, np.uint32)
+        number[order] = np.arange(count)
+        pairs = pack_ends(number[graph.a], number[graph.b], self.threads)
+        own = int(np.count_nonzero(graph.own))
+        fate, parent = contract_except_borders(
+            PairEdgeList(graph.edges.key, pairs), own, count, self.threads
+        )
+        root = np.empty(count, np.uint32)
+        root[order] = order[parent]
+        return Growth(fate == ACCEPTED, root)

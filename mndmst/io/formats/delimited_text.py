@@ -177,7 +177,7 @@ def open_dimacs(path: Path) -> TextFile:
         raise InputError(f'{path}: has no line "p sp n m". Put it before the arcs.')
     vertices, arcs = map(int, problem.groups())
     said = f"its p line says {counted(vertices, 'vertex')} and {counted(arcs, 'arc')}"
-    check_counts(path, vertices, arcs, _SHORTEST_ARC, said)
+    check_counts(path, said, vertices, (arcs - 1) * _SHORTEST_ARC)
     layout = TextLayout.of_list(comments="cp", prefix="a", base=1)
     return TextFile(path, layout, vertices, arcs, place)
 
@@ -231,7 +231,7 @@ def open_matrix_market(path: Path) -> TextFile:
             f"{path}: is a {rows} by {columns} matrix. The matrix of a graph is square."
         )
     said = f"says {counted(rows, 'row')} and {counted(entries, 'entry')}"
-    check_counts(path, rows, entries, _SHORTEST_ENTRY, said)
+    check_counts(path, said, rows, (entries - 1) * _SHORTEST_ENTRY)
     layout = TextLayout.of_list(kind[1] != "pattern", comments="%", base=1)
     return TextFile(path, layout, rows, entries, place + len(line) + 1)
 

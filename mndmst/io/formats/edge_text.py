@@ -102,15 +102,18 @@ def check_letters(path: Path, text: bytes) -> None:
 
 
 def check_counts(
-    path: Path, vertices: int, entries: int, shortest: int, said: str
+    path: Path, said: str, vertices: int, needed: int, contents: bytearray | None = None
 ) -> None:
-    """Refuse counts in a header that need more bytes than the file has.
+    """Refuse counts in a header if they need more bytes than the file has.
 
-    An entry takes `shortest` bytes at least; `said` begins the message.
+    `said` begins the message, and `contents` are those of a file that is in memory.
     """
-    packed = path.suffix in COMPRESSIONS
-    most = sys.maxsize if packed else path.stat().st_size // shortest + 1
-    if entries > most or vertices > MAX_VERTICES:
+    most = sys.maxsize
+    if contents is not None:
+        most = len(contents)
+    elif path.suffix not in COMPRESSIONS:
+        most = path.stat().st_size
+    if needed > most or vertices > MAX_VERTICES:
         raise InputError(
             f"{path}: {said}, more than the file can hold. Copy it again, or fix that "
             "line."
@@ -152,7 +155,7 @@ def read_integers(text: bytes | bytearray) -> Integers:
 # Source, target (int64) and weight (int64 or float64) of some lines
 EndsAndWeights = tuple[np.ndarray, np.ndarray, np.ndarray]
 _ID = re.compile(r"[0-9]{1,18}")  # always fits 64 bits
-_WHOLE = re.compile(r"[+-]?[0-9]+")
+INTEGER = re.compile(r"[+-]?[0-9]+")
 _TO_BLANKS = bytes.maketrans(b",;", b"  ")
 _EMPTY_COLUMN = re.compile(rb"[,;][ \t\r]*(?:[,;]|$)|^[ \t]*[,;]", re.MULTILINE)
 # A comma in place of a point; a point is no number where commas are the marks
@@ -415,7 +418,7 @@ class TextRows:
         cells = words = self.words("weight")
         if layout.mark == ",":
             words = [cell.translate(_DECIMAL_COMMAS) for cell in cells]
-        real = real or not all(map(_WHOLE.fullmatch, words))
+        real = real or not all(map(INTEGER.fullmatch, words))
         for row, word in enumerate(words):
             if fault := _weight_fault(word, real):
                 raise InputError(
@@ -446,7 +449,7 @@ def _weight_fault(word: str, real: bool) -> str:
     """Return the fault of a weight, beside others that are `real`; "" for none."""
     if not NUMERAL.fullmatch(word):
         return "and a weight is a number"
-    if _WHOLE.fullmatch(word):
+    if INTEGER.fullmatch(word):
         if not -(1 << 63) <= int(word) < 1 << 63:
             return "a whole number of over 64 bits"
         if real and abs(int(word)) > MOST_EXACT:

@@ -18,6 +18,7 @@ separates them.
 """
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ...host.formatting import counted
 from ..edge_file import MOST_EXACT, Edges, checked_edges, narrow_integers
-from .edge_text import DIGITS, read_integers
+from .edge_text import DIGITS, INTEGER, check_counts, read_integers
 from .packed_files import read_bytes
 
 # Arrays for each byte of a text with the shortest numbers
@@ -39,7 +40,6 @@ _METIS_COMMENT = re.compile(rb"^%.*", re.MULTILINE)
 
 _KINDS = {b"AdjacencyGraph": False, b"WeightedAdjacencyGraph": True}
 _KIND = re.compile(rb"\s*(\S+)")
-_WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 def read_metis(path: Path) -> Edges:
@@ -54,12 +54,9 @@ def read_metis(path: Path) -> Edges:
     vertices, edges = int(header[1]), int(header[2])
     sizes, has_weights, weighted = (c == ord("1") for c in (header[3] or b"").zfill(3))
     passed_over = sizes + (int(header[4] or 1) if has_weights else 0)
-    if vertices > len(text) or 4 * edges > len(text) + 1:
-        raise InputError(
-            f"{path}: its first line says {counted(vertices, 'vertex')} and "
-            f"{counted(edges, 'edge')}, more than the file can hold. Copy it again, or "
-            "fix the line."
-        )
+    said = f"its first line says {counted(vertices, 'vertex')} and "
+    said += counted(edges, "edge")
+    check_counts(path, said, vertices, max(vertices, 4 * edges - 1), text)
     # A line for each vertex, and comments between them
     body = text[header.end() :]
     letters = np.frombuffer(body, np.uint8)
@@ -141,12 +138,9 @@ def read_adjacency(path: Path) -> Edges:
         )
 
     vertices, arcs = take(0, 2).tolist()
-    if min(vertices, arcs) < 0 or 2 * (vertices + arcs) > len(text):
-        raise InputError(
-            f"{path}: says it has {counted(vertices, 'vertex')} and "
-            f"{counted(arcs, 'arc')}, more than it can hold. Copy it again, or fix "
-            "its first lines."
-        )
+    said = f"says it has {counted(vertices, 'vertex')} and {counted(arcs, 'arc')}"
+    needed = 2 * (vertices + arcs) if min(vertices, arcs) >= 0 else sys.maxsize
+    check_counts(path, said, vertices, needed, text)
     begins, dst = take(2, vertices), take(2 + vertices, arcs)
     rest = numbers[2 + vertices + arcs :]
     behind = int(places[-len(rest)]) if len(rest) else bad
@@ -189,7 +183,7 @@ def _real_weights(path: Path, words: list[bytes], count: int) -> np.ndarray:
         raise InputError(f"{path}: a weight, {word}, does not fit float64. Fix it.")
     for place in np.flatnonzero(np.abs(weights) >= MOST_EXACT).tolist():
         word = words[place].decode()
-        if _WHOLE.fullmatch(word) and int(word) != int(weights[place]):
+        if INTEGER.fullmatch(word) and int(word) != int(weights[place]):
             raise InputError(
                 f"{path}: a weight, {word}, would be rounded to {weights[place]:.17g}: "
                 "integers beyond 64 bits or beside fractions become float64. Scale "

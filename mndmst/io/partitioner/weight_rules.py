@@ -23,7 +23,7 @@ from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ..edge_file import EdgeFile, Edges, WrappedEdgeFile, narrow_integers, read_number
 from ..formats import is_table, open_edges
-from ..formats.edge_text import read_integers
+from ..formats.edge_text import check_counts, read_integers
 from ..formats.packed_files import read_bytes
 from ..formats.table_columns import ColumnNames
 from ..kernels.csr_conversion import hash_edges
@@ -249,11 +249,8 @@ def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
             "coordinates."
         )
     count = int(header[1])
-    if count > len(text) // _SHORTEST_LINE:
-        raise InputError(
-            f"{path}: says it has {counted(count, 'vertex')}, more than it can hold. "
-            "Copy it again, or fix the p line."
-        )
+    said = f"its p line says {counted(count, 'vertex')}"
+    check_counts(path, said, count, count * _SHORTEST_LINE, text)
     lines = _LETTERS.sub(lambda found: b" " * len(found[0]), text[header.end() :])
     numbers, places, wrong = read_integers(lines)
     if wrong is not None or len(numbers) != 3 * count:
