@@ -37,9 +37,9 @@ WIDE = 256
 PASS_GAIN = 4
 # Coordinates that a thread surely visits within a step of a search.
 VISITED_IN_STEP = 1 << 28
-# Steps that rounds without Python may take at most; and coordinates of the searches of
-# such a round, if other threads could do a part of them.
-STEPS_ALONE, SEARCHED_ALONE = 4, 1 << 13
+# Steps that rounds without Python may take at most; and searches of such a round, times
+# the square of the dimensions, if other threads could do a part of them.
+STEPS_ALONE, SEARCHED_ALONE = 4, 3 << 14
 SAMPLED = 64  # searches whose visits are counted before such a pass
 
 
@@ -164,11 +164,9 @@ class TreeSearch:
         if len(self.rows) < self.remote.total:
             return PointEdges.empty(0), known
         most = STEPS_ALONE * self._sure
-        alone = (
-            most
-            if self.threads.count == 1
-            else SEARCHED_ALONE // self.tree.low.shape[1]
-        )
+        alone = most
+        if self.threads.count > 1:
+            alone = min(most, SEARCHED_ALONE // self.tree.low.shape[1] ** 2)
         found = join_few(
             self.tree,
             state,
@@ -176,7 +174,7 @@ class TreeSearch:
             self._of_node,
             self._least_reach,
             most,
-            min(most, alone),
+            alone,
         )
         joined, left = PointEdges(*found[:4]), PointEdges(*found[4:])
         return joined, left
