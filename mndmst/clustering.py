@@ -238,8 +238,6 @@ def condensed_tree(linkage: Any, min_cluster_size: int) -> "CondensedTree":
     from .cluster.condensed import condensed_tree as condense
 
     size = as_count(min_cluster_size, "min_cluster_size")
-    if size < 2:
-        raise ConfigError(f"min_cluster_size is {size}; give 2 or more")
     return condense(_dendrogram(linkage), size)
 
 

@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from math import log2
 from pathlib import Path
@@ -117,7 +117,7 @@ def make(kind: str, scale: float, work: Path) -> Path:
     if not (path / "index.h5").exists():
         options = [f"--{key}={value}" for key, value in size.items()]
         asked = ["generate", kind, str(path), f"--parts={PARTS}", *options]
-        _output([sys.executable, "-m", "mndmst", *asked])
+        run_command([sys.executable, "-m", "mndmst", *asked])
     return path
 
 
@@ -134,7 +134,7 @@ def job(
     on_ranks = [find_mpirun(), "-n", str(ranks), sys.executable, "-m", "mpi4py"]
     sizes = ",".join(map(str, group_sizes))
     asked = [str(graph), backend, str(threads), str(repeat), sizes]
-    output = _output([*on_ranks, "-m", "mndmst.bench.scaling_probe", *asked])
+    output = run_command([*on_ranks, "-m", "mndmst.bench.scaling_probe", *asked])
     turns = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     by_method: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for turn in turns:
@@ -174,14 +174,13 @@ def _point(
     )
 
 
-def environment() -> dict[str, str]:
-    """Return an environment in which every MPI accepts any number of ranks."""
-    return _ENVIRONMENT | dict(os.environ)
+def run_command(command: Sequence[str]) -> str:
+    """Return the output of a command, for which every MPI accepts any number of ranks.
 
-
-def _output(command: list[str]) -> str:
-    """Return the output of a command; raise its error message."""
-    done = subprocess.run(command, capture_output=True, text=True, env=environment())
+    Raises MndmstError, with the error message of the command, if it fails.
+    """
+    environment = _ENVIRONMENT | dict(os.environ)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
         said = done.stderr.strip() or f"ended with status {done.returncode}"
         raise MndmstError(f"{' '.join(command)}: {said}")

@@ -6,7 +6,6 @@ first turn, which reads the files and compiles, does not count.
 """
 
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,12 +15,11 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from ..backends import ACCELERATORS, accelerator
-from ..host.errors import MndmstError
 from ..host.formatting import counted
 from ..host.launcher import find_mpirun
 from ..io.shards.sharded_graph import open_graph
 from ..report.record import Record, stage_rows
-from .scaling import environment
+from .scaling import run_command
 
 
 def solve(graph: Path, ranks: int, options: Sequence[str]) -> tuple[float, Record]:
@@ -34,13 +32,8 @@ def solve(graph: Path, ranks: int, options: Sequence[str]) -> tuple[float, Recor
         command = [*_python(ranks), "-m", "mndmst", "solve", str(graph), "-q"]
         command += ["-o", str(Path(folder) / "forest.h5"), "--report", str(report)]
         begin = time.perf_counter()
-        done = subprocess.run(
-            [*command, *options], capture_output=True, text=True, env=environment()
-        )
-        seconds = time.perf_counter() - begin
-        if done.returncode:
-            raise MndmstError(f"solve {' '.join(options)}: {done.stderr.strip()}")
-        return seconds, json.loads(report.read_text())
+        run_command([*command, *options])
+        return time.perf_counter() - begin, json.loads(report.read_text())
 
 
 def _python(ranks: int) -> list[str]:
@@ -217,7 +210,7 @@ def stages_and_rest(whole: float, record: Record) -> dict[str, float]:
 
 def _seconds(command: Sequence[str]) -> float:
     begin = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment())
+    run_command(command)
     return time.perf_counter() - begin
 
 

@@ -109,7 +109,7 @@ def condensed_tree(linkage: np.ndarray, min_cluster_size: int) -> CondensedTree:
     child the cluster goes on in it, with none it ends.
     """
     if min_cluster_size < 2:
-        raise ConfigError(f"a cluster has at least 2 points, not {min_cluster_size}")
+        raise ConfigError(f"min_cluster_size is {min_cluster_size}; give 2 or more")
     n = len(linkage) + 1
     parent, birth, size, mass, first, cluster, left = condense(
         linkage, min(min_cluster_size, n + 1)

@@ -25,6 +25,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -128,44 +129,39 @@ def load(comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray) -
     ids = id_dtype(graph["num_vertices"])
     keys = key_dtype(np.dtype(graph["weight_dtype"]))
     with comm.raise_on_all():
-        read = Slices(folder, manifest, graph["num_vertices"]).read
+        read = partial(_read_range, folder, manifest)
         parent = read("parent", ids, manifest.vtxdist, begin, end)
         u, v = (read(name, ids, edges, low, high) for name in ("u", "v"))
         key = read("key", keys, edges, low, high)
     return Saved(manifest.done, parent, EdgeList(u, v, key))
 
 
-class Slices(NamedTuple):
-    """Datasets that go on from part to part."""
-
-    folder: Path
-    manifest: Manifest
-    num_vertices: int
-
-    def read(
-        self, name: str, dtype: np.dtype, bounds: list[int], begin: int, end: int
-    ) -> np.ndarray:
-        """Return the entries [begin, end) of a dataset that `bounds` cuts in parts."""
-        result = np.empty(end - begin, dtype)
-        for part, first, last in zip(
-            self.manifest.parts, bounds[:-1], bounds[1:], strict=True
-        ):
-            low, high = max(begin, first), min(end, last)
-            if low >= high:
-                continue
-            path = self.folder / part.name
-            with reading(path), open_hdf5(path) as file:
-                dataset = checked_dataset(path, file, name, last - first, _REMAKE)
-                if dataset.dtype != dtype:
-                    raise damaged(path, f"{name} differs from the manifest")
-                piece = read_dataset(path, dataset, low - first, high - first)
-            if (
-                name != "key"
-                and not 0 <= piece.min() <= piece.max() < self.num_vertices
-            ):
-                raise damaged(path, f"{name} has a vertex that does not exist")
-            result[low - begin : high - begin] = piece
-        return result
+def _read_range(
+    folder: Path,
+    manifest: Manifest,
+    name: str,
+    dtype: np.dtype,
+    bounds: list[int],
+    begin: int,
+    end: int,
+) -> np.ndarray:
+    """Return the entries [begin, end) of a dataset that `bounds` divides into parts."""
+    result = np.empty(end - begin, dtype)
+    for part, first, last in zip(manifest.parts, bounds[:-1], bounds[1:], strict=True):
+        low, high = max(begin, first), min(end, last)
+        if low >= high:
+            continue
+        path = folder / part.name
+        with reading(path), open_hdf5(path) as file:
+            dataset = checked_dataset(path, file, name, last - first, _REMAKE)
+            if dataset.dtype != dtype:
+                raise damaged(path, f"{name} differs from the manifest")
+            piece = read_dataset(path, dataset, low - first, high - first)
+        most = manifest.graph["num_vertices"]
+        if name != "key" and not 0 <= piece.min() <= piece.max() < most:
+            raise damaged(path, f"{name} has a vertex that does not exist")
+        result[low - begin : high - begin] = piece
+    return result
 
 
 def file_digest(path: Path) -> str:

@@ -169,7 +169,7 @@ def test_condensed_tree_of_a_chain() -> None:
     assert sorted([sizes[two], sizes[three]]) == [2, 3]
     assert {row[2] for row in rows if row[1] > 5} == {0.1}
     assert next(row[2] for row in rows if row[1] == 4) == 0.25
-    with pytest.raises(ConfigError, match="at least 2"):
+    with pytest.raises(ConfigError, match="give 2 or more"):
         condensed_tree(single_linkage(forest), 1)
 
 
