@@ -29,7 +29,7 @@ from .output_kinds import (
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
 
-# None for an output that was not asked for.
+# None for an output that the user did not request.
 Output = tuple[Path | None, Kind]
 
 # The field of each format with the name of the program.

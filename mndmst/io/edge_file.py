@@ -229,7 +229,7 @@ class EntryFile(ABC):
     # None for text: pieces of whole numbers are int64, those with a real number
     # float64. In the end all are float64 if any is, else int32 if all fit.
     weight_dtype: np.dtype | None = None
-    # Whether ranges other than (0, length) may be asked for; a compressed file is read
+    # Whether ranges other than (0, length) may be read; a compressed file is read
     # from its beginning to its end by one process
     seekable: bool = True
     # Whether reading again is cheaper than keeping a copy of all pieces
@@ -305,9 +305,9 @@ class EdgeFile(EntryFile):
     # rejects an arc without its reverse; otherwise each entry is an edge, whichever way
     # it is listed, once or twice.
     both_directions: bool = False
-    # Whether the user has asked for this number of vertices, however few of them have
+    # Whether the user has given this number of vertices, however few of them have
     # edges. Otherwise a corrupt id may have inflated the count.
-    vertices_asked: bool = False
+    vertices_given: bool = False
     names: Names | None = None  # the users' names of all vertices, where they have any
 
     @abstractmethod
@@ -365,7 +365,7 @@ class WrappedEdgeFile(EdgeFile):
         self.copy_facts(file)
         self.num_vertices, self.names = file.num_vertices, file.names
         self.both_directions = file.both_directions
-        self.vertices_asked = file.vertices_asked
+        self.vertices_given = file.vertices_given
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify the file."""
@@ -393,11 +393,11 @@ class EdgesInMemory(EdgeFile):
         self,
         name: str,
         edges: Edges,
-        vertices_asked: bool = False,
+        vertices_given: bool = False,
         notes: tuple[str, ...] = (),
     ) -> None:
         self.name, self.notes = name, notes
-        self.vertices_asked = vertices_asked
+        self.vertices_given = vertices_given
         self.edges = edges
         self.length = self.num_entries = len(edges)
         self.num_vertices = edges.num_vertices

@@ -128,7 +128,7 @@ def open_edges(
             f"{path}: {reason}. Name the format with --format, or rename the file: "
             f"{', '.join(_FORMATS)}, each also with {', '.join(COMPRESSIONS)}."
         )
-    asked = ColumnNames.of(columns)
+    picked = ColumnNames.of(columns)
     if suffix in _EDGE_LISTS and path.stat().st_size == 0:
         raise InputError(
             f"{path}: is empty (0 bytes). Check the program that wrote it; a graph "
@@ -136,8 +136,8 @@ def open_edges(
         )
     kind = _FORMATS[suffix]
     if not kind.is_table:
-        check_no_columns(path, asked)
-    opened = kind.open(path, asked) if kind.is_table else kind.open(path)
+        check_no_columns(path, picked)
+    opened = kind.open(path, picked) if kind.is_table else kind.open(path)
     if isinstance(opened, NameableFile) and opened.text_ends:
         return opened.named(NameKind.TEXT)
     return EdgesInMemory(str(path), opened) if isinstance(opened, Edges) else opened

@@ -94,53 +94,53 @@ class DelimitedFile(TextFile, NameableFile):
     def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
         """Yield the lines that begin in a range of bytes, their ends as text."""
         real = False
-        for place, text in self.blocks(begin, end):
-            rows = self.rows_of(place, text, self.layout.separator)
+        for offset, text in self.blocks(begin, end):
+            rows = self.rows_of(offset, text, self.layout.separator)
             src, dst = (rows.names(role) for role in ("source", "target"))
             for words in (src, dst):
-                self._check_words(place, words)
+                self._check_words(offset, words)
             weight = rows.weights(real)
             real |= weight.dtype.kind == "f"
             self.layout.columns.check_costs(self.name, weight)
             yield NamedEdges(np.array(src, object), np.array(dst, object), weight)
 
-    def _check_words(self, place: int, words: Sequence[str]) -> None:
+    def _check_words(self, offset: int, words: Sequence[str]) -> None:
         """Refuse names that are not text."""
         letters = "".join(words)
         if "\0" in letters:
             raise InputError(
                 f"{self.name}: has a byte 0 in or behind line "
-                f"{self.line_number(place)}, so it is not a table of text. Save it "
+                f"{self.line_number(offset)}, so it is not a table of text. Save it "
                 "again as text."
             )
         try:
             letters.encode("utf-8", "surrogateescape").decode()
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{self.name}: a name in or behind line {self.line_number(place)} "
+                f"{self.name}: a name in or behind line {self.line_number(offset)} "
                 f"is not UTF-8 ({error.reason}). Save the table in UTF-8."
             ) from error
 
 
-def open_file(path: Path, asked: ColumnNames | None = None) -> TextFile:
+def open_file(path: Path, picked: ColumnNames | None = None) -> TextFile:
     """Open an edge list; see `EdgeFile`. Weights are integers or float64, or 1."""
-    asked = asked or ColumnNames()
-    comments, line, place = read_head(path, _COMMENTS)
+    picked = picked or ColumnNames()
+    comments, line, offset = read_head(path, _COMMENTS)
     problem = _KAGEN.fullmatch(line.strip())
     if problem:
-        check_no_columns(path, asked)
+        check_no_columns(path, picked)
         layout = TextLayout.of_list(False, comments="p#%", prefix="e", base=1)
-        return TextFile(path, layout, _bounded(path, int(problem[1])), start=place)
+        return TextFile(path, layout, _bounded(path, int(problem[1])), start=offset)
     promises = map(_VERTICES.fullmatch, comments)
     counts = [_bounded(path, int(promise[1])) for promise in promises if promise]
     promised = counts[-1] if counts else None
     if not line.strip():  # no edge at all
-        return TextFile(path, TextLayout.of_list(), promised, start=place)
-    behind = place + len(line) + 1
+        return TextFile(path, TextLayout.of_list(), promised, start=offset)
+    behind = offset + len(line) + 1
     rows = read_lines(path, _COMMENTS, behind, SAMPLE_LINES)
     above = next((comment for comment in reversed(comments) if comment), b"")
-    layout = read_layout(path, len(comments) + 1, line, rows, asked, above)
-    start = behind if layout.first_is_header else place
+    layout = read_layout(path, len(comments) + 1, line, rows, picked, above)
+    start = behind if layout.first_is_header else offset
     return DelimitedFile(path, layout, promised, start)
 
 
@@ -171,7 +171,7 @@ def _bounded(path: Path, vertices: int) -> int:
 
 def open_dimacs(path: Path) -> TextFile:
     """Open a `.gr` file, compressed or not; see `EdgeFile`."""
-    _, line, place = read_head(path, b"c")
+    _, line, offset = read_head(path, b"c")
     problem = _DIMACS.fullmatch(line)
     if problem is None:
         raise InputError(f'{path}: has no line "p sp n m". Put it before the arcs.')
@@ -179,7 +179,7 @@ def open_dimacs(path: Path) -> TextFile:
     said = f"its p line says {counted(vertices, 'vertex')} and {counted(arcs, 'arc')}"
     check_counts(path, said, vertices, (arcs - 1) * _SHORTEST_ARC)
     layout = TextLayout.of_list(comments="cp", prefix="a", base=1)
-    return TextFile(path, layout, vertices, arcs, place)
+    return TextFile(path, layout, vertices, arcs, offset)
 
 
 def write_dimacs(edges: Edges, path: Path) -> None:
@@ -204,7 +204,7 @@ def write_dimacs(edges: Edges, path: Path) -> None:
 
 def open_matrix_market(path: Path) -> TextFile:
     """Open a `.mtx` file; see `EdgeFile`. Weights are integers or float64, or 1."""
-    comments, line, place = read_head(path, b"%")
+    comments, line, offset = read_head(path, b"%")
     banner = _BANNER.fullmatch(comments[0]) if comments else None
     if banner is None:
         raise InputError(
@@ -233,7 +233,7 @@ def open_matrix_market(path: Path) -> TextFile:
     said = f"says {counted(rows, 'row')} and {counted(entries, 'entry')}"
     check_counts(path, said, rows, (entries - 1) * _SHORTEST_ENTRY)
     layout = TextLayout.of_list(kind[1] != "pattern", comments="%", base=1)
-    return TextFile(path, layout, rows, entries, place + len(line) + 1)
+    return TextFile(path, layout, rows, entries, offset + len(line) + 1)
 
 
 def write_matrix_market(edges: Edges, path: Path) -> None:
@@ -261,7 +261,7 @@ class NcolFile(NamedEdgeFile):
 
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
         """Yield the edges of the lines that begin in a range of bytes."""
-        for place, block in self._text.blocks(begin, end):
+        for offset, block in self._text.blocks(begin, end):
             src, dst, weights = [], [], []
             for row, line in enumerate(block.split(b"\n")):
                 words = line.split()
@@ -275,7 +275,7 @@ class NcolFile(NamedEdgeFile):
                     what = "has a weight that is not a number"
                     weights.append(read_number(weight[0].decode()) if weight else 1)
                 except ValueError as error:
-                    number = self._text.line_number(place) + row
+                    number = self._text.line_number(offset) + row
                     raise InputError(
                         f"{self.name}: line {number} {what}. Fix it."
                     ) from error

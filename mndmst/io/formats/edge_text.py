@@ -51,32 +51,32 @@ LONGEST_LINE = 1 << 20
 
 
 def read_head(path: Path, comments: bytes) -> tuple[list[bytes], bytes, int]:
-    """Return the comments and empty lines, the first line after them, and its place.
+    """Return the comments and empty lines, the first line after them, and its offset.
 
     A mark of UTF-8, which some programs put first, is passed over.
     """
     found: list[bytes] = []
-    text, place = b"", 0
+    text, offset = b"", 0
     for piece in chain(unpacked_pieces(path), (b"\n",)):
         text += piece
-        while (stop := text.find(b"\n", place)) >= 0:
-            if place == 0 and text.startswith(codecs.BOM_UTF8):
-                place = len(codecs.BOM_UTF8)
-            line = text[place:stop]
+        while (stop := text.find(b"\n", offset)) >= 0:
+            if offset == 0 and text.startswith(codecs.BOM_UTF8):
+                offset = len(codecs.BOM_UTF8)
+            line = text[offset:stop]
             check_letters(path, text if text.startswith(_WIDE_MARKS) else line)
             if line.strip() and line.lstrip()[0] not in comments:
-                return found, line, place
+                return found, line, offset
             found.append(line.strip())
-            place = stop + 1
+            offset = stop + 1
         if len(text) > LONGEST_HEAD:
             raise InputError(
                 f"{path}: has no edge in its first {LONGEST_HEAD} bytes, so it is not "
                 "a text of edges. Name its format."
             )
-    return found, b"", place
+    return found, b"", offset
 
 
-def read_lines(path: Path, comments: bytes, place: int, most: int) -> list[bytes]:
+def read_lines(path: Path, comments: bytes, offset: int, most: int) -> list[bytes]:
     """Return up to `most` lines from a byte on, without comments and empty lines."""
     text = bytearray()
     found: list[bytes] = []
@@ -84,7 +84,7 @@ def read_lines(path: Path, comments: bytes, place: int, most: int) -> list[bytes
         text += piece
         found = [
             line
-            for line in bytes(text[place:]).split(b"\n")
+            for line in bytes(text[offset:]).split(b"\n")
             if line.strip() and line.lstrip()[0] not in comments
         ]
         if len(found) > most or len(text) > LONGEST_HEAD:
@@ -127,7 +127,7 @@ class Integers(NamedTuple):
     """The whole numbers with which a text begins, separated by white space."""
 
     numbers: np.ndarray  # int64
-    places: np.ndarray  # int64: the first byte of each
+    offsets: np.ndarray  # int64: the first byte of each
     wrong: int | None  # the first byte of the word behind them; None at the end
 
 
@@ -218,52 +218,52 @@ class TextFile(EdgeFile):
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the edges of the lines that begin in a range of bytes."""
         real = False
-        for place, text in self.blocks(begin, end):
-            edges = self._parse(place, text, real)
+        for offset, text in self.blocks(begin, end):
+            edges = self._parse(offset, text, real)
             real |= edges.weight.dtype.kind == "f"
             self.layout.columns.check_costs(self.name, edges.weight)
             yield edges
 
     def blocks(self, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """Yield whole lines that begin in a range, many at a time, and where."""
+        """Yield whole lines that begin in a range, many at a time, and their offset."""
         if not self.seekable:
             end = sys.maxsize
         cut = begin > self.start  # the line of the range before goes to its end
-        place = begin - 1 if cut else self.start
+        offset = begin - 1 if cut else self.start
         rest = b""
-        for piece in chain(self._bytes(place), (b"\n",)):
+        for piece in chain(self._bytes(offset), (b"\n",)):
             text = rest + piece
             if cut and (first := text.find(b"\n") + 1):
-                text, place, cut = text[first:], place + first, False
-            if place >= end:
+                text, offset, cut = text[first:], offset + first, False
+            if offset >= end:
                 return
-            stop = text.find(b"\n", end - place - 1) + 1
+            stop = text.find(b"\n", end - offset - 1) + 1
             last, stop = stop > 0, stop or text.rfind(b"\n") + 1
             if stop and not cut:
-                yield place, text[:stop]
-                text, place = text[stop:], place + stop
+                yield offset, text[:stop]
+                text, offset = text[stop:], offset + stop
             if last:
                 return
             rest = text
             if len(rest) > LONGEST_LINE:
                 raise InputError(
                     f"{self.name}: has a line of over {LONGEST_LINE} bytes at byte "
-                    f"{place}, so it is not text. Name its format."
+                    f"{offset}, so it is not text. Name its format."
                 )
 
-    def _bytes(self, place: int) -> Iterator[bytes]:
+    def _bytes(self, offset: int) -> Iterator[bytes]:
         """Yield the contents from a byte on."""
         if not self.seekable:
             for piece in unpacked_pieces(self.path, self.state):
-                yield piece[place:]
-                place = max(0, place - len(piece))
+                yield piece[offset:]
+                offset = max(0, offset - len(piece))
             return
         with readable(self.path), opened(self.path, self.state) as file:
-            file.seek(place)
+            file.seek(offset)
             while piece := file.read(PIECE_BYTES):
                 yield piece
 
-    def _parse(self, place: int, block: bytes, real: bool) -> Edges:
+    def _parse(self, offset: int, block: bytes, real: bool) -> Edges:
         """Return the edges of a block; `real` if a weight before was not whole."""
         base, separator = self.layout.base, self.layout.separator
         found = self._by_numpy(block, separator, real)
@@ -275,7 +275,7 @@ class TextFile(EdgeFile):
                 found = self._by_numpy(block, separator, real)
             if found is None or not self._has_vertices(found):
                 listed = mixed or not isinstance(self, NameableFile)
-                rows = self.rows_of(place, block, separator, listed)
+                rows = self.rows_of(offset, block, separator, listed)
                 found = rows.ids("source"), rows.ids("target"), rows.weights(real)
         src, dst, weight = found
         count = self.num_vertices
@@ -340,7 +340,7 @@ class TextFile(EdgeFile):
         return line.count(mark) == len(columns.names) - 1
 
     def rows_of(
-        self, place: int, block: bytes, separator: bytes, listed: bool = False
+        self, offset: int, block: bytes, separator: bytes, listed: bool = False
     ) -> "TextRows":
         """Return the rows in the lines of a block; InputError for a wrong line.
 
@@ -350,7 +350,7 @@ class TextFile(EdgeFile):
         width, prefix = len(layout.columns.names), [layout.prefix][: len(layout.prefix)]
 
         def where(number: int) -> str:
-            return f"{self.name}: line {self.line_number(place) + number}"
+            return f"{self.name}: line {self.line_number(offset) + number}"
 
         for number, line in enumerate(
             block.decode(errors="surrogateescape").split("\n")
@@ -370,9 +370,9 @@ class TextFile(EdgeFile):
             numbers.append(number)
         return TextRows(self, rows, lambda row: where(numbers[row]), listed)
 
-    def line_number(self, place: int) -> int:
+    def line_number(self, offset: int) -> int:
         """Return which line of the file, from 1, begins at a byte."""
-        number, left = 1, place
+        number, left = 1, offset
         for piece in self._bytes(0):
             number += piece.count(b"\n", 0, left)
             left -= min(left, len(piece))

@@ -69,17 +69,17 @@ def read_metis(path: Path) -> Edges:
             "again, or fix the first line."
         )
 
-    def wrong(place: int, mistake: str) -> InputError:
-        line = text.count(b"\n", 0, header.end() + place) + 1
+    def wrong(offset: int, mistake: str) -> InputError:
+        line = text.count(b"\n", 0, header.end() + offset) + 1
         return InputError(f"{path}: line {line} {mistake}. Fix the line.")
 
     words: bytes | bytearray = body[: rows[vertices]] if len(rows) > vertices else body
     if len(rows) < len(lines):
         words = _METIS_COMMENT.sub(lambda found: b" " * len(found[0]), words)
-    numbers, places, bad = read_integers(words)
+    numbers, offsets, bad = read_integers(words)
     if bad is not None:
         raise wrong(bad, "is not whole numbers alone")
-    firsts = np.searchsorted(places, rows[:vertices])  # the first number of each row
+    firsts = np.searchsorted(offsets, rows[:vertices])  # the first number of each row
     counts = np.diff(firsts, append=len(numbers))
     odd = (counts < passed_over) | (weighted & ((counts - passed_over) % 2 == 1))
     if odd.any():
@@ -87,16 +87,16 @@ def read_metis(path: Path) -> Edges:
         raise wrong(int(rows[odd.argmax()]), mistake)
     if passed_over:
         sizes = (firsts[:, np.newaxis] + np.arange(passed_over)).ravel()
-        numbers, places = np.delete(numbers, sizes), np.delete(places, sizes)
+        numbers, offsets = np.delete(numbers, sizes), np.delete(offsets, sizes)
     step = 1 + weighted
-    dst, places = numbers[::step], places[::step]
+    dst, offsets = numbers[::step], offsets[::step]
     outside = (dst < 1) | (dst > vertices)
     if outside.any():
         mistake = "has a neighbour not between 1 and the number of vertices"
-        raise wrong(int(places[outside.argmax()]), mistake)
+        raise wrong(int(offsets[outside.argmax()]), mistake)
     if len(dst) > 2 * edges:
         mistake = "has arcs beyond the number that the first line says"
-        raise wrong(int(places[2 * edges]), mistake)
+        raise wrong(int(offsets[2 * edges]), mistake)
     if len(dst) < 2 * edges:
         raise InputError(
             f"{path}: lists {counted(len(dst), 'neighbour')}, but "
@@ -119,10 +119,10 @@ def read_adjacency(path: Path) -> Edges:
             '"WeightedAdjacencyGraph". Put that in its first line, or name the format.'
         )
     weighted, first = _KINDS[bytes(kind[1])], kind.end()
-    numbers, places, bad = read_integers(text[first:])
+    numbers, offsets, bad = read_integers(text[first:])
 
-    def line(place: int) -> int:
-        return text.count(b"\n", 0, first + place) + 1
+    def line(offset: int) -> int:
+        return text.count(b"\n", 0, first + offset) + 1
 
     def take(begin: int, count: int) -> np.ndarray:
         if begin + count <= len(numbers):
@@ -143,7 +143,7 @@ def read_adjacency(path: Path) -> Edges:
     check_counts(path, said, vertices, needed, text)
     begins, dst = take(2, vertices), take(2 + vertices, arcs)
     rest = numbers[2 + vertices + arcs :]
-    behind = int(places[-len(rest)]) if len(rest) else bad
+    behind = int(offsets[-len(rest)]) if len(rest) else bad
     weight = np.ones(arcs, np.int32)
     if weighted and bad is None and len(rest) == arcs:
         weight = narrow_integers(rest)
@@ -181,11 +181,11 @@ def _real_weights(path: Path, words: list[bytes], count: int) -> np.ndarray:
     if not np.isfinite(weights).all():
         word = words[int(np.isfinite(weights).argmin())].decode()
         raise InputError(f"{path}: a weight, {word}, does not fit float64. Fix it.")
-    for place in np.flatnonzero(np.abs(weights) >= MOST_EXACT).tolist():
-        word = words[place].decode()
-        if INTEGER.fullmatch(word) and int(word) != int(weights[place]):
+    for i in np.flatnonzero(np.abs(weights) >= MOST_EXACT).tolist():
+        word = words[i].decode()
+        if INTEGER.fullmatch(word) and int(word) != int(weights[i]):
             raise InputError(
-                f"{path}: a weight, {word}, would be rounded to {weights[place]:.17g}: "
+                f"{path}: a weight, {word}, would be rounded to {weights[i]:.17g}: "
                 "integers beyond 64 bits or beside fractions become float64. Scale "
                 "the weights."
             )

@@ -84,7 +84,7 @@ _ROWS = 1 << 16  # edges that are written at a time
 _FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of records"
 
 
-def open_file(kind: str, path: Path, asked: ColumnNames | None = None) -> EdgeFile:
+def open_file(kind: str, path: Path, picked: ColumnNames | None = None) -> EdgeFile:
     """Read a file by `networkx.read_KIND`; see `formats.open_edges`."""
     networkx = optional("networkx", "networkx", "This format needs")
     read = getattr(networkx, f"read_{kind}")
@@ -100,7 +100,7 @@ def open_file(kind: str, path: Path, asked: ColumnNames | None = None) -> EdgeFi
         np.fromiter((place[link[end]] for link in links), np.int64, len(links))
         for end in (0, 1)
     )
-    weight, note = attribute_weights(path, [link[2] for link in links], asked)
+    weight, note = attribute_weights(path, [link[2] for link in links], picked)
     edges = checked_edges(path, len(ids), src, dst, weight)
     return EdgesInMemory(str(path), replace(edges, names=names), notes=(note,))
 
@@ -194,9 +194,9 @@ class JsonGraph:
     note: str  # says which attributes are read
 
 
-def open_json(path: Path, asked: ColumnNames | None = None) -> EdgeFile:
+def open_json(path: Path, picked: ColumnNames | None = None) -> EdgeFile:
     """Read a `.json` file; see `formats.open_edges`."""
-    graph = load(path, asked)
+    graph = load(path, picked)
     ends = [*graph.src, *graph.dst]
     if graph.vertices is None and _are_numbers(ends):
         names, count = None, 1 + max(ends, default=-1)
@@ -254,19 +254,19 @@ def _are_numbers(ends: list[Any]) -> bool:
     return not is_sparse(1 + max(ends, default=-1), len(ends) // 2)
 
 
-def load(path: Path, asked: ColumnNames | None = None) -> JsonGraph:
+def load(path: Path, picked: ColumnNames | None = None) -> JsonGraph:
     """Return the edges of a JSON file, their ends as the file has them."""
     text = read_bytes(path, JSON_COPIES)
     try:
         graph = json.loads(text, parse_float=_real)
         if isinstance(graph, list):
-            return _of_records(path, graph, asked)
+            return _of_records(path, graph, picked)
         nodes = graph["nodes"]
         field = "id" if any("id" in node for node in nodes) or not nodes else "key"
         vertices = [node[field] for node in nodes]
         if "adjacency" in graph:
-            return _of_adjacency(path, graph, vertices, field, asked)
-        return _of_links(path, graph, vertices, asked)
+            return _of_adjacency(path, graph, vertices, field, picked)
+        return _of_links(path, graph, vertices, picked)
     except RecursionError as error:
         raise InputError(f"{path}: is nested too deeply for a graph.") from error
     except MndmstError:
@@ -280,9 +280,9 @@ def load(path: Path, asked: ColumnNames | None = None) -> JsonGraph:
 
 
 def _of_records(
-    path: Path, records: list[dict[str, Any]], asked: ColumnNames | None
+    path: Path, records: list[dict[str, Any]], picked: ColumnNames | None
 ) -> JsonGraph:
-    columns = choose_columns(path, _columns_of(records), asked)
+    columns = choose_columns(path, _columns_of(records), picked)
     for row, record in enumerate(records):
         for i in columns.wanted:
             if record.get(columns.names[i]) is None:
@@ -294,13 +294,13 @@ def _of_records(
 
 
 def _of_links(
-    path: Path, graph: dict[str, Any], vertices: list[Any], asked: ColumnNames | None
+    path: Path, graph: dict[str, Any], vertices: list[Any], picked: ColumnNames | None
 ) -> JsonGraph:
     links = graph["edges"] if "edges" in graph else graph["links"]
     described = _columns_of(links)
     if not links:
         return JsonGraph(vertices, [], [], np.empty(0, np.int32), "no edges")
-    return _of_columns(path, vertices, links, choose_columns(path, described, asked))
+    return _of_columns(path, vertices, links, choose_columns(path, described, picked))
 
 
 def _of_columns(
@@ -323,7 +323,7 @@ def _of_adjacency(
     graph: dict[str, Any],
     vertices: list[Any],
     field: str,
-    asked: ColumnNames | None,
+    picked: ColumnNames | None,
 ) -> JsonGraph:
     rows = graph["adjacency"]
     if len(rows) != len(vertices):
@@ -331,23 +331,23 @@ def _of_adjacency(
             f"{counted(len(rows), 'row')} for {counted(len(vertices), 'node')}"
         )
     links = list(chain.from_iterable(rows))
-    if asked and (asked.source or asked.target):
+    if picked and (picked.source or picked.target):
         raise ConfigError(
             f"{path}: adjacency data names the ends of edges itself. Give --columns "
             "the weight alone."
         )
-    weight, note = attribute_weights(path, links, asked)
+    weight, note = attribute_weights(path, links, picked)
     src = list(chain.from_iterable(map(repeat, vertices, map(len, rows))))
     return JsonGraph(vertices, src, [link[field] for link in links], weight, note)
 
 
 def attribute_weights(
-    path: Path, records: Sequence[dict[str, Any]], asked: ColumnNames | None
+    path: Path, records: Sequence[dict[str, Any]], picked: ColumnNames | None
 ) -> tuple[np.ndarray, str]:
     """Return the weights among the attributes of edges, and a note that says which."""
     described = _columns_of(records)
     names = tuple(column.name for column in described)
-    weight = choose_weight(path, described, asked=asked.weight if asked else None)
+    weight = choose_weight(path, described, picked=picked.weight if picked else None)
     note = "weight: " + (
         "1 for every edge" if weight is None else column_shown(names[weight])
     )

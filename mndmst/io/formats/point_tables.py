@@ -84,10 +84,10 @@ def check_integers(points: np.ndarray, source: str, first: int = 0) -> None:
         return
     for begin in range(0, len(points), CHECKED):
         part = points[begin : begin + CHECKED].reshape(-1, *points.shape[1:2])
-        asked = np.ones(part.shape, np.bool_)
+        large = np.ones(part.shape, np.bool_)
         if whole:  # Python compares an integer with a float exactly
-            asked = (part > MOST_EXACT) | (part < -MOST_EXACT)
-        for index in np.argwhere(asked):
+            large = (part > MOST_EXACT) | (part < -MOST_EXACT)
+        for index in np.argwhere(large):
             number = part.item(*index)
             if isinstance(number, int) and not is_exact(number):
                 raise rounded_integer(source, first + begin + int(index[0]), number)
@@ -142,20 +142,20 @@ def names_of(given: str | Sequence[str] | None) -> tuple[str, ...]:
 def choose_coordinates(
     table: object,
     columns: Sequence[Column],
-    asked: Sequence[str] = (),
+    picked: Sequence[str] = (),
     headed: bool = True,
 ) -> PointColumns:
     """Return which columns are the coordinates.
 
-    `asked` has the names that the user gives; positions from 1 if the table is not
+    `picked` has the names that the user gives; positions from 1 if the table is not
     headed.
     """
     names = tuple(column.name for column in columns)
-    if headed and not asked:
+    if headed and not picked:
         _refuse_edges(table, columns)
     not_coordinates = [i for i in range(len(names)) if headed and _is_id(names[i])]
-    if asked:
-        chosen = [position_of(table, names, name, name) for name in asked]
+    if picked:
+        chosen = [position_of(table, names, name, name) for name in picked]
         if len(set(chosen)) < len(chosen):
             raise ConfigError(f"--columns names a column of {table} twice.")
     else:
@@ -219,24 +219,24 @@ class TextPoints:
     columns: PointColumns
 
 
-def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
-    """Read points from a text; `asked` as in `choose_coordinates`."""
-    comments, first, place = read_head(path, _COMMENTS)
+def read_point_text(path: Path, picked: Sequence[str] = ()) -> TextPoints:
+    """Read points from a text; `picked` as in `choose_coordinates`."""
+    comments, first, offset = read_head(path, _COMMENTS)
     if not first.strip():
         raise InputError(f"{path}: holds no points. Give one a row.")
-    behind = place + len(first) + 1
+    behind = offset + len(first) + 1
     rows = read_lines(path, _COMMENTS, behind, SAMPLE_LINES)
     sample = TextSample.of(path, first, rows)
     separator = sample.separator
-    headed = _is_header(path, sample, asked)
+    headed = _is_header(path, sample, picked)
     if headed and not rows:
         raise InputError(
             f"{path}: holds no points below the names of columns. Give one a row."
         )
     table = sample.as_table(path, len(comments) + 1, rows, headed)
     columns = table.columns(partial(_is_float, separator=separator))
-    chosen = choose_coordinates(path, columns, asked, headed)
-    text = bytes(read_bytes(path, TEXT_COPIES))[behind if headed else place :]
+    chosen = choose_coordinates(path, columns, picked, headed)
+    text = bytes(read_bytes(path, TEXT_COPIES))[behind if headed else offset :]
     lines = _Lines(
         path,
         text.decode("utf-8", "replace"),
@@ -249,7 +249,7 @@ def read_point_text(path: Path, asked: Sequence[str] = ()) -> TextPoints:
     points = lines.numbers(chosen, decimal_commas)
     if (np.abs(points) > MOST_EXACT).any():
         lines.check_integers(chosen)
-    if not headed and not asked:
+    if not headed and not picked:
         _check_counter(path, points)
     ids = None if chosen.ids is None else lines.ids(chosen.ids)
     return TextPoints(points, ids, chosen)
@@ -372,7 +372,7 @@ def _is_float(cell: str, separator: bytes) -> bool:
     return "_" not in cell
 
 
-def _is_header(path: Path, sample: TextSample, asked: Sequence[str]) -> bool:
+def _is_header(path: Path, sample: TextSample, picked: Sequence[str]) -> bool:
     """Return whether the first line has the names of the columns."""
     names, cells, separator = sample
     texts = [i for i, name in enumerate(names) if not _is_float(name, separator)]
@@ -381,10 +381,10 @@ def _is_header(path: Path, sample: TextSample, asked: Sequence[str]) -> bool:
         if (
             len(texts) == len(names)
             or has_index_header(names)
-            or (asked and known.issuperset(map(plain, asked)))
+            or (picked and known.issuperset(map(plain, picked)))
         ):
             return True
-        if asked and all(map(WHOLE.fullmatch, asked)):
+        if picked and all(map(WHOLE.fullmatch, picked)):
             return False
         below = [row for row in cells if len(row) == len(names)]
         if any(not _is_float(row[i], separator) for row in below for i in texts):
@@ -397,8 +397,8 @@ def _is_header(path: Path, sample: TextSample, asked: Sequence[str]) -> bool:
         )
     if names != [str(i) for i in range(len(names))]:
         return False
-    if asked:  # positions count from 1: "0" is a name
-        return "0" in asked
+    if picked:  # positions count from 1: "0" is a name
+        return "0" in picked
     rows = [cell for row in cells for cell in row]
     if rows and not any(map(re.compile(r"[+-]?\d+").fullmatch, rows)):
         return True
@@ -428,10 +428,10 @@ def _check_counter(path: Path, points: np.ndarray) -> None:
         )
 
 
-def read_typed_points(table: ParquetTable, asked: Sequence[str] = ()) -> TextPoints:
+def read_typed_points(table: ParquetTable, picked: Sequence[str] = ()) -> TextPoints:
     """Read points from a Parquet or Arrow file."""
     path, count = table.path, sum(table.group_rows)
-    chosen = choose_coordinates(path, table.columns(), asked)
+    chosen = choose_coordinates(path, table.columns(), picked)
     width = len(chosen.coordinates)
     check_room(path, TYPED_COPIES * 8 * count * (width + 1), "the list of its points")
     points = np.empty((count, width))

@@ -172,11 +172,11 @@ class TableColumns:
     target: int
     weight: int | None  # None if every edge has weight 1
     headed: bool = True  # whether the table names its columns
-    weight_asked: bool = False  # whether the user has named the weight
+    weight_picked: bool = False  # whether the user has named the weight
 
     def check_costs(self, table: object, weight: np.ndarray) -> None:
         """Refuse negative costs beside costs of the other direction."""
-        if self.weight_asked or self.weight is None or not len(weight):
+        if self.weight_picked or self.weight is None or not len(weight):
             return
         if weight.min() < 0 and any(map(is_reverse_cost, self.names)):
             name = self.names[self.weight]
@@ -258,31 +258,31 @@ def knows_ends(names: Sequence[str], surely: bool = False) -> bool:
 
 
 def choose_columns(
-    table: object, columns: Sequence[Column], asked: ColumnNames | None = None
+    table: object, columns: Sequence[Column], picked: ColumnNames | None = None
 ) -> TableColumns:
     """Return which columns are the ends and the weight of a table that names them.
 
     It is an InputError if the rule finds no ends, two candidates for a role, a weight
     that does not hold numbers, or numbers of no known meaning and no weight.
     """
-    asked = asked or ColumnNames()
+    picked = picked or ColumnNames()
     names = tuple(column.name for column in columns)
     given = {
         role: position_of(table, names, f"{role}={name}", name)
-        for role, name in asked.roles().items()
+        for role, name in picked.roles().items()
         if name
     }
     if len(set(given.values())) < len(given):
         raise ConfigError(f"--columns names a column of {table} for two roles.")
     source, target = _choose_ends(table, columns, given)
-    weight = choose_weight(table, columns, {source, target}, asked.weight)
-    asked_weight = asked.weight is not None
-    return TableColumns(names, source, target, weight, weight_asked=asked_weight)
+    weight = choose_weight(table, columns, {source, target}, picked.weight)
+    weight_picked = picked.weight is not None
+    return TableColumns(names, source, target, weight, weight_picked=weight_picked)
 
 
-def check_no_columns(table: object, asked: ColumnNames | None) -> None:
+def check_no_columns(table: object, picked: ColumnNames | None) -> None:
     """Raise ConfigError if columns are named of a file that is not a table."""
-    if asked:
+    if picked:
         raise ConfigError(
             f"--columns goes with tables of edges, and {table} is not a table. Leave "
             "it out."
@@ -290,10 +290,10 @@ def check_no_columns(table: object, asked: ColumnNames | None) -> None:
 
 
 def choose_positions(
-    table: object, columns: Sequence[Column], asked: ColumnNames | None = None
+    table: object, columns: Sequence[Column], picked: ColumnNames | None = None
 ) -> TableColumns:
     """Return which columns are the ends and the weight of a text without names."""
-    asked = asked or ColumnNames()
+    picked = picked or ColumnNames()
     names = tuple(column.name for column in columns)
     count = len(names)
     if count < 2:
@@ -301,7 +301,7 @@ def choose_positions(
             f"{table}: its lines have one column, and an edge has two ends. Give lines "
             '"u v" or "u v w", or --format if it is another format.'
         )
-    if count > 3 and (asked.source is None or asked.target is None):
+    if count > 3 and (picked.source is None or picked.target is None):
         raise InputError(
             f"{table}: its lines have {count} columns without names, so that it may be "
             "a matrix, or the weight any of them. Say where the ends and the weight "
@@ -309,13 +309,13 @@ def choose_positions(
         )
     given: dict[str, int | None] = {
         role: position_of(table, names, f"{role}={name}", name) if name else None
-        for role, name in asked.roles().items()
+        for role, name in picked.roles().items()
         if name is not None
     }
     defaults = {"source": 0, "target": 1, "weight": 2 if count == 3 else None}
     found = {**defaults, **given}
     source, target, weight = found.values()
-    if asked.weight is None and count > 3:
+    if picked.weight is None and count > 3:
         rest = [c for i, c in enumerate(columns) if i not in (source, target)]
         numbers = [column.name for column in rest if column.kind == NUMBER]
         if numbers:
@@ -339,17 +339,17 @@ def choose_weight(
     table: object,
     columns: Sequence[Column],
     taken: Iterable[int] = (),
-    asked: str | None = None,
+    picked: str | None = None,
 ) -> int | None:
     """Return the column of the weights; None if weights are 1.
 
-    `taken` columns have another role. `asked` is the user's name; "" for weight 1.
+    `taken` columns have another role. `picked` is the user's name; "" for weight 1.
     """
-    if asked is not None:
-        if not asked:
+    if picked is not None:
+        if not picked:
             return None
         names = [column.name for column in columns]
-        position = position_of(table, names, f"weight={asked}", asked)
+        position = position_of(table, names, f"weight={picked}", picked)
         _check_numbers(table, columns[position])
         return position
     taken = set(taken)

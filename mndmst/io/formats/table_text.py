@@ -188,7 +188,7 @@ def read_layout(
     number: int,
     first: bytes,
     rows: Sequence[bytes],
-    asked: ColumnNames,
+    picked: ColumnNames,
     above: bytes = b"",
 ) -> TextLayout:
     """Decide how a text is read as edges, from its first lines.
@@ -198,19 +198,19 @@ def read_layout(
     """
     sample = TextSample.of(path, first, rows)
     separator = sample.separator
-    names_above = _names_above(above, sample, asked)
-    headed = names_above or _is_header(path, number, sample, asked)
+    names_above = _names_above(above, sample, picked)
+    headed = names_above or _is_header(path, number, sample, picked)
     if names_above:
         sample = TextSample(names_above, [sample.names, *sample.cells], separator)
     table = sample.as_table(path, number, rows, bool(headed))
     cells, columns = table.cells, table.columns(table.is_number)
-    if not asked:
+    if not picked:
         _check_matrix(path, table, bool(headed), len(rows) < SAMPLE_LINES)
     if headed:
-        chosen = choose_columns(path, columns, asked)
+        chosen = choose_columns(path, columns, picked)
     else:
-        _check_integer_header(path, cells, separator, asked)
-        chosen = choose_positions(path, columns, asked)
+        _check_integer_header(path, cells, separator, picked)
+        chosen = choose_positions(path, columns, picked)
     mark = "."
     if chosen.weight is not None:
         words = (row[chosen.weight] for row in cells)
@@ -265,13 +265,13 @@ class TextSample(NamedTuple):
         return is_number(cell, self.separator)
 
 
-def _names_above(above: bytes, sample: TextSample, asked: ColumnNames) -> list[str]:
+def _names_above(above: bytes, sample: TextSample, picked: ColumnNames) -> list[str]:
     """Return the names of columns in a comment above the first line, or none.
 
     STRING and NumPy write them so: "#node1 node2 score".
     """
     names = split_line(above.lstrip(b"#% "), sample.separator)
-    given = asked.given()
+    given = picked.given()
     known = {plain(name) for name in names}
     numbers = any(is_number(name, sample.separator) for name in names)
     if len(names) != len(sample.names) or numbers or knows_ends(sample.names):
@@ -282,13 +282,13 @@ def _names_above(above: bytes, sample: TextSample, asked: ColumnNames) -> list[s
 
 
 def _is_header(
-    path: object, number: int, sample: TextSample, asked: ColumnNames
+    path: object, number: int, sample: TextSample, picked: ColumnNames
 ) -> bool:
     """Return whether the first line has the names of the columns."""
     names, cells, separator = sample
     numeric = [is_number(name, separator) for name in names]
     known = {plain(name) for name in names}
-    given = asked.given()
+    given = picked.given()
     if given and all(plain(name) in known for name in given):
         # Positions count from 1: "0" is a name, such as pandas gives to columns
         return not all(numeric) or "0" in given
@@ -409,10 +409,10 @@ def _check_matrix(path: object, table: TextSample, headed: bool, whole: bool) ->
 
 
 def _check_integer_header(
-    path: object, cells: list[list[str]], separator: bytes, asked: ColumnNames
+    path: object, cells: list[list[str]], separator: bytes, picked: ColumnNames
 ) -> None:
     """Refuse a first line 0,1,2 above weights with fractions: names, or an edge."""
-    if asked or separator == BLANKS or cells[0] != ["0", "1", "2"] or len(cells) < 2:
+    if picked or separator == BLANKS or cells[0] != ["0", "1", "2"] or len(cells) < 2:
         return
     if not any(WHOLE.fullmatch(row[2]) for row in cells[1:]):
         line = separator.decode().join(cells[0])

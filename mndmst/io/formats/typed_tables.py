@@ -114,9 +114,9 @@ class ParquetTable:
         try:
             yield
         except arrow.ArrowMemoryError as error:
-            asked = max(map(int, re.findall(r"\d+", str(error))), default=0)
+            needed = max(map(int, re.findall(r"\d+", str(error))), default=0)
             what = "a piece of the table"
-            raise exceeded(self.path, asked, what, " at least") from error
+            raise exceeded(self.path, needed, what, " at least") from error
         except MndmstError:
             raise
         except (arrow.ArrowException, OSError, ValueError, TypeError) as error:
@@ -227,7 +227,7 @@ class ParquetFile(NameableFile):
     rereadable = True
     table_type: type[ParquetTable] = ParquetTable
 
-    def __init__(self, path: Path, asked: ColumnNames | None = None) -> None:
+    def __init__(self, path: Path, picked: ColumnNames | None = None) -> None:
         self.path = path
         self.name = str(path)
         self._table = table = self.table_type(path)
@@ -235,7 +235,7 @@ class ParquetFile(NameableFile):
         with table.reading():
             promised = (table.schema.metadata or {}).get(_NUM_VERTICES)
             self.num_vertices = None if promised is None else int(promised)
-        self.columns = choose_columns(path, table.columns(), asked)
+        self.columns = choose_columns(path, table.columns(), picked)
         self.notes = (self.columns.text(),)
         types = [table.schema.field(i).type for i in self.columns.wanted]
         self.text_ends = TEXT in map(kind_of, types[:2])

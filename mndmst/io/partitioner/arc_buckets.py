@@ -93,7 +93,7 @@ def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
     """Refuse far more vertices than the edges of a file can name."""
     rows = BOUND_BYTES * num_vertices
     size = max(file.nbytes(), ENTRY_BYTES * num_entries)
-    if file.vertices_asked or rows <= max(ROWS_ALLOWED, TIMES_ALLOWED * size):
+    if file.vertices_given or rows <= max(ROWS_ALLOWED, TIMES_ALLOWED * size):
         return
     raise InputError(
         f"{file.name}: {counted(num_entries, 'edge')} would make a graph of "

@@ -213,8 +213,8 @@ class _Passes:
         try:
             return self._survey(file, spool)
         except UnnumberedEndError:
-            asked = self.options.num_vertices is not None
-            if asked or not isinstance(file, NameableFile):
+            counted_by_user = self.options.num_vertices is not None
+            if counted_by_user or not isinstance(file, NameableFile):
                 raise
             kinds = self._kinds_of_ends(file)
             if not kinds.are_names:
@@ -238,7 +238,7 @@ class _Passes:
             compact
             or self.options.num_vertices is not None
             or file.num_vertices is not None
-            or file.vertices_asked
+            or file.vertices_given
         )
         if may_be_sparse and self.options.reorder != "none":
             compact = self._is_sparse(file)

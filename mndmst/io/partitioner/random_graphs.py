@@ -65,7 +65,7 @@ class RandomEdges(EdgeFile):
 
     PIECE = 1 << 18
     rereadable = True
-    vertices_asked = True
+    vertices_given = True
 
     def __init__(
         self, kind: str, seed: int, dtype: np.dtype, parameters: dict[str, Any]

@@ -67,7 +67,7 @@ class BoundedFile(WrappedEdgeFile):
     def __init__(self, file: EdgeFile, num_vertices: int) -> None:
         super().__init__(file)
         self.num_vertices: int = num_vertices
-        self.vertices_asked = True
+        self.vertices_given = True
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the pieces of the file; InputError for an id beyond the vertices."""
@@ -105,7 +105,7 @@ class NumberedFile(EdgeFile):
     def __init__(self, file: NamedEdgeFile, work: Path) -> None:
         self.file = file
         self.copy_facts(file)
-        self.rereadable, self.vertices_asked = False, True
+        self.rereadable, self.vertices_given = False, True
         self.names: Names = load_names(work / NAMES, file.kind)
         self.num_vertices: int = len(self.names)
 

@@ -88,15 +88,15 @@ def open_weighed(
     columns: str | Mapping[str, str] | None = None,
 ) -> EdgeFile | NamedEdgeFile:
     """Open a graph with the weights of a rule; then a table needs no column of them."""
-    asked = ColumnNames.of(columns)
-    if rule != "file" and asked.weight:
+    picked = ColumnNames.of(columns)
+    if rule != "file" and picked.weight:
         raise ConfigError(
-            f"--weights {rule} makes the weights, and --columns names {asked.weight} "
+            f"--weights {rule} makes the weights, and --columns names {picked.weight} "
             "for them. Give one of the two."
         )
     if rule != "file" and is_table(path, format):
-        asked = replace(asked, weight="")
-    return weigh(open_edges(path, format, asked), rule)
+        picked = replace(picked, weight="")
+    return weigh(open_edges(path, format, picked), rule)
 
 
 def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile:
@@ -252,10 +252,10 @@ def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
     said = f"its p line says {counted(count, 'vertex')}"
     check_counts(path, said, count, count * _SHORTEST_LINE, text)
     lines = _LETTERS.sub(lambda found: b" " * len(found[0]), text[header.end() :])
-    numbers, places, wrong = read_integers(lines)
+    numbers, offsets, wrong = read_integers(lines)
     if wrong is not None or len(numbers) != 3 * count:
         if wrong is None:
-            wrong = int(places[3 * count]) if len(numbers) > 3 * count else len(lines)
+            wrong = int(offsets[3 * count]) if len(numbers) > 3 * count else len(lines)
         line = text.count(b"\n", 0, header.end() + wrong) + 1
         raise InputError(
             f'{path}: line {line} is not "v id x y" with whole numbers, or the file '

@@ -106,7 +106,7 @@ def test_a_few_million_vertices_need_few_edges(tmp_path: Path) -> None:
 
 
 def test_what_the_user_asks_for_is_made() -> None:
-    assert open_random("gnm", n=10**9, m=3).vertices_asked
+    assert open_random("gnm", n=10**9, m=3).vertices_given
 
 
 def test_the_first_line_says_what_is_made(
