@@ -147,39 +147,30 @@ COMPONENTS_BYTES, LINKAGE_BYTES, DENSITY_BYTES = 12, 80, 216
 def held_labels(
     index: ForestIndex, request: dict[str, Any], memory: ServiceMemory
 ) -> Iterator[Any]:
-    """Give the table of `labels` to a block, and count it and the work on it.
+    """Give the table of labels or clusters to a block, and count it and the work on it.
 
-    Raises ConfigError as `labels`, or if the memory is too little.
+    Raises ConfigError if the rule of clusters is missing, or does not fit the forest;
+    or if the memory is too little.
     """
-    each, vertices = COMPONENTS_BYTES, index.num_vertices
-    if request["table"] == "clusters":
-        is_density = cluster_rule(request) == "min_size"
-        each = DENSITY_BYTES if is_density else LINKAGE_BYTES
-    what = f"{request['table']} of {vertices:,} vertices"
-    with memory.hold_table(
-        each * vertices, what, lambda: labels(index, request)
-    ) as table:
-        yield table
+    rule = "" if request["table"] == "labels" else cluster_rule(request)
+    each = {"": COMPONENTS_BYTES, "min_size": DENSITY_BYTES}.get(rule, LINKAGE_BYTES)
+    what = f"{request['table']} of {index.num_vertices:,} vertices"
 
+    def table() -> Any:
+        if not rule:
+            below = request.get("below")
+            found = index.labels if below is None else index.cut(below)
+            return arrow.table({"label": found.astype(np.int64)})
+        forest, value = _forest(index), request[rule]
+        if rule == "min_size":
+            tree = condensed_tree(single_linkage(forest), value)
+            label, probability = flat_clusters(tree)
+            return arrow.table({"label": label, "probability": probability})
+        cut = clusters_by_count if rule == "count" else clusters_within
+        return arrow.table({"label": numbered(cut(forest, value))})
 
-def labels(index: ForestIndex, request: dict[str, Any]) -> Any:
-    """Return a table with a label for each vertex: components, or clusters.
-
-    Raises ConfigError if the rule of clusters is missing, or does not fit the forest.
-    """
-    if request["table"] == "labels":
-        below = request.get("below")
-        found = index.labels if below is None else index.cut(below)
-        return arrow.table({"label": found.astype(np.int64)})
-    rule = cluster_rule(request)
-    forest = _forest(index)
-    value = request[rule]
-    if rule == "min_size":
-        tree = condensed_tree(single_linkage(forest), value)
-        label, probability = flat_clusters(tree, False)
-        return arrow.table({"label": label, "probability": probability})
-    cut = clusters_by_count if rule == "count" else clusters_within
-    return arrow.table({"label": numbered(cut(forest, value))})
+    with memory.hold_table(each * index.num_vertices, what, table) as held:
+        yield held
 
 
 def _edges(

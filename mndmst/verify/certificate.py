@@ -150,7 +150,9 @@ def verify(
     seen: Examination = comm.bcast(first)
     problems, m, trees = [*seen.faults, *seen.differences], None, None
     if not seen.faults:
-        candidate = _load(comm, forest)
+        node = comm.node()
+        with comm.raise_on_all():  # all ranks of a machine fail alike
+            candidate = load_on_machine(node, forest)
         findings = _hold(comm, graph, forest, candidate, threads)
         m = findings.distinct
         trees = graph.num_vertices - forest.num_edges + len(candidate.closing)
@@ -170,12 +172,6 @@ def verify(
         weight=seen.weight,
         digest=seen.digest,
     )
-
-
-def _load(comm: Comm, forest: ForestFile) -> Candidate:
-    node = comm.node()
-    with comm.raise_on_all():  # all ranks of a machine fail alike
-        return load_on_machine(node, forest)
 
 
 def _hold(
