@@ -116,8 +116,7 @@ class TreeSearch:
         """Return the k nearest neighbours; see `PointSearch.neighbours`."""
         tree, threads, remote = self.tree, self.threads, self.remote
         n, leaves = len(tree.rows), len(tree.leaves)
-        distance = np.empty((n, k))
-        positions = np.empty((n, k), np.uint32)
+        distance, positions = _allocate_lists(n, k)
         in_steps(
             threads,
             nearest,
@@ -236,6 +235,21 @@ class TreeSearch:
             products, self.rows, self.remote, self.threads, self.report
         )
         return search.between(components, known)
+
+
+def _allocate_lists(points: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return memory for distances and positions of neighbours: one allocation.
+
+    glibc keeps free memory of up to twice the largest array that has been freed. Memory
+    of a search fits in that, so the next search finds its pages mapped.
+    """
+    memory = np.empty(points * k * 12, np.uint8)
+    distance, positions = memory[: points * k * 8], memory[points * k * 8 :]
+    shape = points, k
+    return (
+        distance.view(np.float64).reshape(shape),
+        positions.view(np.uint32).reshape(shape),
+    )
 
 
 def tree_search(
