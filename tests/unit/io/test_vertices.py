@@ -166,8 +166,8 @@ def test_little_memory_and_many_ids_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(3)
-    ids = rng.integers(0, 1 << 40, 900)
-    pairs = rng.choice(ids, (3000, 2)).tolist()
+    ids = rng.integers(0, 1 << 40, 300)
+    pairs = rng.choice(ids, (1000, 2)).tolist()
     edges = {(u, v): w for w, (u, v) in enumerate(pairs)}
     file = text_of(tmp_path / "far.txt", edges)
     whole = made(file, tmp_path / "whole", compact_ids=True)
