@@ -119,17 +119,8 @@ class EndKinds:
         return NameKind.TEXT
 
 
-@dataclass(frozen=True)
-class NamedEdges:
-    """Edges whose ends are names."""
-
-    # str, object (of str) or any integers [edges]
-    src: np.ndarray
-    dst: np.ndarray
-    weight: np.ndarray  # one of `order.WEIGHT_DTYPES` [edges]
-
-    def __len__(self) -> int:
-        return len(self.src)
+# Some edges of a table: both ends (str, object of str, or any integers), and weights
+TableEdges = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class NameableFile(EdgeFile):
@@ -139,7 +130,7 @@ class NameableFile(EdgeFile):
     text_ends: bool
 
     @abstractmethod
-    def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
+    def named_pieces(self, begin: int, end: int) -> Iterator[TableEdges]:
         """Yield the entries that begin in [begin, end), their ends as they are."""
 
     def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
@@ -147,9 +138,8 @@ class NameableFile(EdgeFile):
         found = EndKinds()
         if self.text_ends:
             return EndKinds(False, words=True)
-        for piece in self.named_pieces(begin, end):
-            for ends in (piece.src, piece.dst):
-                found = found.with_other(_kinds(ends))
+        for src, dst, _ in self.named_pieces(begin, end):
+            found = found.with_other(_kinds(src)).with_other(_kinds(dst))
         return found
 
     def named(self, kind: NameKind) -> "NamedTable":
@@ -180,9 +170,9 @@ class NamedTable(NamedEdgeFile):
 
     def named_pieces(self, begin: int, end: int) -> Iterator[EdgesByName]:
         """Yield the rows that begin in [begin, end); see `NamedEdgeFile`."""
-        for piece in self.table.named_pieces(begin, end):
-            src, dst = (_names(self.name, x, self.kind) for x in (piece.src, piece.dst))
-            yield EdgesByName(src, dst, piece.weight)
+        for *ends, weight in self.table.named_pieces(begin, end):
+            src, dst = (_names(self.name, some, self.kind) for some in ends)
+            yield EdgesByName(src, dst, weight)
 
 
 def is_integer(word: str) -> bool:

@@ -43,7 +43,7 @@ from ..named_edge_file import (
     EdgesByName,
     NameableFile,
     NamedEdgeFile,
-    NamedEdges,
+    TableEdges,
     is_number,
 )
 from ..names import NameKind, names_of_words, shown
@@ -91,7 +91,7 @@ class DelimitedFile(TextFile, NameableFile):
         """Return facts that identify this list; its columns, too."""
         return super().identity() | {"columns": self.layout.columns.text()}
 
-    def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
+    def named_pieces(self, begin: int, end: int) -> Iterator[TableEdges]:
         """Yield the lines that begin in a range of bytes, their ends as text."""
         real = False
         for offset, text in self.blocks(begin, end):
@@ -102,7 +102,7 @@ class DelimitedFile(TextFile, NameableFile):
             weight = rows.weights(real)
             real |= weight.dtype.kind == "f"
             self.layout.columns.check_costs(self.name, weight)
-            yield NamedEdges(np.array(src, object), np.array(dst, object), weight)
+            yield np.array(src, object), np.array(dst, object), weight
 
     def _check_words(self, offset: int, words: Sequence[str]) -> None:
         """Refuse names that are not text."""

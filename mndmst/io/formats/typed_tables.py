@@ -25,7 +25,7 @@ from ..atomic_output import whole_file
 from ..edge_file import Edges, UnnumberedEndError, checked_edges, supported_weights
 from ..file_access import opened, state_of
 from ..memory_limit import capped, check_room, exceeded
-from ..named_edge_file import NameableFile, NamedEdges
+from ..named_edge_file import NameableFile, TableEdges
 from .packed_files import COMPRESSIONS, import_extra, read_bytes, readable
 from .table_columns import (
     EMPTY,
@@ -278,14 +278,14 @@ class ParquetFile(NameableFile):
             count = self.num_vertices
             yield checked_edges(self.path, count, src, dst, weight, first)
 
-    def named_pieces(self, begin: int, end: int) -> Iterator[NamedEdges]:
+    def named_pieces(self, begin: int, end: int) -> Iterator[TableEdges]:
         """Yield the rows [begin, end), their ends as integers or as text."""
         for _, (src, dst, weight) in self._arrays(begin, end):
             self.columns.check_costs(self.path, weight)
             if self.text_ends:
                 # One array of padded text might take far more than its texts
                 src, dst = src.astype(object), dst.astype(object)
-            yield NamedEdges(src, dst, supported_weights(self.path, weight))
+            yield src, dst, supported_weights(self.path, weight)
 
     def _arrays(self, begin: int, end: int) -> Iterator[tuple[int, list[np.ndarray]]]:
         """Yield source, target and weight of some rows, and the first row's number."""

@@ -433,10 +433,10 @@ def test_named_ends_come_in_pieces(
     writer({"id": [1, 2, 3], "to": dst, "from": src, "w": WEIGHTS}, path)
     file = open_edges(path)
     table = getattr(file, "table", file)  # what names are made of, if there are any
-    (piece,) = table.named_pieces(0, table.length)
-    assert piece.src.astype(object).astype(str).tolist() == list(map(str, src))
-    assert piece.dst.astype(object).astype(str).tolist() == list(map(str, dst))
-    assert piece.weight.tolist() == WEIGHTS
+    ((*ends, weight),) = table.named_pieces(0, table.length)
+    found = [some.astype(object).astype(str).tolist() for some in ends]
+    assert found == [list(map(str, src)), list(map(str, dst))]
+    assert weight.tolist() == WEIGHTS
 
 
 def test_named_ends_in_quotes(tmp_path: Path) -> None:
@@ -444,10 +444,10 @@ def test_named_ends_in_quotes(tmp_path: Path) -> None:
     path.write_text('w,u,v\n2,"a, b","say ""x"""\n3, c d ,"a, b"\n')
     file = open_edges(path)
     table = getattr(file, "table", file)  # what names are made of, if there are any
-    (piece,) = table.named_pieces(0, table.length)
-    assert piece.src.tolist() == ["a, b", "c d"]
-    assert piece.dst.tolist() == ['say "x"', "a, b"]
-    assert piece.weight.tolist() == [2, 3]
+    ((src, dst, weight),) = table.named_pieces(0, table.length)
+    assert src.tolist() == ["a, b", "c d"]
+    assert dst.tolist() == ['say "x"', "a, b"]
+    assert weight.tolist() == [2, 3]
 
 
 def triples_of(
