@@ -3,7 +3,6 @@
 import argparse
 import csv
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -153,20 +152,26 @@ def _add_store(store: argparse.ArgumentParser) -> None:
     _add_version(store, "the file")
 
 
-def _graph(service: Any, arguments: argparse.Namespace) -> Any:
-    """Return the graph of a request, with names of vertices, or with numbers."""
-    graph = service[arguments.graph]
-    return graph.numbers if arguments.numbers else graph
-
-
 def _client(arguments: argparse.Namespace) -> int:
     leave_out_pandas()
     from ..service.client import connect
 
+    given = vars(arguments)
+    if "output" in given:
+        from ..io.atomic_output import check_outputs
+        from ..io.output_kinds import TABLE
+
+        inputs = [given.get(name) for name in ("without", "vertices", "pairs")]
+        outputs = [(arguments.output, TABLE)]
+        check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     with connect(
         arguments.url, token_file=arguments.token_file, tls_root=arguments.tls_root
     ) as service:
-        arguments.ask(service, arguments)
+        subject: Any = service
+        if "graph" in given:
+            subject = service[arguments.graph]
+            subject = subject.numbers if given.get("numbers") else subject
+        arguments.ask(subject, arguments)
     return 0
 
 
@@ -183,25 +188,22 @@ def _shutdown(service: Any, arguments: argparse.Namespace) -> None:
     service.shutdown()
 
 
-def _info(service: Any, arguments: argparse.Namespace) -> None:
-    for name, value in service[arguments.graph].info().items():
+def _info(graph: Any, arguments: argparse.Namespace) -> None:
+    for name, value in graph.info().items():
         shown = to_json(value) if isinstance(value, dict | list) else value
         print(f"{name:<13} {shown}")
 
 
-def _snapshot(service: Any, arguments: argparse.Namespace) -> None:
-    print(json.dumps(service[arguments.graph].snapshot()))
+def _snapshot(graph: Any, arguments: argparse.Namespace) -> None:
+    print(json.dumps(graph.snapshot()))
 
 
-def _solve(service: Any, arguments: argparse.Namespace) -> None:
+def _solve(graph: Any, arguments: argparse.Namespace) -> None:
     from .tables import read_array, read_columns, write_table
 
-    inputs = arguments.without, arguments.vertices
-    _check_table(inputs, arguments.output, arguments.overwrite)
     weights = arguments.weights
     if weights is not None and weights.endswith(".npy"):
         weights = read_array(Path(weights))
-    graph = _graph(service, arguments)
     ends = ("src", "dst")
     without = arguments.without and read_columns(arguments.without, ends, graph.names)
     vertices = arguments.vertices and read_array(arguments.vertices)
@@ -222,34 +224,23 @@ def _solve(service: Any, arguments: argparse.Namespace) -> None:
     )
 
 
-def _check_table(
-    inputs: Iterable[Path | None], output: Path | None, overwrite: bool
-) -> None:
-    """Check, before any request, that the output table can be written."""
-    from ..io.atomic_output import check_outputs
-    from ..io.output_kinds import TABLE
-
-    check_outputs(inputs, [(output, TABLE)], overwrite=overwrite)
-
-
-def _edges(service: Any, arguments: argparse.Namespace) -> None:
+def _edges(graph: Any, arguments: argparse.Namespace) -> None:
     from ..host.errors import ConfigError
     from ..service.protocol import version_of
     from .tables import write_table
 
     if arguments.output is None:
         raise ConfigError("edges: give a file with -o")
-    _check_table([], arguments.output, arguments.overwrite)
-    table = _graph(service, arguments).edges()
+    table = graph.edges()
     write_table(table, arguments.output)
     print(f"version={version_of(table)}")
 
 
-def _update(service: Any, arguments: argparse.Namespace) -> None:
+def _update(graph: Any, arguments: argparse.Namespace) -> None:
     from ..host.errors import ConfigError
     from .tables import read_columns
 
-    graph, version = _graph(service, arguments), arguments.for_version
+    version = arguments.for_version
     changes = {}
     for name in ("insert", "delete", "set_weights"):
         file = getattr(arguments, name)
@@ -294,7 +285,6 @@ def _pairs_of(graph: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
     from ..host.errors import ConfigError
     from .tables import read_columns
 
-    _check_table([arguments.pairs], arguments.output, arguments.overwrite)
     given = arguments.pair
     if (arguments.pairs is None) == (len(given) == 0) or len(given) % 2:
         raise ConfigError("give pairs of vertices, such as 0 5, or --pairs FILE")
@@ -329,25 +319,22 @@ def _write_or_print(columns: dict[str, Any], arguments: argparse.Namespace) -> N
     writer.writerows(rows)
 
 
-def _connected(service: Any, arguments: argparse.Namespace) -> None:
-    graph = _graph(service, arguments)
+def _connected(graph: Any, arguments: argparse.Namespace) -> None:
     u, v = _pairs_of(graph, arguments)
     found = graph.connected(u, v)
     _write_or_print({"u": u, "v": v, "connected": found}, arguments)
 
 
-def _path_max(service: Any, arguments: argparse.Namespace) -> None:
-    graph = _graph(service, arguments)
+def _path_max(graph: Any, arguments: argparse.Namespace) -> None:
     u, v = _pairs_of(graph, arguments)
     found = graph.path_max(u, v)
     heaviest = {name: found[name] for name in ("src", "dst", "weight")}
     _write_or_print({"u": u, "v": v, **heaviest}, arguments)
 
 
-def _path(service: Any, arguments: argparse.Namespace) -> None:
+def _path(graph: Any, arguments: argparse.Namespace) -> None:
     import numpy as np
 
-    graph = _graph(service, arguments)
     u, v = _pairs_of(graph, arguments)
     paths = graph.path(u, v).combine_chunks()
     lengths = np.diff(paths.offsets.to_numpy())
@@ -357,26 +344,21 @@ def _path(service: Any, arguments: argparse.Namespace) -> None:
     _write_or_print(columns, arguments)
 
 
-def _components(service: Any, arguments: argparse.Namespace) -> None:
-    _check_table([], arguments.output, arguments.overwrite)
-    graph = _graph(service, arguments)
+def _components(graph: Any, arguments: argparse.Namespace) -> None:
     label = graph.components(arguments.below)
     _write_or_print({"vertex": graph.nodes, "component": label}, arguments)
 
 
-def _clusters(service: Any, arguments: argparse.Namespace) -> None:
-    _check_table([], arguments.output, arguments.overwrite)
+def _clusters(graph: Any, arguments: argparse.Namespace) -> None:
     rules = ("count", "height", "min_size")
     given = {rule: getattr(arguments, rule) for rule in rules}
     rule = {name: value for name, value in given.items() if value is not None}
-    graph = _graph(service, arguments)
     label = graph.clusters(**rule)
     _write_or_print({"vertex": graph.nodes, "cluster": label}, arguments)
 
 
-def _store(service: Any, arguments: argparse.Namespace) -> None:
+def _store(graph: Any, arguments: argparse.Namespace) -> None:
     from .tables import read_array
 
     weights = read_array(arguments.weights)
-    graph, version = service[arguments.graph], arguments.for_version
-    graph.store(arguments.column, weights, version=version)
+    graph.store(arguments.column, weights, version=arguments.for_version)
