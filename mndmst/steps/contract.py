@@ -81,14 +81,15 @@ def contract_rows(
     `placed` are the rows on the device, from `Backend.place`.
     """
     if rows.complete and band == Band():
-        return _finished(*backend.msf(placed))
+        edges, label = backend.msf(placed)
+        return ContractedPart(edges, range(len(label)), label, empty_graph(edges))
     if exception is lightest_cut_edge:
         grown = backend.grow_rows(placed, band)
         if grown is not None:
             return _left_of(rows, grown)
     edges = backend.band_forest(placed, band, None)
     ends = (edges.u, edges.v)
-    graph = reduced_graph(edges, ends, rows.first, rows.last, own=True)
+    graph = reduced_graph(edges, ends, rows.first, rows.last)
     return contract(backend, graph, exception)
 
 
@@ -97,13 +98,8 @@ def _left_of(rows: Rows, grown: RowGrowth) -> ContractedPart:
     ids = id_dtype(rows.num_vertices)
     new = grown.label.astype(ids)
     new += ids.type(rows.first)
-    graph = reduced_graph(grown.left, grown.ends, rows.first, rows.last, own=True)
+    graph = reduced_graph(grown.left, grown.ends, rows.first, rows.last)
     return ContractedPart(grown.forest_edges, range(rows.first, rows.last), new, graph)
-
-
-def _finished(edges: EdgeList, label: np.ndarray) -> ContractedPart:
-    """Return the contraction of a whole graph: every edge left is a forest edge."""
-    return ContractedPart(edges, range(len(label)), label, empty_graph(edges))
 
 
 def contract(

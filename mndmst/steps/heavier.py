@@ -173,7 +173,7 @@ def reduced_arcs(run: Run, columns: tuple[np.ndarray, ...]) -> ReducedGraph:
     )
     edges = EdgeList(u, v, key).take(order)
     first, last = run.directory.first, run.directory.last
-    return reduced_graph(edges, ends, first, last, own=True)
+    return reduced_graph(edges, ends, first, last)
 
 
 def contract_heavier(

@@ -19,20 +19,15 @@ from ..kernels.threads import ALONE, Threads
 
 
 def reduced_graph(
-    edges: EdgeList,
-    ends: tuple[np.ndarray, np.ndarray],
-    first: int,
-    last: int,
-    own: bool,
+    edges: EdgeList, ends: tuple[np.ndarray, np.ndarray], first: int, last: int
 ) -> ReducedGraph:
     """Return the reduced graph of edges whose ends are in some components.
 
-    Most components are in the range from `first` to `last`. `own` says whether those
-    are complete here; the others are not.
+    Components in [first, last), which most are, are complete here; the others are not.
     """
     labels, a, b = compact(*ends, first, last)
     inside = (labels >= first) & (labels < last)
-    return ReducedGraph(edges, a, b, labels, inside & own)
+    return ReducedGraph(edges, a, b, labels, inside)
 
 
 def empty_graph(edges: EdgeList) -> ReducedGraph:

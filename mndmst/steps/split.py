@@ -127,7 +127,10 @@ def _time_host(backend: Backend, parts: list[Rows], band: Band) -> tuple[float, 
 
     def contract_parts() -> list[ContractedPart]:
         return [
-            contract(backend, _graph_of(edges, part))
+            contract(
+                backend,
+                reduced_graph(edges, (edges.u, edges.v), part.first, part.last),
+            )
             for edges, part in zip(forests, parts, strict=True)
         ]
 
@@ -135,10 +138,6 @@ def _time_host(backend: Backend, parts: list[Rows], band: Band) -> tuple[float, 
     contractions, first = _timed(contract_parts)
     _, second = _timed(lambda: contract(backend, joined(contractions)))
     return first / edges, second / edges
-
-
-def _graph_of(edges: EdgeList, rows: Rows):
-    return reduced_graph(edges, (edges.u, edges.v), rows.first, rows.last, own=True)
 
 
 def _run(rows: Rows, begin: int, length: int, arcs: int) -> Rows:

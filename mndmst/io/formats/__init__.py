@@ -159,7 +159,7 @@ def write_edges(edges: Edges, path: str | Path) -> None:
     vertices.
     """
     path = Path(path)
-    kind = _writable(path)
+    kind = check_writer(path)
     if edges.names is not None and not kind.named:
         named = ", ".join(suffix for suffix in _FORMATS if _FORMATS[suffix].named)
         raise ConfigError(
@@ -170,12 +170,8 @@ def write_edges(edges: Edges, path: str | Path) -> None:
     kind.write(edges, path)
 
 
-def check_writer(path: Path) -> None:
-    """Raise a ConfigError if no format is written under the suffix of a name."""
-    _writable(path)
-
-
-def _writable(path: Path) -> Format:
+def check_writer(path: Path) -> Format:
+    """Return the format of a name; ConfigError if it is not one that is written."""
     kind = _FORMATS.get(path.suffix)
     if kind is None or kind.write is None:
         written = ", ".join(suffix for suffix in _FORMATS if _FORMATS[suffix].write)

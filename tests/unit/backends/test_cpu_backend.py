@@ -118,7 +118,7 @@ def test_contraction_fixes_forest_edges_only(
     end = data.draw(st.integers(begin, graph.n))
     piece = rows_of(graph, np.uint32).cut(begin, end)
     edges = backend(1).band_forest(piece, Band(), None)
-    reduced = reduced_graph(edges, (edges.u, edges.v), begin, end, own=True)
+    reduced = reduced_graph(edges, (edges.u, edges.v), begin, end)
     fixed, old, new, left = contract(backend(1), reduced)
     forest = set(expected(graph))
     assert set(triples(fixed)) <= forest
@@ -157,7 +157,7 @@ def test_ids_beyond_32_bits(shift: int) -> None:
     moved = [(u + shift, v + shift, key) for u, v, key in triples(near_edges)]
     assert triples(far_edges) == moved
     ends = (far_edges.u, far_edges.v)
-    reduced = reduced_graph(far_edges, ends, 60 + shift, 140 + shift, own=True)
+    reduced = reduced_graph(far_edges, ends, 60 + shift, 140 + shift)
     contraction = contract(backend(1), reduced)
     assert set(triples(contraction.forest_edges)) <= set(moved)
     assert contraction.new.min() >= shift

@@ -63,9 +63,7 @@ def test_all_edges_at_once(case: tuple[graphs.Graph, int, int], shift: int) -> N
     for backend in BACKENDS:
         grown = backend.grow_rows(rows, Band())
         edges = backend.band_forest(rows, Band(), None)
-        reduced = reduced_graph(
-            edges, (edges.u, edges.v), rows.first, rows.last, own=True
-        )
+        reduced = reduced_graph(edges, (edges.u, edges.v), rows.first, rows.last)
         expected = contract(backend, reduced)
         assert set(triples(grown.forest_edges)) == set(triples(expected.forest_edges))
         assert triples(grown.left) == triples(expected.graph.edges)

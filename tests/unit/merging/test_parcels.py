@@ -18,7 +18,7 @@ def graph_of(
 ) -> ReducedGraph:
     u, v = np.array(sorted(pairs), ids).reshape(-1, 2).T.copy()
     key = np.arange(len(u), dtype=np.uint64) << np.uint64(40)
-    return reduced_graph(EdgeList(u, v, key), (u, v), 0, own_below, own=True)
+    return reduced_graph(EdgeList(u, v, key), (u, v), 0, own_below)
 
 
 def assert_same(graph: ReducedGraph, other: ReducedGraph) -> None:

@@ -64,7 +64,7 @@ def test_a_segment_and_the_rest_share_the_edges_between_them() -> None:
 
 def test_components_in_the_range_are_complete_here() -> None:
     edges = reduced(SQUARE, [0, 1, 2, 3]).edges
-    graph = reduced_graph(edges, (edges.u, edges.v), 1, 3, own=True)
+    graph = reduced_graph(edges, (edges.u, edges.v), 1, 3)
     assert dict(zip(graph.labels.tolist(), graph.own.tolist(), strict=True)) == {
         0: False, 1: True, 2: True, 3: False
     }  # fmt: skip
