@@ -196,10 +196,10 @@ def test_info_of_infinite_weights_is_json(tmp_path, capsys):
     weights = np.array([1, np.inf])
     write(path, [0, 1], [1, 2], weights, report={"seconds": [1, np.nan]})
     with h5py.File(path) as file:
-        assert json.loads(file.attrs["report"]) == {"seconds": [1, "nan"]}
+        assert json.loads(file.attrs["report"]) == {"seconds": [1, "NaN"]}
     describe(path, as_json=True)
     facts = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert facts["total_weight"] == "inf"
+    assert facts["total_weight"] == "Infinity"
 
 
 def test_what_is_no_forest_file_is_told_in_a_line(tmp_path):
