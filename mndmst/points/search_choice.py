@@ -43,10 +43,10 @@ SAMPLES, QUERIES = (1 << 11, 1 << 13), 64
 # `point_search.VISIT` and `FIXED` of a device, and the fewest points that are worth
 # starting one.
 DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
-# The same for a visit of a tree on a device, for each dimension; of an H100 with 5 and
-# 10 dimensions. And the fewest coordinates of points that are worth starting a device:
-# the start takes as long as one core takes for them.
-DEVICE_TREE_VISIT, DEVICE_TREE = 20.0, 1 << 20
+# The same for a visit of a tree on a device, of all dimensions together; of an H100 with
+# 6, 10 and 16 dimensions. And the fewest coordinates of points that are worth starting a
+# device: the start takes as long as one core takes for them.
+DEVICE_TREE_VISIT, DEVICE_TREE = 1000.0, 1 << 20
 # A device multiplies all pairs before a probe ends, if the pairs times (dimensions +
 # DEVICE_FIXED) are fewer; of an H100, beside which a probe takes 0.1 s.
 PROBE_WORK = 1e12
@@ -117,7 +117,7 @@ def choose_search(
     if _device_for(count, neighbours) is not None:
         if not device_tree and _device_work(count, dimensions) < PROBE_WORK:
             return SearchChoice("device", "it multiplies all pairs sooner than a probe")
-        visit = DEVICE_TREE_VISIT * dimensions if device_tree else DEVICE_VISIT
+        visit = DEVICE_TREE_VISIT / dimensions if device_tree else DEVICE_VISIT
         product, enough = "device", (1 + DEVICE_FIXED / dimensions) / visit
     if enough >= 1:
         text = f"in {dimensions} dimensions a product takes longer than any query"

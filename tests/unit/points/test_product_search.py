@@ -187,9 +187,9 @@ def test_few_dimensions_take_the_tree_without_a_probe(dimensions, monkeypatch):
     [
         (0.9, 3, "device-tree"),
         (0.01, 10, "device-tree"),
-        (0.1, 10, "device"),
-        (0.01, 16, "device-tree"),
-        (0.025, 16, "device"),
+        (0.15, 10, "device"),
+        (0.05, 16, "device-tree"),
+        (0.15, 16, "device"),
     ],
 )
 def test_a_tree_on_a_device_visits_more_than_the_hosts(
@@ -203,7 +203,7 @@ def test_a_tree_on_a_device_visits_more_than_the_hosts(
     assert choice.name == expected
     if dimensions == 10:
         choice = choose_search(coordinates, "euclidean", "auto", 9, 1_000_000)
-        assert choice.name == ("device" if share == 0.1 else "tree")
+        assert choice.name == ("device" if share == 0.15 else "tree")
 
 
 def test_a_device_multiplies_few_pairs_without_a_probe(monkeypatch):
