@@ -148,12 +148,22 @@ class TreeSearch:
         self, components: ComponentArrays, queries: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the queries' lightest edges; see `PointSearch.lightest`."""
-        tree, threads = self.tree, self.threads
-        summed = self._approach(components, queries)
+        summed = self._of_nodes(components)
+        if self.tree.low.shape[1] <= GUIDED:
+            positions = guides(queries, components.of_place, len(components.bound))
+            work = chunks(len(positions), self.threads, GUIDES)
+            self.threads.run(approach, self.tree, summed, positions, *work)
+        return self._walk(summed, queries, self.report)
+
+    def _walk(
+        self, summed: TreeComponents, queries: np.ndarray, report: Report
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the queries' lightest edges; lower the bounds of their components."""
         ends, weight = np.empty_like(queries), np.empty(len(queries))
-        given = tree, summed, queries, ends, weight
-        count, report = len(queries), self.report
-        in_steps(threads, lightest, given, count, LEAST_SEARCHES, report, self._sure)
+        given, count = (self.tree, summed, queries, ends, weight), len(queries)
+        in_steps(
+            self.threads, lightest, given, count, LEAST_SEARCHES, report, self._sure
+        )
         return ends, weight
 
     def join_few(
@@ -178,11 +188,8 @@ class TreeSearch:
         joined, left = PointEdges(*found[:4]), PointEdges(*found[4:])
         return joined, left
 
-    def _approach(
-        self, components: ComponentArrays, queries: np.ndarray
-    ) -> TreeComponents:
-        """Return the components of the nodes; lower the bounds of those with many."""
-        tree, threads = self.tree, self.threads
+    def _of_nodes(self, components: ComponentArrays) -> TreeComponents:
+        """Return the components of the nodes."""
         summed = TreeComponents(
             of_position=components.of_place,
             of_node=self._of_node,
@@ -191,12 +198,7 @@ class TreeSearch:
             least_reach=self._least_reach,
             bound=components.bound,
         )
-        sum_up(tree, summed)
-        if tree.low.shape[1] > GUIDED:
-            return summed
-        positions = guides(queries, components.of_place, len(components.bound))
-        work = chunks(len(positions), threads, GUIDES)
-        threads.run(approach, tree, summed, positions, *work)
+        sum_up(self.tree, summed)
         return summed
 
     def between(
@@ -215,8 +217,9 @@ class TreeSearch:
         reach, of_place = components.reach, components.of_place
         uncertain = (reach <= components.bound[of_place]) & (reach < np.inf)
         queries = np.flatnonzero(uncertain).astype(np.uint32)
-        summed = self._approach(components, queries)
+        summed = self._of_nodes(components)
         some = queries[:: -(-len(queries) // SAMPLED)]
+        self._walk(summed, some, no_report)  # so their components have fair bounds
         own = of_place[some]
         visited = count_visited(
             self.tree,
