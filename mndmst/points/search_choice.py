@@ -43,9 +43,9 @@ SAMPLES, QUERIES = (1 << 11, 1 << 13), 64
 # `point_search.VISIT` and `FIXED` of a device, and the fewest points that are worth
 # starting one.
 DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
-# The same for a visit of a tree on a device, of all dimensions together; of an H100 with
-# 6, 10 and 16 dimensions. And the fewest coordinates of points that are worth starting a
-# device: the start takes as long as one core takes for them.
+# The same for a visit of a tree on a device, of all dimensions together; of an H100
+# with 6, 10 and 16 dimensions. And the fewest coordinates of points that are worth
+# starting a device: the start takes as long as one core takes for them.
 DEVICE_TREE_VISIT, DEVICE_TREE = 1000.0, 1 << 20
 # A device multiplies all pairs before a probe ends, if the pairs times (dimensions +
 # DEVICE_FIXED) are fewer; of an H100, beside which a probe takes 0.1 s.

@@ -306,6 +306,18 @@ def test_blobs_of_equal_size_join_after_one_pass_over_all_pairs(
     assert len(passes) == 1
 
 
+def test_walks_go_on_where_a_few_of_them_lower_the_bounds(monkeypatch):
+    """Blobs far apart have no bound at first, so any walk would seem to visit all."""
+    passes = []
+    monkeypatch.setattr(HostProducts, "between", lambda *given: passes.append(given))
+    r = np.random.default_rng(3)
+    centres = r.uniform(-10, 10, (30, 10))
+    points = centres[r.integers(0, 30, 4000)] + r.standard_normal((4000, 10))
+    found, _ = edges_of(points, "euclidean", 10, search="tree", threads=1)
+    np.testing.assert_array_equal(found, prim(points, "euclidean", 10))
+    assert not passes
+
+
 def test_products_take_one_thread_of_blas_and_give_the_others_back():
     control = pytest.importorskip("threadpoolctl")
 
