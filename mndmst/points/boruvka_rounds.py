@@ -33,7 +33,6 @@ from .kernels.boruvka_steps import (
     name_components,
     raise_reach,
     relabel,
-    suits_pass,
 )
 from .kernels.certified_edges import UNKNOWN, JoinState, join_block, list_leaving
 from .kernels.short_rounds import RoundState
@@ -159,10 +158,9 @@ class BoruvkaRounds:
             total, uncertain = self.search.remote.total, self.ranks.sum(counts)
             taking_part = choose_components(uncertain, bound, total)
             if uncertain[taking_part].any():
-                if suits_pass(uncertain, total):
-                    known, found_all = self._add_between(components, known)
-                    if found_all:
-                        continue
+                known, found_all = self._add_between(components, known, uncertain)
+                if found_all:
+                    continue
                 queries = np.empty(counts[taking_part].sum() + 1, np.uint32)
                 list_uncertain(components, self.reach, taking_part, queries)
                 found = self._search(components, queries[:-1])
@@ -175,14 +173,15 @@ class BoruvkaRounds:
         return PointEdges.concatenate(forest)
 
     def _add_between(
-        self, components: ComponentArrays, known: PointEdges
+        self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
     ) -> tuple[PointEdges, bool]:
         """Add the lightest edges between each two components, if they are found.
 
         No point has unknown edges then that may be in the forest.
         """
         a, b = self.present[known.a], self.present[known.b]
-        found = self.search.between(components, known._replace(a=a, b=b))
+        listed = known._replace(a=a, b=b)
+        found = self.search.between(components, listed, uncertain)
         if found is None:
             return known, False
         self.reach[:] = np.inf

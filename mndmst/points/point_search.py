@@ -7,7 +7,7 @@ import numpy as np
 from ..backends.point_products import ComponentArrays, PointArrays
 from ..kernels.threads import Threads, each_range
 from .build_tree import build_tree, chunks
-from .kernels.boruvka_steps import PointEdges
+from .kernels.boruvka_steps import PointEdges, suits_pass
 from .kernels.kd_tree import LEAF, PointTree
 from .kernels.lightest_edges import (
     GUIDES,
@@ -40,7 +40,9 @@ VISITED_IN_STEP = 1 << 28
 # Steps that rounds without Python may take at most; and searches of such a round, times
 # the square of the dimensions, if other threads could do a part of them.
 STEPS_ALONE, SEARCHED_ALONE = 4, 3 << 14
-SAMPLED = 64  # searches whose visits are counted before such a pass
+# Searches whose visits are counted before such a pass; and fewer of less than half of
+# the points have none.
+SAMPLED, FEW_SEARCHES = 64, 1 << 10
 
 
 class PointSearch(Protocol):
@@ -82,13 +84,15 @@ class PointSearch(Protocol):
         """
 
     def between(
-        self, components: ComponentArrays, known: PointEdges
+        self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
     ) -> PointEdges | None:
         """Return the lightest edges between each two components that are not known.
 
-        Collective; each edge is on one rank. All edges are between components. None on
-        all ranks if the search does not offer them, or they take too long. Heavier
-        edges may be among them, but none within one component.
+        Collective; each edge is on one rank. All edges are between components.
+        `uncertain` counts each component's uncertain points, of all ranks. None on all
+        ranks if the search does not offer the edges, or searches from the uncertain
+        points take less time. Heavier edges may be among them, but none within one
+        component.
         """
 
 
@@ -202,12 +206,13 @@ class TreeSearch:
         return summed
 
     def between(
-        self, components: ComponentArrays, known: PointEdges
+        self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
     ) -> PointEdges | None:
         """See `PointSearch.between`: by products, if walks would visit many points."""
         n, dimensions = len(self.rows), self.tree.low.shape[1]
         if (
             self.points is None
+            or not (suits_pass(uncertain, n) or uncertain.sum() >= FEW_SEARCHES)
             or self.tree.norm != EUCLIDEAN
             or not few_pairs(len(components.bound), n)
         ):
@@ -215,8 +220,8 @@ class TreeSearch:
         # A round counts uncertain points by the bounds given, which must stay.
         components = components._replace(bound=components.bound.copy())
         reach, of_place = components.reach, components.of_place
-        uncertain = (reach <= components.bound[of_place]) & (reach < np.inf)
-        queries = np.flatnonzero(uncertain).astype(np.uint32)
+        searching = (reach <= components.bound[of_place]) & (reach < np.inf)
+        queries = np.flatnonzero(searching).astype(np.uint32)
         summed = self._of_nodes(components)
         some = queries[:: -(-len(queries) // SAMPLED)]
         self._walk(summed, some, no_report)  # so their components have fair bounds
@@ -237,7 +242,7 @@ class TreeSearch:
         search = ProductSearch(
             products, self.rows, self.remote, self.threads, self.report
         )
-        return search.between(components, known)
+        return search.pass_all(components, known)
 
 
 def _allocate_lists(points: int, k: int) -> tuple[np.ndarray, np.ndarray]:

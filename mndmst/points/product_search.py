@@ -74,7 +74,7 @@ from ..kernels.edge_columns import concatenate
 from ..kernels.threads import Threads, each_range
 from ..native.call_columns import PerCall
 from .blas_threads import one_blas_thread
-from .kernels.boruvka_steps import PointEdges
+from .kernels.boruvka_steps import PointEdges, suits_pass
 from .kernels.nearest_points import weigh
 from .kernels.product_filter import (
     Bounds,
@@ -172,11 +172,20 @@ class ProductSearch:
         return PointEdges.empty(0), known
 
     def between(
+        self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
+    ) -> PointEdges | None:
+        """See `PointSearch.between`; searches from few points take less time."""
+        if not suits_pass(uncertain, self.remote.total):
+            return None
+        return self.pass_all(components, known)
+
+    def pass_all(
         self, components: ComponentArrays, known: PointEdges
     ) -> PointEdges | None:
-        """See `PointSearch.between`: in one pass over all pairs of points.
+        """Return the edges of `between` by a pass over all pairs of points. Collective.
 
-        Each component has a row of a table, and a lightest edge to each other.
+        Each component has a row of a table, and a lightest edge to each other. None on
+        all ranks if the table is too large for one of them.
         """
         count, ranks = len(components.bound), self.remote.ranks
         passes = self.products.passes * (count <= self.products.most_components)

@@ -6,11 +6,12 @@ import pytest
 from mndmst.backends.point_products import PointArrays
 from mndmst.host.errors import ConfigError
 from mndmst.kernels.threads import Threads
-from mndmst.points import product_search, search_choice
+from mndmst.points import point_search, product_search, search_choice
 from mndmst.points.blas_threads import one_blas_thread
 from mndmst.points.coordinates import point_coordinates
 from mndmst.points.kernels.product_filter import GAMMA, UNIT
 from mndmst.points.point_forest import points_forest
+from mndmst.points.point_search import TreeSearch
 from mndmst.points.product_search import HostProducts, random_order
 from mndmst.points.search_choice import choose_search
 from mndmst.points.search_reporter import SearchReporter
@@ -304,6 +305,26 @@ def test_blobs_of_equal_size_join_after_one_pass_over_all_pairs(
     found, _ = edges_of(points, "euclidean", min_samples, search=search, threads=2)
     np.testing.assert_array_equal(found, prim(points, "euclidean", min_samples))
     assert len(passes) == 1
+
+
+def test_a_pass_comes_before_long_walks_of_less_than_half_of_the_points(monkeypatch):
+    """Some blobs have no listed edge to others: their walks visit nearly all points."""
+    walked = []
+
+    def lightest(search, components, queries, bounded=False):
+        walked.append(len(queries))
+        return walk(search, components, queries, bounded)
+
+    walk = TreeSearch.lightest
+    monkeypatch.setattr(TreeSearch, "lightest", lightest)
+    monkeypatch.setattr(point_search, "FEW_SEARCHES", 256)
+    r = np.random.default_rng(6)
+    centres = 100 * np.eye(8, 128)
+    centres[[1, 3, 5]] = centres[[0, 2, 4]] + 12 * np.eye(3, 128, k=50)
+    points = np.repeat(centres, 300, axis=0) + r.standard_normal((2400, 128))
+    found, _ = edges_of(points, "euclidean", 5, search="tree", threads=2)
+    np.testing.assert_array_equal(found, prim(points, "euclidean", 5))
+    assert not walked
 
 
 def test_walks_go_on_where_a_few_of_them_lower_the_bounds(monkeypatch):
