@@ -21,12 +21,12 @@ from mndmst.points.point_forest import (
 from mndmst.points.product_search import ProductSearch
 
 passes, searches = [], []
-between, search = ProductSearch.between, BoruvkaRounds._search
+pass_all, search = ProductSearch.pass_all, BoruvkaRounds._search
 
 
 def count_pass(self, components, known):
     """Note the components of a pass that finds edges."""
-    found = between(self, components, known)
+    found = pass_all(self, components, known)
     if found is not None:
         passes.append(len(components.bound))
     return found
@@ -43,7 +43,7 @@ if sys.argv[1:] == ["device"]:
 
     search_choice.DEVICE_POINTS, point_products.FILLED = 2, 0
     component_pairs.UNIT = 256
-ProductSearch.between, BoruvkaRounds._search = count_pass, count_search
+ProductSearch.pass_all, BoruvkaRounds._search = count_pass, count_search
 comm, generator = world(), np.random.default_rng(5)
 small = Distribution(least=1, batch=64, sample=64)
 cases = []
