@@ -1,7 +1,6 @@
 """Execute the requests that need all ranks: together, one request at a time."""
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,11 @@ import numpy as np
 from ..backends import ACCELERATORS
 from ..changes.batch import Batch
 from ..comm.communicator import Comm
-from ..host.errors import ConfigError, InputError, MndmstError, OutputError
+from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.memory import resident_bytes
 from ..io.edge_file import supported_weights
 from ..io.partitioner.write_parts import write_rows
 from ..io.results.graph_names import names_of_graph, vertex_ids
-from ..io.shards.graph_directory import remove_shards
 from ..io.shards.weight_columns import OWN
 from .control_channel import RankMemory
 from .expression import columns_of, evaluate
@@ -259,13 +257,7 @@ class Executor:
         with self.comm.raise_on_all():
             original = vertex_ids(source)
         rows, dtype = version.weighed.rows, version.weight_dtype
-        try:
-            write_rows(self.comm, folder, rows, dtype, named, original)
-        except OutputError:
-            if self.comm.rank == 0:
-                with suppress(OSError):
-                    remove_shards(folder)
-            raise
+        write_rows(self.comm, folder, rows, dtype, named, original)
         return named
 
     def _weighed(self, graph: ServedGraph, weights: dict[str, str] | None) -> Weighed:

@@ -18,7 +18,7 @@ import numpy as np
 from ...comm.communicator import Comm
 from ...graph.model import Rows
 from ...graph.order import key_dtype, keys_to_weights, stored_id_dtype
-from ...host.errors import OutputError
+from ...host.errors import MndmstError, OutputError
 from ...host.memory import give_back_freed
 from ...host.progress import Progress
 from ...kernels.sorting import sort_words
@@ -247,9 +247,13 @@ def write_rows(
             original=original,
         )  # fmt: skip
         weights = keys_to_weights(rows.keys, weight_dtype)
-        with writer:
-            with comm.raise_on_all():
-                writer.write_part(comm.rank, rows.indptr, rows.indices, weights)
-            with comm.raise_on_all():
-                if comm.rank == 0:
-                    writer.finish()
+        try:
+            with writer:
+                with comm.raise_on_all():
+                    writer.write_part(comm.rank, rows.indptr, rows.indices, weights)
+                with comm.raise_on_all():
+                    if comm.rank == 0:
+                        writer.finish()
+        except MndmstError:
+            comm.barrier()  # rank 0 removes the directory when all parts are gone
+            raise

@@ -208,8 +208,8 @@ class ShardWriter:
         path = self.target.temporary(name)
         with writing(path):
             path.unlink(missing_ok=True)
+            self._written.append(path)  # a full disk may fail to open it, too
             with hdf5_file(path, "x") as file:
-                self._written.append(path)
                 yield file
 
     def _count_arcs(self, file: Path, uuid: str | None) -> int:
