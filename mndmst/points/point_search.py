@@ -7,7 +7,7 @@ import numpy as np
 from ..backends.point_products import ComponentArrays, PointArrays
 from ..kernels.threads import Threads, each_range
 from .build_tree import build_tree, chunks
-from .kernels.boruvka_steps import PointEdges, suits_pass
+from .kernels.boruvka_steps import PointEdges
 from .kernels.kd_tree import LEAF, PointTree
 from .kernels.lightest_edges import (
     GUIDES,
@@ -40,9 +40,7 @@ VISITED_IN_STEP = 1 << 28
 # Steps that rounds without Python may take at most; and searches of such a round, times
 # the square of the dimensions, if other threads could do a part of them.
 STEPS_ALONE, SEARCHED_ALONE = 4, 3 << 14
-# Searches whose visits are counted before such a pass; and fewer of less than half of
-# the points have none.
-SAMPLED, FEW_SEARCHES = 64, 1 << 10
+SAMPLED = 64  # searches whose visits are counted before such a pass
 
 
 class PointSearch(Protocol):
@@ -209,10 +207,13 @@ class TreeSearch:
         self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
     ) -> PointEdges | None:
         """See `PointSearch.between`: by products, if walks would visit many points."""
-        n, dimensions = len(self.rows), self.tree.low.shape[1]
+        n = len(self.rows)
+        # A walk visits at most all points, so fewer walks than this take less time. The
+        # component with the most uncertain points need not search, if the others do.
+        least = worth(self.tree.low.shape[1]) / PASS_GAIN * n
         if (
             self.points is None
-            or not (suits_pass(uncertain, n) or uncertain.sum() >= FEW_SEARCHES)
+            or uncertain.sum() - uncertain.max() < least
             or self.tree.norm != EUCLIDEAN
             or not few_pairs(len(components.bound), n)
         ):
@@ -234,7 +235,7 @@ class TreeSearch:
             summed.of_node,
         )
         share = visited / len(some) / n
-        if share * len(queries) < worth(dimensions) / PASS_GAIN * n:
+        if share * len(queries) < least:
             return None
         none = np.empty(0)
         arrays = PointArrays(self.points, none, none, self.rows, self.rows)

@@ -6,7 +6,7 @@ import pytest
 from mndmst.backends.point_products import PointArrays
 from mndmst.host.errors import ConfigError
 from mndmst.kernels.threads import Threads
-from mndmst.points import point_search, product_search, search_choice
+from mndmst.points import product_search, search_choice
 from mndmst.points.blas_threads import one_blas_thread
 from mndmst.points.coordinates import point_coordinates
 from mndmst.points.kernels.product_filter import GAMMA, UNIT
@@ -317,7 +317,6 @@ def test_a_pass_comes_before_long_walks_of_less_than_half_of_the_points(monkeypa
 
     walk = TreeSearch.lightest
     monkeypatch.setattr(TreeSearch, "lightest", lightest)
-    monkeypatch.setattr(point_search, "FEW_SEARCHES", 256)
     r = np.random.default_rng(6)
     centres = 100 * np.eye(8, 128)
     centres[[1, 3, 5]] = centres[[0, 2, 4]] + 12 * np.eye(3, 128, k=50)
