@@ -77,8 +77,8 @@ class Accelerator(Protocol):
     ) -> "QueriedProducts":
         """Return points on some visible devices for searches by matrix products.
 
-        Each of the devices has all points. Raises ConfigError if the
-        device has too little memory, or the points do not suit it.
+        Each of the devices has all points. Raises ConfigError if a device has too
+        little memory, or the points do not suit it.
         """
 
     def point_forest(

@@ -251,7 +251,7 @@ def make_points(kind: str, count: int, dimensions: int) -> Points:
 
 @dataclass(frozen=True)
 class PointsCase:
-    """A set of points, either random ones of a kind or those of a file."""
+    """A set of random points of one kind, or the points of a file."""
 
     kind: str
     count: int
@@ -275,7 +275,7 @@ class PointsRun:
     """The turns of contenders on cases.
 
     A contender that has taken more than `most` seconds has no further turn in the case,
-    and no turn in a case with at least as many coordinates.
+    and no turn in a case of the same or a larger number of coordinates.
     """
 
     def __init__(

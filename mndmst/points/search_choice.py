@@ -116,7 +116,7 @@ def choose_search(
     product, enough = "product", worth(dimensions)
     if _device_for(count, neighbours) is not None:
         if not device_tree and _device_work(count, dimensions) < PROBE_WORK:
-            return SearchChoice("device", "it multiplies all pairs sooner than a probe")
+            return SearchChoice("device", "it multiplies all pairs before a probe ends")
         visit = DEVICE_TREE_VISIT / dimensions if device_tree else DEVICE_VISIT
         product, enough = "device", (1 + DEVICE_FIXED / dimensions) / visit
     if enough >= 1:

@@ -106,7 +106,7 @@ def check_counts(
 ) -> None:
     """Refuse counts in a header if they need more bytes than the file has.
 
-    `said` begins the message, and `contents` are those of a file that is in memory.
+    `said` begins the message; `contents` is the text of a file in memory, or None.
     """
     most = sys.maxsize
     if contents is not None:

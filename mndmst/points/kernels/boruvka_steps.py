@@ -202,7 +202,7 @@ def relabel(vertex, present, reach, components, counts):
 def suits_pass(counts, points):
     """Return whether a pass over all pairs of points may replace a round's searches.
 
-    Most points are uncertain, those of one component aside.
+    More than half of the points are uncertain, without the component that has the most.
     """
     total = most = 0
     for count in counts:
