@@ -4,13 +4,13 @@ Memory that is free on a GPU when the program asks may be taken by another progr
 moment later. The result does not depend on the device, so the CPU takes over.
 """
 
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ..graph.model import EdgeList, ReducedGraph, Rows
+from ..host.progress import notice
 from ..kernels.arc_inspection import ArcFacts
 from .base import (
     Backend,
@@ -42,21 +42,12 @@ class Held:
 
 
 class Fallback(Backend):
-    """A device, and a host that stands in for it from its first failure on.
+    """A device, and a host that stands in for it from its first failure on."""
 
-    `say` writes the one message about it.
-    """
-
-    def __init__(
-        self,
-        device: Backend,
-        host: Backend,
-        say: Callable[[str], object] = sys.stderr.write,
-    ) -> None:
+    def __init__(self, device: Backend, host: Backend) -> None:
         self.device, self.host = device, host
         self.name, self.inspects_arcs = device.name, device.inspects_arcs
         self.failed = False  # Whether the host stands in
-        self._say = say
 
     def _do(self, step: Callable[[Backend], Result]) -> Result:
         """Do a step on the device or, where that has too little memory, the host."""
@@ -65,7 +56,7 @@ class Fallback(Backend):
                 return step(self.device)
             except DeviceMemoryError as error:
                 self.failed = True
-                self._say(f"mndmst: going on with the CPU alone: {error}\n")
+                notice(f"going on with the CPU alone: {error}")
         return step(self.host)
 
     def describe(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..host import __version__
 from ..host.launcher import launched_processes, launched_rank
-from ..host.progress import use_json_lines
+from ..host.progress import notice, use_json_lines
 from ..host.signals import stop_signals
 from .options import add_quiet_below
 from .parser import OTHER_NAMES, Parser, UsageError, advice
@@ -98,7 +98,8 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
             return parser(words).parse_args(words)
         except UsageError as error:
             known = (*COMMANDS, COMPLETION)
-            print(f"mndmst: error: {advice(error, words, known)}", file=sys.stderr)
+            use_json_lines("--log-json" in words)
+            notice(f"error: {advice(error, words, known)}", "error")
             _leave_together()
             raise SystemExit(2) from error
 

@@ -6,7 +6,6 @@ ranks.
 
 import os
 import pickle
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ import numpy as np
 from ..host.cores import own_cores
 from ..host.errors import MndmstError
 from ..host.launcher import launched_local_size, launched_processes
+from ..host.progress import notice
 from . import messages, mpi_library
 from .exchange import EAGER_BYTES, Coded, exchange, reply
 
@@ -356,6 +356,5 @@ def _end_unguarded() -> None:
     """End this process: a thread other than the main one has called MPI."""
     stack = "".join(traceback.format_stack()[:-2])
     name = current_thread().name
-    sys.stderr.write(f"{stack}mndmst: the thread {name} calls MPI; only the main may\n")
-    sys.stderr.flush()
+    notice(f"the thread {name} calls MPI; only the main may\n{stack}", "error")
     os._exit(GUARD_STATUS)

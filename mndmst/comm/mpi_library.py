@@ -19,7 +19,6 @@ import os
 import re
 import signal
 import stat
-import sys
 import time
 from functools import cache
 from pathlib import Path
@@ -34,6 +33,7 @@ from ..host.launcher import (
     slurm_started_nodes,
     without_networks,
 )
+from ..host.progress import notice
 
 SHARED_MEMORY = Path("/dev/shm")
 LEFTOVER = re.compile(r"(mpich_shm_[0-9a-f]+_[0-9]+|ucx_shm_posix_[0-9a-f]+)")
@@ -133,7 +133,7 @@ def widen_binding(comm: Any) -> None:
     if idle and not wanted:
         os.sched_setaffinity(0, allowed)
     if comm.rank == 0 and idle:
-        sys.stderr.write(f"mndmst: {_message(len(bound), len(allowed), wanted)}\n")
+        notice(_message(len(bound), len(allowed), wanted))
 
 
 def _message(bound: int, allowed: int, wanted: bool) -> str:

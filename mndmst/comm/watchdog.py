@@ -25,6 +25,7 @@ from threading import Thread
 from typing import NoReturn
 
 from ..host.launcher import end_launcher
+from ..host.progress import notice_line
 from .authenticated_links import (
     TOKEN_BYTES,
     RankAddress,
@@ -101,9 +102,10 @@ class Heartbeat:
         return time.monotonic() - self._heard[number] > QUIET_SECONDS
 
 
-def _print(text: str) -> None:
+def _print(text: str, event: str = "notice") -> None:
+    """Write a notice; the main thread may hold the lock of `sys.stderr`."""
     with contextlib.suppress(OSError):
-        os.write(sys.stderr.fileno(), f"mndmst: {text}\n".encode())
+        os.write(sys.stderr.fileno(), notice_line(text, event).encode())
 
 
 def watch(comm: Comm, seconds: int) -> str:
@@ -260,8 +262,7 @@ def keep_alive(link: socket.socket, seconds: int) -> None:
 def end_job(message: str) -> NoReturn:
     """End this process at once; launchers then end the others."""
     if message:
-        with contextlib.suppress(OSError):
-            os.write(sys.stderr.fileno(), f"mndmst: error: {message}\n".encode())
+        _print(f"error: {message}", "error")
         time.sleep(GRACE_SECONDS / 4)  # for the launcher to forward it
     end_launcher(2 * GRACE_SECONDS)
     os._exit(1)

@@ -18,10 +18,15 @@ def use_json_lines(wanted: bool) -> None:
 
 
 def notice(text: str, event: str = "notice") -> None:
-    """Write a line to standard error: text after `mndmst: `, or a JSON line."""
-    line = json_line(event, text=text) if _json_lines else f"mndmst: {text}"
-    sys.stderr.write(line + "\n")
+    """Write a notice to standard error; see `notice_line`."""
+    sys.stderr.write(notice_line(text, event))
     sys.stderr.flush()
+
+
+def notice_line(text: str, event: str = "notice") -> str:
+    """Return a notice as a line of the log: text after `mndmst: `, or JSON."""
+    line = json_line(event, text=text) if _json_lines else f"mndmst: {text}"
+    return line + "\n"
 
 
 def json_line(event: str, **facts: Any) -> str:

@@ -2,7 +2,6 @@
 
 import fcntl
 import functools
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -11,6 +10,7 @@ from typing import Any
 
 from ..host.errors import ConfigError
 from ..host.launcher import launched_rank
+from ..host.progress import notice
 from .arguments import named
 from .cache_dirs import directories, has_compiler, writable
 from .code_store import RUNTIME_NAME, Code, find, keep
@@ -131,9 +131,9 @@ def _compiler_serves() -> bool:
     except Exception as error:  # whatever an unknown version may raise
         reason = f"{type(error).__name__}: {error}"
     if launched_rank() == 0:
-        sys.stderr.write(
-            f"mndmst: kernels are called through Numba, which takes longer to start: "
-            f"the code of this version of Numba is unusable ({reason}). Install a "
-            "tested version, such as 0.68.\n"
+        notice(
+            "kernels are called through Numba, which takes longer to start: the code "
+            f"of this version of Numba is unusable ({reason}). Install a tested "
+            "version, such as 0.68."
         )
     return False

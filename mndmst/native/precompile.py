@@ -22,6 +22,7 @@ import numpy as np
 
 from ..host.cores import core_count
 from ..host.formatting import counted
+from ..host.progress import notice
 from ..host.signals import interrupts_blocked
 from .cache_dirs import directories, has_compiler, writable
 from .code_store import RUNTIME_NAME, has
@@ -145,10 +146,10 @@ def _warn(failed: Sequence[str]) -> None:
     if failed:
         name, why = failed[0].split("\t")
         others = f" and {counted(len(failed) - 1, 'other')}" * (len(failed) > 1)
-        sys.stderr.write(
-            f"mndmst: {name}{others} could not be compiled ahead ({why}). If kernels "
-            "have changed, write native/signatures.txt again: python -m "
-            "tests.called_kernels\n"
+        notice(
+            f"{name}{others} could not be compiled ahead ({why}). If kernels have "
+            "changed, write native/signatures.txt again: python -m "
+            "tests.called_kernels"
         )
 
 

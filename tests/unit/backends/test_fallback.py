@@ -44,12 +44,11 @@ class Small(CpuBackend):
 
 
 @pytest.mark.parametrize("steps", range(4))
-def test_the_host_takes_over(steps: int) -> None:
+def test_the_host_takes_over(steps: int, capsys: pytest.CaptureFixture[str]) -> None:
     indptr, indices, weights = symmetric_rows()
     rows = Rows(0, 60, indptr, indices, weights_to_keys(weights))
     host = CpuBackend(1)
-    said: list[str] = []
-    device = Fallback(Small(steps), host, said.append)
+    device = Fallback(Small(steps), host)
     held = device.place(rows)
     band = Band(None, int(np.median(rows.keys)))
     for _ in range(2):
@@ -60,11 +59,15 @@ def test_the_host_takes_over(steps: int) -> None:
     whole = host.msf(host.place(rows)).edges.u
     np.testing.assert_array_equal(np.sort(device.msf(held).edges.u), np.sort(whole))
     assert device.failed
-    assert said == ["mndmst: going on with the CPU alone: too small\n"]
+    said = "mndmst: going on with the CPU alone: too small\n"
+    assert capsys.readouterr().err == said
 
 
-def test_a_device_with_enough_memory_is_used() -> None:
-    device = Fallback(Small(1), CpuBackend(1), pytest.fail)
+def test_a_device_with_enough_memory_is_used(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    device = Fallback(Small(1), CpuBackend(1))
     rows = Rows(0, 1, np.zeros(2, np.int64), *np.empty((2, 0), np.uint32))
     device.place(rows)
     assert not device.failed
+    assert capsys.readouterr().err == ""

@@ -30,3 +30,10 @@ def test_an_error_is_a_json_line(tmp_path: Path) -> None:
     assert run.returncode == 1
     (error,) = (e for e in events(run.stderr) if e["event"] == "error")
     assert str(tmp_path / "none") in error["text"]
+
+
+def test_a_mistake_in_the_options_is_a_json_line() -> None:
+    run = mndmst("solve", "--no-such-option", "--log-json")
+    assert run.returncode == 2
+    (error,) = events(run.stderr)
+    assert error["event"] == "error" and "--no-such-option" in error["text"]

@@ -1,6 +1,7 @@
 """The watchdog: what it says of neighbours that leave, die, or cannot be reached."""
 
 import contextlib
+import json
 import queue
 import shutil
 import socket
@@ -14,6 +15,7 @@ import pytest
 from mndmst.comm import authenticated_links, watchdog
 from mndmst.comm.authenticated_links import TOKEN_BYTES, RankAddress, accept
 from mndmst.comm.watchdog import Watchdog
+from mndmst.host.progress import use_json_lines
 
 OWN = RankAddress("here", 1, "", 0)
 AFTER, BEFORE = RankAddress("there", 2, "", 0), RankAddress("yonder", 0, "", 0)
@@ -238,3 +240,15 @@ def test_a_network_that_is_gone() -> None:
     message, seconds = run.stdout.splitlines()
     assert "rank 1 on here has had no sign of" in message
     assert float(seconds) < 10
+
+
+def test_a_json_log_has_messages_as_json_lines(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    use_json_lines(True)
+    try:
+        watchdog._print("error: rank 2 was killed", "error")
+    finally:
+        use_json_lines(False)
+    line = json.loads(capfd.readouterr().err)
+    assert (line["event"], line["text"]) == ("error", "error: rank 2 was killed")
