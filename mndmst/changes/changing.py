@@ -183,10 +183,8 @@ class ChangingForest:
         if len(pieces.largest) == 0:
             return forest, lighter
         found = joining_edges(self.rows, pieces)
-        counts = np.zeros(self.comm.size, np.int64)
-        counts[0] = len(found.p)
-        _, (p, q, pair, key) = self.comm.alltoallv(
-            counts, found.p, found.q, found.edges.pair, found.edges.key
+        p, q, pair, key = self.comm.gatherv(
+            found.p, found.q, found.edges.pair, found.edges.key
         )
         if forest is not None:
             joining = Joining(p, q, PairEdges(pair, key))

@@ -239,6 +239,15 @@ class Comm:
         """
         return exchange(self, counts, columns)
 
+    def gatherv(self, *columns: np.ndarray) -> list[np.ndarray]:
+        """Return columns of all ranks on rank 0, in rank order; elsewhere empty ones.
+
+        See `alltoallv`.
+        """
+        counts = np.zeros(self.size, np.int64)
+        counts[0] = len(columns[0])
+        return self.alltoallv(counts, *columns)[1]
+
     def reply(
         self, asked: np.ndarray, counts: np.ndarray, *columns: np.ndarray | Coded
     ) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -270,13 +270,11 @@ class ServedGraph:
         forest = self.with_forest(progress, proceed).forest
         assert forest is not None and forest.edges is not None
         comm, edges, view = self.loaded.comm, forest.edges, None
-        counts = np.zeros(comm.size, np.int64)
-        counts[0] = len(edges)
         with ExitStack() as work:
             with comm.raise_on_all():
                 if comm.rank == 0:
                     work.enter_context(hold_index(self._memory, self.num_vertices))
-            _, (u, v, key) = comm.alltoallv(counts, edges.u, edges.v, edges.key)
+            u, v, key = comm.gatherv(edges.u, edges.v, edges.key)
             with comm.raise_on_all():
                 if comm.rank == 0:
                     weight = keys_to_weights(key, forest.dtype)

@@ -266,9 +266,7 @@ def _asymmetry(
         )
         found.append((tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs]))
     columns = [np.concatenate(column) for column in zip(*found, strict=True)]
-    counts = np.zeros(comm.size, np.int64)
-    counts[0] = len(columns[0])
-    _, (tail, head, key) = comm.alltoallv(counts, *columns)
+    tail, head, key = comm.gatherv(*columns)
     return comm.bcast(_no_reverse(graph, tail, head, key) if comm.rank == 0 else None)
 
 

@@ -96,6 +96,15 @@ def check_alltoallv(comm: Comm) -> None:
             assert sent == 9 * others + 3 * 8 * (comm.size - 1)
 
 
+def check_gatherv(comm: Comm) -> None:
+    ids, tags = np.full(comm.rank, comm.rank), np.arange(comm.rank, dtype=np.uint8)
+    ids, tags = comm.gatherv(ids, tags)
+    every = range(comm.size) if comm.rank == 0 else ()
+    assert ids.tolist() == [rank for rank in every for _ in range(rank)]
+    assert tags.tolist() == [number for rank in every for number in range(rank)]
+    assert (ids.dtype, tags.dtype) == (np.int64, np.uint8)
+
+
 def check_exchange_by_consensus(comm: Comm) -> None:
     """Messages go to partners only, small slices in the message of their sizes."""
     comm.shared.sparse_from, many = 1, 5000  # more than a small message

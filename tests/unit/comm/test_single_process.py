@@ -28,6 +28,7 @@ USES: dict[str, Callable[[Comm], Any]] = {
     "allgatherv": lambda comm: comm.allgatherv(THREE),
     "gather_arrays": lambda comm: comm.gather_arrays([THREE]),
     "alltoallv": lambda comm: comm.alltoallv(COUNTS, THREE, CODED),
+    "gatherv": lambda comm: comm.gatherv(THREE),
     "reply": lambda comm: comm.reply(COUNTS, COUNTS, THREE),
     "sendrecv": lambda comm: comm.sendrecv([THREE], 0, 0),
     "hosts": lambda comm: comm.hosts(),
