@@ -44,7 +44,6 @@ COPIED_ARCS = (
 AT_TIMES = {
     ("mndmst.io.kernels.chunk_reading.copy_arcs", COPIED_ARCS): (SOLVE, (4, 8)),
     ("mndmst.kernels.read_progress._wait", "i8[],i8,i8"): (SOLVE, (4, 8)),
-    ("mndmst.kernels.numbering.compact_by_hash", "u4[],u4[],i8,i8"): (SOLVE, (4, 8)),
     ("mndmst.kernels.sorting.order_runs", "u8[],u8[],i8,i8,i8"): (SOLVE, (4, 8)),
     ("mndmst.kernels.sorting._sort_range", "u8[],u8[],i8,i8,i8,i8"): (BOTH, (4, 8)),
     ("mndmst.kernels.block_contraction.mark_positions", "u8[],b1[],b1[],i8,i8"): (

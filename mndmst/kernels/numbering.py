@@ -1,11 +1,10 @@
-"""Compact numbering of ids: by a bitmap if ids are dense, else by hash or sort."""
+"""Compact numbering of ids: by a bitmap if ids are dense, else by a sort."""
 
 import numpy as np
 
 from ..native.kernel import kernel
-from .binary_search import first_above
-from .intrinsics import copy_memory, set_bits, trailing_zeros
-from .sorting import merge_ascents, sort_positions
+from .intrinsics import set_bits, trailing_zeros
+from .sorting import sort_positions
 from .threads import ALONE, Threads
 
 # A bitmap of the range of some ids may take this many bits for each of them.
@@ -13,18 +12,19 @@ BITS_PER_ID = 64
 
 
 def compact(
-    ids_a: np.ndarray, ids_b: np.ndarray, first: int, last: int
+    ids_a: np.ndarray, ids_b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number the distinct ids of two columns in ascending order.
+    """Number the distinct ids of two columns of one length in ascending order.
 
-    Most ids, which are not negative, are in [first, last). Returns the distinct ids
-    (int64), ascending, and the columns as positions among them (uint32).
+    Ids are not negative. Returns the distinct ids (int64), ascending, and the columns
+    as positions among them (uint32).
     """
     columns = (ids_a, ids_b)
     low = min((int(ids.min()) for ids in columns if len(ids)), default=0)
     high = max((int(ids.max()) for ids in columns if len(ids)), default=0)
     if high - low > BITS_PER_ID * 2 * len(ids_a):
-        return compact_by_hash(ids_a, ids_b, first, last)
+        labels, position = distinct(np.concatenate(columns).astype(np.int64))
+        return labels, position[: len(ids_a)], position[len(ids_a) :]
     words = np.zeros((high - low) // 64 + 1, np.uint64)
     for ids in columns:
         _mark(ids, low, words)
@@ -97,97 +97,3 @@ def _number_runs(ids, order):
             count += 1
         position[i] = count - 1
     return labels[:count].copy(), position
-
-
-@kernel
-def _slot(table, ids, value):
-    """Return the place of an id in an open-addressing table of positions."""
-    mask = np.uint64(len(table) - 1)
-    place = (np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)
-    place &= mask
-    while table[place] >= 0 and ids[table[place]] != value:
-        place = (place + np.uint64(1)) & mask
-    return place
-
-
-@kernel
-def _distinct_outside(ids, first, last, found, count, table):
-    """Collect the ids outside [first, last) in `found`; return the new state."""
-    for i in range(len(ids)):
-        value = np.int64(ids[i])
-        if first <= value < last:
-            continue
-        place = _slot(table, found, value)
-        if table[place] >= 0:
-            continue
-        if 2 * (count + 1) > len(table):
-            larger = np.full(2 * len(table), -1, np.int64)
-            for position in range(count):
-                larger[_slot(larger, found, found[position])] = position
-            table = larger
-            place = _slot(table, found, value)
-        if count == len(found):
-            more = np.empty(2 * len(found), np.int64)
-            copy_memory(more, found, count)
-            found = more
-        found[count] = value
-        table[place] = count
-        count += 1
-    return found, count, table
-
-
-@kernel
-def _numbered(ids, first, number, table, found, rank_of):
-    """Return the numbers of ids, of which those from `first` on are in `number`."""
-    last = first + len(number)
-    out = np.empty(len(ids), np.uint32)
-    for i in range(len(ids)):
-        value = np.int64(ids[i])
-        if first <= value < last:
-            out[i] = number[value - first]
-        else:
-            out[i] = rank_of[table[_slot(table, found, value)]]
-    return out
-
-
-@kernel
-def compact_by_hash(ids_a, ids_b, first, last):
-    """Number the distinct ids of two columns in ascending order, as `compact` does.
-
-    Most ids are expected in [first, last), where a plain table serves; the others go
-    through a hash table.
-    """
-    used = np.zeros(last - first, np.bool_)
-    for i in range(len(ids_a)):
-        if first <= np.int64(ids_a[i]) < last:
-            used[np.int64(ids_a[i]) - first] = True
-        if first <= np.int64(ids_b[i]) < last:
-            used[np.int64(ids_b[i]) - first] = True
-    inside = 0
-    for i in range(len(used)):
-        inside += used[i]
-    found = np.empty(64, np.int64)
-    table = np.full(256, -1, np.int64)
-    found, count, table = _distinct_outside(ids_a, first, last, found, 0, table)
-    found, count, table = _distinct_outside(ids_b, first, last, found, count, table)
-    outside, order = np.empty(count, np.int64), np.empty(count, np.int64)
-    for i in range(count):
-        outside[i], order[i] = found[i], i
-    merge_ascents(outside, order)
-    below = first_above(outside, first - 1)
-    labels = np.empty(count + inside, np.int64)
-    rank_of = np.empty(count, np.uint32)
-    number = np.empty(last - first, np.uint32)
-    position = below
-    for i in range(last - first):
-        number[i] = position
-        if used[i]:
-            labels[position] = first + i
-            position += 1
-    for i in range(count):
-        place = i if i < below else position + i - below
-        rank_of[order[i]] = place
-        labels[place] = outside[i]
-    a = _numbered(ids_a, first, number, table, found, rank_of)
-    b = _numbered(ids_b, first, number, table, found, rank_of)
-    return labels, a, b

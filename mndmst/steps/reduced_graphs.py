@@ -25,7 +25,7 @@ def reduced_graph(
 
     Components in [first, last), which most are, are complete here; the others are not.
     """
-    labels, a, b = compact(*ends, first, last)
+    labels, a, b = compact(*ends)
     inside = (labels >= first) & (labels < last)
     return ReducedGraph(edges, a, b, labels, inside)
 
@@ -44,7 +44,7 @@ def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
     components merge with own ones only.
     """
     alive, end_a, end_b = reduced_edges.edges_between_names(graph.a, graph.b, names)
-    labels, a, b = compact(end_a, end_b, 0, 0)
+    labels, a, b = compact(end_a, end_b)
     own = reduced_edges.carry_marks(
         graph.own, graph.a, graph.b, alive, a, b, len(labels)
     )

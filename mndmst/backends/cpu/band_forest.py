@@ -52,7 +52,7 @@ def band_forest(
     if label is not None:
         ends = [component_of(end, rows, label) for end in ends]
     joining = np.flatnonzero(ends[0] != ends[1])
-    labels, a, b = compact(*(end[joining] for end in ends), rows.first, rows.last)
+    labels, a, b = compact(*(end[joining] for end in ends))
     parent = np.arange(len(labels), dtype=np.uint32)
     kept[joining] = spanning_edges(found.key[joining], a, b, parent, threads)
     return found.take(kept)

@@ -21,10 +21,10 @@ def test_distinct(values: list[int]) -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(ids, ids)), st.integers(0, 50), st.integers(0, 50))
-def test_compact(pairs: list[tuple[int, int]], first: int, length: int) -> None:
+@given(st.lists(st.tuples(ids, ids)))
+def test_compact(pairs: list[tuple[int, int]]) -> None:
     columns = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
-    labels, a, b = compact(*columns, first, first + length)
+    labels, a, b = compact(*columns)
     expected, inverse = np.unique(columns, return_inverse=True)
     np.testing.assert_array_equal(labels, expected)
     np.testing.assert_array_equal([a, b], inverse.reshape(columns.shape))
@@ -33,5 +33,5 @@ def test_compact(pairs: list[tuple[int, int]], first: int, length: int) -> None:
 @pytest.mark.parametrize("shift", [0, 31])
 def test_the_ends_of_32_bits(shift: int) -> None:
     columns = (np.arange(1000, dtype=np.uint32)[::-1] << shift).copy()
-    labels, a, _ = compact(columns, columns, 0, 10)
+    labels, a, _ = compact(columns, columns)
     np.testing.assert_array_equal(labels[a], columns)
