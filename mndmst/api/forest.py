@@ -432,4 +432,4 @@ def labels_of(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray
     """Return for each vertex the smallest vertex of its tree (int64)."""
     from ..kernels.kruskal import component_labels
 
-    return component_labels(src, dst, np.ones(len(src), np.bool_), num_vertices)
+    return component_labels(src, dst, num_vertices)

@@ -51,8 +51,7 @@ def single_linkage(forest: SpanningForest) -> np.ndarray:
     if forest.num_vertices == 0:
         raise ConfigError("a graph without vertices has no clusters")
     # Not as a file may say: an edge too few or too many would leave the tree.
-    every = np.ones(len(forest), np.bool_)
-    labels = component_labels(forest.src, forest.dst, every, forest.num_vertices)
+    labels = component_labels(forest.src, forest.dst, forest.num_vertices)
     roots = np.flatnonzero(labels == np.arange(forest.num_vertices))
     if len(roots) + len(forest) != forest.num_vertices:
         raise ConfigError(
@@ -72,7 +71,7 @@ def clusters_within(forest: SpanningForest, threshold: int | float) -> np.ndarra
     if forest.weight.dtype.kind in "iu" and not math.isinf(threshold):
         threshold = math.floor(threshold)  # as a float64 it would round the weights
     kept = forest.weight <= threshold
-    return component_labels(forest.src, forest.dst, kept, forest.num_vertices)
+    return component_labels(forest.src[kept], forest.dst[kept], forest.num_vertices)
 
 
 def clusters_by_count(forest: SpanningForest, count: int) -> np.ndarray:
@@ -88,9 +87,8 @@ def clusters_by_count(forest: SpanningForest, count: int) -> np.ndarray:
             f"{counted(forest.num_vertices, 'vertex')}. Give a number from "
             f"{max(1, forest.num_trees):,} to {forest.num_vertices:,}."
         )
-    kept = np.zeros(len(forest), np.bool_)
-    kept[ascending(forest)[: forest.num_vertices - count]] = True
-    return component_labels(forest.src, forest.dst, kept, forest.num_vertices)
+    kept = ascending(forest)[: forest.num_vertices - count]
+    return component_labels(forest.src[kept], forest.dst[kept], forest.num_vertices)
 
 
 def numbered(labels: np.ndarray) -> np.ndarray:

@@ -141,13 +141,12 @@ def heavy_positions(key, above, pairs, parent):
 
 
 @kernel
-def component_labels(src, dst, kept, num_vertices):
-    """Return for each vertex the smallest vertex of its component along kept edges."""
+def component_labels(src, dst, num_vertices):
+    """Return for each vertex the smallest vertex of its component."""
     parent = np.arange(num_vertices)
     for i in range(len(src)):
-        if kept[i]:
-            x, y = find(parent, np.uint64(src[i])), find(parent, np.uint64(dst[i]))
-            parent[max(x, y)] = min(x, y)
+        x, y = find(parent, np.uint64(src[i])), find(parent, np.uint64(dst[i]))
+        parent[max(x, y)] = min(x, y)
     for v in range(num_vertices):
         parent[v] = parent[parent[v]]
     return parent

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..api.forest import Forest
+from ..api.forest import Forest, labels_of
 from ..backends import find_accelerator
 from ..backends.base import DeviceMemoryError
 from ..backends.point_products import PointArrays, PointsOnDevice
@@ -443,7 +443,5 @@ def forest_of_keys(weight: np.ndarray, key: np.ndarray, points: int) -> Forest:
         src, dst = _ends(key)
     labels = np.zeros(points, np.int64)
     if len(key) + 1 < points:
-        from ..kernels.kruskal import component_labels
-
-        labels = component_labels(src, dst, np.ones(len(key), np.bool_), points)
+        labels = labels_of(points, src, dst)
     return Forest(src, dst, weight, labels)

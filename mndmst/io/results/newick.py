@@ -30,8 +30,8 @@ def write_newick(
 
 def write_trees(file: TextIO, forest: Edges, name: Callable[[int], str]) -> None:
     """Write the trees of a forest as Newick trees, a line for each."""
-    src, dst, every = forest.src, forest.dst, np.ones(len(forest), np.bool_)
-    labels = component_labels(src, dst, every, forest.num_vertices).astype(np.uint32)
+    src, dst = forest.src, forest.dst
+    labels = component_labels(src, dst, forest.num_vertices).astype(np.uint32)
     rooted = root_forest(src.astype(np.uint32), dst.astype(np.uint32), labels)
     _write(file, _tree_pieces(rooted, forest.weight, name))
 
