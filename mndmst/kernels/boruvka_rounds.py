@@ -7,8 +7,7 @@ dropped before any round. In a round
 1. *relabel*: each member relabels its edges by present components, drops edges inside a
    component, and lowers the minimum of both components of every other edge;
 2. *hook*: every component hooks to the other end of its lightest edge; of two that
-chose
-   the same edge the smaller one becomes the root;
+   chose the same edge the smaller one becomes the root;
 3. *compress*: pointer jumping points every component at its root.
 
 A component that receives a large fraction of all edges stays passive: all members would
@@ -31,13 +30,140 @@ from .kruskal import HALF, LOW, PairEdgeList, flatten
 from .sorting import merge_ascents
 from .team import Team, barrier, member_range, post_count, prefix_and_total
 
+# The minimum of a component without edges.
+NONE = ~np.uint64(0)
+# Edges from the one in use to the one whose components are fetched, and edges that are
+# relabelled before minima are lowered.
+FETCH_AHEAD, BLOCK = 24, 256
 # Components from the one in use to the one whose edge is fetched, and whose other end.
 EDGES_AHEAD, ENDS_AHEAD = np.uint64(32), np.uint64(16)
-# Edges that 32 bits can tell apart, and none.
+# The most edges: 32 bits hold their positions and NONE.
 MOST_PLACES = (1 << 32) - 1
 # Ends of edges that a member samples. A component is passive if it has at least this
 # fraction of the samples: one in PASSIVE_IN.
 SAMPLE, PASSIVE_IN = 32, 16
+# Keys that are sampled to find the light edges.
+KEY_SAMPLE = 1024
+
+
+class Rounds(NamedTuple):
+    """State that the members share."""
+
+    key: np.ndarray  # of the remaining edges
+    pairs: np.ndarray  # uint64, as in `PairEdgeList`
+    position: np.ndarray  # uint32: original positions of the remaining edges
+    parent: np.ndarray  # uint32, by component; flat
+    best: np.ndarray  # uint64: the minimum of each component
+    # uint64: the position of its edge; the same array if keys have 32 bits
+    least: np.ndarray
+    alive: np.ndarray  # uint32: the components that may have edges
+    sample: np.ndarray  # uint32: components at the ends of some edges
+    passive: np.ndarray  # uint32, shape (1,): the passive component
+    chosen: np.ndarray  # bool: set at the position of each edge of the forest
+
+
+def forest_by_rounds(
+    team: Team, key: np.ndarray, pairs: np.ndarray, parent: np.ndarray
+) -> np.ndarray:
+    """Return a mask of the edges that join components; `parent` is updated. Collective.
+
+    There are at most MOST_PLACES edges; see `PairEdgeList` and `Rounds`.
+    """
+    edges, components = len(key), len(parent)
+    rest, pairs_left, position, alive, sample, passive, chosen, best = team.arrays(
+        (edges, key.dtype), (edges, np.uint64), (edges, np.uint32),
+        (components, np.uint32), (SAMPLE * team.processes * team.most, np.uint32),
+        (1, np.uint32), (edges, np.bool_), (components, np.uint64),
+    )  # fmt: skip
+    least = best
+    if key.itemsize == 8:
+        (least,) = team.arrays((components, np.uint64))
+    shared = Rounds(
+        rest, pairs_left, position, parent, best, least, alive, sample, passive, chosen
+    )
+    cuts = band_limits(key, components)
+    team.run(boruvka_rounds, edges, PairEdgeList(key, pairs), shared, cuts)
+    return chosen
+
+
+def band_limits(key: np.ndarray, components: int) -> np.ndarray:
+    """Return the largest key of the light edges, and the largest of all.
+
+    The number of light edges is about that of components, and at most half of all.
+    """
+    largest = np.iinfo(key.dtype).max
+    sample = np.sort(key[:: 1 + len(key) // KEY_SAMPLE])
+    light = int(len(sample) * min(LARGEST_SHARE, components / max(1, len(key))))
+    lighter = sample[light : light + 1]
+    return np.append(lighter[lighter < largest], key.dtype.type(largest))
+
+
+@kernel
+def copy_band(edges, shared, begin, end, least, most):
+    """Copy the edges of a range with keys in [least, most]; return their number.
+
+    They go to the front of the range in `shared`.
+    """
+    source_key, source_pairs = edges
+    key, pairs, position = shared.key, shared.pairs, shared.position
+    taken = np.uint64(begin)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        key[taken], pairs[taken], position[taken] = source_key[i], source_pairs[i], i
+        taken += np.uint64(least <= source_key[i] <= most)
+    return taken - np.uint64(begin)
+
+
+@kernel
+def _lower(key, place, component, passive, best):
+    """Lower the minimum of a component, unless it is passive."""
+    if component == passive:
+        return
+    word = np.uint64(key[place])
+    if key.itemsize == 4:
+        word = (word << HALF) | place
+    if word < best[component]:
+        lower_atomic(best, np.intp(component), word)
+
+
+@kernel
+def relabel(shared, begin, end):
+    """Relabel the edges of a range, drop edges inside a component, and lower minima.
+
+    Returns the number of edges left, which move to the front of the range.
+    """
+    key, pairs, position = shared.key, shared.pairs, shared.position
+    parent, best, passive = shared.parent, shared.best, np.uint64(shared.passive[0])
+    left = np.uint64(begin)
+    for block in range(np.uint64(begin), np.uint64(end), np.uint64(BLOCK)):
+        done = left
+        for i in range(block, min(block + np.uint64(BLOCK), np.uint64(end))):
+            if i + np.uint64(FETCH_AHEAD) < np.uint64(end):
+                ahead = pairs[i + np.uint64(FETCH_AHEAD)]
+                prefetch(parent, np.intp(ahead >> HALF))
+                prefetch(parent, np.intp(ahead & LOW))
+            pair = pairs[i]
+            a, b = np.uint64(parent[pair >> HALF]), np.uint64(parent[pair & LOW])
+            prefetch(best, np.intp(a))
+            prefetch(best, np.intp(b))
+            key[left], position[left] = key[i], position[i]
+            pairs[left] = (a << HALF) | b
+            left += np.uint64(a != b)
+        for i in range(done, left):
+            _lower(key, i, pairs[i] >> HALF, passive, best)
+            _lower(key, i, pairs[i] & LOW, passive, best)
+    return left - np.uint64(begin)
+
+
+@kernel
+def lower_positions(shared, begin, end):
+    """Lower the positions of the edges whose keys are minima."""
+    key, pairs, best, least = shared.key, shared.pairs, shared.best, shared.least
+    passive = np.uint64(shared.passive[0])
+    for i in range(np.uint64(begin), np.uint64(end)):
+        word = np.uint64(key[i])
+        for end_of in (pairs[i] >> HALF, pairs[i] & LOW):
+            if word == best[end_of] and i < least[end_of] and end_of != passive:
+                lower_atomic(least, np.intp(end_of), i)
 
 
 @kernel
@@ -213,138 +339,3 @@ def boruvka_rounds(member, edges, shared, cuts):
         barrier(member)
         least = most + edges.key.dtype.type(1)
     _name_by_smallest(member, shared.parent, shared.best)
-
-
-def forest_by_rounds(
-    team: Team, key: np.ndarray, pairs: np.ndarray, parent: np.ndarray
-) -> np.ndarray:
-    """Return a mask of the edges that join components; `parent` is updated. Collective.
-
-    There are at most MOST_PLACES edges; see `PairEdgeList` and `Rounds`.
-    """
-    edges, components = len(key), len(parent)
-    rest, pairs_left, position, alive, sample, passive, chosen, best = team.arrays(
-        (edges, key.dtype), (edges, np.uint64), (edges, np.uint32),
-        (components, np.uint32), (SAMPLE * team.processes * team.most, np.uint32),
-        (1, np.uint32), (edges, np.bool_), (components, np.uint64),
-    )  # fmt: skip
-    least = best
-    if key.itemsize == 8:
-        (least,) = team.arrays((components, np.uint64))
-    shared = Rounds(
-        rest, pairs_left, position, parent, best, least, alive, sample, passive, chosen
-    )
-    cuts = band_limits(key, components)
-    team.run(boruvka_rounds, edges, PairEdgeList(key, pairs), shared, cuts)
-    return chosen
-
-
-NONE = ~np.uint64(0)
-
-
-# Edges from the one in use to the one whose components are fetched, and edges that are
-# named before their minima are lowered.
-FETCH_AHEAD = 24
-
-
-BLOCK = 256
-
-
-# Keys that are looked at to tell light edges, and their largest share.
-KEY_SAMPLE = 1024
-
-
-class Rounds(NamedTuple):
-    """State that the members share."""
-
-    key: np.ndarray  # of the remaining edges
-    pairs: np.ndarray  # uint64, as in `PairEdgeList`
-    position: np.ndarray  # uint32: original positions of the remaining edges
-    parent: np.ndarray  # uint32, by component; flat
-    best: np.ndarray  # uint64: the minimum of each component
-    # uint64: the position of its edge; the same array if keys have 32 bits
-    least: np.ndarray
-    alive: np.ndarray  # uint32: the components that may have edges
-    sample: np.ndarray  # uint32: components at the ends of some edges
-    passive: np.ndarray  # uint32, shape (1,): the passive component
-    chosen: np.ndarray  # bool: set at the position of each edge of the forest
-
-
-@kernel
-def _lower(key, place, component, passive, best):
-    """Lower the minimum of a component, unless it is passive."""
-    if component == passive:
-        return
-    word = np.uint64(key[place])
-    if key.itemsize == 4:
-        word = (word << HALF) | place
-    if word < best[component]:
-        lower_atomic(best, np.intp(component), word)
-
-
-@kernel
-def copy_band(edges, shared, begin, end, least, most):
-    """Copy the edges of a range with keys in [least, most]; return their number.
-
-    They go to the front of the range in `shared`.
-    """
-    source_key, source_pairs = edges
-    key, pairs, position = shared.key, shared.pairs, shared.position
-    taken = np.uint64(begin)
-    for i in range(np.uint64(begin), np.uint64(end)):
-        key[taken], pairs[taken], position[taken] = source_key[i], source_pairs[i], i
-        taken += np.uint64(least <= source_key[i] <= most)
-    return taken - np.uint64(begin)
-
-
-@kernel
-def relabel(shared, begin, end):
-    """Relabel the edges of a range, drop edges inside a component, and lower minima.
-
-    Returns the number of edges left, which move to the front of the range.
-    """
-    key, pairs, position = shared.key, shared.pairs, shared.position
-    parent, best, passive = shared.parent, shared.best, np.uint64(shared.passive[0])
-    left = np.uint64(begin)
-    for block in range(np.uint64(begin), np.uint64(end), np.uint64(BLOCK)):
-        done = left
-        for i in range(block, min(block + np.uint64(BLOCK), np.uint64(end))):
-            if i + np.uint64(FETCH_AHEAD) < np.uint64(end):
-                ahead = pairs[i + np.uint64(FETCH_AHEAD)]
-                prefetch(parent, np.intp(ahead >> HALF))
-                prefetch(parent, np.intp(ahead & LOW))
-            pair = pairs[i]
-            a, b = np.uint64(parent[pair >> HALF]), np.uint64(parent[pair & LOW])
-            prefetch(best, np.intp(a))
-            prefetch(best, np.intp(b))
-            key[left], position[left] = key[i], position[i]
-            pairs[left] = (a << HALF) | b
-            left += np.uint64(a != b)
-        for i in range(done, left):
-            _lower(key, i, pairs[i] >> HALF, passive, best)
-            _lower(key, i, pairs[i] & LOW, passive, best)
-    return left - np.uint64(begin)
-
-
-@kernel
-def lower_positions(shared, begin, end):
-    """Lower the positions of the edges whose keys are minima."""
-    key, pairs, best, least = shared.key, shared.pairs, shared.best, shared.least
-    passive = np.uint64(shared.passive[0])
-    for i in range(np.uint64(begin), np.uint64(end)):
-        word = np.uint64(key[i])
-        for end_of in (pairs[i] >> HALF, pairs[i] & LOW):
-            if word == best[end_of] and i < least[end_of] and end_of != passive:
-                lower_atomic(least, np.intp(end_of), i)
-
-
-def band_limits(key: np.ndarray, components: int) -> np.ndarray:
-    """Return the largest key of the light edges, and the largest of all.
-
-    The number of light edges is about that of components, and at most half of all.
-    """
-    largest = np.iinfo(key.dtype).max
-    sample = np.sort(key[:: 1 + len(key) // KEY_SAMPLE])
-    light = int(len(sample) * min(LARGEST_SHARE, components / max(1, len(key))))
-    lighter = sample[light : light + 1]
-    return np.append(lighter[lighter < largest], key.dtype.type(largest))
