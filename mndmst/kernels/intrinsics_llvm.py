@@ -15,10 +15,14 @@ from numba.extending import intrinsic
 from ..native.compiled_kernel import DONE, DONE_WITH_NONE, HEAD_WORDS, MOST_WORDS
 
 
+def _data(context, builder, kind, array):
+    """Return the address of an array's first item."""
+    return context.make_array(kind)(context, builder, array).data
+
+
 def address_of(context, builder, signature, args):
     """Return the address of array[index], the first two arguments."""
-    struct = context.make_array(signature.args[0])(context, builder, args[0])
-    return builder.gep(struct.data, [args[1]])
+    return builder.gep(_data(context, builder, signature.args[0], args[0]), [args[1]])
 
 
 @intrinsic
@@ -65,9 +69,7 @@ def prefetch(typingctx, array, index):
     """Ask for the cache line of array[index]; never faults, returns nothing."""
 
     def codegen(context, builder, signature, args):
-        array_type = signature.args[0]
-        struct = context.make_array(array_type)(context, builder, args[0])
-        address = builder.gep(struct.data, [args[1]])
+        address = address_of(context, builder, signature, args)
         i8_pointer = ir.PointerType(ir.IntType(8))
         i32 = ir.IntType(32)
         function_type = ir.FunctionType(ir.VoidType(), [i8_pointer, i32, i32, i32])
@@ -95,9 +97,7 @@ def copy_memory(typingctx, into, of, count):
     def codegen(context, builder, signature, args):
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(64)
         pointers = [
-            builder.bitcast(
-                context.make_array(kind)(context, builder, array).data, byte
-            )
+            builder.bitcast(_data(context, builder, kind, array), byte)
             for kind, array in zip(signature.args[:2], args[:2], strict=True)
         ]
         item = context.get_abi_sizeof(context.get_data_type(into.dtype))
@@ -115,10 +115,6 @@ LANES = 32
 _MANHATTAN, _EUCLIDEAN, _CHEBYSHEV = 1, 2, 3
 _WORD, _DOUBLE = ir.IntType(64), ir.DoubleType()
 _LANES = ir.VectorType(_DOUBLE, LANES)
-
-
-def _data(context, builder, kind, array):
-    return context.make_array(kind)(context, builder, array).data
 
 
 def _vector_at(builder, data, index, vector=_LANES):
@@ -639,8 +635,8 @@ def read_file(typingctx, descriptor, target, begin, count, offset):
 
     def codegen(context, builder, signature, args):
         word = ir.IntType(64)
-        struct = context.make_array(signature.args[1])(context, builder, args[1])
-        address = builder.gep(struct.data, [args[2]])
+        target = _data(context, builder, signature.args[1], args[1])
+        address = builder.gep(target, [args[2]])
         number = builder.trunc(args[0], ir.IntType(32))
         kind = ir.FunctionType(word, [number.type, address.type, word, word])
         pread = cgutils.get_or_insert_function(builder.module, kind, "pread")

@@ -99,10 +99,10 @@ class Threads:
         return bounds
 
     def ranges(
-        self, length: int, grain: int | None = None, align: int = 1, each: int = 1
+        self, length: int, grain: int | None = None, align: int = 1
     ) -> list[tuple[int, int]]:
         """Return the ranges of `bounds` as pairs."""
-        return list(pairwise(self.bounds(length, grain, align, each).tolist()))
+        return list(pairwise(self.bounds(length, grain, align).tolist()))
 
 
 def each_range(bounds: np.ndarray) -> tuple[PerCall, PerCall]:

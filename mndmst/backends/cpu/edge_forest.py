@@ -17,14 +17,14 @@ from ...graph.model import EdgeColumns, EdgeList, sample_positions
 from ...graph.tuning import Tuning
 from ...kernels.edge_columns import EdgePieces, concatenate
 from ...kernels.edge_order import in_order
-from ...kernels.intrinsics import copy_memory, trailing_zeros
+from ...kernels.intrinsics import trailing_zeros
 from ...kernels.kruskal import HALF, LOW, unite
 from ...kernels.sorting import merge_ascents
 from ...kernels.spanning_forest import spanning_edges
 from ...kernels.threads import Threads
 from ...native.kernel import kernel
 from ..base import LabelledForest
-from .select import BLOCK, CHUNK, masks
+from .select import BLOCK, CHUNK, masks, with_room
 
 SAMPLE = 4096
 # Up to so few edges one kernel takes less time than the calls of several.
@@ -146,18 +146,16 @@ def joining_edges(edges, least, most, parent, outside):
     src, dst, key = edges
     room = 1024
     u, v = np.empty(room, src.dtype), np.empty(room, src.dtype)
-    chosen = np.empty(room, key.dtype)
-    used = 0
+    chosen, used = np.empty(room, key.dtype), np.uint64(0)
     words = np.empty(CHUNK // BLOCK + 1, np.uint64)
     for start in range(0, len(key), CHUNK):
         stop = min(start + CHUNK, len(key))
         masks(key, start, stop, least, most, words)
         for block in range((stop - start) // BLOCK + 1):
             word = words[block]
-            if used + BLOCK > room:
-                room *= 2
-                u, v = _larger(u, room), _larger(v, room)
-                chosen = _larger(chosen, room)
+            if used + np.uint64(BLOCK) > np.uint64(len(chosen)):
+                columns = EdgeColumns(u, v, chosen)
+                u, v, chosen = with_room(columns, used, np.uint64(BLOCK))
             while word:
                 i = np.uint64(start + block * BLOCK) + trailing_zeros(word)
                 word &= word - np.uint64(1)
@@ -166,12 +164,5 @@ def joining_edges(edges, least, most, parent, outside):
                     continue
                 if parent[x] != parent[y]:
                     u[used], v[used], chosen[used] = min(x, y), max(x, y), key[i]
-                    used += 1
+                    used += np.uint64(1)
     return u[:used], v[:used], chosen[:used]
-
-
-@kernel
-def _larger(array, room):
-    larger = np.empty(room, array.dtype)
-    copy_memory(larger, array, len(array))
-    return larger

@@ -313,10 +313,6 @@ def select(csr, segment, hooks, heavier, room):
     )  # fmt: skip
 
 
-# Rows with more arcs are looped over.
-UNROLLED = np.uint64(4)
-
-
 @kernel(inline="always")
 def _lighter(arc, inside, vertex, least, head):
     """Return the key and the far end of the lightest arc so far.
@@ -348,8 +344,8 @@ def all_edges(csr, begin, end, hooks, room):
     for row in range(np.uint64(begin), np.uint64(end)):
         vertex, stop = before + row, np.uint64(indptr[row + np.uint64(1)])
         least, head = ~np.uint64(0), vertex
-        if stop - start <= UNROLLED:
-            for step in range(UNROLLED):
+        if stop - start <= FEW:
+            for step in range(FEW):
                 arc, inside = min(start + step, final), start + step < stop
                 other, weight = np.uint64(indices[arc]), np.uint64(keys[arc])
                 # Written in any case, kept by the count
