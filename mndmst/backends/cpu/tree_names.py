@@ -27,7 +27,7 @@ def tree_names(
     """
     label = np.empty(len(component), np.uint32)
     team = Team(threads)
-    # Several threads go over all vertices twice, which two of them could as well leave.
+    # Several threads go over all vertices twice, which does not pay with two threads.
     work = len(component) if threads.count >= MANY else 0
     # Each member has a line of its own, behind the trees, for unused names.
     smallest = np.empty(len(parent) + LINE * (team.most + 1), np.uint32)
@@ -67,8 +67,8 @@ def name_range(component, parent, smallest, spare, begin, end, label):
 
     `smallest` holds for each component the smallest vertex seen; right answers need
     all vertices to be seen in ascending order, or to have been seen before. Returns
-    whether there was a smaller one. Whether there is is a coin toss where many vertices
-    are alone, so `smallest` is written in any case, if need be at `spare`.
+    whether there was a smaller one. That branch is unpredictable where many trees are
+    single vertices, so the store is unconditional; `spare` takes unused names.
     """
     lowered = False
     for vertex in range(np.uint64(begin), np.uint64(end)):
