@@ -9,7 +9,7 @@ import numpy as np
 from ..graph.order import key_dtype, weights_to_keys
 from ..host.errors import InputError
 from ..io.names import NameSource, shown
-from .edges import HALF
+from ..kernels.kruskal import HALF
 
 DELETE, INSERT, SET = 0, 1, 2
 OPERATIONS = {"delete": DELETE, "insert": INSERT, "set": SET}

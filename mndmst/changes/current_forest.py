@@ -16,9 +16,10 @@ import numpy as np
 
 from ..graph.model import EdgeList, places_among
 from ..graph.order import keys_to_weights, weights_to_keys
+from ..kernels.kruskal import HALF
 from ..tree.index import ForestIndex
 from ..tree.kruskal_tree import heaviest_between, link_by_size
-from .edges import HALF, PairEdges, PlacedEdges, among
+from .edges import PairEdges, PlacedEdges, among
 from .kernels.compressed import NONE, hang, label_joined, meetings, on_paths
 from .kernels.fragments import Cuts, lower_tops, nest, number, sizes_of
 

@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels.kruskal import HALF
 from .kernels.compressed import keep_joining, merge_entered
-
-HALF = np.uint64(32)
 
 
 class PairEdges(NamedTuple):

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.model import EdgeColumns, Rows
+from ..kernels.kruskal import HALF
 from .current_forest import CurrentForest, numbered
-from .edges import HALF, PairEdges, spanning
+from .edges import PairEdges, spanning
 from .kernels.compressed import label_joined
 from .kernels.fragments import write_vertices
 from .kernels.scan import SLOT_BITS, Leaving, Marked, mark, marked_rows, scan_rows

@@ -8,7 +8,7 @@ the two lists outgrow a share of the arcs, the rows are written anew.
 import numpy as np
 
 from ..graph.model import Csr, Rows
-from .edges import HALF
+from ..kernels.kruskal import HALF
 from .kernels.arcs import (
     Delta,
     PlacedArcs,

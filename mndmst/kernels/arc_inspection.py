@@ -12,12 +12,11 @@ import numpy as np
 from ..graph.order import KeyRule
 from ..native.kernel import kernel
 from .binary_search import first_above
+from .kruskal import HALF, LOW
 
 FINE, BAD_ID, NOT_ASCENDING, NOT_A_NUMBER = range(4)
 BLOCK = 2048
 LANES = 8  # are written at once, also where a row is shorter
-HALF = np.uint64(32)
-LOWER = np.uint64(0xFFFFFFFF)
 
 
 class ArcFacts(NamedTuple):
@@ -56,7 +55,7 @@ def mix(low, high, key):
     word = np.uint64(low) * np.uint64(0x9E3779B1)
     word += np.uint64(high) * np.uint64(0xC2B2AE3D27D4EB4F)
     word += np.uint64(key) * np.uint64(0xC2B2AE3D) + np.uint64(0x27D4EB2F165667C5)
-    product = (word & LOWER) * (word >> HALF)
+    product = (word & LOW) * (word >> HALF)
     return word + (product << HALF | product >> HALF)
 
 

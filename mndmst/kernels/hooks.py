@@ -12,13 +12,13 @@ import numpy as np
 from ..graph.model import Rows
 from ..native.kernel import kernel
 from .intrinsics import choose, prefetch
+from .kruskal import HALF
 
 # Marks a root; the other bits are its number. A rank has at most 2^31 rows.
 ROOT = np.uint32(1 << 31)
 NUMBER = np.uint32((1 << 31) - 1)
 # Kinds of vertices.
 MEMBER, ROOT_OF_TREE, SINGLE = 0, 1, 2
-HALF = np.uint64(32)
 # Vertices or edges from the one in use to the one whose far end is fetched.
 FETCH_AHEAD = np.uint64(32)
 # Steps up that all vertices take before each goes on to its root.

@@ -24,8 +24,8 @@ from ..kernels.contraction import Contraction, CrossPieces
 from ..kernels.edge_columns import EdgePieces, add_marked, concatenate_columns
 from ..kernels.freed_memory import KEPT_SHARE
 from ..kernels.heavier_arcs import GiantComponent, heavier_edges
-from ..kernels.hooks import HALF, NUMBER, vertices_outside, write_names
-from ..kernels.kruskal import LOW
+from ..kernels.hooks import NUMBER, vertices_outside, write_names
+from ..kernels.kruskal import HALF, LOW
 from ..kernels.threads import each_range
 from ..native.call_columns import ArrayPieces, calls_of
 from ..run.run import Run

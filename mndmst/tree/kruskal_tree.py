@@ -15,10 +15,9 @@ leads to itself. No two vertices have the same word.
 import numpy as np
 
 from ..kernels.intrinsics import prefetch
-from ..kernels.kruskal import find
+from ..kernels.kruskal import HALF, LOW, find
 from ..native.kernel import kernel
 
-HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 UNLINKED = np.uint64(0xFFFFFFFF)
 # How many pairs ahead the first links are fetched.
 AHEAD = 16

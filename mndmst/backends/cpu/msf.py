@@ -3,7 +3,7 @@
 1. One pass over the rows takes the light edges: edges below a sampled quantile, about
    one per vertex [1, 2], or all edges of a sparse graph. In the same pass every
    vertex hooks to the far end of its lightest edge, a Borůvka round.
-2. The edges that are left between components are concatenate_columns (`contraction`).
+2. Components unite along the edges left between them (`contraction`).
 3. Usually there is one giant component now. Every heavier edge of the forest has an
    end outside it, and only the rows there are read again: in their order until they
    lead to the giant component, where they are few and do so soon; else whole, for the
@@ -37,6 +37,7 @@ from ...kernels.edge_order import in_order
 from ...kernels.heavier_arcs import GiantComponent, heavier_edges
 from ...kernels.hooks import NUMBER, Hooks, settle_and_list
 from ...kernels.intrinsics import prefetch
+from ...kernels.kruskal import HALF
 from ...kernels.team import Team
 from ...kernels.threads import Threads, each_range
 from ...native.call_columns import ArrayPieces
@@ -49,7 +50,7 @@ TABLE_BITS = np.uint64(16)
 # Arcs from the one in use to the one the component of whose head is fetched.
 HEADS_AHEAD = np.uint64(32)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_WORD, _HALF = np.uint64(64), np.uint64(32)
+_WORD = np.uint64(64)
 _NO_PAIR = np.iinfo(np.uint64).max
 
 
@@ -139,7 +140,7 @@ def choose_lightest(csr, labels, rows, table, out):
 @kernel
 def _pair(one, other):
     low, high = np.uint64(min(one, other)), np.uint64(max(one, other))
-    return low << _HALF | high
+    return low << HALF | high
 
 
 @kernel

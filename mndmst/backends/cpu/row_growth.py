@@ -25,8 +25,8 @@ from ...kernels.edge_columns import (
     take_columns,
 )
 from ...kernels.edge_order import in_order, pair_order
-from ...kernels.hooks import HALF, NUMBER, ROOT, Hooks
-from ...kernels.kruskal import LOW, PairEdgeList
+from ...kernels.hooks import NUMBER, ROOT, Hooks
+from ...kernels.kruskal import HALF, LOW, PairEdgeList
 from ...kernels.numbering import distinct
 from ...kernels.team import Team
 from ...kernels.threads import Threads, each_range

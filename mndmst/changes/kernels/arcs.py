@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...kernels.kruskal import HALF, LOW
 from ...native.kernel import kernel
 
-HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 # How many rows are searched side by side.
 BLOCK = 64
 

@@ -7,7 +7,7 @@ SPAA 2020). So between any of these vertices the heaviest edge is that of the fo
 
 import numpy as np
 
-from ...kernels.kruskal import find
+from ...kernels.kruskal import HALF, LOW, find
 from ...native.kernel import kernel
 from ...tree.rooted import meeting_place
 
@@ -41,7 +41,6 @@ def _copy(edges, i, merged, place):
         merged.tops[end, place] = edges.tops[end, i]
 
 
-HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 NONE = np.uint32(0xFFFFFFFF)
 
 

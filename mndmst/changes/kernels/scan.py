@@ -6,10 +6,10 @@ import numpy as np
 
 from ...graph.model import EdgeColumns
 from ...kernels.intrinsics import prefetch, set_bits, trailing_zeros
+from ...kernels.kruskal import HALF
 from ...native.kernel import kernel
 from .arcs import delta_of, merge_row
 
-HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 ONE, SIX, LAST = np.uint64(1), np.uint64(6), np.uint64(63)
 # How many rows ahead the weights are fetched, and where their next line may begin.
 AHEAD, NEXT_LINE = 12, 16

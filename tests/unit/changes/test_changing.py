@@ -18,10 +18,11 @@ from test_replacements import columns, rows_of
 from mndmst.changes.batch import DELETE, INSERT, SET, Batch
 from mndmst.changes.changing import ChangingForest
 from mndmst.changes.current_forest import CurrentForest
-from mndmst.changes.edges import HALF, PairEdges
+from mndmst.changes.edges import PairEdges
 from mndmst.graph.order import keys_to_weights, weights_to_keys
 from mndmst.host.errors import InputError
 from mndmst.io.names import IntegerNames, Names, names_of_texts
+from mndmst.kernels.kruskal import HALF
 from mndmst.tree.index import ForestIndex
 
 EDGES = {

@@ -6,8 +6,7 @@ import pytest
 from mndmst.graph.tuning import Tuning
 from mndmst.kernels import block_contraction as module
 from mndmst.kernels.block_contraction import contract_blocks, edges_between, find_blocks
-from mndmst.kernels.hooks import HALF
-from mndmst.kernels.kruskal import PairEdgeList
+from mndmst.kernels.kruskal import HALF, PairEdgeList
 from mndmst.kernels.spanning_forest import forest_by_blocks, spanning_forest
 from mndmst.kernels.team import Team
 from mndmst.kernels.threads import Threads

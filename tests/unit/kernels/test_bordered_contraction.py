@@ -6,8 +6,7 @@ import pytest
 from mndmst.kernels import bordered_contraction
 from mndmst.kernels.block_contraction import BLOCK_BITS, LEAST_BLOCKS, find_blocks
 from mndmst.kernels.borders import ACCEPTED, PENDING
-from mndmst.kernels.hooks import HALF
-from mndmst.kernels.kruskal import PairEdgeList
+from mndmst.kernels.kruskal import HALF, PairEdgeList
 from mndmst.kernels.threads import Threads
 
 

@@ -12,7 +12,6 @@ from mndmst.graph.model import EdgeColumns
 from mndmst.kernels.contraction import Contraction
 from mndmst.kernels.edge_columns import EdgePieces
 from mndmst.kernels.hooks import (
-    HALF,
     MEMBER,
     NUMBER,
     ROOT,
@@ -27,6 +26,7 @@ from mndmst.kernels.hooks import (
     number_roots,
     vertices_outside,
 )
+from mndmst.kernels.kruskal import HALF
 from mndmst.kernels.team import Team
 from mndmst.kernels.threads import Threads
 from mndmst.native.call_columns import calls_of
