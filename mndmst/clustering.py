@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .api.forest import Forest
-from .api.inputs import as_count, as_number, as_path, as_points, as_threads
+from .api.inputs import (
+    as_count,
+    as_flag,
+    as_number,
+    as_path,
+    as_points,
+    as_threads,
+    check_nothing_masked,
+)
 from .host.errors import (
     ConfigError,
     ConfigTypeError,
@@ -198,6 +206,7 @@ def single_linkage(
     if not isinstance(metric, str):
         raise ConfigTypeError(f"metric is {shown(metric)}; give its name")
     if metric == "precomputed":
+        check_nothing_masked(points, "points")
         given = points if hasattr(points, "tocoo") else np.asarray(points)
         return linkage_of(matrix_forest(given, 0).forest)
     if getattr(points, "ndim", 2) == 1:
@@ -273,7 +282,7 @@ def flat_clusters(
     distance = as_number(epsilon, "epsilon")
     if not distance >= 0:
         raise ConfigError(f"epsilon is {epsilon}; give 0 or more")
-    return flatten(tree, bool(leaves), distance)
+    return flatten(tree, as_flag(leaves, "leaves"), distance)
 
 
 def clusters_within(forest: Forest, threshold: int | float) -> np.ndarray:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .api.inputs import as_count, as_path
+from .api.inputs import as_count, as_flag, as_path
 from .host.errors import ConfigTypeError, shown
 
 if TYPE_CHECKING:
@@ -99,11 +99,11 @@ def partition(
         num_vertices=None
         if num_vertices is None
         else as_count(num_vertices, "num_vertices"),
-        compact_ids=compact_ids,
-        symmetrize=symmetrize,
+        compact_ids=as_flag(compact_ids, "compact_ids"),
+        symmetrize=as_flag(symmetrize, "symmetrize"),
         reorder=reorder,
-        compress=compress,
-        overwrite=overwrite,
+        compress=as_flag(compress, "compress"),
+        overwrite=as_flag(overwrite, "overwrite"),
         quiet=True,
     )
     allow(limit)
@@ -173,10 +173,10 @@ def solve(
     targets = Targets(
         forest=_path(output, "output"),
         report=_path(report, "report"),
-        labels=labels,
+        labels=as_flag(labels, "labels"),
         checkpoint=_path(checkpoint, "checkpoint"),
-        resume=resume,
-        overwrite=overwrite,
+        resume=as_flag(resume, "resume"),
+        overwrite=as_flag(overwrite, "overwrite"),
     )
     with _ranks(comm) as ranks:
         progress = Progress(ranks.rank == 0 and not quiet)
@@ -217,7 +217,7 @@ def components(
     from .components import connected_components
     from .host.progress import Progress
 
-    graph = as_path(path, "path")
+    graph, replaced = as_path(path, "path"), as_flag(overwrite, "overwrite")
     with _ranks(comm) as ranks:
         progress = Progress(ranks.rank == 0 and not quiet)
         agreed = _agreed(ranks, "components", config, options)
@@ -228,7 +228,7 @@ def components(
             progress,
             _path(output, "output"),
             _path(report, "report"),
-            overwrite=overwrite,
+            overwrite=replaced,
         )
 
 
@@ -334,7 +334,7 @@ def update(
         as_path(changes, "changes"),
         as_path(output, "output"),
         _path(graph_output, "graph_output"),
-        overwrite=overwrite,
+        overwrite=as_flag(overwrite, "overwrite"),
     )
     with _ranks(comm) as ranks:
         progress = Progress(ranks.rank == 0 and not quiet)

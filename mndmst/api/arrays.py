@@ -24,7 +24,7 @@ from .graph_columns import (
     read_table,
 )
 from .input_edges import InputEdges
-from .inputs import as_column, as_count, as_threads
+from .inputs import as_column, as_count, as_flag, as_threads
 from .matrices import MatrixEntries, is_matrix, read_matrix
 from .named_forest import NamedForest
 from .vertex_names import number_ends
@@ -108,7 +108,7 @@ def minimum_spanning_forest(
     >>> list(minimum_spanning_forest([("a", "b", 3), ("b", "c", 1), ("a", "c", 2)]))
     [('a', 'c', 2), ('b', 'c', 1)]
     """
-    cores = _cores(threads)
+    cores, maximum = _cores(threads), as_flag(maximum, "maximum")
     if num_vertices is not None:
         num_vertices = as_count(num_vertices, "num_vertices")
     table = dst is None and is_table(src)
@@ -175,7 +175,8 @@ def minimum_spanning_tree(
     """
     sparse = optional("scipy.sparse", "formats")
     entries = read_matrix(csgraph)
-    tree = _forest_of_matrix(entries, maximum, _cores(threads)).to_scipy()
+    heaviest = as_flag(maximum, "maximum")
+    tree = _forest_of_matrix(entries, heaviest, _cores(threads)).to_scipy()
     return sparse.csr_matrix(tree) if sparse.isspmatrix(csgraph) else tree
 
 

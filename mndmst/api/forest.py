@@ -10,7 +10,7 @@ import numpy as np
 
 from ..host.errors import ConfigError, InputError, InputTypeError, optional, shown
 from ..host.formatting import counted
-from .inputs import as_column, as_number, as_path
+from .inputs import as_column, as_flag, as_number, as_path
 
 if TYPE_CHECKING:
     from ..io.results.forest_file import ForestFile
@@ -372,7 +372,8 @@ class Forest:
         from ..io.atomic_output import check_outputs
         from ..io.output_kinds import EDGES, FOREST
 
-        path = as_path(path, "path")
+        path, labels = as_path(path, "path"), as_flag(labels, "labels")
+        overwrite = as_flag(overwrite, "overwrite")
         kind = FOREST if path.suffix == ".h5" else EDGES
         if labels and kind is EDGES:
             raise ConfigError(f"{path}: only .h5 files have labels")

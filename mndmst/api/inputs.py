@@ -104,6 +104,16 @@ def as_count(value: Any, name: str) -> int:
     return count
 
 
+def as_flag(value: Any, name: str) -> bool:
+    """Return an argument that is true or false; 1 and 0 stand for them.
+
+    Raises ConfigTypeError for any other value: the text "no" is true in Python.
+    """
+    if not isinstance(value, bool | np.bool_ | Integral) or value not in (0, 1):
+        raise ConfigTypeError(f"{name} is {shown(value)}; give True or False")
+    return bool(value)
+
+
 def as_threads(value: Any) -> int:
     """Return a number of threads; 0 stands for all cores this process may use.
 
@@ -173,6 +183,8 @@ def check_table_integers(values: Any, source: str) -> None:
     """
     from ..io.formats.point_tables import check_integers
 
+    if hasattr(values, "collect"):
+        raise InputTypeError(f"{source}is a table to be computed; give its collect()")
     if hasattr(values, "dtypes") and hasattr(values, "columns"):
         for name in values.columns:
             column = np.asarray(values[name])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..api.forest import Forest
-from ..api.inputs import as_path, as_points
+from ..api.inputs import as_flag, as_path, as_points
 from ..cluster.plane_plots import in_the_plane
 from ..host.errors import ConfigError, ConfigTypeError, InputError, optional, shown
 from ..host.formatting import counted
@@ -64,8 +64,8 @@ def draw(
     is_map = path.suffix == ".geojson"
     if not isinstance(layout, str):
         raise ConfigTypeError(f"layout is {shown(layout)}; give {', '.join(LAYOUTS)}")
-    if not isinstance(labels, bool):
-        raise ConfigTypeError(f"labels is {shown(labels)}; give True or False")
+    labels = as_flag(labels, "labels")
+    overwrite = as_flag(overwrite, "overwrite")
     if layout not in LAYOUTS:
         given = shown(layout)
         raise ConfigError(f"layout is {given}; give one of {', '.join(LAYOUTS)}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..api.forest import Forest, labels_of
-from ..api.inputs import as_column
+from ..api.inputs import as_column, as_flag
 from ..api.named_forest import NamedForest
 from ..api.vertex_names import VertexNames
 from ..host.errors import (
@@ -416,7 +416,7 @@ class Graph:
             raise InputError("a version is for weights that are sent; leave it out")
         if weights is not None:
             fields["weights"] = self._weights(weights, version)
-        if maximum:
+        if as_flag(maximum, "maximum"):
             fields["maximum"] = True
         if below is not None:
             fields["below"] = below

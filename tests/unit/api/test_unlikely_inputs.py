@@ -312,6 +312,36 @@ def test_damaged_dendrograms(linkage: list, message: str) -> None:
         mndmst.condensed_tree(linkage, 2)
 
 
+FLAGS: dict[str, Callable[[object], object]] = {
+    "maximum": lambda x: mndmst.minimum_spanning_forest([0], [1], [1], maximum=x),
+    "tree, maximum": lambda x: mndmst.minimum_spanning_tree(np.eye(3), maximum=x),
+    "leaves": lambda x: mndmst.flat_clusters(TREE, leaves=x),
+    "Forest.write, labels": lambda x: FOREST.write("nothing.h5", labels=x),
+    "Forest.write, overwrite": lambda x: FOREST.write("nothing.h5", overwrite=x),
+    "draw, labels": lambda x: mndmst.draw(FOREST, "nothing.png", labels=x),
+    "draw, overwrite": lambda x: mndmst.draw(FOREST, "nothing.png", overwrite=x),
+    **{
+        f"partition, {name}": lambda x, name=name: mndmst.partition(
+            "nothing", "no graph", **{name: x}
+        )
+        for name in ("compact_ids", "symmetrize", "compress", "overwrite")
+    },
+    **{
+        f"solve, {name}": lambda x, name=name: mndmst.solve("nothing", **{name: x})
+        for name in ("labels", "resume", "overwrite")
+    },
+    "components, overwrite": lambda x: mndmst.components("nothing", overwrite=x),
+    "update, overwrite": lambda x: mndmst.update("a", "b", "c", "d", overwrite=x),
+}
+
+
+@pytest.mark.parametrize("function", FLAGS.values(), ids=FLAGS.keys())
+def test_a_text_is_neither_true_nor_false(function: Callable[[object], object]) -> None:
+    for value in ("no", "False", 2, None):
+        with pytest.raises(ConfigError, match=f"is {value!r}; give True or False"):
+            function(value)
+
+
 def test_a_file_is_not_a_graph_in_memory() -> None:
     for file in ("roads.csv", Path("roads.csv")):
         with pytest.raises(TypeError, match=r"mndmst\.solve read files"):
@@ -330,6 +360,12 @@ def test_a_sparse_matrix_of_points_says_how_to_give_it() -> None:
     for function in (mndmst.single_linkage, mndmst.neighbour_graph):
         with pytest.raises(TypeError, match=r"points\.toarray\(\)"):
             function(scipy.sparse.eye_array(5))
+
+
+def test_masked_distances_are_not_taken_for_numbers() -> None:
+    masked = np.ma.masked_array(np.ones((4, 4)), mask=np.eye(4, dtype=bool))
+    with pytest.raises(InputError, match="points has masked values"):
+        mndmst.single_linkage(masked, "precomputed")
 
 
 def test_clusters_of_a_named_forest_have_names() -> None:
