@@ -1,11 +1,13 @@
 """The trees of HDBSCAN* as tables, graphs and pictures, with hdbscan's names."""
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..host.errors import optional
+from ..graph.order import check_threshold
+from ..host.errors import ConfigTypeError, optional, shown
 from ..kernels.kruskal import component_labels
 from .condensed import CondensedTree
 from .density import number_clusters
@@ -118,7 +120,13 @@ class SingleLinkageTree:
         -------
         ndarray of int64, shape (points,)
             0, 1, ... by smallest points; -1 is noise.
+
+        Raises
+        ------
+        ConfigError
+            If the distance is not a number, or the size not an integer.
         """
+        _check_cut(cut_distance, min_cluster_size)
         count = len(self.linkage) + 1
         kept = int(np.searchsorted(self.linkage[:, 2], cut_distance))
         parts = self.linkage[:kept, :2].astype(np.int64).ravel()
@@ -172,3 +180,12 @@ class SpanningTree:
         from .plane_plots import plot_spanning_tree
 
         return plot_spanning_tree(self.forest, self.points, **options)
+
+
+def _check_cut(distance: float, size: int) -> None:
+    """Refuse a cut that is not at a number, or a size that is not an integer."""
+    if not isinstance(distance, Real) or isinstance(distance, bool):
+        raise ConfigTypeError(f"cut_distance is {shown(distance)}; give a number")
+    check_threshold(float(distance))
+    if not isinstance(size, Integral) or isinstance(size, bool):
+        raise ConfigTypeError(f"min_cluster_size is {shown(size)}; give an integer")

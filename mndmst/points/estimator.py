@@ -12,7 +12,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 
 from ..api.forest import Forest
-from ..api.inputs import check_nothing_masked, check_table_integers
+from ..api.inputs import as_flag, check_nothing_masked, check_table_integers
 from ..backends import holder_of
 from ..backends.point_products import PointsOnDevice
 from ..cluster.cluster_pictures import ClusterPictures
@@ -20,8 +20,8 @@ from ..cluster.condensed import scale_of
 from ..cluster.density import Clustering, clusters_by_label
 from ..cluster.selection import ClusterSelection
 from ..cluster.tree_views import CondensedTreeView, SingleLinkageTree, SpanningTree
-from ..host.cores import core_count
-from ..host.errors import ConfigError, InputError
+from ..host.cores import MOST_THREADS, core_count
+from ..host.errors import ConfigError, InputError, shown
 from ..host.formatting import counted
 from ..host.progress import Progress
 from ..io.formats.point_tables import check_integers
@@ -51,6 +51,7 @@ from .pairwise_forest import (
     matrix_forest,
     metric_forest,
     parameters_of,
+    points_of_pairs,
     with_variances,
 )
 from .point_files import LARGEST, LIKE_DISTANCES, is_like_distances
@@ -184,7 +185,8 @@ core_dist_n_jobs, prediction_data
         itself, as scikit-learn's estimators of neighbours do: an array that changes
         after `fit` changes predictions. No array of the user is written to.
     n_jobs : int, optional
-        Threads; all cores this process may use by default, and with -1.
+        Threads; all cores this process may use by default, and with -1; all but one
+        with -2, and so on.
     approximate : bool
         Use the forest of the nearest neighbours' graph, not the exact one.
     non_finite : {"noise", "codes", "error"}
@@ -572,6 +574,15 @@ core_dist_n_jobs, prediction_data
                 raise ConfigError(f"{name} {getattr(self, name)!r} is not a number")
         if not 0 < self.alpha < math.inf:
             raise ConfigError(f"alpha {self.alpha}: give a number above 0")
+        for name in ("allow_single_cluster", "approximate", "copy"):
+            if getattr(self, name) is not None or name != "copy":
+                as_flag(getattr(self, name), name)
+        if not isinstance(self.metric_params, Mapping | None):
+            raise ConfigError(
+                f"metric_params {shown(self.metric_params)}: give a dict of arguments "
+                "of the metric"
+            )
+        self._threads()
         if self.store_centers not in (None, *CENTERS):
             raise ConfigError(
                 f"store_centers {self.store_centers!r}: give 'centroid', 'medoid' or "
@@ -651,7 +662,16 @@ core_dist_n_jobs, prediction_data
         return [name for name in given if name in parameters_of(str(self.metric))]
 
     def _threads(self) -> int:
-        return max(self.n_jobs or 0, 0)
+        """Return the number of threads, 0 for all; ConfigError if it is not one."""
+        jobs = self.n_jobs
+        if jobs is None or (_is(jobs, numbers.Integral) and jobs == -1):
+            return 0
+        if not _is(jobs, numbers.Integral) or jobs == 0 or jobs > MOST_THREADS:
+            raise ConfigError(
+                f"n_jobs {shown(jobs)}: give a number of threads from 1 to "
+                f"{MOST_THREADS:,}, or -1 for all cores"
+            )
+        return int(jobs) if jobs > 0 else max(core_count() + 1 + int(jobs), 1)
 
     def _checked(self, X: Any) -> np.ndarray | PointsOnDevice:  # noqa: N803
         """Return points as floating-point numbers; some may not be finite.
@@ -674,10 +694,11 @@ core_dist_n_jobs, prediction_data
             X = kind.to_host(*kind.as_arrays(X))  # noqa: N806
         if not hasattr(X, "toarray"):
             check_table_integers(X, "X: ")
-            given = np.asarray(X)
+            given = _as_array(X)
             if given.dtype.kind in "mM":  # scikit-learn would take them for numbers
                 raise InputError(f"X: has {given.dtype}. Give numbers.")
-            check_integers(given, "X: ")  # scikit-learn would round them
+            if given.ndim:
+                check_integers(given, "X: ")  # scikit-learn would round them
         if validate_data is not None:
             X = validate_data(  # noqa: N806
                 self,
@@ -760,7 +781,8 @@ core_dist_n_jobs, prediction_data
             X = np.asarray(X)  # noqa: N806
         if X.ndim == 2:
             self.n_features_in_ = X.shape[1]
-            _check_points(rule, X.shape[0])
+        if X.ndim in (1, 2):
+            _check_points(rule, X.shape[0] if X.ndim == 2 else points_of_pairs(len(X)))
         return matrix_forest(X, rule.samples, float(self.alpha))
 
     def _coded(self, values: np.ndarray, codes: tuple[float, float]) -> np.ndarray:
@@ -823,10 +845,10 @@ core_dist_n_jobs, prediction_data
         self._fitted()
         if self._points is None:
             raise ConfigError("precomputed distances have no points to take centres of")
-        if not 0 <= cluster <= self.labels_.max():
+        if not _is(cluster, numbers.Integral) or not 0 <= cluster <= self.labels_.max():
             raise ConfigError(
-                f"no cluster {cluster}: clusters are numbered from 0 on, and noise "
-                "(-1) is not one"
+                f"no cluster {shown(cluster)}: clusters are numbered from 0 on, and "
+                "noise (-1) is not one"
             )
         inside = self.labels_ == cluster
         return self._points[inside].astype(np.float64), self.probabilities_[inside]
@@ -877,6 +899,14 @@ def _warn(text: str) -> None:
     while frame is not None and frame.f_globals.get("__name__") == __name__:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, UserWarning, stacklevel=level)
+
+
+def _as_array(values: Any) -> np.ndarray:
+    """Return values as an array; InputError if their rows have several lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"X: has rows of several lengths ({error}).") from error
 
 
 def _is(value: Any, kind: type) -> bool:

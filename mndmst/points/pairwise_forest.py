@@ -120,6 +120,18 @@ class MatrixRows:
         return row
 
 
+def checked_distances(row: np.ndarray, point: str) -> np.ndarray:
+    """Return distances themselves; InputError if one is negative or NaN."""
+    wrong = ~(row >= 0)
+    if wrong.any():
+        other = int(wrong.argmax())
+        raise InputError(
+            f"the distance of {point} from point {other} is {row[other]:g}; a metric "
+            "returns 0 or more"
+        )
+    return row
+
+
 class MetricRows:
     """Distances of points by a metric of SciPy, or by a function of two points.
 
@@ -153,10 +165,7 @@ class MetricRows:
         """Return the distances of a point."""
         row = self.from_point(self.points[point])
         row[point] = 0
-        if np.isnan(row).any():
-            other = int(np.flatnonzero(np.isnan(row))[0])
-            raise InputError(f"the distance of points {point} and {other} is NaN")
-        return row
+        return checked_distances(row, f"point {point}")
 
     def from_point(self, point: np.ndarray) -> np.ndarray:
         """Return the distances from a point, shape (dimensions,), to all points."""
@@ -287,17 +296,23 @@ def square_of_condensed(distances: np.ndarray) -> np.ndarray:
 
     Raises InputError if their number is not that of the pairs of any number of points.
     """
-    n = round((1 + np.sqrt(1 + 8 * len(distances))) / 2)
-    if n * (n - 1) // 2 != len(distances):
-        raise InputError(
-            f"{counted(len(distances), 'distance')} in one dimension are not one for "
-            "each pair of points; give the result of SciPy's pdist"
-        )
+    n = points_of_pairs(len(distances))
     square = np.zeros((n, n))
     upper = np.triu_indices(n, 1)
     square[upper] = distances
     square.T[upper] = distances
     return square
+
+
+def points_of_pairs(pairs: int) -> int:
+    """Return how many points have a number of pairs; InputError if none have."""
+    n = round((1 + math.sqrt(1 + 8 * pairs)) / 2)
+    if n * (n - 1) // 2 != pairs:
+        raise InputError(
+            f"{counted(pairs, 'distance')} in one dimension are not one for each pair "
+            "of points; give the result of SciPy's pdist"
+        )
+    return n
 
 
 def with_variances(

@@ -21,7 +21,13 @@ from ..cluster.kernels.dendrogram import merge_scales, owners
 from ..host.errors import optional
 from .coordinates import finite_rows
 from .metrics import METRICS, prepared, shown
-from .pairwise_forest import Metric, SearchableRows, searchable_rows, simplified
+from .pairwise_forest import (
+    Metric,
+    SearchableRows,
+    checked_distances,
+    searchable_rows,
+    simplified,
+)
 
 # New points that are handled at a time, and training points that are looked at first.
 BLOCK, FIRST = 4096, 16
@@ -95,7 +101,10 @@ class TrainingPoints:
     def _nearest(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.rows is not None:
             every = np.arange(len(self.number))
-            found = [self._best(self.rows.from_point(p), every) for p in points]
+            rows = map(self.rows.from_point, points)
+            found = [
+                self._best(checked_distances(row, "a new point"), every) for row in rows
+            ]
         else:
             found = self._searched(prepared(points, str(self.metric)))
         places, distances = zip(*found, strict=True)

@@ -125,6 +125,9 @@ def test_a_lazy_table_is_named_with_its_remedy() -> None:
     lazy = polars.LazyFrame({"u": [0], "v": [1], "w": [2.5]})
     with pytest.raises(InputError, match=r"LazyFrame is not a graph; give its collect"):
         mndmst.minimum_spanning_forest(lazy)
+    for points in (mndmst.HDBSCAN(2).fit, mndmst.single_linkage):
+        with pytest.raises(InputError, match=r"give its collect"):
+            points(lazy)
 
 
 def test_vertices_without_an_edge() -> None:

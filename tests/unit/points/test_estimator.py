@@ -19,6 +19,7 @@ from mndmst.cluster.condensed import condensed_tree
 from mndmst.cluster.density import label_points
 from mndmst.cluster.selection import ClusterSelection, select_clusters
 from mndmst.host.progress import Progress
+from mndmst.points import estimator
 from mndmst.points.pairwise_forest import (
     PreparedRows,
     forest_of_rows,
@@ -357,11 +358,81 @@ def test_parameters_without_effect_are_named_in_one_line() -> None:
         ({"metric": "canberra", "search": "tree"}, "search 'tree' takes the metrics"),
         ({"alpha": 1.3, "search": "product"}, "search 'product' takes the metrics"),
         ({"metric": "precomputed", "search": "tree"}, "search 'tree' searches points"),
+        ({"allow_single_cluster": "no"}, "allow_single_cluster is 'no'; give True"),
+        ({"approximate": "no"}, "approximate is 'no'; give True or False"),
+        ({"copy": 2}, "copy is 2; give True or False"),
+        ({"metric_params": 3}, "metric_params 3: give a dict"),
+        ({"metric_params": "p=3"}, "metric_params 'p=3': give a dict"),
+        ({"n_jobs": 0}, "n_jobs 0: give a number of threads from 1 to 4,096"),
+        ({"n_jobs": 2.5}, "n_jobs 2.5: give a number of threads"),
+        ({"n_jobs": "all", "metric": "precomputed"}, "n_jobs 'all': give a number"),
+        ({"n_jobs": 10**9}, "n_jobs 1000000000: give a number of threads"),
     ],
 )
 def test_values_out_of_range_are_value_errors(options, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         mndmst.HDBSCAN(**options).fit(example_points("blobs", 30))
+
+
+def test_negative_jobs_count_from_all_cores(monkeypatch) -> None:
+    monkeypatch.setattr(estimator, "core_count", lambda: 4)
+    given = [None, -1, -2, -4, -9, 1, np.int64(3)]
+    threads = [mndmst.HDBSCAN(n_jobs=jobs)._threads() for jobs in given]
+    assert threads == [0, 0, 3, 1, 1, 1, 3]
+
+
+def test_condensed_distances_are_as_few_as_those_of_a_square_matrix() -> None:
+    distances = pdist(example_points("blobs", 10))
+    for given in (distances, squareform(distances)):
+        with pytest.raises(ValueError, match=r"min_samples \(50\) must be at most"):
+            mndmst.HDBSCAN(5, 50, metric="precomputed").fit(given)
+        with pytest.warns(UserWarning, match=r"\(50\) is larger than the data"):
+            mndmst.HDBSCAN(50, metric="precomputed").fit(given)
+
+
+@pytest.mark.parametrize("distance", [-1.0, np.nan])
+def test_a_function_that_returns_no_distance(distance: float) -> None:
+    def measure(one: np.ndarray, other: np.ndarray) -> float:
+        return distance if max(one[0], other[0]) > 4 else abs(one[0] - other[0])
+
+    points = np.arange(8.0)[:, None]
+    with pytest.raises(ValueError, match=r"of point 0 from point 5 is .*; a metric"):
+        mndmst.HDBSCAN(2, 1, metric=measure).fit(points)
+    model = mndmst.HDBSCAN(2, 1, metric=measure).fit(points[:5])
+    with pytest.raises(ValueError, match="of a new point from point 0 is"):
+        model.predict([[7.0]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("far",), "cut_distance is 'far'; give a number"),
+        ((None,), "cut_distance is None; give a number"),
+        ((np.nan,), "the threshold must not be NaN"),
+        ((0.5, 2.5), "min_cluster_size is 2.5; give an integer"),
+        ((0.5, "few"), "min_cluster_size is 'few'; give an integer"),
+    ],
+)
+def test_a_cut_is_at_a_number(arguments, message: str) -> None:
+    model = mndmst.HDBSCAN(5).fit(example_points("blobs", 30))
+    with pytest.raises(ValueError, match=message):
+        model.dbscan_clustering(*arguments)
+
+
+@pytest.mark.parametrize("cluster", [-1, 99, 0.5, "0", True, None])
+def test_centres_of_clusters_that_do_not_exist(cluster: object) -> None:
+    model = mndmst.HDBSCAN(20, 5).fit(example_points("blobs", 300))
+    for centre in (model.weighted_cluster_centroid, model.weighted_cluster_medoid):
+        with pytest.raises(ValueError, match=f"no cluster {cluster!r}"):
+            centre(cluster)
+
+
+@pytest.mark.parametrize("points", [None, 3, "abc", [[1, 2], [3]]])
+def test_values_that_are_not_points(points: object) -> None:
+    model = mndmst.HDBSCAN(2).fit(np.eye(4))
+    for call in (mndmst.HDBSCAN(2).fit, model.predict):
+        with pytest.raises(ValueError):
+            call(points)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
