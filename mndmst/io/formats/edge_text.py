@@ -64,11 +64,13 @@ def read_head(path: Path, comments: bytes) -> tuple[list[bytes], bytes, int]:
                 offset = len(codecs.BOM_UTF8)
             line = text[offset:stop]
             check_letters(path, text if text.startswith(_WIDE_MARKS) else line)
+            check_line_ends(path, line)
             if line.strip() and line.lstrip()[0] not in comments:
                 return found, line, offset
             found.append(line.strip())
             offset = stop + 1
         if len(text) > LONGEST_HEAD:
+            check_line_ends(path, text)
             raise InputError(
                 f"{path}: has no edge in its first {LONGEST_HEAD} bytes, so it is not "
                 "a text of edges. Name its format."
@@ -98,6 +100,15 @@ def check_letters(path: Path, text: bytes) -> None:
         raise InputError(
             f"{path}: is text in UTF-16 or UTF-32, or not text. Save it as UTF-8, or "
             "name its format."
+        )
+
+
+def check_line_ends(path: Path, line: bytes) -> None:
+    """Refuse carriage returns inside a line, which were the ends of lines on Macs."""
+    if b"\r" in line.rstrip(b"\r"):
+        raise InputError(
+            f"{path}: has carriage returns where lines end, without line feeds. "
+            "Convert it: tr '\\r' '\\n' < OLD > NEW."
         )
 
 

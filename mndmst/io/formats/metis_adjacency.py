@@ -73,9 +73,15 @@ def read_metis(path: Path) -> Edges:
         line = text.count(b"\n", 0, header.end() + offset) + 1
         return InputError(f"{path}: line {line} {mistake}. Fix the line.")
 
-    words: bytes | bytearray = body[: rows[vertices]] if len(rows) > vertices else body
+    words: bytes | bytearray = body
     if len(rows) < len(lines):
         words = _METIS_COMMENT.sub(lambda found: b" " * len(found[0]), words)
+    if len(rows) > vertices:
+        behind = words[rows[vertices] :]
+        if behind.strip():
+            offset = len(words) - len(behind.lstrip())
+            raise wrong(offset, f"follows the lines of all {vertices} vertices")
+        words = words[: rows[vertices]]
     numbers, offsets, bad = read_integers(words)
     if bad is not None:
         raise wrong(bad, "is not whole numbers alone")

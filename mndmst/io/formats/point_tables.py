@@ -247,7 +247,7 @@ def read_point_text(path: Path, picked: Sequence[str] = ()) -> TextPoints:
     words = (row[i] for row in table.cells for i in chosen.coordinates)
     decimal_commas = has_decimal_commas(f"{path}:", words, separator)
     points = lines.numbers(chosen, decimal_commas)
-    if (np.abs(points) > MOST_EXACT).any():
+    if (np.abs(points) >= MOST_EXACT).any():  # larger ones may be rounded to it
         lines.check_integers(chosen)
     if not headed and not picked:
         _check_counter(path, points)

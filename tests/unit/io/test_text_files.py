@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mndmst.host.errors import InputError
 from mndmst.io.formats import edge_text as text
+from mndmst.io.formats import open_edges, read_edges
 from mndmst.io.formats.delimited_text import open_dimacs
 
 NUMBERS = (
@@ -102,3 +103,33 @@ def test_a_file_that_is_no_text_has_a_line_without_end(tmp_path, monkeypatch):
     path.write_bytes(b"p sp 9 9\n" + bytes([1]) * 10000)
     with pytest.raises(InputError, match="has a line of over 100 bytes"):
         open_dimacs(path).read()
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("old.csv", b"source,target,weight\r0,1,2\r1,2,3\r"),
+        ("plain.csv", b"0,1,2\r1,2,3\r"),
+        ("comment.txt", b"# edges\r0 1 2\r1 2 3\r"),
+        ("some.txt", b"# edges\n0 1 2\r1 2 3\n"),
+        ("long.txt", b"0 1 2\r" * 400_000),
+        ("old.gr", b"p sp 2 1\ra 1 2 5\r"),
+        ("old.mtx", b"%%MatrixMarket matrix coordinate real general\r2 2 1\r1 2 3\r"),
+    ],
+)
+def test_lines_that_end_with_carriage_returns_alone_are_refused(tmp_path, name, lines):
+    path = tmp_path / name
+    path.write_bytes(lines)
+    with pytest.raises(InputError, match=r"carriage returns where lines end.*tr "):
+        open_edges(path)
+    path.write_bytes(lines.replace(b"\r", b"\r\n").replace(b"\n\n", b"\n"))
+    assert sum(len(piece.src) for piece in open_edges(path).pieces(0, 1 << 30)) >= 1
+
+
+def test_lines_behind_the_last_vertex_are_refused(tmp_path):
+    path = tmp_path / "behind.graph"
+    path.write_text("3 2\n2 3\n1\n1\n%\n\n \n")
+    assert read_edges(path).src.tolist() == [0, 0, 1, 2]
+    path.write_text("3 2\n2 3\n1\n1\n%\n\n1\n")
+    with pytest.raises(InputError, match="line 7 follows the lines of all 3 vertices"):
+        read_edges(path)

@@ -198,6 +198,9 @@ def test_two_readings_are_refused_until_the_user_decides(
         ),
         ("a b\nc d\n", "column a does not hold numbers"),
         ("id,name\n1,a\n2,b\n", "has no column of coordinates, only id, name"),
+        ("x,y\n1,9007199254740993\n", "9007199254740993, which float64 would round"),
+        ("x,y\r0,1\r1,2\r", "has carriage returns where lines end"),
+        ("0 1\r1 2\r", "has carriage returns where lines end"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, text: str, problem: str) -> None:
