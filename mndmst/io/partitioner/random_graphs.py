@@ -190,6 +190,16 @@ def _check(edges: RandomEdges, name: str, low: int, high: float = math.inf) -> N
         raise ConfigError(f"{edges.kind}: {typed(name)} {value}: give a number {span}")
 
 
+def _check_above(edges: RandomEdges, name: str, low: int, high: int) -> None:
+    """Raise ConfigError if a parameter is not above `low`, or beyond `high`."""
+    value = edges.parameters[name]
+    if not low < value <= high:
+        raise ConfigError(
+            f"{edges.kind}: {typed(name)} {value}: give a number above {low}, up to "
+            f"{high}"
+        )
+
+
 def typed(*parameters: str) -> str:
     """Return parameters as they are typed at the command line, for messages."""
     return ", ".join(f"--{name.replace('_', '-')}" for name in parameters)
@@ -204,6 +214,15 @@ class KaGenEdges(RandomEdges):
     def _prepare(self, given: dict[str, Any]) -> None:
         self.kagen = import_kagen()
         self.length = 1
+        # KaGen ends the process, or crashes, for some of the parameters left out here
+        if "side" in given:
+            _check(self, "side", 1)
+            _check_above(self, "keep", 0, 1)
+            return
+        _check(self, "n", 3)
+        _check(self, "degree", 2 / given["n"], given["n"] / 2)
+        if "gamma" in given:
+            _check_above(self, "gamma", 2, 100)
 
     def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the ends of all edges."""

@@ -100,7 +100,14 @@ def test_weights_depend_on_the_ends_and_the_seed_alone():
      ("rmat", {"scale": 4, "b": 0.9}, "--c add up to 1.66"),
      ("road", {"side": 0}, "--side 0"), ("road", {"side": 3, "keep": 2}, "keep 2"),
      ("ssca2", {"scale": -5}, "--scale -5: give a number from 1 to 40"),
-     ("ssca2", {"scale": 5, "clique": -1}, "--clique -1: give a number 0 or more")],
+     ("ssca2", {"scale": 5, "clique": -1}, "--clique -1: give a number 0 or more"),
+     ("rgg2d", {"n": 0}, "rgg2d: --n 0: give a number 3 or more"),
+     ("rgg2d", {"n": 10}, "rgg2d: --degree 16.0: give a number from 0.2 to 5.0"),
+     ("rgg3d", {"n": 10, "degree": 0}, "rgg3d: --degree 0: give a number from 0.2"),
+     ("rhg", {"n": 10, "degree": 30}, "rhg: --degree 30: give a number from 0.2 to"),
+     ("rhg", {"n": 100, "gamma": 2}, "rhg: --gamma 2: give a number above 2, up to"),
+     ("grid2d", {"side": 0}, "grid2d: --side 0: give a number 1 or more"),
+     ("grid3d", {"side": 3, "keep": 0}, "--keep 0: give a number above 0, up to 1")],
 )  # fmt: skip
 def test_what_cannot_be_made(kind, parameters, message):
     with pytest.raises(ConfigError, match=message):
