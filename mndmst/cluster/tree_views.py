@@ -131,8 +131,7 @@ class SingleLinkageTree:
         kept = int(np.searchsorted(self.linkage[:, 2], cut_distance))
         parts = self.linkage[:kept, :2].astype(np.int64).ravel()
         merged = np.repeat(np.arange(count, count + kept), 2)
-        every = np.ones(2 * kept, np.bool_)
-        cluster = component_labels(parts, merged, every, count + kept)[:count]
+        cluster = component_labels(parts, merged, count + kept)[:count]
         sizes = np.bincount(cluster)
         return number_clusters(np.where(sizes[cluster] < min_cluster_size, -1, cluster))
 
