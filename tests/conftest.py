@@ -5,6 +5,7 @@ needs a device. Every process that is started here has a time limit.
 """
 
 import csv
+import gc
 import os
 import time
 import tomllib
@@ -82,6 +83,17 @@ def demo_digest() -> str:
     """The digest of the forest of partitions/demo, by an independent Kruskal."""
     answer = tomllib.loads((ROOT / "partitions/demo.toml").read_text())["answer"]
     return str(answer["digest"])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Exclude thousands of collected tests from each garbage collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
