@@ -18,7 +18,8 @@ class Late:
         print("teardown", flush=True)
 late = Late()
 def work():
-    time.sleep(2)
+    threading.main_thread().join()  # the program waits for its threads
+    time.sleep(0.1)
     print("thread has ended", flush=True)
 threading.Thread(target=work).start()
 from mndmst.__main__ import command

@@ -138,7 +138,10 @@ def test_mpi_goes_on_while_a_neighbour_is_awaited(listener: socket.socket) -> No
         pass
 
 
-def test_strangers_delay_nobody(listener: socket.socket) -> None:
+def test_strangers_delay_nobody(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authenticated_links, "PROGRESS_SECONDS", 0.001)
     place = listener.getsockname()
     with contextlib.ExitStack() as stack:
         strangers = [

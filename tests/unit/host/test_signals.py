@@ -155,7 +155,7 @@ stop_signals.listen(lambda: waiting.put("woken"))
 threading.Timer(0.2, os.kill, (os.getpid(), number)).start()
 try:
     print(waiting.get(), flush=True)
-    time.sleep(1)
+    time.sleep(60 if number == signal.SIGINT else 0.1)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 print(stop_signals.received)

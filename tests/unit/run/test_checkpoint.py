@@ -10,6 +10,7 @@ import pytest
 from checkpoints import COMM, keep, part, read, same, state
 
 from mndmst.host.errors import ConfigError, OutputError
+from mndmst.io import file_access
 from mndmst.run import checkpoint
 from mndmst.run.checkpoint import Checkpoint
 from mndmst.run.checkpoint.folder import LOCK, Folder
@@ -166,7 +167,10 @@ def test_a_directory_that_fails_last_leaves_the_new_one(
     assert same(read(folder), state(100))
 
 
-def test_one_run_for_each_folder(tmp_path: Path) -> None:
+def test_one_run_for_each_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_access, "PATIENCE_SECONDS", 0.1)
     kept = tmp_path / "new" / "kept"
     with (
         Checkpoint(COMM, kept),
