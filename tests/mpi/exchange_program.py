@@ -19,6 +19,9 @@ from mndmst.__main__ import main
 from mndmst.comm.communicator import Comm
 from mndmst.comm.exchange import Coded
 
+# Longer than the types of all columns that ranks exchange at once
+MOST_BYTES = 200
+
 
 def type_of(value: Any) -> str:
     """Return the type of an array, of the bytes of a `Coded` column, or of numbers."""
@@ -30,10 +33,15 @@ def compared(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def call(comm: Comm, *arguments: Any, **named: Any) -> Any:
         numbers = arguments[:1] if name == "_reduce" else arguments
-        mine = [type_of(value) for value in numbers]
-        every = comm.mpi.allgather(mine)
-        if any(types != every[0] for types in every):
-            sys.stderr.write(f"{name}: types differ between ranks: {every}\n")
+        mine = np.zeros(MOST_BYTES, np.uint8)
+        text = " ".join(type_of(value) for value in numbers).encode()
+        mine[: len(text)] = list(text)
+        every = np.empty((comm.size, MOST_BYTES), np.uint8)
+        # As the program itself: a rank that waits leaves its core to others.
+        comm.all_ranks("Allgather", mine, every)
+        if (every != mine).any():
+            types = [bytes(row).rstrip(b"\0").decode() for row in every]
+            sys.stderr.write(f"{name}: types differ between ranks: {types}\n")
             sys.stderr.flush()
             comm.mpi.Abort(3)
         return method(comm, *arguments, **named)

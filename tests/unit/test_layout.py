@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from processes import ROOT
 
 PACKAGE = ROOT / "mndmst"
@@ -19,11 +20,15 @@ VAGUE = re.compile(
 MOST_VAGUE = 99
 
 
-def sources() -> Iterator[tuple[Path, ast.Module]]:
+Sources = list[tuple[Path, ast.Module]]
+
+
+@pytest.fixture(scope="module")
+def sources() -> Sources:
+    """Return the package's files and their syntax trees."""
     files = sorted(PACKAGE.rglob("*.py"))
     assert len(files) > 100
-    for file in files:
-        yield file, ast.parse(file.read_text())
+    return [(file, ast.parse(file.read_text())) for file in files]
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -61,10 +66,10 @@ def test_no_two_test_files_have_one_name() -> None:
     assert sorted(names) == sorted(set(names))
 
 
-def test_a_class_name_is_unique() -> None:
+def test_a_class_name_is_unique(sources: Sources) -> None:
     """Two backends may have twins."""
     places = defaultdict(list)
-    for file, tree in sources():
+    for file, tree in sources:
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(file)
@@ -76,11 +81,11 @@ def test_a_class_name_is_unique() -> None:
     assert shared == {}
 
 
-def test_no_call_stars_a_tuple_of_the_same_function() -> None:
+def test_no_call_stars_a_tuple_of_the_same_function(sources: Sources) -> None:
     """Arguments that travel together are a dataclass."""
     found = [
         f"{file.relative_to(ROOT)}:{call.lineno} *{argument.value.id}"
-        for file, tree in sources()
+        for file, tree in sources
         for function in functions(tree)
         for call in ast.walk(function)
         if isinstance(call, ast.Call)
@@ -92,10 +97,10 @@ def test_no_call_stars_a_tuple_of_the_same_function() -> None:
     assert found == []
 
 
-def test_no_parameter_is_a_tuple_of_unlike_things() -> None:
+def test_no_parameter_is_a_tuple_of_unlike_things(sources: Sources) -> None:
     found = [
         f"{file.relative_to(ROOT)}:{function.lineno} {argument.arg}"
-        for file, tree in sources()
+        for file, tree in sources
         for function in functions(tree)
         for argument in (*function.args.args, *function.args.kwonlyargs)
         if argument.annotation and has_unlike_elements(argument.annotation)

@@ -29,7 +29,7 @@ def prim(points, metric, min_samples):
     weight = np.sqrt(square)
     if min_samples:
         order = min(min_samples, n - 1)
-        core = np.sort(weight, axis=1)[:, order]
+        core = np.partition(weight, order, axis=1)[:, order]
         weight = np.maximum(weight, np.maximum(core[:, None], core))
     number = np.arange(n)
     low = np.minimum(number[:, None], number)
