@@ -224,7 +224,7 @@ class TreeSearch:
         searching = (reach <= components.bound[of_place]) & (reach < np.inf)
         queries = np.flatnonzero(searching).astype(np.uint32)
         summed = self._of_nodes(components)
-        some = queries[:: -(-len(queries) // SAMPLED)]
+        some = queries[:: -(-len(queries) // SAMPLED)].copy()  # contiguous for kernels
         self._walk(summed, some, no_report)  # so their components have fair bounds
         own = of_place[some]
         visited = count_visited(
