@@ -1,7 +1,7 @@
 """Tables that the command `client` reads and writes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -49,11 +49,34 @@ def read_columns(
             table = module.read_csv(path, convert_options=options)
         else:
             table = module.read_table(path)
-        return tuple(table[name].to_numpy() for name in names)
+        columns = [table[name] for name in names]
     except (OSError, KeyError, arrow.ArrowException) as error:
         raise InputError(
             f"{path}: is not a table with columns {', '.join(names)} ({error})"
         ) from error
+    for name, column in zip(names, columns, strict=True):
+        whole = arrow.types.is_integer(column.type) or vertex_names is not None
+        if name != "weight" and len(column) and (column.null_count or not whole):
+            _refuse(path, name, column.to_pylist(), vertex_names is not None)
+    return tuple(column.to_numpy() for column in columns)
+
+
+def _refuse(path: Path, name: str, values: list[Any], named: bool) -> NoReturn:
+    """Raise InputError for the first of some values that does not name a vertex."""
+    row = next((i for i, v in enumerate(values) if not _is_vertex(v, named)), 0)
+    has = "nothing" if values[row] in (None, "") else f'"{values[row]}"'
+    kind = "a vertex has a name" if named else "a vertex is a whole number"
+    raise InputError(
+        f"{path}: row {row} (from 0) has {has} in column {name}, and {kind}. Fix it, "
+        "or leave it out."
+    )
+
+
+def _is_vertex(value: Any, named: bool) -> bool:
+    if isinstance(value, float):  # Arrow reads 5 beside 2.5 as 5.0
+        return value.is_integer()
+    text = "" if value is None else str(value).strip()
+    return text != "" if named else text.removeprefix("-").isdecimal()
 
 
 def write_table(table: Any, path: Path) -> None:

@@ -585,31 +585,36 @@ class Graph:
     def _query(self, query: str, u: Any, v: Any) -> Any:
         if _are_one(u, v):
             u, v = [u], [v]
-        columns = {"u": self._vertices(u, "u"), "v": self._vertices(v, "v")}
-        # An empty list is of floats; the service refuses others
-        columns = {n: c if len(c) else c.astype(np.int64) for n, c in columns.items()}
-        request = {"graph": self.name, "query": query}
-        return self.connection.exchange(request, arrow.table(columns))
+        table = self._table({"u": u, "v": v})
+        return self.connection.exchange({"graph": self.name, "query": query}, table)
 
     def _table(self, columns: dict[str, Any]) -> Any:
         """Return a table of vertices as numbers, and of weights."""
-        return arrow.table({
+        arrays = {
             name: as_column(column, name)
             if name == "weight"
             else self._vertices(column, name)
             for name, column in columns.items()
-        })  # fmt: skip
+        }
+        if len(set(map(len, arrays.values()))) > 1:
+            lengths = ", ".join(f"{len(array):,}" for array in arrays.values())
+            raise InputError(
+                f"{', '.join(arrays)} have {lengths} entries; give as many of each"
+            )
+        return arrow.table(arrays)
 
     def _vertices(self, asked: Any, name: str) -> np.ndarray:
         """Return the numbers of vertices that are given by name or number."""
         if self.names is not None:
             return self.names.numbers(asked)
         try:
-            return as_column(asked, name)
+            column = as_column(asked, name)
         except InputTypeError as error:
             raise InputTypeError(
                 f"{error}: the vertices of {self.name} have numbers alone"
             ) from error
+        # An empty list is of floats, which are not vertices
+        return column if len(column) else column.astype(np.int64)
 
 
 def _versioned(table: Any, version: int | None) -> Any:

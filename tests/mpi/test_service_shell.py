@@ -64,6 +64,28 @@ def test_pairs_and_labels_as_files(service: Served, tmp_path: Path) -> None:
     assert answers.splitlines() == ["u,v,connected", "0,5,true", "4,9,true"]
     done = client(service, "connected", "g", 1)
     assert done.returncode == 1 and "give pairs of vertices" in done.stderr
+    wrong = {"0,5\n1,x\n": '"x"', "0,5\n1,\n": "nothing", "0,5\n1,2.5\n": '"2.5"'}
+    for lines, has in wrong.items():
+        (tmp_path / "pairs.csv").write_text(f"u,v\n{lines}")
+        done = client(service, "connected", "g", "--pairs", tmp_path / "pairs.csv")
+        text = f"pairs.csv: row 1 (from 0) has {has} in column v, and a vertex is a"
+        assert done.returncode == 1 and text in done.stderr
+
+
+def test_columns_of_vertices_have_one_length(service: Served) -> None:
+    with mndmst.connect(service.address) as connection:
+        graph = connection["g"]
+        calls = (
+            lambda: graph.connected([0, 1], [1, 2, 3]),
+            lambda: graph.insert([0, 1], [5], [1]),
+            lambda: graph.solve(without_edges=([0, 1], [1])),
+        )
+        for call in calls:
+            with pytest.raises(mndmst.InputError, match="entries; give as many of"):
+                call()
+        assert graph.connected([], []).tolist() == []
+        assert graph.solve(without_edges=([], [])).digest == graph.forest.digest
+        assert graph.insert([], [], []) == graph.delete([], []) - 1
 
 
 def test_the_shell_takes_the_table_of_the_command_update(tmp_path: Path) -> None:
