@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ...host.errors import ConfigError, InputError
 from ..edge_file import EdgeFile, Edges, EdgesInMemory
+from ..file_access import state_of
 from ..named_edge_file import NameableFile, NamedEdgeFile
 from ..names import NameKind
 from . import (
@@ -129,7 +130,7 @@ def open_edges(
             f"{', '.join(_FORMATS)}, each also with {', '.join(COMPRESSIONS)}."
         )
     picked = ColumnNames.of(columns)
-    if suffix in _EDGE_LISTS and path.stat().st_size == 0:
+    if suffix in _EDGE_LISTS and state_of(path)[1] == 0:
         raise InputError(
             f"{path}: is empty (0 bytes). Check the program that wrote it; a graph "
             "without edges has a line with a comment, such as # or names of columns."

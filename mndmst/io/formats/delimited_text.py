@@ -273,11 +273,14 @@ class NcolFile(NamedEdgeFile):
                     if len(weight) > 1:
                         raise ValueError(what)
                     what = "has a weight that is not a number"
-                    weights.append(read_number(weight[0].decode()) if weight else 1)
+                    number = read_number(weight[0].decode()) if weight else 1
+                    if number != number:
+                        raise ValueError(what)
+                    weights.append(number)
                 except ValueError as error:
-                    number = self._text.line_number(offset) + row
+                    place = self._text.line_number(offset) + row
                     raise InputError(
-                        f"{self.name}: line {number} {what}. Fix it."
+                        f"{self.name}: line {place} {what}. Fix it."
                     ) from error
                 src.append(one)
                 dst.append(other)

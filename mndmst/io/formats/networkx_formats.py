@@ -76,6 +76,7 @@ _XML = (
     "has a letter that XML does not allow",
 )
 _PAJEK = r"""["'\\\n\r\t]""", "has a quote, a backslash or a line break"
+_PAJEK_VERTICES = re.compile(rb"^\*vertices[ \t]+(\d+)", re.IGNORECASE | re.MULTILINE)
 _REFUSED = {"graphml": _XML, "gexf": _XML, "pajek": _PAJEK}
 
 # An empty JSON object of two letters takes 64 bytes, one with a name of none 184.
@@ -93,6 +94,14 @@ def open_file(kind: str, path: Path, picked: ColumnNames | None = None) -> EdgeF
         graph = _gml(networkx, contents) if kind == "gml" else read(BytesIO(contents))
         ids = list(graph.nodes)
         links = list(graph.edges(data=True))
+        listed = _listed_vertices(kind, contents)
+    if kind == "pajek":
+        _check_listed(path, graph)
+    if listed is not None and listed != len(ids):
+        raise InputError(
+            f"{path}: lists {counted(listed, 'vertex')}, and their labels are "
+            f"{len(ids):,} different ones. Give each a label of its own."
+        )
     whole = all(isinstance(i, str) and is_integer(i) for i in ids)
     numbers, names = number_nodes(path, list(map(int, ids)) if whole else ids)
     place = dict(zip(ids, numbers.tolist(), strict=True))
@@ -103,6 +112,27 @@ def open_file(kind: str, path: Path, picked: ColumnNames | None = None) -> EdgeF
     weight, note = attribute_weights(path, [link[2] for link in links], picked)
     edges = checked_edges(path, len(ids), src, dst, weight)
     return EdgesInMemory(str(path), replace(edges, names=names), notes=(note,))
+
+
+def _listed_vertices(kind: str, contents: bytearray) -> int | None:
+    """Return how many vertices a file lists whose labels NetworkX takes for ids."""
+    if kind == "pajek":
+        return sum(map(int, _PAJEK_VERTICES.findall(contents)))
+    if kind == "leda":
+        lines = (line for line in contents.split(b"\n") if line.strip())
+        heads = [line for line in lines if not line.startswith(b"#")]
+        return int(heads[4])
+    return None
+
+
+def _check_listed(path: Path, graph: Any) -> None:
+    """Refuse an edge of a vertex that a Pajek file does not list."""
+    for name, place in graph.nodes(data="id"):
+        if place is None:
+            raise InputError(
+                f"{path}: an edge names vertex {shown(str(name))}, which is not in the "
+                "list of vertices. Add it there."
+            )
 
 
 def _gml(networkx: Any, contents: bytearray) -> Any:

@@ -180,6 +180,14 @@ def test_a_dictionary_beyond_the_limit(limited: None, tmp_path: Path) -> None:
         read_edges(path)
 
 
+def test_a_pipe_is_not_an_empty_list_of_edges(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "edges.csv")
+    with pytest.raises(
+        InputError, match=r"edges\.csv: is a named pipe; a regular file"
+    ):
+        open_edges(tmp_path / "edges.csv")
+
+
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a graph, its forest, and things that are no files."""

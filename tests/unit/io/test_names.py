@@ -234,9 +234,9 @@ def test_what_is_not_a_name_is_refused_with_its_place(
     ("text", "why"),
     [
         (b"a b 1\na b c d\n", r"g\.ncol: line 2 is not \"name name weight\""),
+        (b"a b 1\na c nan\n", r"g\.ncol: line 2 has a weight that is not a number"),
         (b"a b 1\nb c 1_0\n", "line 2 has a weight that is not a number"),
         (b"a b 1\n\xff b 1\n", "is not UTF-8"),
-        (b"a b nan\n", "is NaN"),
         (b"a b " + str(2**70).encode() + b"\n", "line 1 has a weight"),
     ],
 )
@@ -475,3 +475,42 @@ def test_the_order_of_names_is_seen_across_pieces(monkeypatch):
     for i in range(10):
         swapped = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
         assert not names_of_texts("it", swapped).ascend()
+
+
+LEDA = "LEDA.GRAPH\nstring\nint\n# c\n-1\n\n3\n|{a}|\n|{LABEL}|\n|{b}|\n1\n1 3 0 |{}|\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        (
+            "g.net",
+            '*Vertices 3\n1 "a"\n2 "a"\n3 "b"\n*Edges\n1 3 2\n',
+            "lists 3 vertices, and their labels are 2 different ones",
+        ),
+        (
+            "g.net",
+            '*vertices 2\n1 "a"\n2 "b"\n*arcs\n1 3 2\n',
+            "an edge names vertex 3, which is not in the list",
+        ),
+        (
+            "g.leda",
+            LEDA.replace("LABEL", "a"),
+            "lists 3 vertices, and their labels are 2 different ones",
+        ),
+    ],
+)
+def test_labels_that_are_not_those_of_one_listed_vertex(
+    tmp_path: Path, name: str, text: str, why: str
+) -> None:
+    pytest.importorskip("networkx", reason="reads the formats")
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=why):
+        read_edges(tmp_path / name)
+    text = (
+        text.replace('2 "a"', '2 "c"')
+        .replace("1 3 2", "1 2 2")
+        .replace("{a}", "{c}", 1)
+    )
+    (tmp_path / name).write_text(text)
+    assert len(read_edges(tmp_path / name)) == 1
