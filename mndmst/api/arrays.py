@@ -9,7 +9,13 @@ import numpy as np
 from ..backends import Accelerator, cpu_device, holder_of
 from ..graph.order import keys_to_weights
 from ..host.cores import core_count
-from ..host.errors import ConfigError, InputError, InputTypeError, optional
+from ..host.errors import (
+    ConfigError,
+    InputError,
+    InputTypeError,
+    optional,
+    shown,
+)
 from ..io.edge_file import Edges, checked_edges, supported_weights
 from ..kernels.threads import Threads
 from ..native.precompile import compile_for
@@ -27,7 +33,7 @@ from .input_edges import InputEdges
 from .inputs import as_column, as_count, as_flag, as_threads
 from .matrices import MatrixEntries, is_matrix, read_matrix
 from .named_forest import NamedForest
-from .vertex_names import number_ends
+from .vertex_names import NumberedEnds, number_ends
 
 if TYPE_CHECKING:
     from ..backends.base import Backend
@@ -174,6 +180,10 @@ def minimum_spanning_tree(
     [[0, 0, 0, 3], [0, 0, 2, 5], [0, 0, 0, 0], [0, 0, 0, 0]]
     """
     sparse = optional("scipy.sparse", "formats")
+    if package := package_of(csgraph):
+        raise InputTypeError(
+            f"a graph of {package} is not a matrix; give it to minimum_spanning_forest"
+        )
     entries = read_matrix(csgraph)
     heaviest = as_flag(maximum, "maximum")
     tree = _forest_of_matrix(entries, heaviest, _cores(threads)).to_scipy()
@@ -210,9 +220,24 @@ def _forest_of_names(
     weights = as_column(columns.weight, titles[2])
     ends = number_ends(columns.src, columns.dst, num_vertices, columns.nodes, titles)
     _check_columns(ends.src, ends.dst, weights)
+    _check_named(ends, weights)
     edges = checked_edges("the edges", ends.num_vertices, ends.src, ends.dst, weights)
     forest = _forest_of(edges, maximum, cpu_device(cores))
     return forest if ends.names is None else NamedForest.of(forest, ends.names)
+
+
+def _check_named(ends: NumberedEnds, weights: np.ndarray) -> None:
+    """Refuse a weight of NaN by the names of its edge."""
+    if ends.names is None or weights.dtype.kind != "f":
+        return
+    for entry in np.flatnonzero(np.isnan(weights))[:1].tolist():
+        names = ends.names.names
+        u, v = (shown(names[column[entry]]) for column in (ends.src, ends.dst))
+        raise InputError(
+            f"the edges: the weight of entry {entry} (from 0), of the edge ({u}, {v}), "
+            "is NaN, which has no place in an order. Give it a number or leave the "
+            "edge out."
+        )
 
 
 def _forest_of_matrix(entries: MatrixEntries, maximum: bool, cores: int) -> Forest:

@@ -348,6 +348,20 @@ def test_a_file_is_not_a_graph_in_memory() -> None:
             mndmst.minimum_spanning_forest(file)
 
 
+def test_a_weight_of_nan_is_named_by_the_names_of_its_edge() -> None:
+    edges = [("a", "b", 1.0), ("b", "c", float("nan"))]
+    with pytest.raises(InputError, match=r"entry 1 .* the edge \('b', 'c'\), is NaN"):
+        mndmst.minimum_spanning_forest(edges)
+    with pytest.raises(InputError, match=r"entry 0 .* the edge \(-7, 99\), is NaN"):
+        mndmst.minimum_spanning_forest([-7], [99], [float("nan")], nodes=[99, -7])
+
+
+def test_a_graph_of_networkx_is_not_a_matrix() -> None:
+    graph = imported("networkx").path_graph(3)
+    with pytest.raises(TypeError, match="give it to minimum_spanning_forest"):
+        mndmst.minimum_spanning_tree(graph)
+
+
 def test_queries_name_the_vertex() -> None:
     with pytest.raises(InputError, match="no vertex 9: ids run from 0 to 3"):
         FOREST.connected(0, 9)
