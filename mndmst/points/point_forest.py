@@ -400,8 +400,8 @@ def _check_scale(
     differs = np.zeros(len(key), np.int64)
     for column in read.T:
         ends = []
-        for end in (key >> np.uint64(32), key & np.uint64(0xFFFFFFFF)):
-            index = end.astype(np.int64) - first
+        for end in _ends(key):
+            index = end - first
             mine = (index >= 0) & (index < len(column))
             values = np.zeros(len(key))
             values[mine] = column[index[mine]]
@@ -413,12 +413,7 @@ def _check_scale(
 
 def _gather(comm: Comm, edges: PointEdges) -> PointEdges:
     """Return the weights and keys of all ranks' edges on rank 0; none on the others."""
-    if comm.rank:
-        comm.send([edges.weight, edges.key], 0)
-        return PointEdges.empty(0)
-    parts = [[edges.weight, edges.key]]
-    parts += [comm.recv(rank) for rank in range(1, comm.size)]
-    weight, key = map(np.concatenate, zip(*parts, strict=True))
+    weight, key = comm.gatherv(edges.weight, edges.key)
     none = np.empty(0, np.uint32)
     return PointEdges(none, none, weight, key)
 
