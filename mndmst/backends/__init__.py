@@ -7,6 +7,7 @@ imported when it is made.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -133,6 +134,17 @@ def find_accelerator(backend: str) -> tuple[Accelerator | None, str | None]:
             return kind, None
         reasons.append(reason)
     return None, "; ".join(reasons) or None
+
+
+@contextmanager
+def without_accelerators() -> Iterator[None]:
+    """Find no accelerators within the block, so that measurements are of the CPU."""
+    kinds = dict(ACCELERATORS)
+    ACCELERATORS.clear()
+    try:
+        yield
+    finally:
+        ACCELERATORS.update(kinds)
 
 
 def holder_of(values: Any) -> Accelerator | None:

@@ -9,7 +9,7 @@ forests are compared.
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import ACCELERATORS, find_accelerator
+from ..backends import find_accelerator, without_accelerators
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import BENCH_PICTURE
@@ -46,28 +46,17 @@ APPROXIMATE = "approximate"
 TOLERANCE = 1e-7
 
 
-@contextmanager
-def _without_devices() -> Iterator[None]:
-    """Hide the devices of this machine, so that the CPU computes."""
-    kinds = dict(ACCELERATORS)
-    ACCELERATORS.clear()
-    try:
-        yield
-    finally:
-        ACCELERATORS.update(kinds)
-
-
 def _ours(points: Points, devices: bool = False, **options: Any) -> np.ndarray:
     from ..points.estimator import HDBSCAN
 
-    with nullcontext() if devices else _without_devices():
+    with nullcontext() if devices else without_accelerators():
         return HDBSCAN(**SIZES, **options).fit(points).labels_
 
 
 def _our_forest(points: Points, devices: bool = False, **options: Any) -> np.ndarray:
     from ..points.point_forest import points_forest
 
-    with nullcontext() if devices else _without_devices():
+    with nullcontext() if devices else without_accelerators():
         found = points_forest(points, "euclidean", MIN_SAMPLES, **options)
     return found.forest.weight
 

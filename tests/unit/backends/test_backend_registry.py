@@ -21,6 +21,7 @@ from mndmst.backends import (
     costs,
     find_accelerator,
     holder_of,
+    without_accelerators,
 )
 from mndmst.backends.base import Memory
 from mndmst.backends.cpu.backend import CpuBackend
@@ -133,3 +134,10 @@ def test_a_service_reports_the_memory_of_a_registered_device(
         executor = Executor(world(), {"g": graph}, none)
         assert executor.memory()[1:] == found
         assert executor.memory().resident > 0
+
+
+def test_a_block_without_accelerators(twin: ModuleType) -> None:
+    with without_accelerators():
+        assert find_accelerator("auto")[0] is None
+        assert backend_names() == ("auto", "cpu")
+    assert find_accelerator("twin") == (twin, None)
