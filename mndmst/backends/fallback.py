@@ -26,7 +26,7 @@ from .base import (
 Result = TypeVar("Result")
 
 
-class Held:
+class MovableRows:
     """Rows, placed on one backend at a time."""
 
     def __init__(self, rows: Rows) -> None:
@@ -75,17 +75,17 @@ class Fallback(Backend):
         """Return the bytes of the device that `place` and the steps will need."""
         return self.device.rows_nbytes(rows)
 
-    def place(self, rows: Rows) -> Held:
+    def place(self, rows: Rows) -> MovableRows:
         """Bring rows to the device, or keep them for the host."""
-        held = Held(rows)
-        self._do(held.on)
-        return held
+        movable = MovableRows(rows)
+        self._do(movable.on)
+        return movable
 
-    def inspect_arcs(self, rows: Held, num_vertices: int) -> ArcFacts | None:
+    def inspect_arcs(self, rows: MovableRows, num_vertices: int) -> ArcFacts | None:
         """See `Backend.inspect_arcs`."""
         return self._do(lambda b: b.inspect_arcs(rows.on(b), num_vertices))
 
-    def msf(self, rows: Held) -> LabelledForest:
+    def msf(self, rows: MovableRows) -> LabelledForest:
         """See `Backend.msf`."""
         return self._do(lambda backend: backend.msf(rows.on(backend)))
 
@@ -95,23 +95,25 @@ class Fallback(Backend):
         """See `Backend.msf_of_edges`; no host can take over a device's arrays."""
         return self.device.msf_of_edges(num_vertices, src, dst, weight, maximum)
 
-    def band_forest(self, rows: Held, band: Band, label: np.ndarray | None) -> EdgeList:
+    def band_forest(
+        self, rows: MovableRows, band: Band, label: np.ndarray | None
+    ) -> EdgeList:
         """See `Backend.band_forest`."""
         return self._do(
             lambda backend: backend.band_forest(rows.on(backend), band, label)
         )
 
-    def grow_rows(self, rows: Held, band: Band) -> RowGrowth | None:
+    def grow_rows(self, rows: MovableRows, band: Band) -> RowGrowth | None:
         """See `Backend.grow_rows`."""
         return self._do(lambda backend: backend.grow_rows(rows.on(backend), band))
 
     def row_hooks(
-        self, rows: Held, band: Band
+        self, rows: MovableRows, band: Band
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
         """See `Backend.row_hooks`."""
         return self._do(lambda backend: backend.row_hooks(rows.on(backend), band))
 
-    def peer(self, rows: Held, num_vertices: int) -> DevicePeer[Any, Any] | None:
+    def peer(self, rows: MovableRows, num_vertices: int) -> DevicePeer[Any, Any] | None:
         """See `Backend.peer`."""
         return self._do(lambda backend: backend.peer(rows.on(backend), num_vertices))
 

@@ -71,8 +71,8 @@ class Hosts:
     def complete(self, team: Team, array: np.ndarray, bounds: Sequence[int]) -> None:
         """Fill in the parts of other hosts' ranks in an array of the team. Collective.
 
-        Rank r has the part from bounds[r] to bounds[r + 1]. Those of this host's ranks
-        have been written.
+        Rank r has the part from bounds[r] to bounds[r + 1]. The parts of this
+        host's ranks have been written.
         """
         team.sync()
         if self._leaders is not None and self.count > 1:

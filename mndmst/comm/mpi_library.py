@@ -205,10 +205,10 @@ def choose_network(library: str) -> None:
     """Choose a network with which an MPI library starts, given its description.
 
     MPICH with UCX (seen with 5.0.2) publishes 4 KiB of memory from the UCX address on,
-    whatever lies behind it. What has no zeros to leave out makes a line longer than
-    Slurm reads from a process, and Slurm ends the step. So where Slurm itself starts
-    ranks on several nodes, and the library has libfabric as well, that is used. A
-    setting that the user has made is kept.
+    whatever lies behind it. Memory without zeros, which MPICH would leave out, makes a
+    line longer than Slurm reads from a process, and Slurm ends the step. So where Slurm
+    itself starts ranks on several nodes, and the library has libfabric as well, that is
+    used. A setting that the user has made is kept.
     """
     both = re.search(r"MPICH Device:\s*ch4:(ucx.*ofi|ofi.*ucx)", library)
     if both and slurm_started_nodes() > 1:

@@ -14,7 +14,7 @@ MAPPED_BYTES, MAPPED_BYTES_ONCE = 1 << 30, 32 << 20
 # Free bytes that a process keeps by default, and at most (mallopt takes an int).
 # `Budget` gives them back before it counts.
 KEPT_BYTES, MOST_BYTES = 256 << 20, (1 << 31) - 1
-# What a command keeps of the memory that its rows leave free.
+# A command keeps one part in KEPT_SHARE of the memory that its rows leave free.
 KEPT_SHARE = 4
 # Where rows do not fit, nothing is kept.
 TIGHT_BYTES = 1 << 20

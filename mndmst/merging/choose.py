@@ -56,13 +56,13 @@ def _first(
             except NotSuitableError as error:
                 reason = str(error)
             else:
-                _tell(run, strategy.name, refused)
+                _note_choice(run, strategy.name, refused)
                 return strategy
         refused = refused | {kind.name: reason}
     raise AssertionError("the last strategy suits every run")
 
 
-def _tell(run: Run, name: str, refused: dict[str, str]) -> None:
+def _note_choice(run: Run, name: str, refused: dict[str, str]) -> None:
     """Note the choice in the report, and print it in a verbose run.
 
     A run that asks for a strategy by name, and gets another, says so in any case.

@@ -126,8 +126,8 @@ def _hook(run: Run, choice: LightestEdges) -> None:
 def agree(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
     """Keep a cut edge on one rank only, and only if both owners have it. Collective.
 
-    What one of them has dropped is the last of a cycle. Not so where one component
-    hides its edges (`CrossEdges.giant`): then nothing is done.
+    An edge that one of them has dropped is the last of a cycle, unless one component
+    hides its edges (`CrossEdges.giant`): then every edge stays.
     """
     if giant is not None:
         return graph

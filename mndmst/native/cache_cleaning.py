@@ -1,9 +1,9 @@
 """Removal of cached files that this user's runs have not used for a long time.
 
 Each state of the kernels' sources has its own directory of machine code, and each
-installation its own archives of starts; no run removes those of others. A file is
-removed only if its name and contents are such as mndmst writes, in the user's own
-cache. A directory with any other file is kept.
+installation its own archives of starts; no run removes another's. A file is removed
+only if mndmst has written it, by its name and contents, in the user's own cache. A
+directory with any other file is kept.
 """
 
 import re

@@ -86,7 +86,7 @@ def uncompiled(user: str, weights: np.dtype | None = None) -> list[KernelSignatu
 
 
 def compile_side_by_side(
-    listed_kernels: Sequence[KernelSignature],
+    wanted: Sequence[KernelSignature],
     jobs: int | None = None,
     directory: Path | None = None,
     processors: str | None = None,
@@ -99,7 +99,7 @@ def compile_side_by_side(
     user's cache. `report` receives, from time to time, how many kernels have code, and
     how many there are.
     """
-    jobs = min(jobs or core_count(), len(listed_kernels))
+    jobs = min(jobs or core_count(), len(wanted))
     if not jobs:
         return
     import subprocess  # few runs compile
@@ -114,7 +114,7 @@ def compile_side_by_side(
         tempfile.TemporaryFile(dir=folder, buffering=0) as records,
         tempfile.TemporaryFile("w+", dir=folder) as failed,
     ):
-        for entry in listed_kernels:
+        for entry in wanted:
             records.write("\t".join(entry).encode().ljust(RECORD))
         records.seek(0)
         workers: list[subprocess.Popen] = []
@@ -131,8 +131,8 @@ def compile_side_by_side(
                     try:
                         worker.wait(REPORT_SECONDS)
                     except subprocess.TimeoutExpired:
-                        left = without_code(listed_kernels, [Path(folder)])
-                        report(len(listed_kernels) - len(left), len(listed_kernels))
+                        left = without_code(wanted, [Path(folder)])
+                        report(len(wanted) - len(left), len(wanted))
         except BaseException:
             for worker in workers:
                 worker.kill()

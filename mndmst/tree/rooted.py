@@ -37,10 +37,10 @@ def root_forest(a: np.ndarray, b: np.ndarray, label: np.ndarray) -> Rooted:
 
 @kernel
 def _strip_leaves(a, b, label):
-    """Take leaf after leaf, no root; what a leaf hangs on is its parent.
+    """Remove leaf after leaf, never a root; a leaf's neighbour becomes its parent.
 
-    For each vertex the exclusive or of its neighbours, and of its edges, is kept:
-    of a leaf these are the only neighbour and the only edge.
+    Each vertex has the exclusive or of its neighbours, and of its edges: of a leaf
+    these are the only neighbour and the only edge.
     """
     vertices = np.uint64(len(label))
     parent = np.zeros(vertices, np.uint32)

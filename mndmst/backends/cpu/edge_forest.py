@@ -138,10 +138,10 @@ def _is_outside(outside, vertex):
 
 @kernel
 def joining_edges(edges, least, most, parent, outside):
-    """Return u, v, key of those edges that may be in the forest.
+    """Return u, v, key of the edges that may be in the forest.
 
-    Those with least <= key <= most, an end outside the giant component, and ends
-    in two components.
+    They have least <= key <= most, an end outside the giant component, and ends in two
+    components.
     """
     src, dst, key = edges
     room = 1024

@@ -108,8 +108,7 @@ def choose_lightest(csr, labels, rows, table, out):
     """Write the lightest edges of some rows to other components.
 
     `table` is without pairs; `out` has room for more edges than a row has. Returns the
-    number of edges, and the number of rows looked at: all, or as many as there is room
-    for.
+    number of edges, and of rows: all, or the first ones if `out` is full.
     """
     _, indptr, indices, keys = csr
     label, giant = labels

@@ -168,11 +168,10 @@ def _leaving(
 ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     """Return u, v, key of the edges that leave components.
 
-    Those of the band are in (u, v) order, and after them come heavier ones. Also both
-    ends of each as numbers in one word, and the ids of the ghosts: these are numbered
-    in ascending order, behind the own components.
+    The band's edges are in (u, v) order, and heavier ones follow. Also both ends of
+    each as numbers in one word, and the ids of the ghosts: these are numbered in
+    ascending order, behind the own components.
     """
-
     lower, heavier = (
         in_order(EdgeList(*columns), threads).columns
         for columns in (concatenate(chunks.lower, threads), heavier)

@@ -26,8 +26,8 @@ from .solver import Tools
 from .streamed import Need, StreamedRows
 from .transfer import Transfer
 
-# What the CUDA runtime calls a lack of memory. It says so also where it cannot even
-# start a device, whose context takes some hundred megabytes.
+# The CUDA runtime's status for a lack of memory, also of memory to start a device,
+# whose context takes some hundred megabytes.
 ERROR_MEMORY_ALLOCATION = 2
 
 

@@ -39,7 +39,7 @@ class PublishedForest(NamedTuple):
 class MergedForest(NamedTuple):
     """Labels of all vertices, and after them marks of all published edges.
 
-    Those of rank r are [bounds[r], bounds[r + 1]).
+    The marks of rank r's edges are [bounds[r], bounds[r + 1]).
     """
 
     block: Block

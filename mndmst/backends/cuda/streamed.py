@@ -1,9 +1,9 @@
 """Minimum spanning forest of rows that are larger than the device.
 
 The rows stay in host memory and come in pieces, each copied while the one before is
-scanned. What a scan leaves is added to a list; before the list might overflow it is
-reduced to its forest, since no other edge of it can be in the forest of the whole
-(cycle property). So the device holds two pieces, a list, and a few words a vertex.
+scanned. A scan adds edges to a list; before the list might overflow it is reduced to
+its forest, since no other edge of it can be in the forest of the whole (cycle
+property). So the device holds two pieces, a list, and a few words a vertex.
 
 Light edges come first, as in `row_solver`: in one pass the edges up to a sampled
 cut, in a second one those between the components that these leave. Without ghosts
@@ -280,7 +280,7 @@ class StreamSolver(Solver):
             with self._copying:
                 piece.receive(filled, begin, end)
                 computing.wait_event(self._copying.record())
-            # What the scan before this one has added is not known yet.
+            # The number of edges from the scan before this one is not known yet.
             if int(piece.found) + before.num_arcs + piece.num_arcs > capacity:
                 before.found[...] = self._make_room(piece.num_arcs)
             self._scan(piece, band)
@@ -289,7 +289,7 @@ class StreamSolver(Solver):
         return self._solve_listed()
 
     def _make_room(self, arcs: int) -> int:
-        """Reduce the list if `more` edges might not fit; return its length."""
+        """Reduce the list if the edges of `arcs` might not fit; return its length."""
         found = int(self.state[StateField.FOUND])
         if found + arcs <= len(self._listed.key):
             return found
