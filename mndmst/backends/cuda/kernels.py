@@ -51,7 +51,7 @@ FILES = {
 }  # fmt: skip
 COOPERATIVE = ("run_rounds", "contract", "flatten")  # their blocks wait for each other
 COOPERATIVE_THREADS = 512  # of a block in components.cuh
-TILE = 2048  # arcs of a block in tiles.cuh
+TILE, TILE_THREADS = 2048, 256  # arcs and threads of a block in tiles.cuh
 SCANNED = 4096  # items of a block in prefix.cu
 NULL = np.uint64(0)
 
@@ -120,6 +120,19 @@ class Kernels:
             (self._resident[name],), (COOPERATIVE_THREADS,), args,
             enable_cooperative_groups=name in COOPERATIVE,
         )  # fmt: skip
+
+    def tile_rows(self, offset: cupy.ndarray, rows: int, arcs: int) -> cupy.ndarray:
+        """Return the row in which each tile of arcs begins, and the end (uint32).
+
+        `offset` has the first arc of each row.
+        """
+        tiles = -(-arcs // TILE)
+        row = cupy.empty(tiles + 1, np.uint32)
+        self.launch(
+            "find_tiles", tiles + 1, offset, np.uint64(rows), np.uint64(arcs), row,
+            np.uint64(tiles),
+        )  # fmt: skip
+        return row
 
     def prefix_sums(self, kind: str, items: cupy.ndarray) -> cupy.ndarray:
         """Return the exclusive prefix sums of some items, with the sum of all behind.

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...graph.light_edges import first_share
 from ..base import Band
-from .kernels import NULL, TILE
+from .kernels import NULL, TILE_THREADS
 from .placed import PlacedRows
 from .solver import NONE, DeviceEdges, Solver, StateField, Tools
 
@@ -151,24 +151,18 @@ class RowSolver(Solver):
         rows = self._rows
         edges = DeviceEdges.empty(capacity, self.kernels.key)
         self.set_state(StateField.FOUND, 0, capacity)
-        tiles = -(-choice.num_arcs // TILE)
-        tile_row = cupy.empty(tiles + 1, np.uint32)
-        arcs = np.uint64(choice.num_arcs)
-        self.kernels.launch(
-            "find_tiles", tiles + 1, choice.offset, np.uint64(choice.rows), arcs,
-            tile_row, np.uint64(tiles),
-        )  # fmt: skip
+        tile_row = self.kernels.tile_rows(choice.offset, choice.rows, choice.num_arcs)
         if first:
             self._clear_best()
             name = "scan_first"
         else:
             name = "scan_all" if choice.vertex is None else "scan_chosen"
         self.kernels.launch(
-            name, tiles * 256, choice.offset,
-            NULL if choice.vertex is None else choice.vertex, rows.indptr, arcs,
-            np.uint32(rows.first), np.uint32(rows.first), np.uint64(rows.own),
-            rows.ends, rows.keys, tile_row, self.parent, *self._bounds, self._best,
-            *edges, self.state,
+            name, TILE_THREADS * (len(tile_row) - 1), choice.offset,
+            NULL if choice.vertex is None else choice.vertex, rows.indptr,
+            np.uint64(choice.num_arcs), np.uint32(rows.first), np.uint32(rows.first),
+            np.uint64(rows.own), rows.ends, rows.keys, tile_row, self.parent,
+            *self._bounds, self._best, *edges, self.state,
         )  # fmt: skip
         return edges
 

@@ -6,7 +6,7 @@ import numpy as np
 from ...graph.model import EdgeList, ReducedGraph
 from ...kernels.arc_inspection import ArcFacts
 from ..base import Band, Growth, LabelledForest
-from .kernels import NULL, TILE, Kernels
+from .kernels import NULL, TILE_THREADS, Kernels
 from .placed import PlacedRows
 from .row_solver import RowSolver
 from .solver import NONE, DeviceEdges, Solver, Tools
@@ -17,18 +17,13 @@ def inspect(rows: PlacedRows, num_vertices: int, kernels: Kernels) -> ArcFacts |
     """Return the facts of all arcs; None if an id is wrong (`Backend.inspect_arcs`)."""
     if rows.num_arcs == 0:
         return ArcFacts(0, 0)
-    tiles, arcs = -(-rows.num_arcs // TILE), np.uint64(rows.num_arcs)
-    tile_row = cupy.empty(tiles + 1, np.uint32)
-    kernels.launch(
-        "find_tiles", tiles + 1, rows.indptr, np.uint64(rows.own), arcs, tile_row,
-        np.uint64(tiles),
-    )  # fmt: skip
+    tile_row = kernels.tile_rows(rows.indptr, rows.own, rows.num_arcs)
     found = cupy.zeros(3, np.uint64)
     kernels.launch(
-        "inspect_arcs", tiles * 256, rows.indptr, arcs, np.uint32(rows.first),
-        np.uint64(rows.own), np.uint64(rows.first_global),
-        NULL if rows.complete else rows.ghosts, np.uint64(num_vertices), rows.ends,
-        rows.keys, tile_row, found,
+        "inspect_arcs", TILE_THREADS * (len(tile_row) - 1), rows.indptr,
+        np.uint64(rows.num_arcs), np.uint32(rows.first), np.uint64(rows.own),
+        np.uint64(rows.first_global), NULL if rows.complete else rows.ghosts,
+        np.uint64(num_vertices), rows.ends, rows.keys, tile_row, found,
     )  # fmt: skip
     wrong, edges, balance = found.tolist()
     return None if wrong else ArcFacts(edges, balance)

@@ -22,7 +22,7 @@ from ...graph.model import Rows
 from ...graph.tuning import Tuning
 from ...kernels.edge_columns import copy_rows
 from ..base import Band
-from .kernels import NULL, TILE
+from .kernels import NULL, TILE_THREADS
 from .row_solver import SAMPLE, key_bounds
 from .solver import NONE, DeviceEdges, Solver, StateField, Tools
 from .transfer import Fill, copy_next, fill_from
@@ -311,13 +311,8 @@ class StreamSolver(Solver):
 
     def _scan(self, piece: PieceBuffer, band: Band) -> None:
         """Add the edges of a piece that lie between components to the list."""
-        rows, arcs = self._rows, np.uint64(piece.num_arcs)
-        tiles = -(-piece.num_arcs // TILE)
-        tile_row = cupy.empty(tiles + 1, np.uint32)
-        self.kernels.launch(
-            "find_tiles", tiles + 1, piece.offset, np.uint64(piece.num_rows), arcs,
-            tile_row, np.uint64(tiles),
-        )  # fmt: skip
+        rows, arcs = self._rows, piece.num_arcs
+        tile_row = self.kernels.tile_rows(piece.offset, piece.num_rows, arcs)
         chosen = piece.vertex is not None
         if chosen:
             self.state[StateField.GIANT] = self._giant
@@ -325,9 +320,9 @@ class StreamSolver(Solver):
             row = piece.first - rows.first
             self._degree[row : row + piece.num_rows] = cupy.diff(piece.offset)
         self.kernels.launch(
-            "scan_chosen" if chosen else "scan_all", tiles * 256, piece.offset,
-            piece.vertex if chosen else NULL, NULL, arcs, np.uint32(piece.first),
-            np.uint32(rows.first), np.uint64(len(rows)), piece.ends, piece.keys,
-            tile_row, self._component, *key_bounds(band, self.kernels.key),
-            self._best, *self._listed, self.state,
+            "scan_chosen" if chosen else "scan_all", TILE_THREADS * (len(tile_row) - 1),
+            piece.offset, piece.vertex if chosen else NULL, NULL, np.uint64(arcs),
+            np.uint32(piece.first), np.uint32(rows.first), np.uint64(len(rows)),
+            piece.ends, piece.keys, tile_row, self._component,
+            *key_bounds(band, self.kernels.key), self._best, *self._listed, self.state,
         )  # fmt: skip
