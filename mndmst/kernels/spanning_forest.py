@@ -31,14 +31,7 @@ def spanning_edges(
     `a` and `b` are positions in `parent`. The place in the list decides between equal
     keys.
     """
-    return spanning_pairs(key, pack_ends(a, b, threads), parent, threads)
-
-
-def spanning_pairs(
-    key: np.ndarray, pairs: np.ndarray, parent: np.ndarray, threads: Threads
-) -> np.ndarray:
-    """Do what `spanning_edges` does, given both ends in one word of uint64 each."""
-    return spanning_forest(Team(threads), key, pairs, parent)
+    return spanning_forest(Team(threads), key, pack_ends(a, b, threads), parent)
 
 
 def spanning_forest(

@@ -157,12 +157,8 @@ class ForestIndex:
         """
         return self._labels(self.count_below(below))
 
-    def component_sizes(self, labels: np.ndarray | None = None) -> np.ndarray:
-        """Return for each vertex the number of vertices in its component.
-
-        `labels` are from `cut`; by default the labels of the trees.
-        """
-        labels = self.labels if labels is None else labels
+    def component_sizes(self, labels: np.ndarray) -> np.ndarray:
+        """Return for each vertex the number of vertices with its label; see `cut`."""
         return np.bincount(labels, minlength=self.num_vertices)[labels]
 
     def vertices(self, ids: Any) -> np.ndarray:

@@ -5,7 +5,7 @@ import pytest
 
 from mndmst.graph.tuning import Tuning
 from mndmst.kernels.boruvka_rounds import forest_by_rounds
-from mndmst.kernels.spanning_forest import spanning_pairs
+from mndmst.kernels.spanning_forest import spanning_forest
 from mndmst.kernels.team import Team
 from mndmst.kernels.threads import ALONE, Threads
 
@@ -61,7 +61,7 @@ def test_rounds_find_the_forest(
     before[joined] = joined.min()
     pairs = a.astype(np.uint64) << np.uint64(32) | b.astype(np.uint64)
     expected_parent = before.copy()
-    expected = spanning_pairs(key, pairs, expected_parent, ALONE)
+    expected = spanning_forest(Team(ALONE), key, pairs, expected_parent)
 
     parent = before.copy()
     kept = forest_by_rounds(Team(Threads(members)), key, pairs, parent)
@@ -81,6 +81,6 @@ def test_light_edges_first_leave_the_forest_the_same(order: str, dtype: type) ->
     for many in (1, len(pairs)):
         alone = Threads(1, Tuning(many_edges=many))
         parent = np.arange(60, dtype=np.uint32)
-        found.append((spanning_pairs(key, pairs, parent, alone), parent))
+        found.append((spanning_forest(Team(alone), key, pairs, parent), parent))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
