@@ -22,6 +22,7 @@ import numpy as np
 
 from ..host.cores import core_count
 from ..host.formatting import counted
+from ..host.launcher import launched_rank
 from ..host.progress import notice
 from ..host.signals import interrupts_blocked
 from .cache_dirs import directories, has_compiler, writable
@@ -94,21 +95,46 @@ def compile_side_by_side(
 ) -> None:
     """Compile kernels in parallel processes, and save their code.
 
-    One warning names the kernels that failed to compile; their first call tries again.
-    By default there is a process per core, code is for `best_level` and goes to the
-    user's cache. `report` receives, from time to time, how many kernels have code, and
-    how many there are.
+    One warning names the kernels that failed to compile, or says that a full disk
+    prevents compilation; the first calls of kernels try again. By default there is a
+    process per core, code is for `best_level` and goes to the user's cache. `report`
+    receives, from time to time, how many kernels have code, and how many there are.
     """
     jobs = min(jobs or core_count(), len(wanted))
-    if not jobs:
+    folder = directory or writable()
+    if not jobs or folder is None:
         return
+    try:
+        failed = _run_workers(wanted, jobs, folder, processors or best_level(), report)
+    except OSError as error:
+        if launched_rank() == 0:
+            notice(
+                f"{folder}: kernels cannot be compiled ahead there ({error}), so each "
+                "is compiled when it is first called. Free some megabytes, or point "
+                "MNDMST_CACHE_DIR at another directory."
+            )
+    else:
+        _warn(failed)
+
+
+def _run_workers(
+    wanted: Sequence[KernelSignature],
+    jobs: int,
+    folder: Path,
+    processors: str,
+    report: Callable[[int, int], object],
+) -> list[str]:
+    """Compile kernels in processes; return the lines that these have printed.
+
+    Raises OSError if the folder has no space left, or the system starts no process.
+    """
     import subprocess  # few runs compile
     import tempfile
 
     path = filter(None, (str(PARENT), os.environ.get("PYTHONPATH")))
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path))
-    command, folder = [sys.executable, "-m", __name__], str(directory or writable())
-    command += [str(os.getpid()), folder, processors or best_level()]
+    command = [sys.executable, "-m", __name__, str(os.getpid()), str(folder)]
+    command.append(processors)
     # All workers read records from one open file, and append lines to another.
     with (
         tempfile.TemporaryFile(dir=folder, buffering=0) as records,
@@ -131,14 +157,14 @@ def compile_side_by_side(
                     try:
                         worker.wait(REPORT_SECONDS)
                     except subprocess.TimeoutExpired:
-                        left = without_code(wanted, [Path(folder)])
+                        left = without_code(wanted, [folder])
                         report(len(wanted) - len(left), len(wanted))
         except BaseException:
             for worker in workers:
                 worker.kill()
             raise
         failed.seek(0)
-        _warn(failed.read().splitlines())
+        return failed.read().splitlines()
 
 
 def _warn(failed: Sequence[str]) -> None:

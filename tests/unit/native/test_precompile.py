@@ -1,8 +1,12 @@
 """What is compiled ahead, of a list that may be older than the sources."""
 
+import errno
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -87,6 +91,19 @@ def test_many_are_told_in_one_line(
     assert said.count("\n") == 1
     assert "and 8 others could not be compiled ahead (module" in said
     assert without_code([listed_kernels()[0]], [tmp_path]) == []
+
+
+def test_a_full_disk_leaves_compilation_to_the_first_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*args: object, **options: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    compile_side_by_side(listed_kernels(), 1, tmp_path)
+    said = capsys.readouterr().err
+    assert said.startswith(f"mndmst: {tmp_path}: kernels cannot be compiled ahead")
+    assert "No space left" in said and "MNDMST_CACHE_DIR" in said
 
 
 def test_the_list_names_kernels_that_exist() -> None:
