@@ -12,6 +12,7 @@ from cupy.cuda.memory import OutOfMemoryError
 from cupy.cuda.runtime import CUDARuntimeError
 
 from ...graph.model import EdgeList, ReducedGraph, Rows
+from ...graph.order import key_dtype
 from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
 from ...kernels.arc_inspection import ArcFacts
@@ -181,7 +182,8 @@ class CudaBackend(Backend):
     ) -> LabelledForest:
         """Return the forest of edges in arrays of this device; see `place_edges`."""
         with self._current():
-            rows = place_edges(num_vertices, src, dst, weight, maximum)
+            kernels = self._kernels_for(key_dtype(weight.dtype))
+            rows = place_edges(num_vertices, src, dst, weight, maximum, kernels)
         return self.msf(rows)
 
     def msf(self, rows: PlacedRows | StreamedRows) -> LabelledForest:

@@ -7,7 +7,7 @@ import cupy
 import numpy as np
 
 from ...graph.model import ReadProgress, Rows
-from ...graph.order import KeyRule, key_dtype, reversed_keys
+from ...graph.order import KeyRule, key_dtype, key_rule, reversed_keys
 from ...graph.tuning import Tuning
 from ...host.errors import ConfigError, InputError
 from .kernels import Kernels
@@ -108,18 +108,13 @@ def place(
         if arcs is None:
             keys, ends = _arcs_of(rows, transfer, tuning.placed_arcs)
         else:
-            _make_keys(rows, rows.files.rule, keys, kernels)
+            if not _make_keys(rows.files.rule, keys, kernels):
+                _ = rows.keys  # the host reads the rows again, and names the weight
     return with_ghosts(rows, kernels, indptr, ends, keys)
 
 
-def _make_keys(
-    rows: Rows, rule: KeyRule, weights: cupy.ndarray, kernels: Kernels
-) -> None:
-    """Turn weights into keys, in place.
-
-    Raises InputError if one is not a number; the host reads the rows again and names
-    it.
-    """
+def _make_keys(rule: KeyRule, weights: cupy.ndarray, kernels: Kernels) -> bool:
+    """Turn weights into keys, in place; return whether all of them are numbers."""
     wrong = cupy.zeros(1, np.uint64)
     key = kernels.key
     kernels.launch(
@@ -127,8 +122,7 @@ def _make_keys(
         key(rule.sign), key(rule.above), key(rule.at), key(rule.below),
         key(rule.largest), wrong,
     )  # fmt: skip
-    if int(wrong[0]):
-        _ = rows.keys
+    return not int(wrong[0])
 
 
 def with_ghosts(
@@ -237,6 +231,7 @@ def place_edges(
     dst: cupy.ndarray,
     weight: cupy.ndarray,
     maximum: bool,
+    kernels: Kernels,
 ) -> PlacedRows:
     """Return the rows of edges in any order and direction.
 
@@ -248,7 +243,7 @@ def place_edges(
         or int(cupy.maximum(src, dst).max()) >= num_vertices
     ):
         raise InputError(f"the edges: an end is not among the {num_vertices} vertices")
-    keys = device_keys(weight, descending=maximum)
+    keys = device_keys(weight, maximum, kernels)
     other = src != dst
     tail = cupy.concatenate([src[other], dst[other]]).astype(np.uint64)
     head = cupy.concatenate([dst[other], src[other]]).astype(np.uint64)
@@ -268,23 +263,18 @@ def place_edges(
     )
 
 
-def device_keys(weight: cupy.ndarray, descending: bool) -> cupy.ndarray:
-    """Return the keys that `order.weights_to_keys` makes on the host."""
-    keys = _ascending_keys(weight)
+def device_keys(
+    weight: cupy.ndarray, descending: bool, kernels: Kernels
+) -> cupy.ndarray:
+    """Return the keys that `order.weights_to_keys` makes on the host.
+
+    Raises InputError if a weight is NaN.
+    """
+    keys = weight.view(key_dtype(weight.dtype)).copy()
+    if not _make_keys(key_rule(weight.dtype), keys, kernels):
+        bad = int(cupy.isnan(weight).argmax())
+        raise InputError(
+            f"the edges: the weight of entry {bad} (from 0) is NaN, which has no "
+            "place in an order. Give it a number or leave the edge out."
+        )
     return reversed_keys(keys) if descending else keys
-
-
-def _ascending_keys(weight: cupy.ndarray) -> cupy.ndarray:
-    dtype = weight.dtype
-    sign = np.array(1 << (8 * dtype.itemsize - 1), key_dtype(dtype))[()]
-    if dtype.kind == "f":
-        if bool(cupy.isnan(weight).any()):
-            bad = int(cupy.isnan(weight).argmax())
-            raise InputError(
-                f"the edges: the weight of entry {bad} (from 0) is NaN, which has no "
-                "place in an order. Give it a number or leave the edge out."
-            )
-        bits = (weight + dtype.type(0)).view(key_dtype(dtype))
-        return cupy.where(bits & sign, ~bits, bits | sign)
-    bits = weight.view(key_dtype(dtype))
-    return bits ^ sign if dtype.kind == "i" else bits.copy()
