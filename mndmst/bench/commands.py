@@ -155,7 +155,7 @@ def _one_forest(digests: set[str]) -> int:
     """Return 0 if all runs found the same forest; else 1, with a message."""
     if len(digests) == 1:
         return 0
-    print("the forests differ", file=sys.stderr)
+    notice("the forests differ")
     return 1
 
 
@@ -201,7 +201,7 @@ def run_cpu(arguments: argparse.Namespace) -> int:
     draw = partial(plot_threads, cases)
     write(arguments, draw, machine=facts, cases=records, disagreements=wrong)
     for line in wrong:
-        print(line, file=sys.stderr)
+        notice(line)
     return 1 if wrong else 0
 
 
@@ -288,7 +288,7 @@ def run_scaling(arguments: argparse.Namespace) -> int:
     draw = partial(plot, series)
     write(arguments, draw, machine=facts, points=every, disagreements=wrong)
     for line in wrong:
-        print(line, file=sys.stderr)
+        notice(line)
     return 1 if wrong else 0
 
 

@@ -176,7 +176,7 @@ def test_the_command_fails_loudly_on_a_wrong_weight(
     assert main([*command, "--json", str(file)]) == 1
     out, err = capsys.readouterr()
     assert "DISAGREES" in out
-    assert "\nDISAGREEMENT on grid2d, float64" in err
+    assert "\nmndmst: DISAGREEMENT on grid2d, float64" in err
     record = json.loads(file.read_text())
     assert len(record["disagreements"]) == len(record["cases"]) == 4
     for case in record["cases"]:
