@@ -61,9 +61,8 @@ def add_source(parser: Parser) -> None:
     parser.add_argument(
         "--count",
         type=whole(1, MOST_POINTS),
-        default=100_000,
         metavar="N",
-        help="number of points of an example",
+        help="number of points of an example (default: 100000)",
     )
     add_file(parser, "--save", "also write the points to this file", metavar="FILE.npy")
 
@@ -829,6 +828,7 @@ def _write_hdbscan(
             arguments.alpha,
             arguments.metric_params,
             arguments.non_finite,
+            table.names,
         )
         columns |= prediction_columns(table.points, clusters)
     if not arguments.quiet:
@@ -984,6 +984,8 @@ def _predict(arguments: argparse.Namespace) -> int:
     check_outputs(given, outputs, overwrite=arguments.overwrite)
     model = StoredModel.read(arguments.model)
     table = read_points(arguments, source, finite=model.non_finite == "error")
+    if arguments.columns is None:
+        model.check_coordinates(table.names, source)
     labels, probabilities = model.predict(table.points, source)
     facts = {
         "graph-uuid": uuid_of(table.points),

@@ -30,6 +30,7 @@ from ..io.names import Names, names_of_values
 
 ARRAY_COPIES = 3
 EXAMPLES = ("rings", "blobs")
+EXAMPLE_POINTS = 100_000
 _ARRAYS = (".npy", ".npz")
 _TYPED = {".parquet": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable}
 POINT_SUFFIXES = (*_ARRAYS, ".csv", ".tsv", ".txt", *_TYPED)
@@ -282,18 +283,27 @@ def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
 
 def named_points(
     name: str | Path,
-    count: int,
+    count: int | None = None,
     mapped: bool = False,
     columns: str | None = None,
     key: str | None = None,
     typed: bool = False,
     finite: bool = True,
 ) -> PointTable:
-    """Return the points of a file, or `count` points of the example of that name."""
+    """Return the points of a file, or `count` points of the example of that name.
+
+    Raises ConfigError if an option goes with the other of the two.
+    """
     if str(name) not in EXAMPLES:
+        if count is not None:
+            raise ConfigError(
+                "--count is the number of points of an example, "
+                f"{' or '.join(EXAMPLES)}, and {name} is a file. Leave it out."
+            )
         return read_point_table(name, mapped, columns, key, typed, finite)
     if columns or key:
         raise ConfigError(f"--columns and --key go with files, and {name} is not one.")
+    count = EXAMPLE_POINTS if count is None else count
     check_room(name, BYTES_OF_EXAMPLE * count, f"an example of {count:,} points")
     return PointTable(example_points(str(name), count))
 

@@ -6,6 +6,7 @@
         @ dimensions, min_samples, cluster_selection_epsilon, alpha
         @ metric_params          JSON: the parameters of the metric
         @ non_finite             "error" if predict refuses rows that are not finite
+        @ coordinates            JSON: their names, if a table names its columns
         prediction/points        float32 or float64 [points * dimensions], by rows
         prediction/distance      float64: distances of the rows of `condensed`; lambda,
                                  their reciprocal, does not give them back bit by bit
@@ -16,7 +17,7 @@ Core distances follow from the points, so the file does not repeat them.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -28,6 +29,7 @@ from ..cluster.condensed import CondensedTree
 from ..host.errors import InputError, MndmstError
 from ..host.formatting import counted
 from ..io.file_access import open_hdf5, read_attribute, reading
+from ..io.formats.table_columns import listed, plain, shown
 from ..io.hdf5_reader import checked_dataset, read_dataset
 from ..io.memory_limit import check_room
 from ..io.results.clusters_file import FORMAT
@@ -47,6 +49,7 @@ def prediction_facts(
     alpha: float,
     parameters: Mapping[str, Any],
     non_finite: str,
+    coordinates: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the attributes that prediction adds to a cluster file."""
     return {
@@ -56,6 +59,7 @@ def prediction_facts(
         "alpha": alpha,
         "metric_params": json.dumps(parameters),
         "non_finite": non_finite,
+        "coordinates": json.dumps(coordinates),
     }
 
 
@@ -82,6 +86,7 @@ class StoredModel:
     parameters: dict[str, Any]
     alpha: float
     non_finite: str
+    coordinates: list[str]  # their names; empty if there are none
     min_samples: int
     epsilon: float  # `cluster_selection_epsilon` of the rule
     rule: str  # in words, as the file records it
@@ -139,6 +144,7 @@ class StoredModel:
             parameters=json.loads(str(file.attrs.get("metric_params", "{}"))),
             alpha=float(file.attrs.get("alpha", 1.0)),
             non_finite=str(file.attrs.get("non_finite", "error")),
+            coordinates=json.loads(str(file.attrs.get("coordinates", "[]"))),
             min_samples=int(read_attribute(file, "min_samples")),
             epsilon=float(read_attribute(file, "cluster_selection_epsilon")),
             rule=str(read_attribute(file, "rule")),
@@ -168,6 +174,9 @@ class StoredModel:
             and (self.non_finite != "error" or np.isfinite(self.points).all())
             and not np.isnan(tree.distance).any()
             and self.epsilon >= 0
+            and isinstance(self.coordinates, list)
+            and len(self.coordinates) in (0, self.points.shape[1])
+            and all(isinstance(name, str) for name in self.coordinates)
         )
 
     def _measures(self) -> bool:
@@ -189,6 +198,18 @@ class StoredModel:
     def num_clusters(self) -> int:
         """Number of flat clusters."""
         return int(self.labels.max()) + 1
+
+    def check_coordinates(self, names: Sequence[str], source: Path) -> None:
+        """Raise InputError if a table of new points names other coordinates."""
+        own = self.coordinates
+        if own and names and list(map(plain, own)) != list(map(plain, names)):
+            alike = sorted(map(plain, own)) == sorted(map(plain, names))
+            raise InputError(
+                f"{source}: its coordinates are {listed(map(shown, names))}, and those "
+                f"of the training points of {self.path} {listed(map(shown, own))}. "
+                f"Give them in the order of these: --columns "
+                f"{','.join(own if alike else names)}."
+            )
 
     def predict(
         self, points: np.ndarray, source: Path

@@ -29,6 +29,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main([*cosine, "--prediction-data"]) == 0
     np.save(folder / "zero.npy", np.array([[1.0, 1], [0, 0]]))
     assert main(["linkage", *words[1:], str(folder / "linkage.h5")]) == 0
+    lines = [f"{lat},{lon}" for lat, lon in example_points("blobs", 30).tolist()]
+    (folder / "old.csv").write_text("\n".join(["lat,lon", *lines]))
+    words[1] = str(folder / "old.csv")
+    assert main([*words, str(folder / "table.h5"), "--prediction-data"]) == 0
+    (folder / "turned.csv").write_text("lon,Lat\n1,2\n")
+    (folder / "other.csv").write_text("x,y\n1,2\n")
     return folder
 
 
@@ -44,6 +50,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
          "points of {0}/model.h5 2. Give the same columns"),
         ("model.h5", "nan.npy", "nan.npy: point 7 (from 0) has a coordinate that is "
          "not a finite number. Fix it"),
+        ("table.h5", "turned.csv", "turned.csv: its coordinates are lon, Lat, and "
+         "those of the training points of {0}/table.h5 lat, lon. Give them in the "
+         "order of these: --columns lat,lon."),
+        ("table.h5", "other.csv", "order of these: --columns x,y."),
         ("cosine.h5", "zero.npy", "zero.npy: point 1 is zero in all coordinates"),
         ("model.h5", "points.npy -o {0}/x.nwk", "x.nwk: give a name in .h5"),
     ],
@@ -107,3 +117,28 @@ def test_a_damaged_model_is_refused(
     error = capsys.readouterr().err
     assert f"{model}: " in error and "mndmst hdbscan again" in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        "old.csv",
+        "turned.csv --columns lat,lon",
+        "other.csv --columns x,y",
+        "points.npy",
+    ],
+)
+def test_coordinates_of_the_same_names_or_named_ones_are_predicted(
+    folder: Path, points: str
+) -> None:
+    words = f"predict {folder}/table.h5 {folder}/{points} -q".split()
+    assert main(words) == 0
+
+
+def test_a_count_of_points_goes_with_an_example(
+    folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    for command in ("hdbscan", "linkage"):
+        assert main([command, str(folder / "points.npy"), "--count", "5"]) == 1
+        error = capsys.readouterr().err
+        assert "--count is the number of points of an example, rings or blobs" in error
