@@ -96,7 +96,7 @@ _FORMATS: dict[str, Format] = {
     ".gexf": _networkx("gexf"),
     ".gml": _networkx("gml"),
     ".net": _networkx("pajek"),
-    ".leda": _networkx("leda")._replace(write=None),
+    ".leda": _networkx("leda")._replace(write=None, named=False),
 }
 NAMES = tuple(suffix[1:] for suffix in _FORMATS)
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from test_partition import digest
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges
-from mndmst.io.formats import open_edges, read_edges, write_edges
+from mndmst.io.formats import check_writer, open_edges, read_edges, write_edges
 from mndmst.io.names import (
     LONGEST_NAME,
     IntegerNames,
@@ -514,3 +515,14 @@ def test_labels_that_are_not_those_of_one_listed_vertex(
     )
     (tmp_path / name).write_text(text)
     assert len(read_edges(tmp_path / name)) == 1
+
+
+def test_a_refused_name_lists_formats_that_are_written(tmp_path: Path) -> None:
+    names = names_of_values("g", ["a", "b"])
+    edges = Edges(2, np.array([0]), np.array([1]), np.array([1]), names=names)
+    with pytest.raises(ConfigError, match="no place") as caught:
+        write_edges(edges, tmp_path / "g.mtx")
+    listed = re.findall(r"\.[a-z]+(?=[, ])", str(caught.value).partition("in ")[2])
+    assert ".csv" in listed and ".leda" not in listed
+    for suffix in listed:
+        check_writer(tmp_path / f"g{suffix}")
