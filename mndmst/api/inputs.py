@@ -23,10 +23,12 @@ from ..host.errors import (
     shown,
 )
 from ..host.formatting import counted
-from ..io.edge_file import is_exact
+from ..io.edge_file import MOST_EXACT, is_exact
 
 # Kinds of NumPy's types that are numbers with an order.
 NUMBERS = "biuf"
+# Kinds of NumPy's types that are times and durations.
+TIMES = "mM"
 # The attributes by which NumPy reads arrays.
 ARRAY_PROTOCOLS = "__array__", "__array_interface__", "__array_struct__"
 
@@ -157,7 +159,8 @@ def as_points(values: Any, name: str, typed: bool = False) -> np.ndarray:
     check_nothing_masked(values, name)
     from ..io.formats.point_tables import check_integers  # loads all formats
 
-    check_table_integers(values, f"{name}: ")
+    check_table_columns(values, f"{name}: ")
+    given = values
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
     try:
@@ -171,25 +174,41 @@ def as_points(values: Any, name: str, typed: bool = False) -> np.ndarray:
             f"{name} has shape {array.shape}; give two dimensions, a point a row"
         )
     check_integers(array, f"{name}: ")
+    check_listed_integers(given, array, f"{name}: ")
     if typed and array.dtype in (np.float16, np.float32):
         return array
     return array.astype(np.float64, copy=False)
 
 
-def check_table_integers(values: Any, source: str) -> None:
-    """Refuse a table of columns with integers that float64 would round.
+def check_table_columns(values: Any, source: str) -> None:
+    """Refuse a table of columns with times, or integers that float64 would round.
 
-    As one array, columns of integers and of fractions would be floats already.
+    As one array, columns of several types would be floats already.
     """
     from ..io.formats.point_tables import check_integers
 
     if hasattr(values, "collect"):
         raise InputTypeError(f"{source}is a table to be computed; give its collect()")
+    names = getattr(values, "column_names", ())  # of PyArrow
     if hasattr(values, "dtypes") and hasattr(values, "columns"):
-        for name in values.columns:
-            column = np.asarray(values[name])
-            if column.ndim == 1:
-                check_integers(column, source)
+        names = values.columns
+    for name in names:
+        column = np.asarray(values[name])
+        if column.dtype.kind in TIMES:
+            raise InputTypeError(
+                f"{source}column {name} has {column.dtype}. Give numbers."
+            )
+        if column.ndim == 1:
+            check_integers(column, source)
+
+
+def check_listed_integers(values: Any, array: np.ndarray, source: str) -> None:
+    """Refuse a list of points with integers that its array of floats has rounded."""
+    from ..io.formats.point_tables import check_integers
+
+    listed = isinstance(values, Sequence) and array.dtype.kind == "f"
+    if listed and (np.abs(array) >= MOST_EXACT).any():
+        check_integers(np.array(values, object), source)
 
 
 def check_nothing_masked(values: Any, name: str) -> None:

@@ -12,7 +12,13 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 
 from ..api.forest import Forest
-from ..api.inputs import as_flag, check_nothing_masked, check_table_integers
+from ..api.inputs import (
+    TIMES,
+    as_flag,
+    check_listed_integers,
+    check_nothing_masked,
+    check_table_columns,
+)
 from ..backends import holder_of
 from ..backends.point_products import PointsOnDevice
 from ..cluster.cluster_pictures import ClusterPictures
@@ -692,13 +698,15 @@ core_dist_n_jobs, prediction_data
         kind = holder_of(X)
         if kind is not None:
             X = kind.to_host(*kind.as_arrays(X))  # noqa: N806
-        if not hasattr(X, "toarray"):
-            check_table_integers(X, "X: ")
+        if hasattr(X, "toarray"):
+            if X.dtype.kind in "iu":
+                check_integers(X.toarray(), "X: ")
+        else:
+            check_table_columns(X, "X: ")
             given = _as_array(X)
-            if given.dtype.kind in "mM":  # scikit-learn would take them for numbers
-                raise InputError(f"X: has {given.dtype}. Give numbers.")
-            if given.ndim:
-                check_integers(given, "X: ")  # scikit-learn would round them
+            if given.ndim:  # scikit-learn would round them
+                check_integers(given, "X: ")
+                check_listed_integers(X, given, "X: ")
         if validate_data is not None:
             X = validate_data(  # noqa: N806
                 self,
@@ -773,12 +781,13 @@ core_dist_n_jobs, prediction_data
         rule: DensityRule,
     ) -> PointForest:
         check_nothing_masked(X, "X")
+        given = X if hasattr(X, "tocoo") else _as_array(X)
         if validate_data is not None and getattr(X, "ndim", 2) == 2:
             X = validate_data(  # noqa: N806
                 self, X, dtype=np.float64, accept_sparse=True, ensure_all_finite=False
             )
-        elif not hasattr(X, "tocoo"):
-            X = np.asarray(X)  # noqa: N806
+        else:
+            X = given  # noqa: N806
         if X.ndim == 2:
             self.n_features_in_ = X.shape[1]
         if X.ndim in (1, 2):
@@ -902,11 +911,14 @@ def _warn(text: str) -> None:
 
 
 def _as_array(values: Any) -> np.ndarray:
-    """Return values as an array; InputError if their rows have several lengths."""
+    """Return values as an array; InputError for times, or rows of several lengths."""
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
     except ValueError as error:
         raise InputError(f"X: has rows of several lengths ({error}).") from error
+    if array.dtype.kind in TIMES:  # scikit-learn would take them for numbers
+        raise InputError(f"X: has {array.dtype}. Give numbers.")
+    return array
 
 
 def _is(value: Any, kind: type) -> bool:

@@ -57,12 +57,14 @@ CHECKED = 1 << 16  # points at a time
 _NOT_COORDINATES = re.compile(
     r"(row|obs|observation|sample|point|node|vertex|case|record|station|city|user|item)?"
     r"(id|index|idx|name|no|nr|key|code|uuid)"
-    r"|rownames|row|title|class|cluster|clusters|target|group|species|probability"
+    r"|rownames|row|vertex|node|title|class|cluster|clusters|component|target|group"
+    r"|species|probability"
 )
 
 # Names of columns with labels or results; such columns have no ids of rows
 _GROUPS = (
-    "label", "labels", "type", "class", "cluster", "clusters", "target", "group",
+    "label", "labels", "type", "class", "cluster", "clusters", "component", "target",
+    "group",
     "species", "probability", "oneway", "reversed",
 )  # fmt: skip
 # The text, as a string, and NumPy's lists of its words.
@@ -77,7 +79,8 @@ TYPED_COPIES = 4
 def check_integers(points: np.ndarray, source: str, first: int = 0) -> None:
     """Refuse integers, also of Python, that float64 would round: distances would be 0.
 
-    `source` begins the message, which counts points from `first`.
+    `source` begins the message, which counts points from `first`. Times among objects,
+    which are numbers to NumPy, are refused, too.
     """
     whole = points.dtype.kind in "iu" and points.dtype.itemsize == 8
     if not whole and points.dtype.kind != "O":
@@ -88,9 +91,11 @@ def check_integers(points: np.ndarray, source: str, first: int = 0) -> None:
         if whole:  # Python compares an integer with a float exactly
             large = (part > MOST_EXACT) | (part < -MOST_EXACT)
         for index in np.argwhere(large):
-            number = part.item(*index)
-            if isinstance(number, int) and not is_exact(number):
-                raise rounded_integer(source, first + begin + int(index[0]), number)
+            number, row = part.item(*index), first + begin + int(index[0])
+            if isinstance(number, np.datetime64 | np.timedelta64):
+                raise InputError(f"{source}point {row} has a time. Give numbers.")
+            if isinstance(number, int | np.integer) and not is_exact(int(number)):
+                raise rounded_integer(source, row, int(number))
 
 
 def rounded_integer(source: str, row: int, number: int) -> InputError:

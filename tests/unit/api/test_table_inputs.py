@@ -130,6 +130,17 @@ def test_a_lazy_table_is_named_with_its_remedy() -> None:
             points(lazy)
 
 
+@pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow"])
+def test_times_beside_numbers_are_not_coordinates(package: str) -> None:
+    days = np.array(["2020-01-01", "2020-01-03", "2020-02-03"], "M8[ms]")
+    columns = {"x": np.arange(3.0), "day": days}
+    module = pytest.importorskip(package, reason="makes tables")
+    table = getattr(module, "DataFrame", getattr(module, "table", None))(columns)
+    for points in (mndmst.HDBSCAN(2).fit, mndmst.single_linkage):
+        with pytest.raises(InputError, match="column day has datetime64"):
+            points(table)
+
+
 def test_vertices_without_an_edge() -> None:
     for table in tables({"u": [0], "v": [1], "w": [2.5]}):
         assert mndmst.minimum_spanning_forest(table, num_vertices=4).num_trees == 3

@@ -607,6 +607,11 @@ def test_times_are_not_taken_for_numbers() -> None:
     days = np.array([["2020-01-01"], ["2020-01-03"]], "M8[D]")
     with pytest.raises(ValueError, match=r"X: has datetime64\[D\]"):
         mndmst.HDBSCAN(2).fit(days)
+    with pytest.raises(ValueError, match="X: point 0 has a time"):
+        mndmst.HDBSCAN(2).fit(np.array([[days[0, 0]], [days[1, 0]]], object))
+    seconds = np.ones((3, 3), "m8[s]") - np.eye(3).astype("m8[s]")
+    with pytest.raises(ValueError, match=r"X: has timedelta64\[s\]"):
+        mndmst.HDBSCAN(2, metric="precomputed").fit(seconds)
 
 
 def test_warnings_name_the_line_that_calls() -> None:

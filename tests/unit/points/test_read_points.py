@@ -11,6 +11,7 @@ import pyarrow
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+import scipy.sparse
 import zstandard
 
 import mndmst
@@ -68,7 +69,7 @@ def write(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Path]
 @pytest.mark.parametrize(
     "name",
     ["id", "index", "", "Unnamed: 0", "ID", "row_id", "point_id", "osmid", "fid",
-     "__index_level_0__", "station_name", "key"],
+     "__index_level_0__", "station_name", "key", "vertex", "node"],
 )  # fmt: skip
 @pytest.mark.parametrize("position", [0, 1, 2])
 def test_index_columns_are_left_out_and_give_the_ids(
@@ -97,6 +98,14 @@ def test_labels_are_no_coordinates(write: Callable[..., Path]) -> None:
     np.testing.assert_array_equal(found.points, POINTS)
     assert found.ids is None or found.ids.tolist() == [0, 1, 1]
     assert found.notes == ("coordinates: x, y; left out: label",)
+    table = {"vertex": IDS, "component": [0, 0, 2], "x": X, "y": Y, "label": IDS}
+    found = read_point_table(write(table))  # the columns of results
+    np.testing.assert_array_equal(found.points, POINTS)
+    assert (
+        found.ids is not None
+        and found.ids.tolist() == IDS
+        and found.id_name == "vertex"
+    )
 
 
 def test_columns_are_named(write: Callable[..., Path]) -> None:
@@ -285,6 +294,9 @@ def test_integers_that_float64_would_round_are_refused_everywhere(
     inputs["parquet"] = parquet
     if find_spec("pandas"):
         inputs["table"] = import_module("pandas").DataFrame(columns)
+    inputs["Arrow"] = pyarrow.table(columns)
+    inputs["listed"] = [[int(time), 0.5] for time in times]
+    inputs["sparse"] = scipy.sparse.csr_array(times[:, None])
     for name, given in inputs.items():
         with pytest.raises((ValueError, InputError), match="float64 would round"):
             if name in ("csv", "parquet"):
