@@ -27,20 +27,27 @@ from .kernels.boruvka_steps import (
     edges_of,
     find_first_edges,
     join,
-    join_listed,
     keep_leaving,
     list_uncertain,
     name_components,
     raise_reach,
     relabel,
 )
-from .kernels.certified_edges import UNKNOWN, JoinState, join_block, list_leaving
+from .kernels.certified_edges import (
+    JoinState,
+    join_block,
+    join_listed,
+    list_leaving,
+)
 from .kernels.short_rounds import RoundState
 from .neighbours import Neighbours
 from .point_search import PointSearch
 
 # Points whose lists stay in a processor's cache, and the fewest of a thread's own.
 BLOCK, LEAST_BLOCK = 1 << 14, 1 << 12
+# Half of a longer list than twice this has most edges that join, if the other half has
+# none of the nearest `min_samples`, which often weigh as much as one another.
+LONG = 8
 
 
 def join_certified(
@@ -48,14 +55,14 @@ def join_certified(
     rows: np.ndarray,
     within: np.ndarray,
     equal: PointEdges,
+    min_samples: int,
     threads: Threads,
 ) -> tuple[PointEdges, PointEdges, np.ndarray]:
-    """Join points along certified edges, in Borůvka rounds.
+    """Join points along certified edges; see `kernels.certified_edges`.
 
-    A component waits while a point of it may have an edge that is not listed and is as
-    light as its lightest listed one. Neighbours on other ranks are skipped. `rows` are
-    the users' numbers, `within` lower bounds of the weights of each point's edges that
-    are not listed, `equal` edges of the forest along which components join first.
+    Neighbours on other ranks are skipped. `rows` are the users' numbers, `within` lower
+    bounds of the weights of each point's edges that are not listed, `equal` edges of
+    the forest along which components join first.
 
     Returns the edges that join, the forest of all listed edges between the components
     that remain, and the smallest position of each point's component.
@@ -73,24 +80,16 @@ def join_certified(
     inside = within.copy()
     for ends in (equal.a[across], equal.b[across]):
         inside[ends] = -np.inf
-    state = JoinState(
-        parent=parent,
-        within=inside,
-        best=np.full(n, UNKNOWN),
-        least=np.empty(n),
-        bound=np.empty(n),
-        first=np.empty(n, np.uint32),
-        changed=np.ones(n, np.bool_),
-    )
-    blocks = each_range(bounds)
-    edges = threads.run(join_block, found, rows, state, *blocks)
+    state = JoinState(parent, inside, np.empty(n), np.ones(n, np.bool_))
+    blocks, few = each_range(bounds), found.weight.shape[1]
+    if few // 2 > max(min_samples, LONG):
+        few //= 2
+    edges = threads.run(join_block, found, rows, state, few, *blocks)
     certified = PointEdges(*concatenate(edges, threads))
     _join_all(equal.take(across), parent)
     if len(bounds) > 2:
         state = state._replace(within=within)
-        if across.any():
-            state.changed[:] = True
-        more = PointEdges(*join_block(found, rows, state, 0, n))
+        more = PointEdges(*join_block(found, rows, state, few, 0, n))
         certified = PointEdges.concatenate([certified, more])
     edges = threads.run(list_leaving, found, rows, state, *blocks)
     leaving = PointEdges(*concatenate(edges, threads))

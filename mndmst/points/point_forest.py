@@ -353,7 +353,9 @@ def _join(
         inside, cut = _split_by_owner(search, equal, found)
         within = reach.copy()
         np.minimum.at(within, cut.a, cut.weight)
-    joined, known, parent = join_certified(found, rows, within, inside, threads)
+    joined, known, parent = join_certified(
+        found, rows, within, inside, min_samples, threads
+    )
     del found  # most of the memory
     certified = PointEdges.concatenate([inside, joined])
     if approximate:

@@ -1,5 +1,6 @@
 """The interface of an exact search of points, and the search by a k-d tree."""
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -40,6 +41,9 @@ VISITED_IN_STEP = 1 << 28
 # Steps that rounds without Python may take at most; and searches of such a round, times
 # the square of the dimensions, if other threads could do a part of them.
 STEPS_ALONE, SEARCHED_ALONE = 4, 3 << 14
+# Bytes of an allocation that nothing touches, at most. glibc returns larger arrays to
+# the system in any case.
+UNTOUCHED = 1 << 24
 SAMPLED = 64  # searches whose visits are counted before such a pass
 
 
@@ -110,9 +114,14 @@ class TreeSearch:
     ) -> None:
         self.tree, self.rows, self.remote = tree, tree.rows, remote
         self.threads, self.report, self.points = threads, report, points
-        nodes, coordinates = len(tree.left), len(tree.rows) * tree.low.shape[1]
-        self._sure = VISITED_IN_STEP // coordinates  # even if each visits all points
+        nodes, n, dimensions = len(tree.left), len(tree.rows), tree.low.shape[1]
+        # Even if each visits all points.
+        self._sure = VISITED_IN_STEP // (n * dimensions)
         self._of_node, self._least_reach = np.empty(nodes, np.uint32), np.empty(nodes)
+        # A walk visits at most all points, so a pass takes longer than fewer walks.
+        self._for_pass = math.ceil(worth(dimensions) / PASS_GAIN * n)
+        if points is None or tree.norm != EUCLIDEAN:
+            self._for_pass = n + 1  # never
 
     def neighbours(self, k: int, min_samples: int) -> Neighbours:
         """Return the k nearest neighbours; see `PointSearch.neighbours`."""
@@ -186,6 +195,7 @@ class TreeSearch:
             self._least_reach,
             most,
             alone,
+            self._for_pass,
         )
         joined, left = PointEdges(*found[:4]), PointEdges(*found[4:])
         return joined, left
@@ -208,13 +218,10 @@ class TreeSearch:
     ) -> PointEdges | None:
         """See `PointSearch.between`: by products, if walks would visit many points."""
         n = len(self.rows)
-        # A walk visits at most all points, so fewer walks than this take less time. The
-        # component with the most uncertain points need not search, if the others do.
-        least = worth(self.tree.low.shape[1]) / PASS_GAIN * n
+        # The component with the most uncertain points need not search if the others do.
         if (
             self.points is None
-            or uncertain.sum() - uncertain.max() < least
-            or self.tree.norm != EUCLIDEAN
+            or uncertain.sum() - uncertain.max() < self._for_pass
             or not few_pairs(len(components.bound), n)
         ):
             return None
@@ -235,7 +242,7 @@ class TreeSearch:
             summed.of_node,
         )
         share = visited / len(some) / n
-        if share * len(queries) < least:
+        if share * len(queries) < self._for_pass:
             return None
         none = np.empty(0)
         arrays = PointArrays(self.points, none, none, self.rows, self.rows)
@@ -250,10 +257,12 @@ def _allocate_lists(points: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return memory for distances and positions of neighbours: one allocation.
 
     glibc keeps free memory of up to twice the largest array that has been freed. Memory
-    of a search fits in that, so the next search finds its pages mapped.
+    of a search fits in that, so the next search finds its pages mapped. The rest of the
+    allocation only makes it larger: pages that nothing touches take no memory.
     """
-    memory = np.empty(points * k * 12, np.uint8)
-    distance, positions = memory[: points * k * 8], memory[points * k * 8 :]
+    length = points * k * 8, points * k * 4
+    memory = np.empty(sum(length) + min(sum(length), UNTOUCHED), np.uint8)
+    distance, positions = memory[: length[0]], memory[length[0] : sum(length)]
     shape = points, k
     return (
         distance.view(np.float64).reshape(shape),

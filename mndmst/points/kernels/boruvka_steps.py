@@ -45,6 +45,21 @@ class PointEdges(NamedTuple):
 
 
 @kernel
+def empty_edges(count):
+    """Return memory for edges."""
+    a, b = np.empty(count, np.uint32), np.empty(count, np.uint32)
+    return PointEdges(a, b, np.empty(count), np.empty(count, np.uint64))
+
+
+@kernel
+def first_of(edges, count):
+    """Return the first edges."""
+    return PointEdges(
+        edges.a[:count], edges.b[:count], edges.weight[:count], edges.key[:count]
+    )
+
+
+@kernel
 def name_components(parent, of_vertex):
     """Number the components 0, 1, ... by their first vertices; return their number."""
     count = np.uint32(0)
@@ -112,35 +127,6 @@ def find_first_edges(edges, of_vertex, first):
             other = b if of_vertex[a] == component else a
         first.b[component], first.weight[component] = other, weight
         first.key[component] = key
-
-
-@kernel
-def join_listed(edges, parent):
-    """Unite components along the forest of some edges, in Borůvka rounds.
-
-    The edges are overwritten. Returns the forest's, as columns of `PointEdges`.
-    """
-    of_vertex = np.empty(len(parent), np.uint32)
-    most = len(edges.a)
-    a, b, weight = np.empty(most, np.uint32), np.empty(most, np.uint32), np.empty(most)
-    key = np.empty(most, np.uint64)
-    count, before = 0, -1
-    while count > before:
-        before = count
-        first = np.empty(name_components(parent, of_vertex), np.int64)
-        most = keep_leaving(edges, of_vertex)
-        edges = PointEdges(
-            edges.a[:most], edges.b[:most], edges.weight[:most], edges.key[:most]
-        )
-        find_first(edges, of_vertex, first)
-        for i in first:
-            if i != NO_EDGE and unite(
-                parent, np.uint64(edges.a[i]), np.uint64(edges.b[i])
-            ):
-                a[count], b[count] = edges.a[i], edges.b[i]
-                weight[count], key[count] = edges.weight[i], edges.key[i]
-                count += 1
-    return a[:count], b[:count], weight[:count], key[:count]
 
 
 @kernel

@@ -1,10 +1,14 @@
 """Certified edges: first listed edges of components that no unlisted edge precedes.
 
+Kruskal's algorithm finds them in one pass: the edge that comes next in the order is the
+first listed edge that leaves each of its two components, if no edge before it has been
+left out that leaves them. It joins them if one of them has no unlisted edge as light.
+One that is left out is no lighter than the unlisted edges of both, so neither joins
+along a later edge of its own, nor does any component that contains it.
+
 Threads join the components of blocks of consecutive positions, which are near in space
-if a tree orders them, and one thread joins the rest. A point keeps its first
-listed edge that leaves its component until the other end has joined the component, so
-most rounds read one edge of a list; and a component that joins no other keeps its own,
-also from its block to the rest.
+if a tree orders them, and one thread joins the rest. An edge that leaves the block
+counts as unlisted there.
 """
 
 from typing import NamedTuple
@@ -12,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.intrinsics import choose
-from ...kernels.kruskal import unite
+from ...kernels.kruskal import find, unite
+from ...kernels.sorting import DIGIT, order_runs, sort_alone
 from ...native.kernel import kernel
+from .boruvka_steps import empty_edges
 
 UNKNOWN_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
-NO_POINT = np.uint32(0xFFFFFFFF)
-# In place of an index in a list: look at the whole list; and nothing in it leaves.
-UNKNOWN, INSIDE = np.uint32(0xFFFFFFFF), np.uint32(0xFFFFFFFE)
+# Digits of the leading bits of weights that a sort of edges compares first.
+DIGITS = 3
 
 # Entries of the table of pairs of components, and its hash: Fibonacci's.
 PAIRS, PAIR_SHIFT = 1 << 10, np.uint64(64 - 10)
@@ -31,146 +36,149 @@ class JoinState(NamedTuple):
     parent: np.ndarray  # uint32: links to the smallest position of a component
     # float64: the least weight that an edge of a point may have which is not listed
     within: np.ndarray
-    # uint32: the index of each point's first listed edge that leaves its component
-    best: np.ndarray
-    least: np.ndarray  # float64, by root: the smallest `within` of a component
-    # float64, by root: the weight of the first listed edge that leaves a component
-    bound: np.ndarray
-    first: np.ndarray  # uint32, by root: the point whose edge it is
-    # bool, by root: `bound` and `first` are of an earlier component, or of none
-    changed: np.ndarray
+    # float64: the same of a point or, by root, of a component; also of the edges that
+    # leave the block
+    least: np.ndarray
+    # bool: a point may have a listed edge that leaves its component
+    leaves: np.ndarray
 
 
 @kernel
-def join_block(found, rows, state, begin, end):
-    """Join the components of a block along certified edges, in Borůvka rounds.
+def join_block(found, rows, state, few, begin, end):
+    """Join the components of a block along certified edges.
 
-    A component waits while its first listed edge leaves the block, or while a point of
-    it may have an edge as light that is not listed. Components lie inside the block.
+    Components join along the first `few` listed edges of each point first, which are
+    enough for most; the others count as unlisted then. Components lie inside the block.
     Neighbours on other ranks are skipped. Returns the edges that join, as columns of
     `PointEdges`.
     """
-    parent, within, best, least, bound, first, changed = state
-    size = end - begin
-    a, b, weight = np.empty(size, np.uint32), np.empty(size, np.uint32), np.empty(size)
-    key, leaving = np.empty(size, np.uint64), np.empty(found.weight.shape[1])
-    active, roots = np.empty(size, np.uint32), np.empty(size, np.uint32)
-    joined = kept = count = 0
-    for position in range(begin, end):
-        root = parent[parent[position]]  # links before it lead to roots already
-        parent[position] = root
-        if root == position:
-            roots[count] = root
-            count += 1
-            least[root] = np.inf
-        least[root] = min(least[root], within[position])
-        if best[position] != INSIDE:
-            active[kept] = position
-            kept += 1
-    while True:
-        for i in range(count):
-            if changed[roots[i]]:
-                bound[roots[i]], first[roots[i]] = np.inf, NO_POINT
-        length, kept = kept, 0
-        for i in range(length):
-            position = active[i]
-            root = parent[position]
-            if not changed[root] or found.cores[position] > bound[root]:
-                active[kept] = position  # none of its edges precedes the first
-                kept += 1
-                continue
-            j = best[position]
-            if j == UNKNOWN or parent[found.positions[position, j]] == root:
-                j = _first_leaving(
-                    found.weight, found.positions, rows, parent, position, leaving
-                )
-                best[position] = j
-                if j == INSIDE:
-                    continue
-            active[kept] = position
-            kept += 1
-            w = found.weight[position, j]
-            if w < bound[root] or (
-                w == bound[root]
-                and (
-                    first[root] == NO_POINT
-                    or _key(found, rows, position, j)
-                    < _key(found, rows, first[root], best[first[root]])
-                )
-            ):
-                bound[root], first[root] = w, position
-        before = joined
-        for i in range(count):
-            root = roots[i]
-            changed[root] = False
-            if bound[root] < least[root]:
-                position = first[root]
-                other = found.positions[position, best[position]]
-                if (
-                    other >= begin
-                    and other < end
-                    and unite(parent, np.uint64(position), np.uint64(other))
-                ):
-                    a[joined], b[joined], weight[joined] = position, other, bound[root]
-                    key[joined] = _key(found, rows, position, best[position])
-                    joined += 1
-        if joined == before:
-            return a[:joined], b[:joined], weight[:joined], key[:joined]
+    parent, least = state.parent, state.least
+    joined, count, listed = empty_edges(end - begin), 0, 0
+    while listed < found.weight.shape[1]:
+        listed = found.weight.shape[1] if listed else few
+        count = _join_nearest(found, rows, state, listed, begin, end, joined, count)
+        for position in range(begin, end):
+            root = parent[parent[position]]  # links before it lead to roots already
+            parent[position] = root
+            least[root] = min(least[root], least[position])
+        edges = _list_joining(found, rows, state, listed, begin, end)
+        for i in in_order(edges):
+            one = find(parent, np.uint64(edges.a[i]))
+            other = find(parent, np.uint64(edges.b[i]))
+            if one != other and edges.weight[i] < max(least[one], least[other]):
+                parent[max(one, other)] = min(one, other)
+                least[min(one, other)] = min(least[one], least[other])
+                joined.a[count], joined.b[count] = edges.a[i], edges.b[i]
+                joined.weight[count], joined.key[count] = edges.weight[i], edges.key[i]
+                count += 1
         for position in range(begin, end):
             parent[position] = parent[parent[position]]
-        length, count = count, 0
-        for i in range(length):
-            root = roots[i]
-            above = parent[root]
-            if above == root:
-                roots[count] = root
-                count += 1
-            else:
-                least[above] = min(least[above], least[root])
-                changed[above] = True
+        _mark_leaving(found, state, begin, end)
+    return joined.a[:count], joined.b[:count], joined.weight[:count], joined.key[:count]
 
 
-@kernel(inline="always")
-def _first_leaving(weights, positions, rows, parent, position, leaving):
-    """Return the index of a point's first listed edge that leaves its component.
+@kernel
+def _join_nearest(found, rows, state, listed, begin, end, joined, count):
+    """Join points along their first listed edges, if these are certified and inside.
 
-    Comparisons of weights and components are as unpredictable as a coin toss, so no
-    branch depends on one: each pass computes all entries. `leaving` is memory for the k
-    weights of the edges that leave; the others are infinite.
+    Equal points, which have no least weight, are in components already. `least` becomes
+    the least weight of each point's edges that are not among the first `listed` or
+    leave the block. Adds the edges that join to `joined`; returns the new `count`.
+
+    Comparisons of weights are as unpredictable as a coin toss where many are equal, so
+    no branch depends on one: each pass computes all entries.
     """
-    place, k = np.uint64(position), np.uint64(weights.shape[1])
-    root, n = parent[place], np.uint32(len(parent) - 1)
-    bound = least = np.inf
-    for j in range(k):
-        other, weight = positions[place, j], weights[place, j]
-        # Not on another rank, whose positions are larger.
-        leaves = (other <= n) & (parent[min(other, n)] != root)
-        leaving[j] = choose(leaves, weight, np.inf)
-    for j in range(np.uint64(1), k, np.uint64(2)):  # two chains of comparisons
-        least, bound = min(least, leaving[j - 1]), min(bound, leaving[j])
-    bound = min(least, bound, leaving[k - 1])
-    if bound == np.inf:
-        return INSIDE
-    row, first, best = np.uint64(rows[place]), UNKNOWN_KEY, np.uint64(0)
-    for j in range(k):
-        key = key_of_rows(row, np.uint64(rows[min(positions[place, j], n)]))
-        earlier = (leaving[j] == bound) & (key < first)
-        first, best = choose(earlier, key, first), choose(earlier, j, best)
-    return np.uint32(best)
+    parent, within, least, leaves = state
+    k, n = np.uint64(listed), np.uint32(len(parent) - 1)
+    for position in range(np.uint64(begin), np.uint64(end)):
+        bound = outside = np.inf
+        if leaves[position]:
+            for j in range(k):
+                other, weight = found.positions[position, j], found.weight[position, j]
+                inside = (other >= begin) & (other < end)
+                bound = min(bound, weight)
+                outside = min(outside, choose(inside, np.inf, weight))
+            for j in range(k, np.uint64(found.weight.shape[1])):
+                outside = min(outside, found.weight[position, j])
+        least[position] = min(within[position], outside)
+        if bound >= least[position] or within[position] == np.inf:
+            continue
+        last = np.uint64(0)
+        for j in range(k):
+            last = choose(found.weight[position, j] == bound, j, last)
+        row, first, best = np.uint64(rows[position]), UNKNOWN_KEY, np.uint64(0)
+        for j in range(last + np.uint64(1)):
+            other = min(found.positions[position, j], n)
+            key = key_of_rows(row, np.uint64(rows[other]))
+            earlier = (found.weight[position, j] == bound) & (key < first)
+            first, best = choose(earlier, key, first), choose(earlier, j, best)
+        other = found.positions[position, best]
+        if unite(parent, position, np.uint64(other)):
+            joined.a[count], joined.b[count] = position, other
+            joined.weight[count], joined.key[count] = bound, first
+            count += 1
+    return count
+
+
+@kernel
+def _list_joining(found, rows, state, listed, begin, end):
+    """Return the edges inside a block along which components may yet join.
+
+    They are among the first `listed` edges of each point. Each is lighter than the
+    unlisted edges of the component of the point that lists it. If it is lighter than
+    those of the other component, too, that one also lists it.
+    """
+    parent, _, least, leaves = state
+    k, most = np.uint64(listed), 1
+    for position in range(begin, end):
+        most += np.int64(leaves[position]) * listed
+    places, size = np.empty(most, np.uint64), np.uint64(0)
+    for position in range(np.uint64(begin), np.uint64(end)):
+        if leaves[position]:
+            root = np.uint64(parent[position])
+            for j in range(k):
+                if found.weight[position, j] >= least[root]:
+                    continue
+                other = found.positions[position, j]
+                inside = (other >= begin) & (other < end)
+                there = choose(inside, other, np.uint32(position))
+                # Store unconditionally; advance the count only if the edge is kept.
+                places[size] = position << np.uint64(32) | j
+                size += np.uint64(parent[there] != root)
+    count = np.uint64(0)
+    for i in range(size):
+        position, j = places[i] >> np.uint64(32), places[i] & np.uint64(0xFFFFFFFF)
+        other, weight = found.positions[position, j], found.weight[position, j]
+        once = (position < other) | (weight >= least[parent[other]])
+        places[count] = places[i]
+        count += np.uint64(once)
+    edges = empty_edges(count)
+    for i in range(count):
+        position, j = places[i] >> np.uint64(32), places[i] & np.uint64(0xFFFFFFFF)
+        other = found.positions[position, j]
+        edges.a[i], edges.b[i] = position, other
+        edges.weight[i] = found.weight[position, j]
+        edges.key[i] = key_of_rows(np.uint64(rows[position]), np.uint64(rows[other]))
+    return edges
+
+
+@kernel
+def _mark_leaving(found, state, begin, end):
+    """Find the points of a block that list an edge which leaves their component."""
+    parent, _, _, leaves = state
+    k, n = np.uint64(found.weight.shape[1]), np.uint32(len(parent) - 1)
+    for position in range(np.uint64(begin), np.uint64(end)):
+        if leaves[position]:
+            root, differs = parent[position], False
+            for j in range(k):
+                differs |= parent[min(found.positions[position, j], n)] != root
+            leaves[position] = differs
 
 
 @kernel(inline="always")
 def key_of_rows(one, other):
     """Return the key of an edge between two rows; see `PointEdges`."""
     return min(one, other) << np.uint64(32) | max(one, other)
-
-
-@kernel
-def _key(found, rows, position, j):
-    """Return the key of a listed edge; see `PointEdges`."""
-    one, other = rows[position], rows[found.positions[position, j]]
-    low, high = np.uint64(min(one, other)), np.uint64(max(one, other))
-    return low << np.uint64(32) | high
 
 
 @kernel
@@ -182,15 +190,17 @@ def list_leaving(found, rows, state, begin, end):
     there puts it out to the list, so a pair may be listed more than once. Returns
     columns as `join_block` does.
     """
-    parent, best = state.parent, state.best
+    parent = state.parent
     k, n = np.uint64(found.weight.shape[1]), np.uint32(len(parent) - 1)
-    most = PAIRS + (end - begin) * np.int64(k)  # of which few are written
+    most = PAIRS
+    for position in range(begin, end):
+        most += np.int64(state.leaves[position]) * found.weight.shape[1]
     a, b = np.empty(most, np.uint32), np.empty(most, np.uint32)
     weight, key = np.empty(most), np.empty(most, np.uint64)
     # The first entries are the table; its pairs are kept beside it.
     pairs, count = np.full(PAIRS, UNKNOWN_KEY), PAIRS
     for position in range(np.uint64(begin), np.uint64(end)):
-        if best[position] == INSIDE:
+        if not state.leaves[position]:
             continue
         root, row = np.uint64(parent[position]), np.uint64(rows[position])
         for j in range(k):
@@ -217,3 +227,56 @@ def list_leaving(found, rows, state, begin, end):
             a[kept], b[kept], weight[kept], key[kept] = a[i], b[i], weight[i], key[i]
             kept += 1
     return a[:kept], b[:kept], weight[:kept], key[:kept]
+
+
+@kernel
+def join_listed(edges, parent):
+    """Unite components along the forest of some edges, by Kruskal's algorithm.
+
+    Returns the forest's edges, as columns of `PointEdges`.
+    """
+    most, count = len(edges.a), 0
+    joined = empty_edges(most)
+    for i in in_order(edges):
+        if unite(parent, np.uint64(edges.a[i]), np.uint64(edges.b[i])):
+            joined.a[count], joined.b[count] = edges.a[i], edges.b[i]
+            joined.weight[count], joined.key[count] = edges.weight[i], edges.key[i]
+            count += 1
+    return joined.a[:count], joined.b[:count], joined.weight[:count], joined.key[:count]
+
+
+@kernel
+def in_order(edges):
+    """Return the indices of edges in ascending order (uint64).
+
+    Words of the leading bits of a weight and the index are sorted by digits, runs of
+    equal leading bits by the weights, and runs of equal weights by the keys.
+    """
+    count, bits = len(edges.weight), edges.weight.view(np.uint64)
+    words, other = np.empty(count, np.uint64), np.empty(count, np.uint64)
+    if count == 0:
+        return words
+    least = most = bits[0]
+    for i in range(count):
+        least, most = min(least, bits[i]), max(most, bits[i])
+    drop, low = np.uint64(0), np.uint64(1)
+    while (most - least) >> (drop + np.uint64(DIGITS * DIGIT)):
+        drop += np.uint64(1)
+    while np.uint64(count) >> low:
+        low += np.uint64(1)
+    for i in range(np.uint64(count)):
+        words[i] = ((bits[i] - least) >> drop) << low | i
+    places = np.empty((DIGITS, 1 << DIGIT), np.uint64)
+    words = sort_alone(words, other, np.int64(low), DIGITS * DIGIT, places)
+    order_runs(words, bits, np.int64(low), 0, count)
+    mask = (np.uint64(1) << low) - np.uint64(1)
+    rank, last = np.uint64(0), bits[words[0] & mask]
+    for i in range(count):
+        index = words[i] & mask
+        rank += np.uint64(bits[index] != last)
+        last = bits[index]
+        words[i] = rank << low | index
+    order_runs(words, edges.key, np.int64(low), 0, count)
+    for i in range(count):
+        words[i] &= mask
+    return words

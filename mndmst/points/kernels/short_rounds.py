@@ -11,17 +11,17 @@ import numpy as np
 from ...backends.point_products import ComponentArrays
 from ...native.kernel import kernel
 from .boruvka_steps import (
-    PointEdges,
     choose_components,
     edges_of,
+    empty_edges,
     find_first_edges,
+    first_of,
     join,
     keep_leaving,
     list_uncertain,
     name_components,
     raise_reach,
     relabel,
-    suits_pass,
 )
 from .lightest_edges import TreeComponents, approach, guides, lightest, sum_up
 
@@ -41,31 +41,34 @@ class RoundState(NamedTuple):
 
 
 @kernel
-def join_few(tree, state, known, of_node, least_reach, most, alone):
+def join_few(tree, state, known, of_node, least_reach, most, alone, for_pass):
     """Join components in rounds of at most `alone` searches each, and `most` in all.
 
     Every point is in the tree. `known` edges are overwritten; `of_node` and
     `least_reach` are memory, by node. Returns the edges that join, and the known edges
     that leave a component, each as columns of `PointEdges`. The next round takes more
-    searches or a pass over all pairs, or one component is left.
+    searches, or has `for_pass` uncertain points in all components but one, for which a
+    pass over all pairs may take less time; or one component is left.
     """
     points, vertices = len(state.vertex), len(state.parent)
-    joined, size = _edges(vertices), 0
+    joined, size = empty_edges(vertices), 0
     while True:
         count = name_components(state.parent, state.present)
-        known = _first_of(known, keep_leaving(known, state.present))
+        known = first_of(known, keep_leaving(known, state.present))
         if count == 1:
             break
-        first, counts = _edges(count), np.empty(count, np.int64)
+        first, counts = empty_edges(count), np.empty(count, np.int64)
         find_first_edges(known, state.present, first)
         bound = first.weight.copy()
         components = ComponentArrays(state.of_place, state.cores, state.reach, bound)
         relabel(state.vertex, state.present, state.reach, components, counts)
         taking_part = choose_components(counts, bound, points)
-        asked = 0
+        asked = uncertain = largest = 0
         for component in range(count):
             asked += counts[component] if taking_part[component] else 0
-        if asked > min(most, alone) or (asked and suits_pass(counts, points)):
+            uncertain += counts[component]
+            largest = max(largest, counts[component])
+        if asked > min(most, alone) or (asked and uncertain - largest >= for_pass):
             break
         most -= asked
         if asked:
@@ -81,7 +84,7 @@ def join_few(tree, state, known, of_node, least_reach, most, alone):
         chosen = join(first.a, first.b, taking_part, state.parent)
         _copy(first, chosen, joined, size)
         size += len(chosen)
-    joined = _first_of(joined, size)
+    joined = first_of(joined, size)
     return (
         joined.a, joined.b, joined.weight, joined.key,
         known.a, known.b, known.weight, known.key,
@@ -106,25 +109,10 @@ def _search(tree, state, components, queries, of_node, least_reach):
     count = len(queries)
     ends, low = np.empty(count, np.uint32), np.empty(count)
     lightest(tree, summed, queries, ends, low, 0, count)
-    found = _edges(count)
+    found = empty_edges(count)
     edges_of(queries, ends, low, tree.rows, state.vertex, found)
     bits, reach = low.view(np.uint64), state.reach.view(np.uint64)
-    return _first_of(found, raise_reach(components, queries, bits, reach, found))
-
-
-@kernel
-def _edges(count):
-    """Return memory for edges."""
-    a, b = np.empty(count, np.uint32), np.empty(count, np.uint32)
-    return PointEdges(a, b, np.empty(count), np.empty(count, np.uint64))
-
-
-@kernel
-def _first_of(edges, count):
-    """Return the first edges."""
-    return PointEdges(
-        edges.a[:count], edges.b[:count], edges.weight[:count], edges.key[:count]
-    )
+    return first_of(found, raise_reach(components, queries, bits, reach, found))
 
 
 @kernel
@@ -139,7 +127,7 @@ def _copy(edges, chosen, into, begin):
 @kernel
 def _both(one, other):
     """Return the edges of two lists."""
-    both = _edges(len(one.a) + len(other.a))
+    both = empty_edges(len(one.a) + len(other.a))
     _copy(one, np.arange(len(one.a)), both, 0)
     _copy(other, np.arange(len(other.a)), both, len(one.a))
     return both
