@@ -15,6 +15,7 @@ from forests import COMM
 from oracle import kruskal
 from test_replacements import columns, rows_of
 
+from mndmst.changes import changing as module
 from mndmst.changes.batch import DELETE, INSERT, SET, Batch
 from mndmst.changes.changing import ChangingForest
 from mndmst.changes.current_forest import CurrentForest
@@ -104,6 +105,19 @@ def test_an_edge_whose_weight_grows_may_stay_or_leave() -> None:
     assert (1, 2, 6) in forest_of(changing)
     changing.apply(batch((SET, 1, 2, 8)))
     assert (1, 2, 8) not in forest_of(changing) and (4, 5, 7) in forest_of(changing)
+
+
+def test_an_edge_that_keeps_its_weight_is_not_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def cut_off(*_: object) -> None:
+        raise AssertionError("the tree was cut")
+
+    monkeypatch.setattr(module, "cut_off", cut_off)
+    changing = follow(7, EDGES)
+    before = forest_of(changing)
+    changing.apply(batch((SET, 1, 2, EDGES[1, 2]), (SET, 0, 1, EDGES[0, 1])))
+    assert forest_of(changing) == before
 
 
 def test_an_edge_outside_whose_weight_falls_enters() -> None:

@@ -15,13 +15,14 @@ from oracle import kruskal
 
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.comm.directory import Directory
 from mndmst.comm.world import world
 from mndmst.graph.model import ReducedGraph
 from mndmst.host.progress import Progress
 from mndmst.io.shards.row_reading import StoredRows
 from mndmst.run.config import Config
 from mndmst.run.report import Report
-from mndmst.run.run import Run
+from mndmst.run.run import Run, State
 from mndmst.steps import contract as steps_contract
 from mndmst.steps.contract import (
     ContractedPart,
@@ -30,6 +31,7 @@ from mndmst.steps.contract import (
     contract_pieces,
     contract_rows,
     joined,
+    learn_names,
     lightest_cut_edge,
 )
 from mndmst.steps.part_graph import part_graph
@@ -104,6 +106,15 @@ def test_any_cut_edge_stops_no_component_inside() -> None:
     more = reduced([(0, 3, 9), *PATH], [0, 1, 2, 3], ghosts=(2,))
     assert (0, 3, 9) not in triples(contract(CpuBackend(), more).forest_edges)
     assert (0, 3, 9) in triples(contract(CpuBackend(), more, any_cut_edge).forest_edges)
+
+
+def test_all_components_may_have_new_names(run) -> None:
+    steps = run(graphs.path(4))
+    graph = reduced([(1, 3, 7), (1, 5, 8), (3, 5, 9)], [1, 3, 5], ghosts=(1, 3, 5))
+    steps = replace(steps, state=State(Directory(steps.comm, np.array([0, 6]))))
+    assert learn_names(steps, graph) is graph
+    steps.directory.parent[[1, 3, 5]] = [0, 2, 4]
+    assert between(learn_names(steps, graph)) == [(0, 2, 7), (0, 4, 8)]
 
 
 @pytest.fixture

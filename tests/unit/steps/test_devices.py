@@ -68,6 +68,15 @@ def test_a_gpu_that_is_asked_for_is_used(options: dict, expected: list[str]) -> 
     assert devices(10, **options) == expected
 
 
+def test_warnings_of_the_placement_are_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "warnings", lambda places: [f"{len(places)} place"])
+    report = Report(world(), Progress(True))
+    module.make_backends(world(), Config(threads=1), 10, report)
+    assert "1 place" in capsys.readouterr().err
+
+
 def test_memory_bounds_many_cores() -> None:
     few, many = (COSTS.cpu_seconds(1e9, cores, 1) for cores in (4, 1 << 10))
     assert few == pytest.approx(1e9 * COSTS.core_arc / 4)

@@ -12,7 +12,7 @@ from pathlib import Path
 import graphs
 import numpy as np
 import pytest
-from drawn import between, triples
+from drawn import between, rows, triples
 
 from mndmst.backends.base import Band
 from mndmst.comm.directory import Directory
@@ -23,6 +23,7 @@ from mndmst.kernels.heavier_arcs import GiantComponent
 from mndmst.run.config import Config
 from mndmst.run.report import Report
 from mndmst.run.run import Run, State
+from mndmst.steps import heavier
 from mndmst.steps.bands import bands, cut_share, giant_component
 from mndmst.steps.contract import contract_pieces, lightest_cut_edge
 from mndmst.steps.heavier import (
@@ -98,6 +99,18 @@ def test_the_giant_component_has_most_arcs(run) -> None:
     assert giant_component(run, run.directory.parent) is None
     contract_light(run)
     assert giant_component(run, run.directory.parent) == 0
+
+
+def test_the_giant_component_of_rows_has_most_of_their_arcs(run) -> None:
+    star = rows([(4, leaf, 1) for leaf in range(10) if leaf != 4], 10)
+    component = np.arange(10)
+    component[4:] = 4  # 9 arcs of the centre and 5 of leaves, of 18
+    assert heavier._giant(run, star, component) == 4
+    component[4:] = np.arange(4, 10)
+    component[0] = 4  # the centre and a leaf
+    assert heavier._giant(run, star, component) == 4
+    component[0] = 0
+    assert heavier._giant(run, star, component) is None
 
 
 def test_a_rank_alone_has_one_band_and_no_cut_arcs(run) -> None:
