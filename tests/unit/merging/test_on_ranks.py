@@ -22,6 +22,7 @@ from mndmst.comm.world import world
 from mndmst.graph.tuning import Tuning
 from mndmst.host.progress import Progress
 from mndmst.merging import leaders
+from mndmst.merging.hosts import HostComponents
 from mndmst.merging.leaders import cheapest_path, merge_ranks, pass_segment, to_leader
 from mndmst.merging.rounds import agree, first_round, global_round
 from mndmst.pipeline import contract
@@ -120,6 +121,19 @@ def test_the_report_says_how_ranks_merged(
         assert len(saves(run)) == 2 + after.count(LEADER) + after.count("level 2")
     assert sum(saves(run)[0] for run in runs) > 0
     assert sum(saves(run)[-1] for run in runs) == len(expected(GRAPH))
+
+
+@pytest.mark.parametrize(("rank", "sent"), [(0, 1), (1, 0), (2, 3)])
+def test_edges_in_shares_of_other_ranks_count_as_sent(rank: int, sent: int) -> None:
+    """Three ranks have 5, 0 and 7 edges; each contracts 4 of them."""
+    counts = np.array([[5], [0], [7]])
+    team = SimpleNamespace(
+        rank=rank, counts=lambda _: counts, share=lambda _: (4 * rank, 4 * rank + 4)
+    )
+    report = Report(world(), Progress(False))
+    components = SimpleNamespace(team=team, run=SimpleNamespace(report=report))
+    HostComponents._count_shared(components, counts[rank, 0])
+    assert report.edges_sent == sent
 
 
 def rule(edges: int, before: int, few: int = 100, gain: float = 0.1) -> str:

@@ -49,6 +49,18 @@ def test_every_vertex_is_a_component(tmp_path: Path) -> None:
     assert run.state.forest_edges == [] and run.state.done is None
 
 
+def test_a_part_of_another_graph_is_refused_before_devices_start(
+    tmp_path: Path,
+) -> None:
+    path = graphs.write_graph(tmp_path / "graph", GRAPH, parts=3)
+    other = graphs.write_graph(tmp_path / "other", graphs.path(6), parts=3)
+    (path / "part-00001.h5").write_bytes((other / "part-00001.h5").read_bytes())
+    report = Report(world(), Progress(False))
+    with pytest.raises(InputError, match=r"part-00001.*belongs to another graph"):
+        part_graph(world(), path, Config(backend="cpu"), report)
+    assert report.stages[-1]["stage"] == "start"
+
+
 def test_rows_beyond_the_memory_stay_in_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
