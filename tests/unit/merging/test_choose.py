@@ -16,7 +16,9 @@ from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.world import world
 from mndmst.graph.model import ReducedGraph
 from mndmst.graph.tuning import Tuning
+from mndmst.host.errors import ConfigError
 from mndmst.host.progress import Progress
+from mndmst.merging import hosts
 from mndmst.merging.choose import AUTO, CANDIDATES, GIVEN_UP, choose
 from mndmst.merging.strategy import (
     Facts,
@@ -160,6 +162,33 @@ def test_one_that_cannot_begin_is_refused(
     assert strategy.name == HOSTS
     refused = run.report.facts["strategy"]["refused"]
     assert refused == {DEVICES: "the host has no room for shared arrays"}
+
+
+def no_memory_to_share(*_: Any) -> None:
+    raise ConfigError("no memory to share")
+
+
+@pytest.mark.parametrize(
+    ("name", "fails", "reason"),
+    [
+        ("free_bytes", lambda: 0, "a list of all vertices is too large"),
+        ("HostComponents", no_memory_to_share, "a host has no room for shared arrays"),
+    ],
+)
+def test_hosts_without_room_are_refused_and_free_their_communicators(
+    run: Callable[..., Run],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    fails: Callable,
+    reason: str,
+) -> None:
+    freed: list[hosts.Hosts] = []
+    setting = StrategySetting(run(), FACTS, lightest_cut_edge, no_memory_to_share)
+    monkeypatch.setattr(hosts.Hosts, "free", lambda made: freed.append(made))
+    monkeypatch.setattr(hosts, name, fails)
+    with pytest.raises(NotSuitableError, match=reason):
+        hosts.MergeOnHosts(setting)
+    assert len(freed) == 1
 
 
 def test_one_that_gives_up_lets_the_next_take_over(choose_by: Callable) -> None:

@@ -365,6 +365,25 @@ def test_rounds_make_room_for_a_leader(on_halves) -> None:
     assert set(one + other) <= {edge[:2] for edge in PATH if edge[2] != 9}
 
 
+def test_a_path_is_chosen_by_what_the_round_before_has_left(on_halves) -> None:
+    def program(run: Run, graph: Any) -> list[tuple[int, int]]:
+        chosen: list[tuple[int, int]] = []
+
+        def choose_path(edges: int, before: int) -> str:
+            chosen.append((edges, before))
+            return "round" if len(chosen) == 1 else "leader"
+
+        left = CrossEdges(graph, with_owners=False)
+        merge_ranks(run, left, lightest_cut_edge, choose_path)
+        return chosen
+
+    one, other = on_halves(program)
+    assert one == other
+    (edges, none), (less, before) = one
+    assert none == 0
+    assert before == edges > less > 0
+
+
 # Each vertex has edges to the next 4: 6 % of the arcs are cut between two ranks.
 SRC, NEXT = np.array([(u, u + k) for u in range(80) for k in range(1, 5)]).T
 SRC, NEXT = SRC[NEXT < 80], NEXT[NEXT < 80]
