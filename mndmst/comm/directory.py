@@ -26,7 +26,8 @@ from ..kernels.varint_ids import (
     encode_near,
 )
 from ..native.call_columns import ArrayPieces
-from .communicator import Coded, Comm
+from .communicator import Comm
+from .exchange import Coded
 
 # Names in one lookup phase, which bounds the memory for requests.
 PHASE = 1 << 22

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..comm.communicator import Coded
+from ..comm.exchange import Coded
 from ..graph.model import EdgeList, ReducedGraph
 from ..kernels.group_by_owner import lightest_proposals, mark_shared_pairs
 from ..kernels.reduced_edges import lightest_edges

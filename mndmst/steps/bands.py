@@ -11,7 +11,7 @@ import numpy as np
 from ..backends.base import Band
 from ..graph import light_edges as policy
 from ..graph.light_edges import doubling_shares, first_share
-from ..graph.model import sample_positions
+from ..graph.model import Rows, sample_positions
 from ..run.run import Run
 
 # Sampled arcs: for keys, for the giant component, for the share of cut arcs.
@@ -64,7 +64,7 @@ def giant_component(run: Run, component: np.ndarray) -> int | None:
     """
     arcs = run.comm.sum(sum(worker.rows.num_arcs for worker in run.workers))
 
-    def labels(rows, positions):
+    def labels(rows: Rows, positions: np.ndarray) -> np.ndarray:
         tails = np.searchsorted(rows.indptr, positions, side="right") - 1
         return component[rows.first + tails - run.directory.first]
 
@@ -73,7 +73,11 @@ def giant_component(run: Run, component: np.ndarray) -> int | None:
 
 
 def _sample(
-    run: Run, size: int, arcs: int, dtype: np.dtype, value: Callable
+    run: Run,
+    size: int,
+    arcs: int,
+    dtype: np.dtype,
+    value: Callable[[Rows, np.ndarray], np.ndarray],
 ) -> np.ndarray:
     """Return value(rows, positions) of arcs from all over the graph. Collective."""
     picked = [np.empty(0, dtype)]
@@ -85,7 +89,7 @@ def _sample(
     return run.comm.allgatherv(np.concatenate(picked).astype(dtype))
 
 
-def _keys(rows, positions):
+def _keys(rows: Rows, positions: np.ndarray) -> np.ndarray:
     return rows.keys[positions]
 
 

@@ -13,11 +13,11 @@ rank contract all its edges before ranks merge: once, not twice.
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..backends.base import Band
+from ..backends.base import Backend, Band
 from ..comm.directory import NO_OWNER
 from ..graph.light_edges import giant_component
 from ..graph.model import EdgeList, ReducedGraph, Rows, component_of
@@ -124,7 +124,7 @@ def band_edges(run: Run, band: Band) -> CrossEdges:
     """Return the edges of a later band between components. Collective."""
     label, first = run.directory.parent, run.directory.first
 
-    def forest(backend, rows, placed):
+    def forest(backend: Backend, rows: Rows, placed: Any) -> EdgeList:
         part = label[rows.first - first : rows.last - first].astype(np.int64)
         return backend.band_forest(placed, band, part)
 

@@ -270,7 +270,9 @@ def _asymmetry(
     return comm.bcast(_no_reverse(graph, tail, head, key) if comm.rank == 0 else None)
 
 
-def _no_reverse(graph: ShardedGraph, tail, head, key) -> InputError:
+def _no_reverse(
+    graph: ShardedGraph, tail: np.ndarray, head: np.ndarray, key: np.ndarray
+) -> InputError:
     """Return the error for the first arc without a reverse."""
     low, high = np.minimum(tail, head), np.maximum(tail, head)
     order = np.lexsort((key, high, low))

@@ -8,9 +8,9 @@ from unittest.mock import patch
 import numpy as np
 
 from mndmst.comm import messages
-from mndmst.comm.communicator import Coded, Comm
+from mndmst.comm.communicator import Comm
 from mndmst.comm.directory import Directory
-from mndmst.comm.exchange import EAGER_BYTES
+from mndmst.comm.exchange import EAGER_BYTES, Coded
 from mndmst.comm.shared_memory import SharedMemory
 from mndmst.comm.world import world
 from mndmst.host.errors import ConfigError, InputError, MndmstError

@@ -79,8 +79,8 @@ class CpuBackend(Backend):
     ) -> LabelledForest:
         """See `Backend.msf_of_edges`."""
         keys = weights_to_keys(weight.copy(), descending=maximum)
-        ends = (np.ascontiguousarray(end, np.uint32) for end in (src, dst))
-        return forest_of_edges(num_vertices, *ends, keys, self.threads)
+        u, v = (np.ascontiguousarray(end, np.uint32) for end in (src, dst))
+        return forest_of_edges(num_vertices, u, v, keys, self.threads)
 
     def band_forest(self, rows: Rows, band: Band, label: np.ndarray | None) -> EdgeList:
         """See `Backend.band_forest`."""

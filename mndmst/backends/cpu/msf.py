@@ -219,7 +219,7 @@ class _Solver:
             settle_and_list, giant, label, parent, rows.indptr, *ranges
         )
         (outside,) = concatenate([found], self.threads)
-        tree = GiantComponent.of_rows(label, giant)
+        tree = GiantComponent.of_rows(label, int(giant))
         csr, key = rows.csr, rows.keys.dtype.type(above.key)
         trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
         walk_outside = len(outside) <= self.threads.tuning.outside_share * len(rows)

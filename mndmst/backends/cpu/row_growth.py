@@ -143,9 +143,10 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     fate, parent = contract_except_borders(
         PairEdgeList(columns[2], pairs), own, own + len(ghosts), threads
     )
-    bounds, accepted = threads.bounds(len(fate)), fate == ACCEPTED
-    parts = EdgePieces.of(EdgeColumns(*columns), bounds)
-    count = add_marked(parts, ArrayPieces.of(accepted, bounds), forest, count, threads)
+    bounds = threads.bounds(len(fate))
+    edges = EdgePieces.of(EdgeColumns(*columns), bounds)
+    masks = ArrayPieces.of(fate == ACCEPTED, bounds)
+    count = add_marked(edges, masks, forest, count, threads)
     label, smallest = tree_names(component, parent[:own], threads)
     names = np.concatenate([rows.first + smallest.astype(np.int64), ghosts])
     waits = np.flatnonzero(fate == PENDING)
@@ -188,7 +189,8 @@ def _leaving(
         for kind in (np.uint64, np.int64)
     )
     counts, away = threads.run(leaving, *edges, rows.first, component, room, ghosts)
-    ids, place = distinct(*concatenate([ghosts.first(away)], threads), threads)
+    (found,) = concatenate([ghosts.first(away)], threads)
+    ids, place = distinct(found, threads)
     threads.run(
         number_ghosts, room.first(counts), ArrayPieces.of(place, ends_of(away)), own
     )

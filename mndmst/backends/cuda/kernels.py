@@ -272,8 +272,8 @@ def multiply_macros(factor: str, parts: int, stages: int) -> Macros:
 
 def type_macros(value: str, divided: int, query: str, query_divided: int) -> Macros:
     """Return the macros of `point_products`."""
-    rows = {"QUERY": query, "QUERY_DIVIDED": query_divided}
-    return {"VALUE": value, "DIVIDED": divided, **rows}
+    macros: Macros = {"VALUE": value, "DIVIDED": divided, "QUERY": query}
+    return {**macros, "QUERY_DIVIDED": query_divided}
 
 
 def tree_macros(

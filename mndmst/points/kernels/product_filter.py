@@ -43,7 +43,7 @@ class Candidates(NamedTuple):
     place: np.ndarray  # uint32, shape (rows, capacity)
     # float64, shape (rows, capacity): squared distances, or UNKNOWN
     distance: np.ndarray
-    count: np.ndarray  # int64, by row
+    count: np.ndarray  # type: ignore[assignment]  # int64, by row
     # float32, by row: a column with a smaller score is no neighbour
     threshold: np.ndarray
 
