@@ -4,11 +4,13 @@ import io
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import graphs
 import numpy as np
 import pytest
+from drawn import edge_list
 from oracle import kruskal
 
 from mndmst.backends.base import Backend, Growth
@@ -20,6 +22,7 @@ from mndmst.host.errors import ConfigError
 from mndmst.host.progress import Progress
 from mndmst.merging import hosts
 from mndmst.merging.choose import AUTO, CANDIDATES, GIVEN_UP, choose
+from mndmst.merging.devices import MergeOnDevices, RankForest
 from mndmst.merging.strategy import (
     Facts,
     NotSuitableError,
@@ -198,6 +201,15 @@ def test_one_that_gives_up_lets_the_next_take_over(choose_by: Callable) -> None:
     told = run.report.facts["strategy"]
     assert told == {"name": HOSTS, "refused": {DEVICES: GIVEN_UP}}
     assert f"merging by {HOSTS}: {GIVEN_UP}" in said(run)
+
+
+def test_no_edge_remains_after_devices_have_merged(run: Callable[..., Run]) -> None:
+    made, labels = run(), np.zeros(GRAPH.n, np.int64)
+    rest = RankForest(edge_list([(0, 1, 5)]), labels)
+    MergeOnDevices.post_process(SimpleNamespace(run=made), rest)
+    assert made.report.levels[-1] == {"after": "devices", "edges": 0}
+    assert made.state.forest_edges == [rest.edges]
+    np.testing.assert_array_equal(made.directory.parent, labels)
 
 
 @pytest.mark.parametrize("exception", [lightest_cut_edge, any_cut_edge])
