@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install into .venv what the tests need and run them. Without arguments the slow ones are
-# left out: 5 to 10 minutes on 2 quiet cores. Arguments go to pytest in place of that:
+# left out: 3 to 6 minutes on 2 quiet cores. Arguments go to pytest in place of that:
 #     bash launch/test.sh
 #     bash launch/test.sh tests                    # all, 20 to 40 minutes
 #     bash launch/test.sh tests/unit -k order
