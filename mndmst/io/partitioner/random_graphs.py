@@ -220,9 +220,9 @@ class KaGenEdges(RandomEdges):
             _check_above(self, "keep", 0, 1)
             return
         _check(self, "n", 3)
-        _check(self, "degree", 2 / given["n"], given["n"] / 2)
+        _check(self, "degree", 2 / given["n"], 0.8 * given["n"])
         if "gamma" in given:
-            _check_above(self, "gamma", 2, 100)
+            _check_above(self, "gamma", 2, 5)
 
     def ends(self, begin: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the ends of all edges."""

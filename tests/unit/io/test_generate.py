@@ -102,7 +102,7 @@ def test_weights_depend_on_the_ends_and_the_seed_alone():
      ("ssca2", {"scale": -5}, "--scale -5: give a number from 1 to 40"),
      ("ssca2", {"scale": 5, "clique": -1}, "--clique -1: give a number 0 or more"),
      ("rgg2d", {"n": 0}, "rgg2d: --n 0: give a number 3 or more"),
-     ("rgg2d", {"n": 10}, "rgg2d: --degree 16.0: give a number from 0.2 to 5.0"),
+     ("rgg2d", {"n": 10}, "rgg2d: --degree 16.0: give a number from 0.2 to 8.0"),
      ("rgg3d", {"n": 10, "degree": 0}, "rgg3d: --degree 0: give a number from 0.2"),
      ("rhg", {"n": 10, "degree": 30}, "rhg: --degree 30: give a number from 0.2 to"),
      ("rhg", {"n": 100, "gamma": 2}, "rhg: --gamma 2: give a number above 2, up to"),
