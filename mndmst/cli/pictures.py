@@ -22,6 +22,8 @@ from .options import (
 from .parser import on_disk
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..api.forest import Forest
     from ..io.names import NameSource
     from ..points.point_files import PointTable
@@ -158,6 +160,18 @@ def _placed(
     return placed_forest(forest, points, layout, arguments.forest, axis_names)
 
 
+def _rows_by_id(path: Path, ids: "np.ndarray") -> dict[str, int]:
+    """Return the row of each id as text; InputError if two rows have one id."""
+    row_of: dict[str, int] = {}
+    for row, name in enumerate(map(str, ids.tolist())):
+        if row_of.setdefault(name, row) != row:
+            raise InputError(
+                f"{path}: rows {row_of[name]} and {row} (from 0) are both of vertex "
+                f"{name!r}. Leave one of them out."
+            )
+    return row_of
+
+
 def _rows(
     arguments: argparse.Namespace,
     table: "PointTable",
@@ -178,10 +192,13 @@ def _rows(
                 f"{arguments.forest} has {counted(count, 'vertex')}. Give the points "
                 "of its vertices, a row each."
             )
+        ids = table.ids
+        if ids is not None and np.array_equal(np.sort(ids), np.arange(count)):
+            return np.argsort(ids)  # numbers of vertices
         return slice(None)
     wanted = names.take(slice(None))
     if table.ids is not None:
-        row_of = {str(name): row for row, name in enumerate(table.ids.tolist())}
+        row_of = _rows_by_id(path, table.ids)
     elif isinstance(names, Names) and len(table.points) == count:
         return slice(None)  # the points that the forest is of, without their ids
     elif isinstance(names, GraphNames) and names.graph.names is None:

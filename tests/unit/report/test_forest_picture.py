@@ -202,6 +202,23 @@ def test_geojson_cuts_an_edge_at_180_degrees(mndmst: Callable, tmp_path: Path) -
     assert np.allclose(feature["geometry"]["coordinates"], parts)
 
 
+@pytest.mark.parametrize(
+    ("ids", "order"), [([2, 0, 1], [1, 2, 0]), ([7, 0, 1], [0, 1, 2])]
+)
+def test_points_are_found_by_the_numbers_of_vertices_if_they_are_all(
+    mndmst: Callable, tmp_path: Path, ids: list[int], order: list[int]
+) -> None:
+    forest = library.minimum_spanning_forest([0, 1], [1, 2], [1, 2])
+    forest.write(tmp_path / "f.h5")
+    rows = [f"{i},{row},0" for row, i in enumerate(ids)]
+    (tmp_path / "p.csv").write_text("\n".join(["vertex,lon,lat", *rows]))
+    words = tmp_path / "f.h5", "--points", tmp_path / "p.csv", "-o"
+    assert mndmst("draw", *words, tmp_path / "m.geojson").returncode == 0
+    features = json.loads((tmp_path / "m.geojson").read_text())["features"]
+    found = [feature["geometry"]["coordinates"] for feature in features]
+    assert found == [[[order[u], 0], [order[u + 1], 0]] for u in (0, 1)]
+
+
 def test_points_are_found_by_the_names_of_vertices(
     mndmst: Callable, tmp_path: Path
 ) -> None:
@@ -226,6 +243,10 @@ def test_points_are_found_by_the_names_of_vertices(
     (tmp_path / "p.csv").write_text("name,lon,lat\nc,3,0\nb,2,0\nx,9,0\n")
     run = run_in("draw {0}/f.h5 --points {0}/p.csv -o {0}/n.png -q")
     assert (run.returncode, run.stderr.count("\n")) == (1, 1) and "'a'" in run.stderr
+    (tmp_path / "p.csv").write_text("name,lon,lat\nc,3,0\nb,2,0\na,9,0\nb,1,0\n")
+    run = run_in("draw {0}/f.h5 --points {0}/p.csv -o {0}/n.png -q")
+    assert (run.returncode, run.stderr.count("\n")) == (1, 1)
+    assert "rows 1 and 3 (from 0) are both of vertex 'b'" in run.stderr
     (tmp_path / "p.csv").write_text("lon,lat\n3,0\n2,0\n9,0\n")
     run = run_in("draw {0}/f.h5 --points {0}/p.csv -o {0}/n.png -q")
     assert (run.returncode, run.stderr.count("\n")) == (1, 1)
