@@ -45,8 +45,8 @@ from .point_search import PointSearch
 
 # Points whose lists stay in a processor's cache, and the fewest of a thread's own.
 BLOCK, LEAST_BLOCK = 1 << 14, 1 << 12
-# Half of a longer list than twice this has most edges that join, if the other half has
-# none of the nearest `min_samples`, which often weigh as much as one another.
+# Half of a list of more than twice LONG edges has most of those that join, if it is
+# longer than `min_samples`: the edges up to there often have the same weight.
 LONG = 8
 
 
@@ -81,14 +81,13 @@ def join_certified(
     for ends in (equal.a[across], equal.b[across]):
         inside[ends] = -np.inf
     state = JoinState(parent, inside, np.empty(n), np.ones(n, np.bool_))
-    blocks, few = each_range(bounds), found.weight.shape[1]
-    if few // 2 > max(min_samples, LONG):
-        few //= 2
-    edges = threads.run(join_block, found, rows, state, few, *blocks)
+    blocks, k = each_range(bounds), found.weight.shape[1]
+    edges = threads.run(join_block, found, rows, state, k, *blocks)
     certified = PointEdges(*concatenate(edges, threads))
     _join_all(equal.take(across), parent)
     if len(bounds) > 2:
         state = state._replace(within=within)
+        few = k // 2 if k // 2 > max(min_samples, LONG) else k
         more = PointEdges(*join_block(found, rows, state, few, 0, n))
         certified = PointEdges.concatenate([certified, more])
     edges = threads.run(list_leaving, found, rows, state, *blocks)
