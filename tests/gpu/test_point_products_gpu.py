@@ -193,6 +193,7 @@ def test_a_device_that_adds_up_with_few_bits_is_refused(monkeypatch):
     from mndmst.host.errors import ConfigError
 
     monkeypatch.setattr(point_products, "SUM_ROUNDING", 2.0**-40)
+    monkeypatch.setattr(point_products, "_TESTED", set())
     points, none = np.random.default_rng(2).standard_normal((300, 9)), np.empty(0)
     row = np.arange(300, dtype=np.uint32)
     with pytest.raises(ConfigError, match="fewer bits"):

@@ -5,8 +5,9 @@ from typing import Any
 import cupy
 import numpy as np
 
-from ..component_pairs import BLOCK, BlockOrder, order_by_component
+from ..component_pairs import BlockOrder, order_by_component
 from ..point_products import NO_POSITION, EdgesBetween, Guests
+from .kernels import struct_of
 
 UNIT = 1 << 13  # places that one launch multiplies with all they meet
 CAPACITY = 1 << 22  # pairs of points that are listed before they are taken
@@ -14,6 +15,8 @@ THREADS, MULTIPLIERS = 128, 256  # as in point_products.cu and point_multiply.cu
 # Beside the bound of products: what rounding to float32 adds, to terms and to cores.
 TERMS, CORES = 2.0**-20, 2.0**-22
 ORDERED = np.dtype([(n, np.uint64) for n in ("factors", "component", "term", "core")])
+SIDE = np.dtype([(n, np.uint64) for n in ("places", "component", "cores")])
+EDGES = np.dtype([(n, np.uint64) for n in EdgesBetween._fields])
 BETWEEN = np.dtype(
     [(n, np.uint64) for n in ("least", "rows", "columns", "found")]
     + [(n, np.int32) for n in ("components", "capacity", "width", "unused")]
@@ -35,36 +38,39 @@ class OrderedPoints:
         self, products: Any, points: Any, order: BlockOrder, cores: np.ndarray
     ) -> None:
         self._products, self.points, self.count = products, points, len(order.places)
-        places = products.upload(order.places)
-        self._there = places != NO_POSITION
-        self.places = cupy.where(self._there, places, 0).astype(np.uint32)
-        self.component = products.upload(order.component)
-        self.cores = products.upload(cores)
-        self._factors = points.factors[self.places]
-        self._most = float(points.square.max())
-        self._heaviest = float(self.cores.max()) * products.frame.factor
+        self._places = products.upload(order.places)
+        there = np.where(order.places == NO_POSITION, np.uint32(0), order.places)
+        self.side = {
+            "places": products.upload(there),
+            "component": products.upload(order.component),
+            "cores": products.upload(cores),
+        }
+        self._factors = products.factors_of(points, self.side["places"])
+        self._heaviest = float(cores.max()) * products.frame.factor
 
     def width(self) -> float:
         """Return how far upper bounds are above lower ones, at most."""
         products = self._products
-        plain = 4.001 * (products.gamma + TERMS) * self._most + 8 * products.absolute
+        plain = 4.001 * (products.gamma + TERMS) * self.points.most
+        plain += 8 * products.absolute
         return plain + 4.001 * CORES * self._heaviest * self._heaviest
 
     def facts(self, sign: int) -> Any:
         """Return the struct of a kernel that finds upper bounds (1) or lower ones."""
         products = self._products
         gamma = sign * (products.gamma + TERMS)
-        square = self.points.square * (1 + gamma) + 2 * sign * products.absolute
-        core = self.cores**2 * (products.frame.factor**2 * (1 + sign * CORES))
-        term = cupy.where(self._there, square[self.places], np.inf)
-        columns = {
-            "factors": self._factors,
-            "component": self.component,
-            "term": term.astype(np.float32),
-            "core": core[self.places].astype(np.float32),
-        }
-        self._columns = columns  # kept alive
-        return _struct(ORDERED, columns)
+        term, core = products.terms_of(
+            self.points,
+            self._places,
+            self.side["cores"],
+            1 + gamma,
+            2 * sign * products.absolute,
+            products.frame.factor**2 * (1 + sign * CORES),
+        )
+        component = self.side["component"]
+        columns = {"factors": self._factors, "component": component}
+        self._columns = {**columns, "term": term, "core": core}  # kept alive
+        return struct_of(ORDERED, self._columns)
 
 
 class ComponentPairs:
@@ -87,7 +93,7 @@ class ComponentPairs:
         self._own = OrderedPoints(products, products.points, order, cores)
         self._unit = products.frame.factor**2
         self._columns: dict[str, Any] = {
-            "least": cupy.full((components, components), np.inf, np.float32),
+            "least": products.filled((components, components), np.inf),
             "rows": cupy.empty(CAPACITY, np.uint32),
             "columns": cupy.empty(CAPACITY, np.uint32),
             "found": cupy.zeros(1, np.uint32),
@@ -107,7 +113,7 @@ class ComponentPairs:
         self.width = max(
             self.width, own.width() / self._unit, rows.width() / self._unit
         )
-        between = _struct(
+        between = struct_of(
             BETWEEN,
             self._columns,
             components=self._components,
@@ -146,13 +152,13 @@ class ComponentPairs:
     def take(self) -> EdgesBetween:
         """Return the pairs listed since the last call, as edges of components."""
         products, own, rows = self._products, self._own, self._rows
-        count = int(self._columns["found"][0])
+        found = self._columns["found"]
+        count = int(found.get()[0])
         self.failed |= count > CAPACITY
         count = 0 if self.failed else count
-        self._columns["found"][0] = 0
-        one, other = (self._columns[name][:count] for name in ("rows", "columns"))
-        weights = cupy.empty(count)
-        a, b = rows.places[one], own.places[other]
+        found.fill(0)
+        kinds = np.uint32, np.uint32, np.float64, np.uint64
+        edges = EdgesBetween(*(cupy.empty(count, kind) for kind in kinds))
         if count:
             products.kernel("weigh_pairs", rows.points.arrays)(
                 (-(-count // THREADS),),
@@ -160,26 +166,12 @@ class ComponentPairs:
                 (
                     products.set_of(rows.points),
                     products.facts,
-                    a,
-                    b,
+                    struct_of(SIDE, rows.side),
+                    struct_of(SIDE, own.side),
+                    self._columns["rows"],
+                    self._columns["columns"],
                     np.uint32(count),
-                    rows.cores,
-                    own.cores,
-                    weights,
+                    struct_of(EDGES, edges._asdict()),
                 ),
             )
-        number, of = rows.points.arrays.row[a], own.points.arrays.row[b]
-        key = cupy.minimum(number, of).astype(np.uint64) << np.uint64(32)
-        key = key | cupy.maximum(number, of)
-        ends = rows.component[one // BLOCK], own.component[other // BLOCK]
-        return EdgesBetween(*map(cupy.asnumpy, (*ends, weights, key)))
-
-
-def _struct(dtype: np.dtype, columns: dict[str, Any], **numbers: int) -> Any:
-    """Return a struct of addresses and numbers for a kernel."""
-    facts = np.zeros(1, dtype)
-    for name, column in columns.items():
-        facts[name] = column.data.ptr
-    for name, number in numbers.items():
-        facts[name] = number
-    return cupy.asarray(facts.view(np.uint8))
+        return EdgesBetween(*map(cupy.asnumpy, edges))

@@ -8,7 +8,7 @@ driver compiles shipped PTX.
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -59,6 +59,8 @@ NULL = np.uint64(0)
 # processors 8.x. The driver compiles PTX for later ones.
 ARCHITECTURES = ("sm_80", "sm_90", "compute_80")
 OPTIONS = ("-std=c++17",)
+# Optimizes the functions of a module in parallel, from this version of NVRTC on.
+SPLIT, SPLIT_FROM = "--split-compile=0", (13, 0)
 KEYS = (np.uint32, np.uint64)
 
 # The most modules that a process keeps for later searches.
@@ -92,14 +94,8 @@ class Kernels:
 
     def load(self, device: cupy.cuda.Device) -> None:
         """Load all kernels; missing ones compile in parallel."""
-
-        def load_file(file: str) -> None:
-            with device:
-                self._load(file)
-
-        directory_name()  # once, before threads want it
-        with ThreadPoolExecutor(len(FILES)) as pool:
-            list(pool.map(load_file, FILES))
+        with device:
+            load_modules((file, _key_macros(self.key)) for file in FILES)
 
     def launch(self, name: str, threads: int, *args: Any, block: int = 256) -> None:
         """Run a kernel with at least `threads` threads on the current stream."""
@@ -169,6 +165,32 @@ def load_module(file: str, macros: Macros) -> cupy.cuda.Module:
     return _loaded(cupy.cuda.Device().id, file, tuple(macros.items()))
 
 
+def load_modules(modules: Iterable[tuple[str, Macros]]) -> None:
+    """Load files of kernels with their macros; missing ones compile in parallel."""
+    device = cupy.cuda.Device()
+
+    def load(module: tuple[str, Macros]) -> None:
+        with device:
+            load_module(*module)
+
+    directory_name()  # once, before threads want it
+    wanted = list(modules)
+    with ThreadPoolExecutor(len(wanted)) as pool:
+        list(pool.map(load, wanted))
+
+
+def struct_of(
+    kinds: np.dtype, columns: Mapping[str, Any], **numbers: float
+) -> cupy.ndarray:
+    """Return a struct of a kernel on the device: addresses of arrays, and numbers."""
+    struct = np.zeros(1, kinds)
+    for name, column in columns.items():
+        struct[name] = column.data.ptr
+    for name, number in numbers.items():
+        struct[name] = number
+    return cupy.asarray(struct.view(np.uint8))
+
+
 @lru_cache(LOADED)
 def _loaded(
     device: int, file: str, pairs: tuple[tuple[str, int | str], ...]
@@ -200,6 +222,11 @@ def _loaded(
     return _module(code)
 
 
+def any_loaded() -> bool:
+    """Return whether this process has loaded a module."""
+    return _loaded.cache_info().currsize > 0
+
+
 def compile_kernels(file: str, macros: Macros, architecture: str) -> bytes:
     """Return a cubin, or PTX for an architecture "compute_*"; no device is needed."""
     nvrtc = cupy.cuda.nvrtc
@@ -207,6 +234,8 @@ def compile_kernels(file: str, macros: Macros, architecture: str) -> bytes:
     try:
         defines = (f"-D{name}={value}" for name, value in macros.items())
         options = (*OPTIONS, *defines, f"-arch={architecture}")
+        if nvrtc.getVersion() >= SPLIT_FROM:
+            options = (*options, SPLIT)
         nvrtc.compileProgram(program, options)
         if architecture.startswith("sm_"):
             return bytes(nvrtc.getCUBIN(program))
@@ -251,7 +280,8 @@ def modules_ahead() -> Iterator[tuple[str, Macros, str]]:
         for types in POINT_TYPES:
             yield "point_products", type_macros(*types), architecture
         for value in ("float", "double"):
-            yield "point_rows", {"VALUE": value}, architecture
+            for file in ("point_rows", "point_factors"):
+                yield file, {"VALUE": value}, architecture
             for dimensions in TREE_DIMENSIONS:
                 for mutual, listed in TREE_LISTS:
                     macros = tree_macros(value, dimensions, EUCLIDEAN, mutual, listed)

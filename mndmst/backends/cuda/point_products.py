@@ -18,6 +18,8 @@ at most 2 d - 2 terms and d - 1 results below its root, so a sum is off by less 
 PeerJ Computer Science 2021) find such trees on the V100, T4 and A100, with no bit less.
 A self-test on each device (`_check_sums`) adds up vectors that lose the most by fewer
 bits, and refuses the device if one is beyond the bound.
+
+A search runs kernels of this package only: CuPy compiles each of its own on first use.
 """
 
 import math
@@ -54,10 +56,16 @@ from ..point_products import (
     query_arrays,
 )
 from .component_pairs import ComponentPairs
-from .kernels import load_module, multiply_macros, type_macros
+from .kernels import (
+    Macros,
+    load_module,
+    load_modules,
+    multiply_macros,
+    struct_of,
+    type_macros,
+)
 from .transfer import Transfer
 
-PARTS = 1 << 16  # points that are rounded at a time
 CENTRE = 4096  # points whose mean is subtracted from all
 # The largest coordinate is scaled to less than 2^HIGHEST, those of queries to less than
 # 2^LIMIT.
@@ -66,7 +74,15 @@ SUM_ROUNDING = 3 * 2.0**-23  # of the sum of magnitudes, lost by each term of a 
 COARSE = 2.0**-9  # float16 is too coarse if a point loses more of its length
 # As in point_products.cu and point_multiply.cu.
 CAPACITY, KEPT, THREADS, MULTIPLIERS = 512, 256, 128, 256
+# Threads of a block and of a warp, as in point_factors.cu; warps of a multiprocessor
+# that take points in turn.
+BLOCK, WARP, WARPS = 256, 32, 64
+PIECE_BYTES = 16  # of factors that a thread copies
 MULTIPLYING = "filter_near", "filter_leaving", "bound_pairs", "list_pairs"
+FACTORING = (
+    "find_centre", "find_extent", "round_points", "halve_squares", "fill_floats",
+    "gather_factors", "order_terms",
+)  # fmt: skip
 SHARED_BYTES = cupy.cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 DEPTH, STAGE_BYTES, MOST_STAGES = 64, (128 + 256) * 64 * 2, 4
 OLDEST = 80  # compute capability of tensor cores with the instructions of the kernels
@@ -79,6 +95,10 @@ RESERVE = 1 << 28  # bytes of the libraries of a device
 POLL = 0.1  # seconds between two looks for Ctrl-C
 # Devices, and numbers of parts, of which this process has tested the sums.
 _TESTED: set[tuple[int, int]] = set()
+GIVEN = np.dtype(
+    [(n, np.uint64) for n in ("values", "largest", "length", "source")]
+    + [(n, np.uint64) for n in ("count", "dimensions", "divided")]
+)
 SET = np.dtype(
     [(n, np.uint64) for n in ("values", "largest", "length", "source", "row")]
     + [(n, np.uint64) for n in ("square", "half")]
@@ -104,6 +124,7 @@ class DevicePoints:
     square: Any  # float64: squared lengths of the rounded points
     half: Any  # float32: half of each, less its part of the bound; of columns alone
     lost: float  # the largest fraction of its length that a point loses by rounding
+    most: float  # the largest squared length
 
 
 @dataclass
@@ -146,6 +167,9 @@ class DeviceProducts:
             check_room(f"{self.count:,} points take", self.bytes_of(points))
             self._transfer = Transfer()
             self._given = self._uploaded(points)
+            usual = "filter_near", "narrow_near", "round_points"
+            self.frame = Frame(None, 1.0, 1)
+            load_modules(self._module_of(name, self._given) for name in usual)
             self._make_frame(0.0)
 
     def current(self) -> AbstractContextManager[None]:
@@ -156,12 +180,11 @@ class DeviceProducts:
         """Return about how much memory the points and a search take."""
         rows = min(self.count, ROWS)
         lists = rows * (8 * CAPACITY + 16 * MOST_NEIGHBOURS)
-        pieces = min(self.count, PARTS) * self.dimensions * 8 * 6
         values = (
             0 if isinstance(points.values, cupy.ndarray) else points.values.itemsize
         )
         each = values * self.dimensions + 2 * self.width + 128
-        return self.count * each + 4 * rows * self.width + lists + pieces + RESERVE
+        return self.count * each + 4 * rows * self.width + lists + RESERVE
 
     def _uploaded(self, points: PointArrays) -> PointArrays:
         if len(points.source) < len(points.values):  # one part of several
@@ -196,9 +219,14 @@ class DeviceProducts:
     def _make_frame(self, largest: float) -> None:
         """Round all points, by a frame for coordinates up to a size from the centre."""
         given = self._given
-        centre = given.plain(slice(0, CENTRE)).mean(axis=0)
-        for part in _pieces(self.count):
-            largest = max(largest, float(abs(given.plain(part) - centre).max()))
+        centre = cupy.empty(self.dimensions)
+        self._run_factors(
+            "find_centre",
+            BLOCK * -(-self.dimensions // WARP),
+            _given(given, min(CENTRE, self.count)),
+            centre,
+        )
+        largest = max(largest, self._extent(given, centre))
         factor = 1.0
         if largest > 0:
             factor = math.ldexp(1.0, HIGHEST - math.frexp(largest)[1])
@@ -212,33 +240,42 @@ class DeviceProducts:
         self._check_sums()
         self._set_bound()
 
+    def _extent(self, given: PointArrays, centre: Any) -> float:
+        """Return the largest distance of a coordinate from the centre's."""
+        extent = cupy.zeros(1, np.uint64)
+        self._run_on_points("find_extent", given, centre, extent)
+        return float(cupy.asnumpy(extent).view(np.float64)[0])
+
     def _rounded(self, given: PointArrays) -> DevicePoints:
         """Return points as factors, by the present frame."""
         frame, count = self.frame, len(given.source)
-        factors = cupy.zeros((count, frame.parts, self.width), np.uint16)
-        square, lost = cupy.empty(count), 0.0
-        for part in _pieces(count):
-            exact = (given.plain(part) - frame.centre) * frame.factor
-            rest = exact.copy()
-            for i in range(frame.parts):
-                bits, rounded = _half(rest) if frame.parts == 1 else _bfloat(rest)
-                factors[part, i, : self.dimensions] = bits
-                rest -= rounded
-            exact -= rest
-            square[part] = (exact * exact).sum(axis=1)
-            away = cupy.sqrt((rest * rest).sum(axis=1))
-            share = cupy.where(away > 0, away / cupy.sqrt(square[part]), 0)
-            lost = max(lost, float(share.max()))
+        factors = cupy.empty((count, frame.parts * self.width), np.uint16)
+        square, extremes = cupy.empty(count), cupy.zeros(2, np.uint64)
+        self._run_on_points(
+            "round_points",
+            given,
+            frame.centre,
+            np.float64(frame.factor),
+            np.int32(frame.parts),
+            np.uint64(self.width),
+            factors,
+            square,
+            extremes,
+        )
+        lost, most = map(float, cupy.asnumpy(extremes).view(np.float64))
         none = cupy.empty(0, np.float32)
-        flat = factors.reshape(count, -1)
-        return DevicePoints(given, flat, square, none, lost * (1 + 1e-9))
+        return DevicePoints(given, factors, square, none, lost * (1 + 1e-9), most)
 
     def _set_bound(self) -> None:
         """Compute the columns' part of the bound."""
         points = self.points
         terms = self._sum_bound(self.dimensions)
         gamma = terms / (1 - terms) + 4 * points.lost * (1 + points.lost) + 2.0**-20
-        points.half = (points.square / 2 * (1 - gamma)).astype(np.float32)
+        points.half = cupy.empty(self.count, np.float32)
+        count, factor = np.uint64(self.count), np.float64(1 - gamma)
+        self._run_factors(
+            "halve_squares", self.count, points.square, count, factor, points.half
+        )
         self.gamma = gamma
         self.facts = self.set_of(points)
 
@@ -248,19 +285,20 @@ class DeviceProducts:
 
     def set_of(self, points: DevicePoints) -> Any:
         """Return the struct of points for kernels."""
-        facts = np.zeros(1, SET)
-        for name in PointArrays._fields:
-            facts[name] = getattr(points.arrays, name).data.ptr
-        facts["square"], facts["half"] = points.square.data.ptr, points.half.data.ptr
-        facts["dimensions"] = self.dimensions
-        facts["gamma"], facts["unit"] = self.gamma, self.frame.factor**2
-        facts["absolute"] = self.absolute
-        return cupy.asarray(facts.view(np.uint8))
+        columns = {**points.arrays._asdict(), "square": points.square}
+        return struct_of(
+            SET,
+            {**columns, "half": points.half},
+            dimensions=self.dimensions,
+            gamma=self.gamma,
+            absolute=self.absolute,
+            unit=self.frame.factor**2,
+        )
 
     def queries(self, points: np.ndarray, row: np.ndarray) -> DevicePoints:
         """Return points that are not among the columns; the bound covers them, too."""
         given = self._uploaded(query_arrays(points, row))
-        size = float(abs(given.values - self.frame.centre).max())
+        size = self._extent(given, self.frame.centre)
         if size * self.frame.factor >= 2.0**LIMIT:
             self._make_frame(size)
         while True:
@@ -282,18 +320,7 @@ class DeviceProducts:
 
     def kernel(self, name: str, queries: PointArrays) -> Any:
         """Return a kernel for the columns and for queries of some type."""
-        if name in MULTIPLYING:
-            factor = "f16" if self.frame.parts == 1 else "bf16"
-            file = "point_multiply"
-            macros = multiply_macros(factor, self.frame.parts, self._stages)
-        else:
-            given = self._given, queries
-            value, query = (
-                "float" if p.values.dtype == np.float32 else "double" for p in given
-            )
-            divided, query_divided = (int(len(p.length) > 0) for p in given)
-            file = "point_products"
-            macros = type_macros(value, divided, query, query_divided)
+        file, macros = self._module_of(name, queries)
         key = name, *macros.values()
         if key not in self._functions:
             function = load_module(file, macros).get_function(name)
@@ -303,6 +330,72 @@ class DeviceProducts:
                 )
             self._functions[key] = function
         return self._functions[key]
+
+    def _module_of(self, name: str, queries: PointArrays) -> tuple[str, Macros]:
+        """Return the file of a kernel, and its macros."""
+        if name in MULTIPLYING:
+            factor = "f16" if self.frame.parts == 1 else "bf16"
+            macros = multiply_macros(factor, self.frame.parts, self._stages)
+            return "point_multiply", macros
+        given = self._given, queries
+        value, query = (
+            "float" if p.values.dtype == np.float32 else "double" for p in given
+        )
+        if name in FACTORING:
+            return "point_factors", {"VALUE": query}
+        divided, query_divided = (int(len(p.length) > 0) for p in given)
+        return "point_products", type_macros(value, divided, query, query_divided)
+
+    def _run_factors(self, name: str, threads: int, *arguments: Any) -> None:
+        """Run a kernel of `point_factors` that reads no points of queries."""
+        self._launch(name, threads, self._given, *arguments)
+
+    def _run_on_points(self, name: str, given: PointArrays, *arguments: Any) -> None:
+        """Run a kernel whose warps take points in turn."""
+        count = len(given.source)
+        threads = WARP * min(count, WARPS * self.processors)
+        self._launch(name, threads, given, _given(given, count), *arguments)
+
+    def _launch(
+        self, name: str, threads: int, given: PointArrays, *arguments: Any
+    ) -> None:
+        self.kernel(name, given)((-(-threads // BLOCK),), (BLOCK,), arguments)
+
+    def filled(self, shape: tuple[int, ...], number: float) -> Any:
+        """Return an array of one float32 number."""
+        array = cupy.empty(shape, np.float32)
+        size = np.uint64(array.size)
+        self._run_factors("fill_floats", array.size, array, size, np.float32(number))
+        return array
+
+    def factors_of(self, points: DevicePoints, places: Any) -> Any:
+        """Return the factors of some places, in their order."""
+        rows = cupy.empty((len(places), points.factors.shape[1]), np.uint16)
+        count, pieces = len(places), rows.shape[1] * 2 // PIECE_BYTES
+        sizes = np.uint64(count), np.uint64(pieces)
+        self._run_factors(
+            "gather_factors", count * pieces, points.factors, places, *sizes, rows
+        )
+        return rows
+
+    def terms_of(
+        self, points: DevicePoints, places: Any, cores: Any, *numbers: float
+    ) -> tuple[Any, Any]:
+        """Return the terms of places in order, and their cores; see `order_terms`."""
+        count = len(places)
+        term, core = (cupy.empty(count, np.float32) for _ in range(2))
+        self._run_factors(
+            "order_terms",
+            count,
+            places,
+            np.uint64(count),
+            points.square,
+            cores,
+            *map(np.float64, numbers),
+            term,
+            core,
+        )
+        return term, core
 
     def rows_at_once(self) -> int:
         """Return how many rows are searched between two looks for Ctrl-C."""
@@ -328,7 +421,7 @@ class DeviceProducts:
         factors, width = self.points.factors, np.int32(self.width)
         multiply, narrow = search.kernels
         shared = self.shared_bytes
-        rows = search.queries.factors[search.places]
+        rows = self._rows_of(search)
         for begin, end in launches:
             columns = factors[begin:end]
             sizes = np.int32(len(rows)), np.int32(end - begin), width
@@ -342,96 +435,91 @@ class DeviceProducts:
                 (self.facts, search.query_facts, search.facts, *search.arguments),
             )
 
+    def _rows_of(self, search: "BlockSearch") -> Any:
+        """Return the factors of a search's rows; no copy if these lie side by side."""
+        first, last = int(search.ascending[0]), int(search.ascending[-1])
+        if last - first + 1 == len(search.ascending):
+            return search.queries.factors[first : last + 1]
+        return self.factors_of(search.queries, search.places)
+
     def nearest_of(
         self,
         queries: DevicePoints,
-        places: Any,
+        places: np.ndarray,
         k: int,
-        limits: Any = None,
+        limits: np.ndarray | None = None,
     ) -> tuple[Any, Any]:
         """Return the k nearest points of a block of queries, on the device.
 
         `queries` are the columns themselves, or points that are not among them;
-        `places` (uint32) are among the queries. No point is looked for beyond the
-        squared distances `limits`.
+        `places` (uint32) are among the queries, and ascend. No point is looked for
+        beyond the squared distances `limits`.
         """
         distance = cupy.empty((len(places), k))
         found = cupy.empty((len(places), k), np.uint32)
-        every = cupy.arange(len(places))
+        slots = np.arange(len(places), dtype=np.uint32)
         launches = self._launches(k)
-        while len(every):
-            search = self._block(queries, places[every], "near", np.int32(k))
+        while len(slots):
+            search = self._block(queries, places[slots], "near", np.int32(k))
+            given = self.facts, search.query_facts, search.facts
             if limits is not None:
-                within, rows = limits[every], np.int32(len(every))
+                within, rows = cupy.asarray(limits[slots]), np.int32(len(slots))
                 self.kernel("limit_near", queries.arrays)(
-                    (-(-len(every) // THREADS),),
-                    (THREADS,),
-                    (self.facts, search.query_facts, search.facts, rows, within),
+                    (-(-len(slots) // THREADS),), (THREADS,), (*given, rows, within)
                 )
             self._search(search, launches)
-            near, positions = cupy.empty((len(every), k)), found[every]
             self.kernel("finish_near", queries.arrays)(
-                (len(every),),
+                (len(slots),),
                 (THREADS,),
-                (
-                    self.facts,
-                    search.query_facts,
-                    search.facts,
-                    np.int32(k),
-                    near,
-                    positions,
-                ),
+                (*given, np.int32(k), cupy.asarray(slots), distance, found),
             )
-            distance[every], found[every] = near, positions
             # Rows whose lists have overflowed see few columns at a time.
-            every = every[search.overflowed[: len(every)] != 0]
+            slots = slots[search.overflowed.get() != 0]
             launches = iter(_steps(self.count, CAPACITY - KEPT))
         return distance, found
 
     def lightest_of(
         self,
         queries: DevicePoints,
-        places: Any,
+        places: np.ndarray,
         component: Any,
         cores: Any,
         known: ComponentArrays,
-        weights: Any,
-    ) -> tuple[Any, Any]:
-        """Return the lightest edges of a block of queries, on the device.
+        bound: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lightest edges of a block of queries: far ends and weights.
 
-        `known` are the columns' components, `weights` bounds by row.
+        `known` are the columns' components; `bound` is by row, beside the bounds of
+        components.
         """
-        facts = np.zeros(1, COMPONENTS)
-        for name in ComponentArrays._fields:
-            facts[name] = getattr(known, name).data.ptr
-        given = cupy.asarray(facts.view(np.uint8))
-        weights = weights.copy()
-        others = cupy.full(len(places), NO_POSITION)
-        every = cupy.arange(len(places))
+        given = struct_of(COMPONENTS, known._asdict())
+        weights, others = bound.copy(), np.full(len(places), NO_POSITION)
+        slots = np.arange(len(places))
         launches = self._launches(1)
-        while len(every):
-            search = self._block(queries, places[every], "leaving", given)
-            light, ends = weights[every], others[every]
+        while len(slots):
+            search = self._block(queries, places[slots], "leaving", given)
+            light, ends = cupy.asarray(weights[slots]), cupy.asarray(others[slots])
             search.set(component=component, cores=cores, weights=light, others=ends)
             narrow = search.kernels[1]
             begun = self.facts, search.query_facts, search.facts, given
-            narrow((len(every),), (THREADS,), begun)  # with no candidates: thresholds
+            # Without candidates: takes bounds of components, and sets thresholds.
+            narrow((len(slots),), (THREADS,), begun)
             self._search(search, launches, (given,))
-            weights[every], others[every] = light, ends
-            every = every[search.overflowed[: len(every)] != 0]
+            weights[slots], others[slots] = light.get(), ends.get()
+            slots = slots[search.overflowed.get() != 0]
             launches = iter(_steps(self.count, CAPACITY - KEPT))
         return others, weights
 
     def _block(
-        self, queries: DevicePoints, places: Any, kind: str, *arguments: Any
+        self, queries: DevicePoints, places: np.ndarray, kind: str, *arguments: Any
     ) -> "BlockSearch":
         kernels = (
             self.kernel(f"filter_{kind}", queries.arrays),
             self.kernel(f"narrow_{kind}", queries.arrays),
         )
         facts = self.facts if queries is self.points else self.set_of(queries)
-        same = queries is self.points
-        return BlockSearch(queries, facts, places, kernels, arguments, same)
+        thresholds, same = self.filled((len(places),), -np.inf), queries is self.points
+        return BlockSearch(queries, facts, places, thresholds, kernels, arguments, same)
 
     def _check_sums(self) -> None:
         """Raise ConfigError if sums of products are further off than the bound.
@@ -445,27 +533,22 @@ class DeviceProducts:
         width = 4 * DEPTH
         a, b = _hard_sums(r, width)
         # Rounded to the present factors, whose products are exact in float64.
-        left, right = (
-            _half(cupy.asarray(x))
-            if self.frame.parts == 1
-            else _bfloat(cupy.asarray(x))
-            for x in (a, b)
-        )
+        half = self.frame.parts == 1
+        left, right = (_half(x) if half else _bfloat(x) for x in (a, b))
         products = DeviceProducts.__new__(DeviceProducts)
         products.__dict__.update(self.__dict__)
         products.count, products.dimensions, products.width = len(b), width, width
         products.gamma = 0.0
-        none = cupy.empty(0)
-        index = cupy.arange(len(b), dtype=np.uint32)
+        none, index = cupy.empty(0), np.arange(len(b), dtype=np.uint32)
 
-        def of(bits: Any) -> DevicePoints:
-            factors = cupy.zeros((len(b), self.frame.parts, width), np.uint16)
+        def of(bits: np.ndarray) -> DevicePoints:
+            factors = np.zeros((len(b), self.frame.parts, width), np.uint16)
             factors[:, 0] = bits
-            values = self._given.values[:0]
-            arrays = PointArrays(values, none, none, index, index)
-            zero = cupy.zeros(len(b))
-            flat = factors.reshape(len(b), -1)
-            return DevicePoints(arrays, flat, zero, zero.astype(np.float32), 0.0)
+            values, places = self._given.values[:0], cupy.asarray(index)
+            arrays = PointArrays(values, none, none, places, places)
+            zero, half = cupy.zeros(len(b)), cupy.zeros(len(b), np.float32)
+            flat = cupy.asarray(factors.reshape(len(b), -1))
+            return DevicePoints(arrays, flat, zero, half, 0.0, 0.0)
 
         products.points = of(right[0])
         products.facts = products.set_of(products.points)
@@ -484,15 +567,15 @@ class DeviceProducts:
             ),
             shared_mem=self.shared_bytes,
         )
-        found = cupy.full((len(b), len(b)), np.nan)
+        found = np.full((len(b), len(b)), np.nan)
+        candidates, scores = search.candidates.get(), search.scores.get()
         for row in range(len(b)):
-            places = search.candidates[row, : len(b)]
-            found[row, places] = search.scores[row, : len(b)]
+            found[row, candidates[row, : len(b)]] = scores[row, : len(b)]
         exact = left[1] @ right[1].T
         magnitude = abs(left[1]) @ abs(right[1]).T
         terms = width * SUM_ROUNDING
         off = abs(found - exact) - terms / (1 - terms) * magnitude
-        if not bool((off <= 0).all()):
+        if not (off <= 0).all():
             raise ConfigError(
                 f"CUDA device {self.device.id} adds up products with fewer bits than "
                 "float32 has"
@@ -507,7 +590,8 @@ class BlockSearch:
         self,
         queries: DevicePoints,
         query_facts: Any,
-        places: Any,
+        places: np.ndarray,
+        thresholds: Any,
         kernels: tuple[Any, Any],
         arguments: tuple[Any, ...],
         columns_too: bool,
@@ -515,14 +599,14 @@ class BlockSearch:
         self.queries, self.query_facts, self.kernels = queries, query_facts, kernels
         self.arguments = arguments
         rows = len(places)
-        self.places = places
+        self.ascending, self.places = places, cupy.asarray(places)
         self.scores = cupy.empty((rows, CAPACITY), np.float32)
         self.candidates = cupy.empty((rows, CAPACITY), np.uint32)
         self.counts = cupy.zeros(rows, np.int32)
-        self.thresholds = cupy.full(rows, -np.inf, np.float32)
+        self.thresholds = thresholds
         self.overflowed = cupy.zeros(rows, np.int32)
-        self._facts = np.zeros(1, ROWS_OF_LAUNCH)
-        self._facts["columns_too"] = columns_too
+        self._columns: dict[str, Any] = {}
+        self._columns_too = int(columns_too)
         self.set(
             places=self.places,
             scores=self.scores,
@@ -534,10 +618,10 @@ class BlockSearch:
 
     def set(self, **columns: Any) -> None:
         """Set arrays that the kernels see."""
-        for name, column in columns.items():
-            self._facts[name] = column.data.ptr
-        self._columns = {**getattr(self, "_columns", {}), **columns}  # kept alive
-        self.facts = cupy.asarray(self._facts.view(np.uint8))
+        self._columns = {**self._columns, **columns}  # kept alive
+        self.facts = struct_of(
+            ROWS_OF_LAUNCH, self._columns, columns_too=self._columns_too
+        )
 
 
 class CudaPointProducts:
@@ -560,7 +644,7 @@ class CudaPointProducts:
         places = np.empty((self.count, k), np.uint32)
 
         def search(device: DeviceProducts, begin: int, end: int) -> None:
-            rows = cupy.arange(begin, end, dtype=np.uint32)
+            rows = np.arange(begin, end, dtype=np.uint32)
             found = device.nearest_of(device.points, rows, k)
             distance[begin:end] = device.download(found[0])
             places[begin:end] = device.download(found[1])
@@ -579,9 +663,8 @@ class CudaPointProducts:
         def search(device: DeviceProducts, begin: int, end: int) -> None:
             number = np.zeros(end - begin, np.uint32)
             queries = device.queries(points[begin:end], number)
-            rows = cupy.arange(end - begin, dtype=np.uint32)
-            within = cupy.asarray(limits[begin:end])
-            found = device.nearest_of(queries, rows, k, within)
+            rows = np.arange(end - begin, dtype=np.uint32)
+            found = device.nearest_of(queries, rows, k, limits[begin:end])
             distance[begin:end] = device.download(found[0])
             places[begin:end] = device.download(found[1])
 
@@ -601,14 +684,11 @@ class CudaPointProducts:
         known = self._known(components)
 
         def search(device: DeviceProducts, begin: int, end: int) -> None:
-            here = known[device]
-            places = cupy.asarray(asked[begin:end])
-            bound = here.bound[here.of_place[places]]
-            found = device.lightest_of(
+            here, places = known[device], asked[begin:end]
+            bound = np.full(len(places), np.inf)
+            others[begin:end], weights[begin:end] = device.lightest_of(
                 device.points, places, here.of_place, here.cores, here, bound
             )
-            others[begin:end] = cupy.asnumpy(found[0])
-            weights[begin:end] = cupy.asnumpy(found[1])
 
         self._deal(len(asked), search, report)
         self._lower(components, known)
@@ -624,16 +704,14 @@ class CudaPointProducts:
 
         def search(device: DeviceProducts, begin: int, end: int) -> None:
             here, part = known[device], slice(begin, end)
-            found = device.lightest_of(
+            others[part], weights[part] = device.lightest_of(
                 device.queries(queries.points[part], queries.row[part]),
-                cupy.arange(end - begin, dtype=np.uint32),
+                np.arange(end - begin, dtype=np.uint32),
                 cupy.asarray(queries.component[part]),
                 cupy.asarray(queries.core[part]),
                 here,
-                cupy.asarray(queries.bound[part]),
+                queries.bound[part],
             )
-            others[part] = cupy.asnumpy(found[0])
-            weights[part] = cupy.asnumpy(found[1])
 
         self._deal(len(others), search)
         self._lower(components, known)
@@ -803,14 +881,22 @@ def free_bytes() -> int:
     return int(cupy.cuda.runtime.memGetInfo()[0]) + pool.free_bytes()
 
 
+def _given(points: PointArrays, count: int) -> Any:
+    """Return the struct of the first points, as they were given."""
+    columns = points._asdict()
+    del columns["row"]
+    return struct_of(
+        GIVEN,
+        columns,
+        count=count,
+        dimensions=points.values.shape[1],
+        divided=len(points.length) > 0,
+    )
+
+
 def _check_length(k: int) -> None:
     if k > MOST_NEIGHBOURS:
         raise ConfigError(f"a device lists at most {MOST_NEIGHBOURS} neighbours")
-
-
-def _pieces(count: int) -> Iterator[slice]:
-    for begin in range(0, count, PARTS):
-        yield slice(begin, min(begin + PARTS, count))
 
 
 def _steps(count: int, size: int) -> Iterator[tuple[int, int]]:
@@ -818,16 +904,16 @@ def _steps(count: int, size: int) -> Iterator[tuple[int, int]]:
         yield begin, min(begin + size, count)
 
 
-def _half(values: Any) -> tuple[Any, Any]:
+def _half(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return numbers rounded to float16: their bits, and themselves."""
     rounded = values.astype(np.float16)
     return rounded.view(np.uint16), rounded.astype(np.float64)
 
 
-def _bfloat(values: Any) -> tuple[Any, Any]:
+def _bfloat(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return numbers rounded to bfloat16: their bits, and themselves."""
-    bits = values.astype(np.float32).view(np.uint32)
-    bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+    whole = values.astype(np.float32).view(np.uint32)
+    bits = (whole + np.uint32(0x7FFF) + (whole >> 16 & 1)) >> 16
     return bits.astype(np.uint16), (bits << 16).view(np.float32).astype(np.float64)
 
 

@@ -26,7 +26,7 @@ import cupy
 import numpy as np
 
 from ..point_tree import TreeEdges, TreePoints
-from .kernels import MUTUAL_LISTS, NULL, PLAIN_LIST, load_module, tree_macros
+from .kernels import MUTUAL_LISTS, NULL, PLAIN_LIST, load_module, struct_of, tree_macros
 from .point_products import check_room, current_device
 from .transfer import Transfer
 
@@ -154,7 +154,7 @@ class CudaPointTree:
         }
         leaf_size = -(-self.count // leaves)
         numbers = {"count": self.count, "leaves": leaves, "leaf_size": leaf_size}
-        self._tree = _struct(TREE, self._arrays, numbers)
+        self._tree = struct_of(TREE, self._arrays, **numbers)
         self._run("box_leaves", leaves, self._tree)
         self._upwards("box_nodes")
 
@@ -281,7 +281,7 @@ class CudaPointTree:
         arrays = {name: cupy.empty(count, kind) for name, kind in ROUNDS.items()}
         arrays["counts"] = counts = cupy.zeros(3, np.uint64)
         kinds = np.dtype([(name, np.uint64) for name in ROUNDS])
-        self._state = _struct(kinds, arrays, {})
+        self._state = struct_of(kinds, arrays)
         self._step("start_rounds")
         edges = certain = 0
         while edges < count - 1:
@@ -313,16 +313,6 @@ def _name_of(dtype: np.dtype) -> str:
 def _bits(dimensions: int) -> int:
     """Return the bits of a coordinate in a code, as in point_tree.cu."""
     return min(32, 64 // dimensions)
-
-
-def _struct(kinds: np.dtype, arrays: dict[str, Any], numbers: dict[str, int]) -> Any:
-    """Return a struct of a kernel, with pointers to arrays, on the device."""
-    struct = np.zeros(1, kinds)
-    for name, array in arrays.items():
-        struct[name] = array.data.ptr
-    for name, number in numbers.items():
-        struct[name] = number
-    return cupy.asarray(struct.view(np.uint8))
 
 
 def _floats(ordered: np.ndarray) -> np.ndarray:

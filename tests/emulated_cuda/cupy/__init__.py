@@ -76,6 +76,10 @@ class ndarray(np.ndarray):  # noqa: N801
         """What marks arrays of devices."""
         return dict(self.__array_interface__, version=3)
 
+    def set(self, values: np.ndarray) -> None:
+        """Copy an array of the host."""
+        self.view(np.ndarray)[...] = values
+
     def get(self, out: Any = None, blocking: bool = True) -> np.ndarray:
         """Return a copy on the host."""
         if out is None:

@@ -18,6 +18,7 @@
 #define WARPS (THREADS / 32)
 #define EACH (CAPACITY / THREADS)
 #define PIECE 8       // coordinates of 32 candidates that a warp loads at once
+#define ORDERED 64    // points of one component, as in point_multiply.cu
 
 // A set of points: those of the columns, or those of the rows.
 template <typename T>
@@ -242,24 +243,25 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     rows.counts[row] = list.count, rows.thresholds[row] = list.threshold;
 }
 
-// Write the nearest neighbours of each row, and their squared distances; where there
-// are fewer than k within the first threshold, NONE.
+// Write the nearest neighbours of each row, and their squared distances, at its slot;
+// where there are fewer than k within the first threshold, NONE.
 extern "C" __global__ void __launch_bounds__(THREADS)
     finish_near(const Points* points, const Queries* queries, const Rows* given, int k,
-                double* distance, u32* neighbour) {
+                const u32* slots, double* distance, u32* neighbour) {
   __shared__ List list;
   const Points p = *points;
   const Queries q = *queries;
   const Rows rows = *given;
-  long long row = blockIdx.x;
+  int row = blockIdx.x;
   u32 own = rows.places[row];
   if (load_list(list, rows, row)) return;
   raise_threshold(list, p, q.square[own], k);
   keep_nearest(list, p, q, own, k);
+  long long begin = (long long)slots[row] * k;
   for (int i = threadIdx.x; i < k; i += THREADS) {
     bool there = i < list.count;
-    distance[row * k + i] = there ? list.distance[i] : INFINITE;
-    neighbour[row * k + i] = there ? list.place[i] : NONE;
+    distance[begin + i] = there ? list.distance[i] : INFINITE;
+    neighbour[begin + i] = there ? list.place[i] : NONE;
   }
 }
 
@@ -342,21 +344,42 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   }
 }
 
-// Write the weights of some edges: float64 distances, in the order of the dimensions.
+// Points in the order of their components, as listed pairs name them.
+struct Side {
+  const u32* places;
+  const u32* component;  // of each ORDERED places
+  const double* cores;   // by place
+};
+
+// Edges by column, of pairs of components.
+struct Edges {
+  u32* a;
+  u32* b;
+  double* weight;
+  u64* key;
+};
+
+// Write the edges of some pairs of points: float64 distances, in the order of the
+// dimensions.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    weigh_pairs(const Queries* queries, const Points* points, const u32* rows,
-                const u32* columns, u32 count, const double* row_cores,
-                const double* cores, double* weights) {
+    weigh_pairs(const Queries* queries, const Points* points, const Side* row_side,
+                const Side* column_side, const u32* rows, const u32* columns, u32 count,
+                const Edges* edges) {
   u32 i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
   const Queries q = *queries;
   const Points p = *points;
-  u32 one = rows[i], other = columns[i];
+  u32 one = row_side->places[rows[i]], other = column_side->places[columns[i]];
   double total = 0;
   for (long long d = 0; d < p.dimensions; d++) {
     double gap = __dsub_rn(coordinate<QUERY_DIVIDED>(q, q.source[one], d),
                            coordinate<DIVIDED>(p, p.source[other], d));
     total = __dadd_rn(total, __dmul_rn(gap, gap));
   }
-  weights[i] = fmax(sqrt(total), fmax(row_cores[one], cores[other]));
+  double core = fmax(row_side->cores[one], column_side->cores[other]);
+  u32 number = q.row[one], far = p.row[other];
+  edges->a[i] = row_side->component[rows[i] / ORDERED];
+  edges->b[i] = column_side->component[columns[i] / ORDERED];
+  edges->weight[i] = fmax(sqrt(total), core);
+  edges->key[i] = (u64)min(number, far) << 32 | max(number, far);
 }
