@@ -19,6 +19,8 @@ from ...graph.arc_files import Driver, Lane, OpenArcs
 from ...host.cores import core_count
 
 PIECE_BYTES = 4 << 20
+# Copies from and to pageable memory of so few bytes take less time than pinning pieces.
+SMALL = 64 << 20
 PIECES = 32
 HUGE_PAGE, PAGE = 2 << 20, 4 << 10
 PORTABLE = 1  # pinned for all devices (cudaHostRegisterPortable)
@@ -58,9 +60,16 @@ class Transfer:
         """Return a copy on the device of a contiguous host array."""
         host = np.ascontiguousarray(host)
         result = cupy.empty(host.shape, host.dtype)
+        if self._is_cheaper_without(host.nbytes):
+            result.set(host)
+            return result
         copy_next(self.filled([(host.nbytes, fill_from(host))]), result)
         cupy.cuda.get_current_stream().synchronize()
         return result
+
+    def _is_cheaper_without(self, nbytes: int) -> bool:
+        """Return whether a copy takes less time than pinning pieces for it."""
+        return nbytes <= SMALL and not self._pieces[0].pinned
 
     def filled(self, sources: Iterable[tuple[int, Fill]]) -> Iterator[np.ndarray]:
         """Yield pinned pieces of the bytes of several sources, in order.
@@ -105,6 +114,8 @@ class Transfer:
 
     def to_host(self, device: cupy.ndarray) -> np.ndarray:
         """Return a copy in host memory of a contiguous device array."""
+        if self._is_cheaper_without(device.nbytes):
+            return device.get()
         result = np.empty(device.shape, device.dtype)
         source, target = device.view(np.uint8), result.view(np.uint8)
         stream = cupy.cuda.get_current_stream()
@@ -138,6 +149,11 @@ class PinnedPiece:
     def __init__(self) -> None:
         self._memory = np.empty(0, np.uint8)
         self._taking = Lock()
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the piece has memory."""
+        return len(self._memory) > 0
 
     def memory(self, nbytes: int) -> np.ndarray:
         """Return at least some bytes; no copy may be using the piece."""
