@@ -48,6 +48,9 @@ class Accelerator(Protocol):
         Devices are assigned round robin (`comm.placement`).
         """
 
+    def started(self) -> bool:
+        """Return whether this process has run kernels on a device."""
+
     def compile_kernels(
         self, into: "Path | None", jobs: int | None
     ) -> "tuple[Path, int]":

@@ -40,16 +40,18 @@ SEARCHES = ("auto", "tree", "product")
 FEW_POINTS, FEW_DIMENSIONS = 1 << 11, 4
 # Points of the samples, and queries. Smaller samples overstate what trees visit.
 SAMPLES, QUERIES = (1 << 11, 1 << 13), 64
-# `point_search.VISIT` and `FIXED` of a device, and the fewest points that are worth
-# starting one.
+# `point_search.VISIT` and `FIXED` of a device, and the fewest points that it searches.
 DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
 # The same for a visit of a tree on a device, of all dimensions together; of an H100
-# with 6, 10 and 16 dimensions. And the fewest coordinates of points that are worth
-# starting a device: the start takes as long as one core takes for them.
-DEVICE_TREE_VISIT, DEVICE_TREE = 1000.0, 1 << 20
+# with 6, 10 and 16 dimensions.
+DEVICE_TREE_VISIT = 1000.0
+# The least work of products (`_device_work`), and the fewest coordinates of points in a
+# tree, that are worth the start of a device: this takes 0.5 s, as some cores do then.
+START_WORK, START_TREE = 5e10, 1 << 20
 # A device multiplies all pairs before a probe ends, if the pairs times (dimensions +
-# DEVICE_FIXED) are fewer; of an H100, beside which a probe takes 0.1 s.
-PROBE_WORK = 1e12
+# DEVICE_FIXED) are fewer; of an H100, beside which a probe takes 0.1 s. In at most
+# FEW_ON_DEVICE dimensions its tree takes no longer then, whatever the points are.
+PROBE_WORK, FEW_ON_DEVICE = 1e12, 10
 # The same product for each device beyond the first: two take 0.1 s longer to start.
 FURTHER_WORK = 2e13
 SEED = 7
@@ -114,8 +116,11 @@ def choose_search(
     if count < FEW_POINTS:
         return SearchChoice(tree, f"there are fewer than {FEW_POINTS:,} points")
     product, enough = "product", worth(dimensions)
-    if _device_for(count, neighbours) is not None:
-        if not device_tree and _device_work(count, dimensions) < PROBE_WORK:
+    work = _device_work(count, dimensions)
+    if _worth_start(_device_for(count, neighbours), work, START_WORK):
+        if work < PROBE_WORK:
+            if device_tree and dimensions <= FEW_ON_DEVICE:
+                return SearchChoice(tree, "the points are few, and so are dimensions")
             return SearchChoice("device", "it multiplies all pairs before a probe ends")
         visit = DEVICE_TREE_VISIT / dimensions if device_tree else DEVICE_VISIT
         product, enough = "device", (1 + DEVICE_FIXED / dimensions) / visit
@@ -142,15 +147,21 @@ def _device_for(count: int, neighbours: int) -> Accelerator | None:
     return find_accelerator("auto")[0]
 
 
+def _worth_start(device: Accelerator | None, work: float, least: float) -> bool:
+    """Return whether a search is so much work that it pays to start the device.
+
+    A device that this process has used has started.
+    """
+    return device is not None and (work >= least or device.started())
+
+
 def suits_device(points: PointCoordinates, min_samples: int) -> bool:
     """Return whether a device may have the tree of points, and is worth starting."""
     count, dimensions = points.values.shape
-    return (
-        dimensions <= MOST_DIMENSIONS
-        and min_samples <= MOST_SAMPLES
-        and count * dimensions >= DEVICE_TREE
-        and find_accelerator("auto")[0] is not None
-    )
+    if dimensions > MOST_DIMENSIONS or min_samples > MOST_SAMPLES:
+        return False
+    device = _device_for(count, min_samples)
+    return _worth_start(device, count * dimensions, START_TREE)
 
 
 def make_search(

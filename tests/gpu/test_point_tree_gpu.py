@@ -42,7 +42,8 @@ SHAPES = {
 
 @pytest.fixture(autouse=True)
 def _any_number_of_points(monkeypatch):
-    monkeypatch.setattr(search_choice, "DEVICE_TREE", 2)
+    monkeypatch.setattr(search_choice, "DEVICE_POINTS", 2)
+    monkeypatch.setattr(search_choice, "START_TREE", 0)
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def check(monkeypatch):
         found = points_forest(points, metric, min_samples, search="tree")
         assert found.search == "device-tree"
         with monkeypatch.context() as patch:
-            patch.setattr(search_choice, "DEVICE_TREE", 1 << 60)
+            patch.setattr(search_choice, "DEVICE_POINTS", 1 << 60)
             tree = points_forest(points, metric, min_samples, search="tree")
         assert tree.search == "tree"
         for column in ("src", "dst", "weight"):

@@ -5,6 +5,7 @@ Importing this package is cheap; CuPy is imported by `backend.py`.
 
 import ctypes
 import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -73,6 +74,12 @@ def make_device(
     from .backend import CudaBackend
 
     return CudaBackend(device, host, limit, sharers, tuning)
+
+
+def started() -> bool:
+    """Return whether this process has run kernels; see `Accelerator.started`."""
+    kernels = sys.modules.get(f"{__name__}.kernels")
+    return kernels is not None and kernels.any_loaded()
 
 
 def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:

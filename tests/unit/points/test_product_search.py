@@ -8,11 +8,12 @@ from mndmst.host.errors import ConfigError
 from mndmst.kernels.threads import Threads
 from mndmst.points import product_search, search_choice
 from mndmst.points.blas_threads import one_blas_thread
-from mndmst.points.coordinates import point_coordinates
+from mndmst.points.coordinates import PointCoordinates, point_coordinates
 from mndmst.points.kernels.product_filter import GAMMA, UNIT
 from mndmst.points.point_forest import points_forest
 from mndmst.points.point_search import TreeSearch
 from mndmst.points.product_search import HostProducts, random_order
+from mndmst.points.scale import Scale
 from mndmst.points.search_choice import choose_search
 from mndmst.points.search_reporter import SearchReporter
 
@@ -183,6 +184,11 @@ def test_few_dimensions_take_the_tree_without_a_probe(dimensions, monkeypatch):
     assert len(probes) == 2 * (dimensions > 8)
 
 
+class StartedDevice:
+    def started(self):
+        return True
+
+
 @pytest.mark.parametrize(
     ("share", "dimensions", "expected"),
     [
@@ -197,26 +203,61 @@ def test_a_tree_on_a_device_visits_more_than_the_hosts(
     share, dimensions, expected, monkeypatch
 ):
     monkeypatch.setattr(search_choice, "visits", lambda p, k, count: share * count)
-    monkeypatch.setattr(search_choice, "_device_for", lambda *facts: "a device")
+    monkeypatch.setattr(search_choice, "_device_for", lambda *facts: StartedDevice())
     points = np.random.default_rng(2).random((3000, dimensions))
     coordinates = point_coordinates(points, "euclidean")
-    choice = choose_search(coordinates, "euclidean", "auto", 9, device_tree=True)
+    count = 1_000_000
+    choice = choose_search(coordinates, "euclidean", "auto", 9, count, device_tree=True)
     assert choice.name == expected
     if dimensions == 10:
-        choice = choose_search(coordinates, "euclidean", "auto", 9, 1_000_000)
+        choice = choose_search(coordinates, "euclidean", "auto", 9, count)
         assert choice.name == ("device" if share == 0.15 else "tree")
 
 
 def test_a_device_multiplies_few_pairs_without_a_probe(monkeypatch):
     probes = []
     monkeypatch.setattr(search_choice, "visits", lambda *given: probes.append(1) or 1)
-    monkeypatch.setattr(search_choice, "_device_for", lambda *facts: "a device")
+    monkeypatch.setattr(search_choice, "_device_for", lambda *facts: StartedDevice())
     points = np.random.default_rng(2).random((3000, 384))
     coordinates = point_coordinates(points, "euclidean")
     for count, name in ((20_000, "device"), (200_000, "tree")):
         choice = choose_search(coordinates, "euclidean", "auto", 9, count)
         assert choice.name == name
     assert probes == [1]
+    for dimensions, name in ((10, "device-tree"), (11, "device")):
+        few = point_coordinates(points[:, :dimensions], "euclidean")
+        choice = choose_search(few, "euclidean", "auto", 9, 20_000, device_tree=True)
+        assert choice.name == name
+    assert probes == [1]
+
+
+@pytest.mark.parametrize("started", [False, True])
+@pytest.mark.parametrize(
+    ("count", "dimensions", "cold", "warm"),
+    [
+        (20_000, 3, "tree", "device-tree"),
+        (400_000, 3, "device-tree", "device-tree"),
+        (16_000, 3, "tree", "tree"),
+        (20_000, 20, "tree", "device"),
+        (20_000, 1000, "device", "device"),
+    ],
+)
+def test_a_device_starts_for_much_work(
+    count, dimensions, cold, warm, started, monkeypatch
+):
+    class Device(StartedDevice):
+        def started(self):
+            return started
+
+    monkeypatch.setattr(search_choice, "visits", lambda p, k, count: 0.001 * count)
+    monkeypatch.setattr(
+        search_choice, "find_accelerator", lambda kind: (Device(), None)
+    )
+    values = np.broadcast_to(np.float32(0), (count, dimensions))
+    points = PointCoordinates(values, np.empty(0), np.empty(0), Scale())
+    tree = search_choice.suits_device(points, 9)
+    choice = choose_search(points, "euclidean", "auto", 9, device_tree=tree)
+    assert choice.name == (warm if started else cold)
 
 
 @pytest.mark.parametrize(("count", "expected"), [(20_000, 1), (400_000, 4)])
