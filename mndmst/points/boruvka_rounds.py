@@ -153,8 +153,8 @@ class BoruvkaRounds:
             components = ComponentArrays(self.of_place, self.cores, self.reach, bound)
             counts = np.empty(count, np.int64)
             relabel(self.vertex, self.present, self.reach, components, counts)
-            total, uncertain = self.search.remote.total, self.ranks.sum(counts)
-            taking_part = choose_components(uncertain, bound, total)
+            uncertain = self.ranks.sum(counts)
+            taking_part = choose_components(uncertain, bound, self.search.cheap)
             if uncertain[taking_part].any():
                 known, found_all = self._add_between(components, known, uncertain)
                 if found_all:

@@ -8,7 +8,7 @@ import numpy as np
 from ..backends.point_products import ComponentArrays, PointArrays
 from ..kernels.threads import Threads, each_range
 from .build_tree import build_tree, chunks
-from .kernels.boruvka_steps import PointEdges
+from .kernels.boruvka_steps import CHEAP_SHARE, PointEdges
 from .kernels.kd_tree import LEAF, PointTree
 from .kernels.lightest_edges import (
     GUIDES,
@@ -51,11 +51,13 @@ class PointSearch(Protocol):
     """An exact search of a rank's points; all searches return the same bits.
 
     `rows` has the user's number of the point at each position. `neighbours` searches
-    the points of other ranks (`remote`), too.
+    the points of other ranks (`remote`), too. So few searches as `cheap`, of all ranks,
+    take little time.
     """
 
     rows: np.ndarray
     remote: RemotePoints
+    cheap: int
 
     def neighbours(self, k: int, min_samples: int) -> Neighbours:
         """Return the k nearest neighbours of every point, by position. Collective.
@@ -113,6 +115,7 @@ class TreeSearch:
         points: np.ndarray | None = None,
     ) -> None:
         self.tree, self.rows, self.remote = tree, tree.rows, remote
+        self.cheap = remote.total // CHEAP_SHARE
         self.threads, self.report, self.points = threads, report, points
         nodes, n, dimensions = len(tree.left), len(tree.rows), tree.low.shape[1]
         # Even if each visits all points.

@@ -12,7 +12,7 @@ from ...native.kernel import kernel
 NO_EDGE = -1
 LAST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
 INFINITE = np.float64(np.inf).view(np.uint64)
-# Searches from one point in CHEAP_SHARE are cheap.
+# Walks of a tree from one point in CHEAP_SHARE are cheap.
 CHEAP_SHARE = 4
 # Components of which one in CERTAIN_SHARE needs no search join without any.
 CERTAIN_SHARE = 8
@@ -198,11 +198,11 @@ def suits_pass(counts, points):
 
 
 @kernel
-def choose_components(counts, bound, points):
+def choose_components(counts, bound, cheap):
     """Return which components take part in a round, given their numbers of queries.
 
     All that know their first edge, if these are many; else the half with the fewest
-    queries, or more if their queries are cheap.
+    queries, or more with at most `cheap` queries together.
     """
     size, certain = len(counts), 0
     taking_part = np.empty(size, np.bool_)
@@ -219,7 +219,7 @@ def choose_components(counts, bound, points):
     asked = np.uint64(0)
     for i in range(size):
         asked += queries[i]
-        few = i < (size + 1) // 2 or asked <= np.uint64(points // CHEAP_SHARE)
+        few = i < (size + 1) // 2 or asked <= np.uint64(cheap)
         taking_part[order[i]] = few
     return taking_part
 

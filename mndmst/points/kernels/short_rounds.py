@@ -11,6 +11,7 @@ import numpy as np
 from ...backends.point_products import ComponentArrays
 from ...native.kernel import kernel
 from .boruvka_steps import (
+    CHEAP_SHARE,
     choose_components,
     edges_of,
     empty_edges,
@@ -62,7 +63,7 @@ def join_few(tree, state, known, of_node, least_reach, most, alone, for_pass):
         bound = first.weight.copy()
         components = ComponentArrays(state.of_place, state.cores, state.reach, bound)
         relabel(state.vertex, state.present, state.reach, components, counts)
-        taking_part = choose_components(counts, bound, points)
+        taking_part = choose_components(counts, bound, points // CHEAP_SHARE)
         asked = uncertain = largest = 0
         for component in range(count):
             asked += counts[component] if taking_part[component] else 0
