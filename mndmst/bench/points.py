@@ -61,6 +61,14 @@ def _our_forest(points: Points, devices: bool = False, **options: Any) -> np.nda
     return found.forest.weight
 
 
+def _start_device() -> None:
+    """Let this process use a device, which few points do not start."""
+    from ..points.point_forest import points_forest
+    from ..points.search_choice import DEVICE_POINTS
+
+    points_forest(make_points("blobs", DEVICE_POINTS, CLOUDS), search="product")
+
+
 def _quitefastmst_forest(points: Points) -> np.ndarray:
     from ..host.cores import core_count
 
@@ -130,6 +138,7 @@ class PointsContender:
     # The dimensions in which the forest is that of all distances.
     exact: range = range(1, 1 << 32)
     device: bool = False  # Whether it computes on a device
+    start: Callable[[], None] | None = None  # Starts the device before all turns
 
     @property
     def distribution(self) -> str:
@@ -153,6 +162,7 @@ CONTENDERS = {
             "labels": partial(_ours, devices=True),
         },
         device=True,
+        start=_start_device,
     ),
     APPROXIMATE: PointsContender(
         "numpy",
@@ -311,6 +321,8 @@ class PointsRun:
         made = CONTENDERS[name]
         few = make_points("blobs", WARM_UP, case.dimensions)
         try:
+            if made.start is not None:
+                made.start()
             made.tasks[task](case.make() if made.device else few)
         except ImportError as error:
             self._say(f"{name} is left out in {case.dimensions} dimensions: {error}")
