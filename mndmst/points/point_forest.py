@@ -62,7 +62,7 @@ from .search_steps import heard
 # than one of fewer (`kernels.nearest_points`).
 BEYOND, LEAST, FULL = 2, 6, 4
 # Neighbours listed on a device, at least: there they cost less than later rounds.
-LEAST_ON_DEVICE = 32
+LEAST_ON_DEVICE = 16
 # Bytes of the points of a message between ranks.
 BATCH_BYTES = 1 << 26
 # Neighbours listed for the approximate forest.
