@@ -372,9 +372,14 @@ class DeviceProducts:
         """Return the factors of some places, in their order."""
         rows = cupy.empty((len(places), points.factors.shape[1]), np.uint16)
         count, pieces = len(places), rows.shape[1] * 2 // PIECE_BYTES
-        sizes = np.uint64(count), np.uint64(pieces)
         self._run_factors(
-            "gather_factors", count * pieces, points.factors, places, *sizes, rows
+            "gather_factors",
+            count * pieces,
+            points.factors,
+            places,
+            np.uint64(count),
+            np.uint64(pieces),
+            rows,
         )
         return rows
 
