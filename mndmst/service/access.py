@@ -308,14 +308,14 @@ def own_socket(path: Path | None) -> Iterator[OwnSocket]:
     if path is None:
         yield own
         return
-    with _locked(path.parent):
+    with locked_folder(path.parent):
         _check_free(path)
         yield own
         own.made()
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked_folder(folder: Path) -> Iterator[None]:
     """Let one service at a time look for a name and take it, where locks work."""
     with ExitStack() as stack:
         with suppress(OSError):  # not readable, or without locks

@@ -8,7 +8,6 @@ stream tables meanwhile.
 """
 
 import contextlib
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,12 +22,10 @@ from ..host.errors import InputError, MndmstError, StoppedError
 from ..host.memory import give_back_freed
 from ..host.progress import Progress
 from ..host.signals import stop_signals
-from ..io.atomic_output import whole_file
-from ..io.file_access import writing
-from ..io.output_kinds import ADDRESS, is_earlier_result, json_mark
 from ..run.config import Config
 from ..run.startup import compile_kernels
 from .access import Access
+from .address_file import published_address, remove_left_over
 from .control_channel import ControlChannel
 from .executor import Executor, FatalError
 from .front_server import FrontServer
@@ -37,7 +34,6 @@ from .jobs import JobQueue, QueuedJob
 from .journal import Journal, JournalStart
 from .limits import ClientLimits, ServiceMemory
 from .metrics import RequestLog
-from .protocol import to_bytes
 from .rank_server import RankServer
 from .served_graph import ServedGraph
 from .stall_watch import StallWatch
@@ -78,7 +74,7 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     """
     with comm.raise_on_all():
         if comm.rank == 0 and setting.address_file is not None:
-            _remove_old(setting.address_file)
+            remove_left_over(setting.address_file)
     compile_kernels(comm, "service", None, progress.say)
     jobs = JobQueue()
     uploads = Uploads(ServiceMemory(config.memory), setting.limits.upload_bytes)
@@ -237,44 +233,26 @@ def _wait_for_end(stop: Callable[[], object]) -> None:
     )
 
 
-def _remove_old(file: Path) -> None:
-    """Remove the address file of an earlier service, which would mislead clients.
-
-    Raises OutputError if it cannot be removed.
-    """
-    with writing(file), contextlib.suppress(FileNotFoundError):
-        if is_earlier_result(file, ADDRESS):
-            file.unlink()
-
-
 @contextlib.contextmanager
 def _announced(
     setting: Setting, place: str, page: str | None, progress: Progress
 ) -> Iterator[None]:
     """Publish the address of the service while the block runs (rank 0)."""
-    file = setting.address_file
     where = {
         "url": place,
         "token_file": str(setting.token_file.resolve()) if setting.token_file else None,
-        "host": socket.gethostname(),
     }
     if page is not None:
         where["http"] = page
-    text = to_bytes(json_mark(ADDRESS) | where) + b"\n"
-    if file is not None:
-        with whole_file(file, ADDRESS, setting.overwrite) as path:
-            path.write_bytes(text)
-    print(f"SERVING url={place} token-file={where['token_file']}", flush=True)
-    if page is not None:
-        print(f"HTTP url={page}", flush=True)
-    progress.say(f"serving {', '.join(setting.graphs)}")
-    try:
+    with contextlib.ExitStack() as stack:
+        if setting.address_file is not None:
+            file = published_address(setting.address_file, where, setting.overwrite)
+            stack.enter_context(file)
+        print(f"SERVING url={place} token-file={where['token_file']}", flush=True)
+        if page is not None:
+            print(f"HTTP url={page}", flush=True)
+        progress.say(f"serving {', '.join(setting.graphs)}")
         yield
-    finally:
-        if file is not None:
-            with contextlib.suppress(OSError):
-                if file.read_bytes() == text:  # not the file of a later service
-                    file.unlink()
 
 
 @contextlib.contextmanager

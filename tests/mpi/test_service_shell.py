@@ -129,6 +129,19 @@ def test_a_service_removes_an_old_address_before_it_reads(tmp_path: Path) -> Non
     assert not address.exists()
 
 
+def test_a_running_service_keeps_its_address_file(service: Served) -> None:
+    kept = service.address.read_bytes()
+    graph = service.address.with_name("g")
+    words = ("serve", graph, "-q", "--overwrite", "--address-file", service.address)
+    done = finish(start(python("-m", "mndmst", *words)), 60)
+    assert done.returncode == 1, done
+    assert len(done.stderr.splitlines()) == 1, done
+    assert f"{service.address}: a running service uses this" in done.stderr
+    assert f"{service.url}, process {service.ranks()[0]} on " in done.stderr
+    assert service.address.read_bytes() == kept
+    assert client(service, "list").returncode == 0
+
+
 def test_a_file_of_another_kind_is_no_address(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("hello")
     with pytest.raises(mndmst.InputError, match="is not the address file"):
