@@ -48,7 +48,7 @@ def add_client(commands: Any) -> None:
         if add_options is not None:
             add_options(action)
         action.set_defaults(ask=ask)
-    client.set_defaults(process=_client)
+    client.set_defaults(process=_client, one_process=True)
 
 
 def _add_graph(action: argparse.ArgumentParser) -> None:

@@ -2,11 +2,13 @@
 
 import argparse
 import platform
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.errors import MissingExtraError
 from ..host.formatting import to_json
+from ..host.launcher import launched_processes
 from .options import add_flag
 
 if TYPE_CHECKING:
@@ -41,7 +43,12 @@ def add_info(commands: Any) -> None:
 def _info(arguments: argparse.Namespace) -> int:
     if arguments.path is None:
         return _print_installation(arguments.json, arguments.quiet)
-    return describe(arguments.path, arguments.json, arguments.check)
+    show = partial(describe, arguments.path, arguments.json, arguments.check)
+    if launched_processes() == 1:
+        return show()
+    from .ranks import on_rank_0
+
+    return on_rank_0(show)
 
 
 def _print_installation(as_json: bool, quiet: bool) -> int:
@@ -50,7 +57,6 @@ def _print_installation(as_json: bool, quiet: bool) -> int:
     Without a launcher MPI is not started: login nodes often forbid it.
     """
     from ..comm.placement import warnings
-    from ..host.launcher import launched_processes
 
     if launched_processes() == 1:
         return print_facts(describe_installation(), as_json)

@@ -31,7 +31,7 @@ def _add_completion(commands: Any, parser: argparse.ArgumentParser) -> None:
     completion.add_argument(
         "shell", choices=("bash", "zsh", "tcsh"), help="shell to complete in"
     )
-    completion.set_defaults(process=partial(_completion, parser))
+    completion.set_defaults(process=partial(_completion, parser), one_process=True)
 
 
 def _completion(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:

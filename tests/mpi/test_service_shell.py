@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from graphs import simple_path, write_graph
-from processes import finish, python, start
+from processes import finish, on_ranks, python, start
 from services import Served, client, rows, served
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
@@ -127,6 +127,19 @@ def test_a_service_removes_an_old_address_before_it_reads(tmp_path: Path) -> Non
     done = finish(start(python("-m", "mndmst", *words)), 60)
     assert done.returncode == 1
     assert not address.exists()
+
+
+def test_a_client_on_ranks_sends_one_request(service: Served, tmp_path: Path) -> None:
+    (tmp_path / "changes.csv").write_text("op,src,dst,weight\ninsert,0,7,3\n")
+    words = ("-m", "mndmst", "client", service.address)
+    with mndmst.connect(service.address) as connection:
+        before = connection["g"].info()["version"]
+        update = (*words, "update", "g", tmp_path / "changes.csv")
+        done = finish(start(on_ranks(2, *update)), 60)
+        assert done.returncode == 0 and done.stdout.count("version") == 1, done
+        assert connection["g"].info()["version"] == before + 1
+    done = finish(start(on_ranks(2, *words, "info", "none")), 60)
+    assert done.returncode != 0 and done.stderr.count("mndmst: error:") == 1, done
 
 
 def test_a_running_service_keeps_its_address_file(service: Served) -> None:

@@ -70,8 +70,9 @@ def test_commands_of_one_process_run_once(
         ("convert", forest, tmp_path / "forest.csv"),
         ("neighbours", table, tmp_path / "graph.csv"),
     )
-    run = commands_on_ranks(RANKS, commands)
+    run = commands_on_ranks(RANKS, (*commands, ("info", clusters)))
     assert run.returncode == 0, run
+    assert run.stdout.count("mndmst-clusters") == 1, run.stdout
     assert run.stdout.count("RESULT") <= len(commands), run.stdout
     repeated = commands[1:4]
     told = errors(commands_on_ranks(RANKS, repeated), len(repeated))
