@@ -198,8 +198,9 @@ def make_products(
     device = find_accelerator("auto")[0] if choice.name == "device" else None
     lacking = False
     if device is not None:
-        work = _device_work(*arrays.values.shape)
-        most = min(1 + int(work / FURTHER_WORK), len(device.device_names()))
+        most = 1 + int(_device_work(*arrays.values.shape) / FURTHER_WORK)
+        if most > 1:
+            most = min(most, len(device.device_names()))
         make = partial(device.make_point_products, devices=devices or range(most))
         try:
             return make(arrays)
