@@ -90,7 +90,8 @@ OLDEST = 80  # compute capability of tensor cores with the instructions of the k
 # rows, between which Ctrl-C is heard.
 ROWS, FEWEST_ROWS, WORK = 1 << 16, 1 << 10, 3 << 45
 # Columns of the first launch; then each sees GROWTH times the columns of all before it.
-FIRST, GROWTH, COLUMNS = 256, 3.0, 1 << 17
+# Rows whose lists overflow see one of SHARES of all columns at a time.
+FIRST, GROWTH, COLUMNS, SHARES = 256, 3.0, 1 << 17, 16
 RESERVE = 1 << 28  # bytes of the libraries of a device
 POLL = 0.1  # seconds between two looks for Ctrl-C
 # Devices, and numbers of parts, of which this process has tested the sums.
@@ -407,14 +408,26 @@ class DeviceProducts:
         each = max(self.count, 1) * self.width * self.frame.pairs
         return max(FEWEST_ROWS, min(ROWS, WORK // each // 128 * 128))
 
-    def _launches(self, k: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of columns whose candidates fit beside k that are kept."""
+    def _attempts(self, k: int) -> Iterator[Iterator[tuple[int, int]]]:
+        """Yield launches for all rows, then for rows whose lists have overflowed.
+
+        Such rows see fewer columns at a time: first a share of all, which suits rows
+        with several thousand columns within the error bound of their neighbours, and
+        then no more columns than a list has room for.
+        """
+        yield self._launches(k, COLUMNS)
+        yield self._launches(k, max(self.count // SHARES, FIRST))
+        while True:
+            yield _steps(self.count, CAPACITY - KEPT)
+
+    def _launches(self, k: int, most: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of at most `most` columns, to be listed beside k candidates."""
         growth = min(GROWTH, max((0.7 * CAPACITY - k) / (1.2 * k), 0.25))
         begin, size = 0, FIRST if 2 * k < FIRST else CAPACITY
         while begin < self.count:
             end = min(begin + size, self.count)
             yield begin, end
-            begin, size = end, min(int(growth * end), COLUMNS)
+            begin, size = end, min(int(growth * end), most)
 
     def _search(
         self,
@@ -463,8 +476,7 @@ class DeviceProducts:
         distance = cupy.empty((len(places), k))
         found = cupy.empty((len(places), k), np.uint32)
         slots = np.arange(len(places), dtype=np.uint32)
-        launches = self._launches(k)
-        while len(slots):
+        for launches in self._attempts(k):
             search = self._block(queries, places[slots], "near", np.int32(k))
             given = self.facts, search.query_facts, search.facts
             if limits is not None:
@@ -478,9 +490,9 @@ class DeviceProducts:
                 (THREADS,),
                 (*given, np.int32(k), cupy.asarray(slots), distance, found),
             )
-            # Rows whose lists have overflowed see few columns at a time.
             slots = slots[search.overflowed.get() != 0]
-            launches = iter(_steps(self.count, CAPACITY - KEPT))
+            if len(slots) == 0:
+                break
         return distance, found
 
     def lightest_of(
@@ -500,8 +512,7 @@ class DeviceProducts:
         given = struct_of(COMPONENTS, known._asdict())
         weights, others = bound.copy(), np.full(len(places), NO_POSITION)
         slots = np.arange(len(places))
-        launches = self._launches(1)
-        while len(slots):
+        for launches in self._attempts(1):
             search = self._block(queries, places[slots], "leaving", given)
             light, ends = cupy.asarray(weights[slots]), cupy.asarray(others[slots])
             search.set(component=component, cores=cores, weights=light, others=ends)
@@ -512,7 +523,8 @@ class DeviceProducts:
             self._search(search, launches, (given,))
             weights[slots], others[slots] = light.get(), ends.get()
             slots = slots[search.overflowed.get() != 0]
-            launches = iter(_steps(self.count, CAPACITY - KEPT))
+            if len(slots) == 0:
+                break
         return others, weights
 
     def _block(
