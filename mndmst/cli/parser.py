@@ -77,13 +77,23 @@ class Parser(argparse.ArgumentParser):
 
 
 def on_disk(text: str) -> Path:
-    """Return a path; refuse a URL, whose double slash a path would lose."""
+    """Return a path; refuse `-` and a URL, whose double slash a path would lose."""
+    if text == "-":
+        raise argparse.ArgumentTypeError(
+            "- is standard input or output, which cannot be used here: give the name "
+            "of a file or a directory"
+        )
     if _URL.match(text):
         raise argparse.ArgumentTypeError(
             f"{text} is a URL, but the file must be on this machine: download it "
             f"first, for example with curl -LO {text}"
         )
     return Path(text)
+
+
+def on_disk_or_input(text: str) -> Path:
+    """Return a path, which is `-` for standard input."""
+    return Path(text) if text == "-" else on_disk(text)
 
 
 def size(text: str) -> int:

@@ -22,7 +22,15 @@ from .options import (
     print_notes,
     terminal_stages,
 )
-from .parser import MOST_PARTS, MOST_SECONDS, MOST_VERTICES, Parser, size, threads
+from .parser import (
+    MOST_PARTS,
+    MOST_SECONDS,
+    MOST_VERTICES,
+    Parser,
+    on_disk_or_input,
+    size,
+    threads,
+)
 
 if TYPE_CHECKING:
     from ..io.partitioner.partition_run import Options
@@ -179,7 +187,9 @@ def add_partition(commands: Any) -> None:
         epilog=f"Formats: {FORMATS}; each also .gz, .xz, .zst. Weights: {WEIGHTS}.",
     )
     partition.add_argument(
-        "file", type=Path, help="edge file, shards, or recipe; - for standard input"
+        "file",
+        type=on_disk_or_input,
+        help="edge file, shards, or recipe; - for standard input",
     )
     add_building(partition)
     partition.add_argument(

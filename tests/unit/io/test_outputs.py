@@ -40,7 +40,7 @@ def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
         ("solve {}/roads/index.h5 -o {}/link/index.h5", "is read by"),
         ("solve {}/roads -o {}/f.h5 --report {}/roads/../f.h5", "two outputs"),
         ("solve {}/roads --checkpoint {}/link", "directory of a graph"),
-        ("solve {}/roads -o -", "standard output is none of them"),
+        ("solve {}/roads -o ./-", "standard output is none of them"),
         ("components {}/roads -o {}/roads/index.h5", "directory of a graph"),
         ("components {}/roads -o {}/l.h5 --report {}/l.h5", "two outputs"),
         ("solve {}/roads --config {}/o.toml -o {}/o.toml", "is read by"),
