@@ -66,6 +66,10 @@ class Parser(argparse.ArgumentParser):
         """Raise the error; see `argparse.ArgumentParser.error`."""
         raise UsageError(self, message.removeprefix("argument "))
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help or the version; argparse would ignore an OSError."""
+        print(message, end="", file=file, flush=True)
+
     @property
     def advanced(self) -> Any:
         """The group of rarely needed options, last in the help."""

@@ -4,6 +4,7 @@ import argparse
 import itertools
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from processes import environment
@@ -151,3 +152,17 @@ def test_help_goes_to_standard_output_and_has_the_usage():
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert run.stdout.startswith("usage: mndmst solve") and run.stderr == ""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", ["--help", "--version", "client --help"])
+def test_help_that_cannot_be_written_is_an_error(words: str, unbuffered: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "mndmst", *words.split()], stdout=full,
+            env=environment() | {"PYTHONUNBUFFERED": unbuffered},
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert run.returncode == 1
+    message = "the output cannot be written (No space left on device)"
+    assert run.stderr == f"mndmst: error: {message}\n"
