@@ -123,7 +123,8 @@ def test_the_command_client(tmp_path: Path) -> None:
             assert "f.h5: give a name in .csv" in done.stderr
         client("shutdown")
         assert finish(service.process, 30).returncode == 0
-        done = finish(start(python(*wrong)), 60)
+        listed = ("-m", "mndmst", "client", service.address, "list")
+        done = finish(start(python(*listed)), 60)
         assert "The service has ended" in done.stderr
 
 
