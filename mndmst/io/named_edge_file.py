@@ -33,6 +33,7 @@ KEY_BYTES = 160
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}")
 _NUMBER = re.compile(r"-?[0-9]{1,20}([.][0-9]*)?")
+_PADDED = re.compile(r"-?0[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ class EndKinds:
     # Whether any is a number such as 2.0, which data frames make of integers beside
     # missing values
     pointed: bool = False
+    padded: str = ""  # a whole number with leading zeros, such as 01, if there is one
 
     def with_other(self, other: "EndKinds") -> "EndKinds":
         """Return the kinds of these and other ends together."""
@@ -103,6 +105,7 @@ class EndKinds:
             max(self.most, other.most),
             self.words or other.words,
             self.pointed or other.pointed,
+            self.padded or other.padded,
         )
 
     @property
@@ -194,7 +197,8 @@ def _kinds(ends: np.ndarray) -> EndKinds:
     if not all(map(is_integer, words)):
         texts = {word for word in words if not is_number(word)}
         pointed = any("." in word for word in words - texts)
-        return EndKinds(False, words=bool(texts), pointed=pointed)
+        padded = min(filter(_PADDED.fullmatch, words), default="")
+        return EndKinds(False, words=bool(texts), pointed=pointed, padded=padded)
     numbers = list(map(int, words))
     return EndKinds(True, min(numbers), max(numbers))
 

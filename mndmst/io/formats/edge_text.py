@@ -166,6 +166,7 @@ def read_integers(text: bytes | bytearray) -> Integers:
 # Source, target (int64) and weight (int64 or float64) of some lines
 EndsAndWeights = tuple[np.ndarray, np.ndarray, np.ndarray]
 _ID = re.compile(r"[0-9]{1,18}")  # always fits 64 bits
+_PADDED_ID = re.compile(r"0[0-9]+")
 INTEGER = re.compile(r"[+-]?[0-9]+")
 _TO_BLANKS = bytes.maketrans(b",;", b"  ")
 _EMPTY_COLUMN = re.compile(rb"[,;][ \t\r]*(?:[,;]|$)|^[ \t]*[,;]", re.MULTILINE)
@@ -200,6 +201,17 @@ def read_numbers(
                 return None
             return src, dst, weight
     return None
+
+
+def _has_padded_numbers(text: bytes) -> bool:
+    """Return whether digits begin with a 0 before another digit: 01, but not 0.01."""
+    letters = np.frombuffer(text, np.uint8)
+    values = letters ^ np.uint8(ord("0"))
+    digits = values < len("0123456789")
+    padded = digits[1:] & (values[:-1] == 0)
+    np.greater(padded[1:], digits[:-2], out=padded[1:])
+    before = np.flatnonzero(padded) - 1
+    return bool((letters[before] != ord(".")).any())
 
 
 class TextFile(EdgeFile):
@@ -311,7 +323,9 @@ class TextFile(EdgeFile):
             return None  # NumPy takes parts of letters in UTF-8 for blanks
         if layout.mark == ",":
             text = text.translate(_DECIMAL_COMMAS)
-        if ("+" in text or "-0" in text) and _SIGNED_END.search(text):
+        # The search for one letter is fast, and most tables have no minus
+        signed = "+" in text or ("-" in text and "-0" in text)
+        if signed and _SIGNED_END.search(text):
             return None  # +1 and -0 may be names
         lines = self._edge_lines(text)
         if (
@@ -324,12 +338,38 @@ class TextFile(EdgeFile):
         width = len(layout.columns.names)
         if not simple and not all(has_width(line, separator, width) for line in lines):
             return None
-        return read_numbers(
+        found = read_numbers(
             lines, layout.prefix, layout.columns.weight is not None, real,
             quotechar='"' if '"' in text else None,
             delimiter=None if separator == BLANKS else separator.decode(),
             usecols=None if layout.in_order else layout.columns.wanted,
         )  # fmt: skip
+        if found is None or not isinstance(self, NameableFile):
+            return found
+        if _has_padded_numbers(block):  # in any column
+            is_rows = block.count(b"\n") == len(found[0])
+            if self._has_padded_ends(block if is_rows else b"", lines, separator):
+                return None  # 01 is a name
+        return found
+
+    def _has_padded_ends(
+        self, rows: bytes, lines: Sequence[str], separator: bytes
+    ) -> bool:
+        """Return whether an end, each a whole number, has a leading zero.
+
+        `rows` is the text of `lines` if no line is empty or a comment, else empty.
+        """
+        ends, width = self.layout.columns.wanted[:2], len(self.layout.columns.names)
+        if rows and separator != BLANKS and b'"' not in rows:
+            letters = np.frombuffer(rows, np.uint8)
+            stops = (letters == ord(separator)) | (letters == ord("\n"))
+            cells = np.append(-1, np.flatnonzero(stops)[:-1]).reshape(-1, width) + 1
+            first, second = letters[cells[:, ends]], letters[cells[:, ends] + 1]
+            if (first > ord(" ")).all():
+                digits = (second >= ord("0")) & (second <= ord("9"))
+                return bool((digits & (first == ord("0"))).any())
+        table = (split_line(line, separator) for line in lines if line.strip())
+        return any(_PADDED_ID.fullmatch(row[i]) for row in table for i in ends)
 
     def _edge_lines(self, text: str) -> list[str]:
         """Return the lines of a text without comments and most empty lines."""
@@ -417,6 +457,11 @@ class TextRows:
         """Return the cells of a role as the file's ids of vertices (int64)."""
         words, ids = self.words(role), self.file.bounds()
         for row, word in enumerate(words):
+            if self._may_be_name(word):
+                raise UnnumberedEndError(
+                    f"{self._has(role, row, word)}, a name or a padded number, and "
+                    "here a vertex is a whole number. Write it without leading zeros."
+                )
             if not _ID.fullmatch(word) or int(word) not in ids:
                 raise self._wrong_end(role, row, word)
         return np.array(list(map(int, words)), np.int64)
@@ -438,6 +483,11 @@ class TextRows:
                 )
         kind = np.float64 if real else np.int64
         return np.fromiter(map(float if real else int, words), kind, len(words))
+
+    def _may_be_name(self, word: str) -> bool:
+        """Return whether a whole number has leading zeros, which names keep."""
+        padded = _PADDED_ID.fullmatch(word) is not None
+        return padded and isinstance(self.file, NameableFile)
 
     def _wrong_end(self, role: str, row: int, cell: str) -> InputError:
         ids = self.file.bounds()

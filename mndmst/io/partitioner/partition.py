@@ -219,6 +219,11 @@ class _Passes:
             kinds = self._kinds_of_ends(file)
             if not kinds.are_names:
                 raise
+            if kinds.padded and not kinds.words:
+                self.progress.say(
+                    f"{file.name}: the id {shown(kinds.padded)} begins with 0, so all "
+                    "ids are texts (numbers have no leading zeros)"
+                )
         return self._survey(self._number_names(file.named(kinds.kind)), spool)
 
     def _kinds_of_ends(self, file: NameableFile) -> EndKinds:

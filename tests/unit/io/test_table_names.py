@@ -189,6 +189,65 @@ def test_numbers_with_a_point_are_not_names(tmp_path: Path, rows: str) -> None:
     assert made(tmp_path / "h.csv", tmp_path / "h", 2).names is NameKind.TEXT
 
 
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".csv", "source,target,weight\n01,1,3\n1,2,4\n"),
+        (".tsv", "source\ttarget\tweight\n1\t 01 \t3\n1\t2\t4\n"),
+        (".csv", 'day,source,target,weight\n08,"01","1",3\n"a,9","1","2",4\n'),
+        (".csv", "day,target,source,weight\n08,01,1,3\n09,1,2,4\n"),
+        (".csv", "# of 08\nsource,target,weight\n2,1,4\n# of 09\n1,01,3\n"),
+        (".tsv", "target\tsource\tweight\n01\t1\t3\n1\t2\t4\n"),
+        (".csv", "source;target;weight\n01;1;3,0\n1;2;4,05\n"),
+        (".csv", "01,1,3\n1,2,4\n"),
+        (".txt", "01 1 3\n1 2 4\n"),
+        (".txt", "1 2 4\n\n1  01 3\n"),
+        (".txt", "source target weight day\n1 01 3 08\n1 2 4 09\n"),
+    ],
+)
+def test_ids_with_leading_zeros_are_names(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], suffix: str, text: str
+) -> None:
+    file = tmp_path / f"g{suffix}"
+    file.write_text(text)
+    graph = made(file, tmp_path / "g", 2, quiet=False)
+    assert "the id 01 begins with 0, so all ids are texts" in capfd.readouterr().err
+    assert graph.names is NameKind.TEXT
+    found = {pair: int(weight) for pair, weight in edges_of(graph).items()}
+    assert found == {frozenset(("01", "1")): 3, frozenset(("1", "2")): 4}
+    edges = read_edges(file)
+    assert edges.names is not None
+    assert edges.names.values() == ["01", "1", "2"]
+    with pytest.raises(InputError, match=r'line \d has "01" in .*leading zeros'):
+        made(file, tmp_path / "h", num_vertices=5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "source,target,weight\n0,1,007\n1,2,0.05\n",
+        "source,target,weight,day\n0,1,7,2024-01-05\n1,2,.05,08:30\n",
+        'source,target,weight,day\n0,1,7,"a,02"\n1,2,.05,"03"\n',
+        "source;target;weight\n0;1;7,05\n1;2;0,05\n",
+        "0 1 007\n\n1 2 00.05\n",
+    ],
+)
+def test_leading_zeros_beside_the_ends_leave_ids_numbers(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "g.csv").write_text(text)
+    edges = read_edges(tmp_path / "g.csv")
+    assert edges.names is None
+    assert edges.src.tolist() == [0, 1]
+    assert edges.dst.tolist() == [1, 2]
+
+
+def test_formats_of_whole_numbers_take_leading_zeros(tmp_path: Path) -> None:
+    (tmp_path / "g.gr").write_text("p sp 2 1\na 01 02 7\n")
+    edges = read_edges(tmp_path / "g.gr")
+    assert (edges.names, edges.src.tolist(), edges.dst.tolist()) == (None, [0], [1])
+
+
 def test_a_number_of_vertices_goes_with_numbers(tmp_path: Path) -> None:
     (tmp_path / "g.csv").write_text("source,target\na,b\n")
     with pytest.raises(ConfigError, match="--num-vertices goes with vertices that"):
