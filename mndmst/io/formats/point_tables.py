@@ -70,6 +70,8 @@ _GROUPS = (
 # The text, as a string, and NumPy's lists of its words.
 TEXT_COPIES = 12
 _COMMENTS = b"#"
+# An id that is a number as it stands: 7, but not 007
+_ID = re.compile(r"0|[1-9][0-9]*")
 # The part of a line before a # outside quotes
 _COMMENT = re.compile(r'^((?:[^"#]|"(?:[^"]|"")*")*)#.*$')
 # Arrow's batches, NumPy's columns, and all of them as one array.
@@ -335,9 +337,9 @@ class _Lines:
                     raise rounded_integer(f"{self.path}: ", row, int(words[i]))
 
     def ids(self, position: int) -> np.ndarray:
-        """Return a column as integers if all are, else as text."""
+        """Return a column as integers, or as text if a cell is none or is padded."""
         words = [row[position] for _, row in self._rows()]
-        if all(map(WHOLE.fullmatch, words)) and max(map(len, words)) <= 18:
+        if all(map(_ID.fullmatch, words)) and max(map(len, words)) <= 18:
             return np.array(words, np.int64)
         return np.array(words, np.str_)
 

@@ -86,7 +86,14 @@ def test_index_columns_are_left_out_and_give_the_ids(
 
 
 def test_ids_that_are_text(write: Callable[..., Path]) -> None:
-    names = ["Zürich", "a b", "007"]
+    check_names(write, ["Zürich", "a b", "007"])
+
+
+def test_ids_with_leading_zeros_are_text(write: Callable[..., Path]) -> None:
+    check_names(write, ["007", "7", "10"])
+
+
+def check_names(write: Callable[..., Path], names: list[str]) -> None:
     found = read_point_table(write({"lat": X, "city_name": names, "lon": Y}))
     np.testing.assert_array_equal(found.points, POINTS)
     assert found.ids is not None
