@@ -10,7 +10,7 @@ import pytest
 from shapes import IDS, KEYS, SHAPES, check, check_labels, csr, edges_of, kruskal
 
 from mndmst.backends import cpu_device
-from mndmst.backends.base import Band, Memory
+from mndmst.backends.base import Band
 from mndmst.backends.cuda import unavailable
 from mndmst.graph.model import EdgeList, ReducedGraph, Rows
 from mndmst.graph.tuning import Tuning
@@ -55,12 +55,13 @@ def test_msf_of_many_small_graphs(backend, seed, keys):
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("shape", ("dense", "tied", "equal", "star"))
 def test_msf_when_lists_overflow(backend, shape, keys, monkeypatch):
+    from mndmst.backends.cuda import row_solver
+
     tuning = Tuning(listed_slack=0, dense_edges=0.5, device_light_edges=0.1)
     monkeypatch.setattr(backend, "tuning", tuning)
+    monkeypatch.setattr(row_solver, "_free_nbytes", lambda: 48 * 1500)
     n, u, v, key = edges_of(shape, np.random.default_rng(2), keys)
-    placed = backend.place(csr(n, u, v, key, np.uint32))
-    monkeypatch.setattr(backend, "memory", lambda: Memory(1 << 40, 60 * 1500))
-    forest = backend.msf(placed)
+    forest = backend.msf(backend.place(csr(n, u, v, key, np.uint32)))
     check(forest.edges, kruskal(u, v, key), np.uint32, keys)
 
 
@@ -237,11 +238,13 @@ def test_a_device_that_does_not_exist():
 
 
 def test_too_little_memory(backend, monkeypatch):
+    from mndmst.backends.cuda import row_solver
+
     n, u, v, key = edges_of("dense", np.random.default_rng(9), np.uint32)
     placed = backend.place(csr(n, u, v, key, np.uint32))
     tuning = Tuning(listed_slack=1 << 40, most_listed=1 << 40)
     monkeypatch.setattr(backend, "tuning", tuning)
-    monkeypatch.setattr(backend, "memory", lambda: Memory(1 << 50, 1 << 49))
+    monkeypatch.setattr(row_solver, "_free_nbytes", lambda: 1 << 48)
     with pytest.raises(ConfigError, match="too little free memory"):
         backend.msf(placed)
 

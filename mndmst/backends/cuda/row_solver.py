@@ -21,7 +21,6 @@ from .placed import PlacedRows
 from .solver import NONE, DeviceEdges, Solver, StateField, Tools
 
 SAMPLE = 8192  # arcs that estimate the cut
-LISTED = 0.8  # of the free memory is for listed edges where it is short
 
 
 class RowSolver(Solver):
@@ -37,8 +36,7 @@ class RowSolver(Solver):
         self._chosen = DeviceEdges.empty(vertices, kernels.key)
         # A listed edge takes its own bytes and a place in both lists of live edges.
         nbytes = 8 + np.dtype(kernels.key).itemsize + 32
-        room = int(LISTED * tools.free_nbytes()) // nbytes
-        self._limit = min(room, self._tuning.most_listed)
+        self._limit = min(_free_nbytes() // nbytes, self._tuning.most_listed)
 
     def solve_rows(self, labelled: bool) -> DeviceEdges:
         """Return the forest, in no order.
@@ -222,3 +220,9 @@ def key_bounds(band: Band, key: type) -> tuple[Any, Any]:
     if low is not None and low >= top:
         return key(1), key(0)  # no key at all
     return key(0 if low is None else low + 1), key(top if high is None else high)
+
+
+def _free_nbytes() -> int:
+    """Return the bytes that new arrays may take."""
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    return int(0.8 * (free + cupy.get_default_memory_pool().free_bytes()))
