@@ -20,6 +20,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import h5py
+
 from mndmst import pipeline
 from mndmst.__main__ import main
 from mndmst.cli import main as cli
@@ -86,12 +88,15 @@ def replace_a_part() -> None:
 
 
 def flip_a_byte() -> None:
+    """Change a byte of the weights: one of an attribute may name another graph."""
     path = part()
-    content = bytearray(path.read_bytes())
-    for place in range(len(content) // 4, len(content), 997):
-        content[place] ^= 0x10
+    with h5py.File(path) as shard:
+        weights = shard["graph/data"].id.get_chunk_info(0)
     with path.open("r+b") as file:
-        file.write(content)
+        place = file.seek(weights.byte_offset + weights.size // 2)
+        byte = file.read(1)[0]
+        file.seek(place)
+        file.write(bytes([byte ^ 0x10]))
 
 
 def count() -> None:

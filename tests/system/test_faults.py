@@ -127,17 +127,19 @@ def test_a_rank_without_memory(tmp_path: Path, forest: Path, solve: Solve) -> No
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("lose_a_part", "no such file"),
-        ("cut_a_part", "damaged or cut short"),
-        ("replace_a_part", "has changed"),
-        ("flip_a_byte", "has changed"),
+        ("lose_a_part", ["no such file"]),
+        ("cut_a_part", ["damaged or cut short"]),
+        ("replace_a_part", ["has changed"]),
+        # A rank finds it by the times of the file, or by the checksum of what it reads.
+        ("flip_a_byte", ["has changed", "damaged or cut short"]),
     ],
 )
 def test_a_part_that_goes_bad_meanwhile(
-    graph: Known, forest: Path, solve: Solve, fault: str, words: str
+    graph: Known, forest: Path, solve: Solve, fault: str, words: list[str]
 ) -> None:
     run = solve(graph, forest, fault, "begin_read")
-    assert_one_message(run, "part-00002.h5", words)
+    assert_one_message(run, "part-00002.h5")
+    assert any(text in run.stderr for text in words)
     assert not list(forest.parent.iterdir())
 
 
