@@ -74,7 +74,7 @@ from ..kernels.edge_columns import concatenate
 from ..kernels.threads import Threads, each_range
 from ..native.call_columns import PerCall
 from .blas_threads import one_blas_thread
-from .kernels.boruvka_steps import PointEdges, suits_pass
+from .kernels.boruvka_steps import PointEdges
 from .kernels.nearest_points import weigh
 from .kernels.product_filter import (
     Bounds,
@@ -178,7 +178,8 @@ class ProductSearch:
         self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
     ) -> PointEdges | None:
         """See `PointSearch.between`; searches from few points take less time."""
-        if not suits_pass(uncertain, self.remote.total):
+        # The component with the most uncertain points need not search if the others do.
+        if uncertain.sum() - uncertain.max() <= self.remote.total // 2:
             return None
         return self.pass_all(components, known)
 

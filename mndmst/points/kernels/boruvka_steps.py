@@ -185,19 +185,6 @@ def relabel(vertex, present, reach, components, counts):
 
 
 @kernel
-def suits_pass(counts, points):
-    """Return whether a pass over all pairs of points may replace a round's searches.
-
-    More than half of the points are uncertain, without the component that has the most.
-    """
-    total = most = 0
-    for count in counts:
-        total += count
-        most = max(most, count)
-    return total - most > points // 2
-
-
-@kernel
 def choose_components(counts, bound, cheap):
     """Return which components take part in a round, given their numbers of queries.
 
