@@ -45,8 +45,8 @@ from .point_search import PointSearch
 
 # Points whose lists stay in a processor's cache, and the fewest of a thread's own.
 BLOCK, LEAST_BLOCK = 1 << 14, 1 << 12
-# Half of a list of more than twice LONG edges has most of those that join, if it is
-# longer than `min_samples`: the edges up to there often have the same weight.
+# The first half of a list of more than twice LONG edges has most joining edges, if that
+# half is longer than `min_samples`: edges up to there often have the same weight.
 LONG = 8
 
 

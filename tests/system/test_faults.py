@@ -130,7 +130,7 @@ def test_a_rank_without_memory(tmp_path: Path, forest: Path, solve: Solve) -> No
         ("lose_a_part", ["no such file"]),
         ("cut_a_part", ["damaged or cut short"]),
         ("replace_a_part", ["has changed"]),
-        # A rank finds it by the times of the file, or by the checksum of what it reads.
+        # A rank compares the times of the file, or the checksum of the bytes it reads.
         ("flip_a_byte", ["has changed", "damaged or cut short"]),
     ],
 )

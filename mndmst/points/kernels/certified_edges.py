@@ -126,7 +126,7 @@ def _list_joining(found, rows, state, listed, begin, end):
 
     They are among the first `listed` edges of each point. Each is lighter than the
     unlisted edges of the component of the point that lists it. If it is lighter than
-    those of the other component, too, that one also lists it.
+    those of the other component, too, both of its ends list it.
     """
     parent, _, least, leaves = state
     k, most = np.uint64(listed), 1
