@@ -15,9 +15,7 @@ Names outside `__all__` are private. Each name loads its module when it is first
 only the programs on sharded graphs and `Session` load MPI.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .host import __version__
@@ -34,7 +32,9 @@ if TYPE_CHECKING:
     from .api.arrays import minimum_spanning_forest, minimum_spanning_tree
     from .api.forest import Forest
     from .api.named_forest import NamedForest
-    from .clustering import (
+    from .api.programs import components, partition, solve, update, verify
+    from .points.estimator import HDBSCAN
+    from .points.functions import (
         clusters_by_count,
         clusters_within,
         condensed_tree,
@@ -44,13 +44,11 @@ if TYPE_CHECKING:
         read_points,
         single_linkage,
     )
-    from .points.estimator import HDBSCAN
-    from .programs import components, partition, solve, update, verify
     from .report.draw_forest import draw
-    from .run.config import Config
     from .service.client import connect
     from .service.connection import OtherVersionError, ServiceError
     from .service.session import Session
+    from .solver.config import Config
 
 __all__ = [
     "HDBSCAN",
@@ -89,43 +87,30 @@ __all__ = [
 # The modules of the names that are loaded when they are first used.
 _MODULES = {
     "HDBSCAN": "points.estimator",
-    "Config": "run.config",
+    "Config": "solver.config",
     "Forest": "api.forest",
     "NamedForest": "api.named_forest",
     "OtherVersionError": "service.connection",
     "ServiceError": "service.connection",
     "Session": "service.session",
-    "clusters_by_count": "clustering",
-    "clusters_within": "clustering",
-    "components": "programs",
-    "condensed_tree": "clustering",
+    "clusters_by_count": "points.functions",
+    "clusters_within": "points.functions",
+    "components": "api.programs",
+    "condensed_tree": "points.functions",
     "connect": "service.client",
     "draw": "report.draw_forest",
-    "example_points": "clustering",
-    "flat_clusters": "clustering",
+    "example_points": "points.functions",
+    "flat_clusters": "points.functions",
     "minimum_spanning_forest": "api.arrays",
     "minimum_spanning_tree": "api.arrays",
-    "neighbour_graph": "clustering",
-    "partition": "programs",
-    "read_points": "clustering",
-    "single_linkage": "clustering",
-    "solve": "programs",
-    "update": "programs",
-    "verify": "programs",
+    "neighbour_graph": "points.functions",
+    "partition": "api.programs",
+    "read_points": "points.functions",
+    "single_linkage": "points.functions",
+    "solve": "api.programs",
+    "update": "api.programs",
+    "verify": "api.programs",
 }
-
-
-class _PublicModule(ModuleType):
-    """The package, whose public names are never hidden by modules of the same name.
-
-    Importing `mndmst.verify` binds the module to the package's attribute `verify`. Such
-    a binding is dropped, because the attribute is the public function; the module stays
-    in `sys.modules`, where ``from mndmst.verify import ...`` finds it.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _MODULES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
 
 
 def __getattr__(name: str) -> Any:
@@ -136,6 +121,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULES})
-
-
-sys.modules[__name__].__class__ = _PublicModule

@@ -1,8 +1,9 @@
 """START HERE: a run from shards to forest, one call for each step.
 
-Every rank runs this file. The four calls are HyPar's (`merging/strategy.py`). The
-strategy by which parts merge is chosen once (`merging/choose.py`). The module of a step
-explains the step; only `steps/devices.py` knows which devices there are.
+Every rank runs this file. The four calls are HyPar's (`solver/merging/strategy.py`).
+The strategy by which parts merge is chosen once (`solver/merging/choose.py`). The
+module of a step explains the step; only `solver/devices.py` knows which devices there
+are.
 """
 
 from dataclasses import dataclass, replace
@@ -14,15 +15,15 @@ from .host.progress import Progress
 from .io.atomic_output import check_on_all
 from .io.output_kinds import FOREST_OR_TABLE, REPORT
 from .io.results.text_tables import SEPARATORS
-from .merging.choose import choose
-from .merging.strategy import Proceed, Strategy
-from .run.checkpoint import Checkpoint
-from .run.config import Config
-from .run.report import Report
-from .run.run import Run
-from .steps.contract import ExceptionCondition, lightest_cut_edge
-from .steps.part_graph import part_graph
-from .steps.write import Summary, write_forest
+from .solver.checkpoint import Checkpoint
+from .solver.config import Config
+from .solver.contract import ExceptionCondition, lightest_cut_edge
+from .solver.merging.choose import choose
+from .solver.merging.strategy import Proceed, Strategy
+from .solver.part_graph import part_graph
+from .solver.run import Run
+from .solver.run_report import Report
+from .solver.write import Summary, write_forest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +94,7 @@ def contract(
 
     Afterwards `run.state` has the edges along which each rank has contracted. `proceed`
     is collective and called before each step; it may raise on all ranks. `exception`
-    says how far a component may grow in a part (`merging/strategy.py`).
+    says how far a component may grow in a part (`solver/merging/strategy.py`).
     """
     # The lightest edges go first, then the heavier edges that still matter. A strategy
     # contracts each portion by indComp, mergeParts and postProcess (`HyPar.contract`).

@@ -7,8 +7,8 @@ from mpi4py import MPI
 
 from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
-from mndmst.run.checkpoint import Saved, load, save
-from mndmst.run.checkpoint.folder import Folder
+from mndmst.solver.checkpoint import Saved, load, save
+from mndmst.solver.checkpoint.folder import Folder
 
 COMM = Comm(MPI.COMM_SELF)
 N = 500

@@ -19,8 +19,8 @@ from mndmst.host.launcher import prepare_environment
 MODULES = (
     "cli.main", "cli.partition", "cli.convert", "cli.info", "cli.cluster",
     "io.partitioner.graph_recipe", "io.partitioner.partition", "io.file_info",
-    "pipeline", "merging.choose", "steps.part_graph", "verify.certificate",
-    "programs", "clustering",
+    "pipeline", "solver.merging.choose", "solver.part_graph", "certificate.certificate",
+    "api.programs", "points.functions",
 )  # fmt: skip
 
 

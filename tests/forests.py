@@ -7,6 +7,7 @@ import numpy as np
 from mpi4py import MPI
 from oracle import Answer
 
+from mndmst.certificate import Verdict, verify
 from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
@@ -14,7 +15,6 @@ from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.results.digest_and_total import exact_total, forest_digest
 from mndmst.io.results.forest_file import ForestHeader, write_forest
 from mndmst.io.shards.sharded_graph import open_graph
-from mndmst.verify import Verdict, verify
 
 COMM = Comm(MPI.COMM_SELF)
 

@@ -9,7 +9,7 @@ import os
 from dataclasses import replace
 
 import mndmst
-from mndmst.points.density_clusters import DensityRule
+from mndmst.points.clusters.density_clusters import DensityRule
 
 
 class CountingThePoint(mndmst.HDBSCAN):

@@ -14,7 +14,7 @@ from oracle import kruskal
 
 from mndmst.comm.communicator import Comm
 from mndmst.comm.exchange import Coded
-from mndmst.run.run import Run
+from mndmst.solver.run import Run
 
 SECONDS = 60  # longer waits are deadlocks
 

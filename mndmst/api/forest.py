@@ -190,7 +190,7 @@ class Forest:
         ConfigError
             If there are no vertices, or the edges close a cycle.
         """
-        from ..cluster.linkage import single_linkage
+        from ..tree.linkage import single_linkage
 
         return single_linkage(self)
 

@@ -6,7 +6,7 @@ rooms make devices with the functions here and import no module of a device. A d
 imported when it is made.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from ..graph.tuning import Tuning
     from .base import Backend
-    from .point_products import PointArrays, PointsOnDevice, QueriedProducts
-    from .point_tree import TreeEdges, TreePoints
 
 # The packages of the kinds of accelerators, by their names in `--backend`, in the order
 # in which `auto` tries them.
@@ -27,6 +25,7 @@ ACCELERATORS = {"cuda": "mndmst.backends.cuda"}
 class Accelerator(Protocol):
     """The contents of a package in `ACCELERATORS`; its import loads no driver."""
 
+    NAME: str  # in `ACCELERATORS`
     ARRAY_ATTRIBUTE: str  # Most arrays on devices of this kind have it
     # DLPack's numbers of such devices; other libraries' arrays name theirs.
     DLPACK_DEVICES: tuple[int, ...]
@@ -54,7 +53,7 @@ class Accelerator(Protocol):
     def compile_kernels(
         self, into: "Path | None", jobs: int | None
     ) -> "tuple[Path, int]":
-        """Compile all kernels for all usual devices; none needs to be here.
+        """Compile the kernels of graphs for all usual devices; none needs to be here.
 
         Returns a directory below `into`, or below the cache of this user, and the
         number of compiled modules there. Raises MndmstError if they cannot be compiled
@@ -75,28 +74,6 @@ class Accelerator(Protocol):
         device may take `limit` bytes (0: no limit), and `sharers` ranks use it. Raises
         ConfigError if the device cannot be used.
         """
-
-    def make_point_products(
-        self, points: "PointArrays", devices: Sequence[int]
-    ) -> "QueriedProducts":
-        """Return points on some visible devices for searches by matrix products.
-
-        Each of the devices has all points. Raises ConfigError if a device has too
-        little memory, or the points do not suit it.
-        """
-
-    def point_forest(
-        self, points: "TreePoints", report: Callable[[int], object]
-    ) -> "TreeEdges":
-        """Return the forest of points in few dimensions, by a tree on one device.
-
-        There are at least two points, within `point_tree.MOST_DIMENSIONS` and
-        `MOST_SAMPLES`. `report` takes the number of components left. Raises
-        DeviceMemoryError if the device has too little memory.
-        """
-
-    def points_on_device(self, array: Any) -> "PointsOnDevice":
-        """Return the points of an array that lies on a device, once it is filled."""
 
     def as_arrays(self, *columns: Any) -> list[Any]:
         """Return arrays of the library for such devices, without copies."""

@@ -18,7 +18,7 @@ from ..host.errors import ConfigError, optional
 from ..host.formatting import counted
 from ..host.option_types import real, whole
 from ..host.progress import notice
-from ..run.config import CHOICES
+from ..solver.config import CHOICES
 
 if TYPE_CHECKING:
     from ..io.atomic_output import AtomicOutput

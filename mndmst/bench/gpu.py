@@ -12,7 +12,7 @@ from typing import Any
 from ..backends.cuda import device_names, unavailable
 from ..host.errors import ConfigError, MissingExtraError
 from ..host.formatting import counted
-from ..run.report import versions
+from ..solver.run_report import versions
 
 NAMES = ("rmat24", "rmat22", "gnm23", "road24")
 DEGREE = 16  # edges for each vertex, unless the name says otherwise

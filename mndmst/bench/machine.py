@@ -20,7 +20,7 @@ from ..graph.model import Rows
 from ..graph.tuning import Tuning
 from ..host.cores import core_count
 from ..host.formatting import counted
-from ..run.report import versions
+from ..solver.run_report import versions
 from .kernels.gather import gather
 
 _CPU = Path("/sys/devices/system/cpu")

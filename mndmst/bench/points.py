@@ -64,7 +64,7 @@ def _our_forest(points: Points, devices: bool = False, **options: Any) -> np.nda
 def _start_device() -> None:
     """Let this process use a device, which few points do not start."""
     from ..points.point_forest import points_forest
-    from ..points.search_choice import DEVICE_POINTS
+    from ..points.search.search_choice import DEVICE_POINTS
 
     points_forest(make_points("blobs", DEVICE_POINTS, CLOUDS), search="product")
 

@@ -17,11 +17,11 @@ from ..comm.world import world
 from ..host.progress import Progress
 from ..io.results.digest_and_total import forest_digest
 from ..pipeline import contract
-from ..run.config import Config
-from ..run.report import Report
-from ..run.run import Run, State
-from ..steps.part_graph import part_graph
-from ..steps.write import send_to_owners
+from ..solver.config import Config
+from ..solver.part_graph import part_graph
+from ..solver.run import Run, State
+from ..solver.run_report import Report
+from ..solver.write import send_to_owners
 from .machine import peak, reset_peak
 from .whole_commands import slowest_stages
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..api.forest import Forest
-    from ..cluster.condensed import CondensedTree
     from ..io.names import NameSource
+    from ..points.clusters.condensed import CondensedTree
 
 
 def add_cluster(commands: Any) -> None:
@@ -75,13 +75,13 @@ def add_cluster(commands: Any) -> None:
 
 def _cluster(arguments: argparse.Namespace) -> int:
     from ..api.forest import Forest
-    from ..cluster.cluster_pictures import ClusterPictures
-    from ..cluster.linkage import single_linkage
     from ..host.errors import ConfigError
     from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.output_kinds import CLUSTERS, PICTURE
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import read_forest
+    from ..points.clusters.cluster_pictures import ClusterPictures
+    from ..tree.linkage import single_linkage
 
     if arguments.plot is None and arguments.points is not None:
         raise ConfigError("--points is for the picture of --plot; give both")
@@ -171,10 +171,10 @@ def _flat(
     arguments: argparse.Namespace, forest: "Forest", linkage: "np.ndarray"
 ) -> FlatClusters:
     """Return the clusters that the options ask for."""
-    from ..cluster.condensed import condensed_tree
-    from ..cluster.density import label_points
-    from ..cluster.linkage import clusters_by_count, clusters_within, numbered
-    from ..cluster.selection import ClusterSelection, select_clusters
+    from ..points.clusters.condensed import condensed_tree
+    from ..points.clusters.density import label_points
+    from ..points.clusters.selection import ClusterSelection, select_clusters
+    from ..tree.linkage import clusters_by_count, clusters_within, numbered
 
     if arguments.threshold is not None:
         labels = clusters_within(forest, arguments.threshold)

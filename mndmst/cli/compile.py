@@ -10,6 +10,7 @@ from ..host.caches import UNUSED_DAYS
 from ..host.formatting import counted
 from ..host.progress import notice
 from ..native.processor_levels import NAMES
+from ..points.devices import searches_on
 from .options import add_file
 from .parser import threads
 
@@ -100,8 +101,9 @@ def _compile(arguments: argparse.Namespace) -> int:
     )
     for name in arguments.accelerators or ():
         kind = accelerator(name)
-        directory, count = kind.compile_kernels(arguments.into, arguments.jobs)
-        print(f"{count} modules for {name} in {directory}")
+        for compiler in (kind, searches_on(kind)):
+            directory, count = compiler.compile_kernels(arguments.into, arguments.jobs)
+            print(f"{count} modules for {name} in {directory}")
     if arguments.into is None:
         _clean(arguments.quiet)
     return 0

@@ -87,7 +87,6 @@ def _convert(arguments: argparse.Namespace) -> int:
 def _convert_to_newick(arguments: argparse.Namespace) -> int:
     """Write the trees of a forest, or a dendrogram."""
     from ..api.forest import Forest
-    from ..cluster.linkage import single_linkage
     from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.formats import open_edges
     from ..io.formats.graph_files import is_forest
@@ -96,6 +95,7 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
     from ..io.results.forest_file import read_forest
     from ..io.results.graph_names import names_of_forest
     from ..io.results.newick import leaf_names, write_newick, write_trees
+    from ..tree.linkage import single_linkage
 
     inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, CLUSTERS)]
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)

@@ -109,7 +109,7 @@ def describe_installation() -> dict[str, Any]:
     """
     from ..backends import ACCELERATORS, accelerator
     from ..host.cores import core_count
-    from ..run.report import versions
+    from ..solver.run_report import versions
 
     facts: dict[str, Any] = dict(versions())
     facts["platform"] = platform.platform()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.progress import Progress, notice
-from ..run.config import CHOICES
+from ..solver.config import CHOICES
 from .parser import Parser
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from ..host.cores import MOST_THREADS
 from ..host.errors import ConfigError
 from ..host.option_types import Number, real, whole
-from ..run.config import parse_bytes
+from ..solver.config import parse_bytes
 
 # Bounds of counts that no machine reaches, and of ids.
 MOST_POINTS = (1 << 32) - 1

@@ -300,11 +300,11 @@ def _forest_of_run(path: Path, page: Path | None, record: Any) -> "Forest":
 
 
 def _draw_clusters(arguments: argparse.Namespace) -> int:
-    from ..cluster.cluster_pictures import ClusterPictures
     from ..host.errors import ConfigError
     from ..io.atomic_output import AtomicOutput
     from ..io.results.clusters_file import read_dendrogram
-    from ..points.prediction_file import StoredModel
+    from ..points.clusters.cluster_pictures import ClusterPictures
+    from ..points.clusters.prediction_file import StoredModel
     from ..report.cluster_page import ALL, write_cluster_pictures
 
     path = arguments.runs[0]

@@ -33,10 +33,10 @@ from .parser import MOST_PARTS, MOST_POINTS, Parser, on_disk, threads
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..cluster.cluster_pictures import ClusterPictures
-    from ..cluster.density import Clustering
     from ..io.atomic_output import AtomicOutput
-    from ..points.density_clusters import DensityRule
+    from ..points.clusters.cluster_pictures import ClusterPictures
+    from ..points.clusters.density import Clustering
+    from ..points.clusters.density_clusters import DensityRule
     from ..points.point_files import PointTable
     from ..points.point_forest import PointForest
     from ..points.search_reporter import SearchReporter
@@ -217,7 +217,7 @@ def settle_metric(arguments: argparse.Namespace) -> None:
     from ..host.errors import ConfigError
     from ..points.metrics import METRICS
     from ..points.pairwise_forest import ALIASES, PAIRWISE, simplified
-    from ..points.search_choice import check_search
+    from ..points.search.search_choice import check_search
 
     given: dict[str, Any] = {
         name: getattr(arguments, name)
@@ -321,13 +321,13 @@ def _with_ranks(
 ) -> int:
     from ..comm.placement import locate
     from ..host.errors import ConfigError
-    from ..points.distribute import read_part
     from ..points.metrics import METRICS
     from ..points.pairwise_forest import lists_all
     from ..points.point_files import checked_points
     from ..points.point_forest import distributed_forest
+    from ..points.ranks.distribute import read_part
     from ..points.search_reporter import SearchReporter
-    from ..run.startup import compile_kernels
+    from ..solver.startup import compile_kernels
     from .ranks import begin
 
     given = argparse.Namespace(quiet=arguments.quiet, verbose=arguments.verbose)
@@ -545,8 +545,8 @@ def _linkage(arguments: argparse.Namespace) -> int:
 def _write_linkage(
     arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
-    from ..cluster.cluster_pictures import ClusterPictures
-    from ..cluster.linkage import single_linkage
+    from ..points.clusters.cluster_pictures import ClusterPictures
+    from ..tree.linkage import single_linkage
 
     linkage = single_linkage(found.forest)
     facts = {"rule": "single linkage", "metric": arguments.metric}
@@ -662,7 +662,7 @@ def add_hdbscan(commands: Any) -> None:
 
 def _hdbscan(arguments: argparse.Namespace) -> int:
     from ..host.errors import ConfigError
-    from ..points.cluster_measures import NO_CENTERS
+    from ..points.clusters.cluster_measures import NO_CENTERS
     from ..points.pairwise_forest import NO_POINTS
 
     def samples() -> int:
@@ -704,7 +704,7 @@ def _write_noise(
     arguments: argparse.Namespace, table: "PointTable", rule: "DensityRule"
 ) -> None:
     """Write the labels of points among which no cluster is possible."""
-    from ..cluster.density import Clustering
+    from ..points.clusters.density import Clustering
     from ..points.pairwise_forest import check_forest
 
     check_forest(
@@ -727,7 +727,7 @@ def _coded(
     arguments: argparse.Namespace, table: "PointTable", flat: "Clustering"
 ) -> "Clustering":
     """Return the clusters, with codes for rows that are not finite if that is asked."""
-    from ..cluster.density import Clustering
+    from ..points.clusters.density import Clustering
     from ..points.coordinates import LABEL_CODES, PROBABILITY_CODES, coded
 
     if arguments.non_finite != "codes":
@@ -741,7 +741,7 @@ def _centers(
     arguments: argparse.Namespace, table: "PointTable", flat: "Clustering"
 ) -> dict[str, "np.ndarray"]:
     """Return the datasets of `--store-centers`."""
-    from ..points.cluster_measures import centers_of
+    from ..points.clusters.cluster_measures import centers_of
 
     return centers_of(
         table.points,
@@ -774,8 +774,8 @@ def _check_cluster_file(goes: str, output: Path | None) -> None:
 
 def _density_rule(arguments: argparse.Namespace) -> "DensityRule":
     """Return the rule of the options; ConfigError if a value is out of range."""
-    from ..cluster.selection import ClusterSelection
-    from ..points.density_clusters import DensityRule
+    from ..points.clusters.density_clusters import DensityRule
+    from ..points.clusters.selection import ClusterSelection
 
     return DensityRule(
         arguments.min_cluster_size,
@@ -796,10 +796,10 @@ def _write_hdbscan(
 ) -> None:
     import numpy as np
 
-    from ..cluster.cluster_pictures import ClusterPictures
-    from ..points.cluster_measures import exemplars_of, relative_validity
-    from ..points.density_clusters import clusters_of
-    from ..points.prediction_file import prediction_columns, prediction_facts
+    from ..points.clusters.cluster_measures import exemplars_of, relative_validity
+    from ..points.clusters.cluster_pictures import ClusterPictures
+    from ..points.clusters.density_clusters import clusters_of
+    from ..points.clusters.prediction_file import prediction_columns, prediction_facts
 
     rule = _density_rule(arguments)
     clusters = clusters_of(found, rule)
@@ -976,8 +976,8 @@ def _predict(arguments: argparse.Namespace) -> int:
     from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.output_kinds import PREDICTIONS
     from ..io.results.clusters_file import write_clusters
+    from ..points.clusters.prediction_file import StoredModel
     from ..points.point_files import uuid_of
-    from ..points.prediction_file import StoredModel
 
     source, output = arguments.points, arguments.output
     given, outputs = [arguments.model, source], [(output, PREDICTIONS)]

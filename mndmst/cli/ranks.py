@@ -9,7 +9,7 @@ from ..comm.watchdog import watch
 from ..comm.world import world
 from ..host.progress import Progress, process_start
 from ..io.atomic_output import Output, check_outputs
-from ..run.config import Config, on_all_ranks
+from ..solver.config import Config, on_all_ranks
 
 
 class CommandRun(NamedTuple):

@@ -199,8 +199,8 @@ def add_components(commands: Any) -> None:
 
 
 def _components(arguments: argparse.Namespace) -> int:
-    from ..components import connected_components
     from ..io.output_kinds import LABELS, REPORT
+    from ..label_components import connected_components
     from ..report.record import run_table
     from .ranks import begin
 
@@ -263,7 +263,7 @@ def add_update(commands: Any) -> None:
 
 def _update(arguments: argparse.Namespace) -> int:
     from ..io.output_kinds import FOREST_OR_TABLE
-    from ..update import Files, update
+    from ..update_forest import Files, update
     from .ranks import begin
 
     comm, config, progress = begin(arguments, [(arguments.output, FOREST_OR_TABLE)])
@@ -314,11 +314,11 @@ def _verify(arguments: argparse.Namespace) -> int:
             f"--columns and --key need a file of points; {arguments.graph} is a graph."
         )
 
+    from ..certificate import verify
     from ..comm.placement import locate
     from ..io.results.graph_names import names_of_graph
     from ..io.shards.sharded_graph import open_graph
-    from ..run.startup import compile_kernels
-    from ..verify import verify
+    from ..solver.startup import compile_kernels
     from .ranks import begin
 
     # Without `quiet`: the verdict comes alone, with stages on a terminal.
@@ -338,8 +338,8 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _verify_points(arguments: argparse.Namespace) -> int:
+    from ..points.certificate.point_certificate import verify_points
     from ..points.point_files import read_point_table
-    from ..verify.point_certificate import verify_points
 
     table = read_point_table(
         arguments.graph, columns=arguments.columns, key=arguments.key, finite=False

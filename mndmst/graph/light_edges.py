@@ -15,7 +15,7 @@ edge is as good as any, it is the sampling of Afforest [2].
 
 The rows of a rank (`backends/cpu`, `backends/cuda`), lists of edges (`edge_forest.py`,
 `kernels/spanning_forest.py`, `kernels/boruvka_rounds.py`) and the bands of all ranks
-(`steps/bands.py`) differ in how they take a portion, not in these rules.
+(`solver/bands.py`) differ in how they take a portion, not in these rules.
 
 [1] Osipov, Sanders, Singler: The filter-Kruskal minimum spanning tree algorithm,
     ALENEX 2009. [2] Sutton, Ben-Nun, Barak: Optimizing parallel graph connectivity

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backends.point_products import PointsOnDevice
 from ..host.errors import InputError
 from ..kernels.threads import ALONE, Threads
+from .devices.point_products import PointsOnDevice
 from .metrics import METRICS, Norm, check_metric, prepared
 from .scale import SMALLEST, Scale, extremes, scale_for
 

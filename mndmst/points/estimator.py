@@ -20,19 +20,13 @@ from ..api.inputs import (
     check_table_columns,
 )
 from ..backends import holder_of
-from ..backends.point_products import PointsOnDevice
-from ..cluster.cluster_pictures import ClusterPictures
-from ..cluster.condensed import scale_of
-from ..cluster.density import Clustering, clusters_by_label
-from ..cluster.selection import ClusterSelection
-from ..cluster.tree_views import CondensedTreeView, SingleLinkageTree, SpanningTree
 from ..host.cores import MOST_THREADS, core_count
 from ..host.errors import ConfigError, InputError, shown
 from ..host.formatting import counted
 from ..host.progress import Progress
 from ..io.formats.point_tables import check_integers
 from ..kernels.threads import Threads
-from .cluster_measures import (
+from .clusters.cluster_measures import (
     CENTERS,
     NO_CENTERS,
     centers_of,
@@ -41,6 +35,20 @@ from .cluster_measures import (
     medoid_of,
     relative_validity,
 )
+from .clusters.cluster_pictures import ClusterPictures
+from .clusters.condensed import scale_of
+from .clusters.density import Clustering, clusters_by_label
+from .clusters.density_clusters import DensityClusters, DensityRule, clusters_of
+from .clusters.prediction import (
+    Connections,
+    TrainingPoints,
+    membership,
+    nearest_distances,
+    predicted_labels,
+    predicted_scores,
+)
+from .clusters.selection import ClusterSelection
+from .clusters.tree_views import CondensedTreeView, SingleLinkageTree, SpanningTree
 from .coordinates import (
     LABEL_CODES,
     NON_FINITE,
@@ -49,7 +57,8 @@ from .coordinates import (
     finite_rows,
     largest_sizes,
 )
-from .density_clusters import DensityClusters, DensityRule, clusters_of
+from .devices import searches_on
+from .devices.point_products import PointsOnDevice
 from .pairwise_forest import (
     NO_POINTS,
     Metric,
@@ -62,14 +71,6 @@ from .pairwise_forest import (
 )
 from .point_files import LARGEST, LIKE_DISTANCES, is_like_distances
 from .point_forest import PointForest
-from .prediction import (
-    Connections,
-    TrainingPoints,
-    membership,
-    nearest_distances,
-    predicted_labels,
-    predicted_scores,
-)
 from .search_reporter import SearchReporter
 
 try:  # its tools take the estimator for one of theirs by these classes
@@ -689,7 +690,9 @@ core_dist_n_jobs, prediction_data
         if kind is not None and self.metric in ON_DEVICE:
             (array,) = kind.as_arrays(X)
             if array.ndim == 2 and array.dtype in FLOATS and array.size:
-                return self._checked_values(kind.points_on_device(array), True)
+                return self._checked_values(
+                    searches_on(kind).points_on_device(array), True
+                )
         return self._checked_on_host(X, True)
 
     def _checked_on_host(self, X: Any, reset: bool) -> np.ndarray:  # noqa: N803

@@ -10,7 +10,7 @@ from ..kernels.edge_columns import concatenate
 from ..kernels.threads import Threads, each_range
 from .coordinates import point_coordinates
 from .kernels.nearest_points import list_edges
-from .search_choice import choose_search, make_search
+from .search.search_choice import choose_search, make_search
 from .search_reporter import SearchReporter
 
 

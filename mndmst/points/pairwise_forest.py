@@ -14,17 +14,17 @@ import numpy as np
 
 from ..api.arrays import minimum_spanning_forest
 from ..api.forest import Forest
-from ..backends.point_products import PointsOnDevice
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import counted
 from ..kernels.threads import Threads
 from .coordinates import finite_rows
+from .devices.point_products import PointsOnDevice
 from .metrics import METRICS, Norm, prepared, shown
 from .point_forest import PointForest, forest_of_keys, points_forest
-from .remote_points import key_of
+from .ranks.remote_points import key_of
 from .row_metrics import ROW_METRICS, row_metric, rows_by_metric
-from .search_choice import check_search
+from .search.search_choice import check_search
 from .search_reporter import SearchReporter
 
 Metric = str | Callable[[np.ndarray, np.ndarray], float]

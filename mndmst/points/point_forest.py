@@ -26,26 +26,26 @@ import numpy as np
 from ..api.forest import Forest, labels_of
 from ..backends import find_accelerator
 from ..backends.base import DeviceMemoryError
-from ..backends.point_products import PointArrays, PointsOnDevice
-from ..backends.point_tree import TreeEdges, TreePoints
 from ..comm.communicator import Comm
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
 from ..native.precompile import compile_for
-from .boruvka_rounds import BoruvkaRounds, join_certified
-from .build_tree import build_tree
 from .coordinates import PointCoordinates, point_coordinates
-from .distribute import OwnedPoints, distribute
-from .equal_points import Coordinates, join_equal
+from .devices import searches_on
+from .devices.point_products import PointArrays, PointsOnDevice
+from .devices.point_tree import TreeEdges, TreePoints
 from .kernels.boruvka_steps import PointEdges, name_components, sort_by_ends
 from .metrics import METRICS, Norm, prepared, shown
-from .neighbours import Neighbours
-from .point_search import PointSearch, TreeSearch
-from .product_search import ProductSearch, random_order
-from .remote_points import MpiPoints, OwnPoints, OwnProducts, OwnTree, key_of
+from .ranks.distribute import OwnedPoints, distribute
+from .ranks.remote_points import MpiPoints, OwnPoints, OwnProducts, OwnTree, key_of
 from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
-from .search_choice import (
+from .search.build_tree import build_tree
+from .search.equal_points import Coordinates, join_equal
+from .search.neighbours import Neighbours
+from .search.point_search import PointSearch, TreeSearch
+from .search.product_search import ProductSearch, random_order
+from .search.search_choice import (
     SAMPLES,
     SearchChoice,
     check_search,
@@ -54,8 +54,9 @@ from .search_choice import (
     make_search,
     suits_device,
 )
+from .search.search_rounds import BoruvkaRounds, join_certified
+from .search.search_steps import heard
 from .search_reporter import SearchReporter
-from .search_steps import heard
 
 # Neighbours listed in addition to `min_samples`, and at least. More take longer to
 # find; with fewer, fewer edges are certified. A list of a multiple of 4 costs no more
@@ -181,7 +182,8 @@ def _device_forest(
     given = TreePoints(values, METRICS[metric].norm, min_samples)
     found: list[TreeEdges] = []
     try:
-        heard(lambda: found.append(kind.point_forest(given, reporter.components)))
+        forest = searches_on(kind).point_forest
+        heard(lambda: found.append(forest(given, reporter.components)))
     except DeviceMemoryError as error:
         reporter.detail(f"search by tree on the CPU: {error}")
         return None

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..cluster.cluster_pictures import KINDS, ClusterPictures
-from ..cluster.density import clusters_by_label
 from ..host.errors import optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import PICTURE, check_ending
+from ..points.clusters.cluster_pictures import KINDS, ClusterPictures
+from ..points.clusters.density import clusters_by_label
 from .page import figure_of, html_page, svg_of, table_of
 
 ALL = "all"

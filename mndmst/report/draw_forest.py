@@ -8,11 +8,11 @@ import numpy as np
 
 from ..api.forest import Forest
 from ..api.inputs import as_flag, as_path, as_points
-from ..cluster.plane_plots import in_the_plane
 from ..host.errors import ConfigError, ConfigTypeError, InputError, optional, shown
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput, check_outputs
 from ..io.output_kinds import FOREST_PICTURE
+from ..points.clusters.plane_plots import in_the_plane
 from .forest_layout import LAYOUTS
 from .forest_layout import layout as layout_of
 from .forest_picture import (

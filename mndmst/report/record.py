@@ -12,7 +12,7 @@ from ..host.errors import InputError, MndmstError
 from ..io.atomic_output import AtomicOutput
 from ..io.file_access import read_small
 from ..io.output_kinds import TRACE, json_mark
-from ..run.report import SCHEMA
+from ..solver.run_report import SCHEMA
 
 Record = dict[str, Any]
 LARGEST = 1 << 28  # bytes of a report

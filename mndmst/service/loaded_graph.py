@@ -20,9 +20,9 @@ from ..graph.order import keys_to_weights, reversed_keys
 from ..host.errors import ConfigError, InputError
 from ..host.progress import Progress
 from ..pipeline import contract
-from ..run.report import Report
-from ..run.run import Run, State, Worker
-from ..steps.split import place
+from ..solver.run import Run, State, Worker
+from ..solver.run_report import Report
+from ..solver.split import place
 from .edge_order import EdgeOrder, tails_of
 from .solved_forest import SolvedForest
 

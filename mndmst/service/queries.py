@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..api.forest import Forest
-from ..cluster.condensed import condensed_tree
-from ..cluster.density import flat_clusters
-from ..cluster.linkage import (
+from ..host.errors import ConfigError, optional
+from ..points.clusters.condensed import condensed_tree
+from ..points.clusters.density import flat_clusters
+from ..tree.index import ForestIndex
+from ..tree.linkage import (
     clusters_by_count,
     clusters_within,
     numbered,
     single_linkage,
 )
-from ..host.errors import ConfigError, optional
-from ..tree.index import ForestIndex
 from .graph_version import ForestView
 from .limits import ServiceMemory
 

@@ -22,8 +22,8 @@ from ..host.errors import InputError, MndmstError, StoppedError
 from ..host.memory import give_back_freed
 from ..host.progress import Progress
 from ..host.signals import stop_signals
-from ..run.config import Config
-from ..run.startup import compile_kernels
+from ..solver.config import Config
+from ..solver.startup import compile_kernels
 from .access import Access
 from .address_file import published_address, remove_left_over
 from .control_channel import ControlChannel

@@ -26,9 +26,9 @@ from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError, MndmstError
 from ..host.progress import Progress
 from ..io.shards.weight_columns import OWN, WeightColumn, find_columns
-from ..run.config import Config
-from ..run.report import Report
-from ..steps.part_graph import part_graph
+from ..solver.config import Config
+from ..solver.part_graph import part_graph
+from ..solver.run_report import Report
 from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder
 from .graph_version import ForestView, GraphVersion, StaleVersionError, hold_index

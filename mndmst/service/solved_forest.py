@@ -11,8 +11,8 @@ import numpy as np
 
 from ..graph.model import EdgeList
 from ..io.results.digest_and_total import forest_digest, total_of_keys
-from ..run.run import Run
-from ..steps.write import send_to_owners
+from ..solver.run import Run
+from ..solver.write import send_to_owners
 
 Summary = Mapping[str, int | float | str]
 

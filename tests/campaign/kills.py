@@ -13,7 +13,7 @@ from processes import Run, finish, on_ranks, start
 from mndmst.io.results.forest_file import file_digest
 from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import open_graph
-from mndmst.run.checkpoint.folder import LOCK
+from mndmst.solver.checkpoint.folder import LOCK
 
 from . import TESTS
 from .case import Case, CaseError, contents, expect

@@ -22,6 +22,7 @@ from graphs import Graph, write_graph
 from oracle import Answer, kruskal, smallest_of_trees
 from ways import stop_early, taking
 
+from mndmst.certificate import verify
 from mndmst.comm.communicator import Comm
 from mndmst.comm.world import world
 from mndmst.host.errors import ConfigError, MndmstError
@@ -30,8 +31,7 @@ from mndmst.host.progress import Progress
 from mndmst.io.results.forest_file import read_forest
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.pipeline import Targets, solve
-from mndmst.steps.write import Summary
-from mndmst.verify import verify
+from mndmst.solver.write import Summary
 
 from .case import Case, expect
 from .mutations import mutated

@@ -7,12 +7,12 @@ import numpy as np
 
 from mndmst.comm.world import world
 from mndmst.host.progress import Progress
-from mndmst.points import search_choice
 from mndmst.points.point_forest import (
     Distribution,
     distributed_forest,
     points_forest,
 )
+from mndmst.points.search import search_choice
 from mndmst.points.search_reporter import SearchReporter
 
 search_choice.DEVICE_POINTS = 2

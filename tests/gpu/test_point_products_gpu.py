@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mndmst.backends.cuda import unavailable
-from mndmst.points import search_choice
 from mndmst.points.point_forest import points_forest
+from mndmst.points.search import search_choice
 
 reason = unavailable()
 pytestmark = [
@@ -82,7 +82,7 @@ def test_random_points(seed):
 
 
 def test_many_rows_and_columns_take_several_launches(monkeypatch):
-    from mndmst.backends.cuda import point_products
+    from mndmst.points.cuda import point_products
 
     monkeypatch.setattr(point_products, "ROWS", 1024)
     monkeypatch.setattr(point_products, "COLUMNS", 512)
@@ -108,8 +108,8 @@ def test_several_devices_share_the_rows(monkeypatch, min_samples):
 
 @pytest.mark.parametrize("min_samples", [0, 6])
 def test_points_larger_than_a_device_pass_in_parts(monkeypatch, min_samples):
-    from mndmst.backends.cuda import point_products
-    from mndmst.points.parted_products import PartedProducts
+    from mndmst.points.cuda import point_products
+    from mndmst.points.search.parted_products import PartedProducts
 
     made, begin = [], PartedProducts.__init__
 
@@ -134,8 +134,8 @@ def test_points_larger_than_a_device_pass_in_parts(monkeypatch, min_samples):
 def test_components_of_many_points_join_at_once(
     monkeypatch, metric, min_samples, noise
 ):
-    from mndmst.backends.cuda import component_pairs, point_products
-    from mndmst.backends.cuda.point_products import CudaPointProducts
+    from mndmst.points.cuda import component_pairs, point_products
+    from mndmst.points.cuda.point_products import CudaPointProducts
 
     found, between = [], CudaPointProducts.between
 
@@ -154,7 +154,7 @@ def test_components_of_many_points_join_at_once(
 
 
 def test_too_many_pairs_leave_the_search_to_single_points(monkeypatch):
-    from mndmst.backends.cuda import component_pairs, point_products
+    from mndmst.points.cuda import component_pairs, point_products
 
     monkeypatch.setattr(point_products, "FILLED", 0)
     monkeypatch.setattr(component_pairs, "CAPACITY", 5)
@@ -188,9 +188,9 @@ def test_components_of_ranks_join_at_once(mpirun, ranks):
 
 def test_a_device_that_adds_up_with_few_bits_is_refused(monkeypatch):
     """A bound that no device keeps stands for a device without these bits."""
-    from mndmst.backends.cuda import point_products
-    from mndmst.backends.point_products import PointArrays
     from mndmst.host.errors import ConfigError
+    from mndmst.points.cuda import point_products
+    from mndmst.points.devices.point_products import PointArrays
 
     monkeypatch.setattr(point_products, "SUM_ROUNDING", 2.0**-40)
     monkeypatch.setattr(point_products, "_TESTED", set())
@@ -201,8 +201,8 @@ def test_a_device_that_adds_up_with_few_bits_is_refused(monkeypatch):
 
 
 def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch, capsys):
-    from mndmst.backends.cuda import point_products
     from mndmst.host.errors import ConfigError
+    from mndmst.points.cuda import point_products
 
     def refuse(points, devices=()):
         raise ConfigError("no room")
@@ -218,7 +218,7 @@ def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch, capsys
 def test_sizes_of_points_have_the_bits_of_the_host(dtype):
     import cupy
 
-    from mndmst.backends.cuda.point_rows import CudaPoints
+    from mndmst.points.cuda.point_rows import CudaPoints
 
     r = np.random.default_rng(2)
     for dimensions in (*range(1, 18), 127, 128, 129, 136, 255, 384, 1000, 3001):
@@ -248,7 +248,7 @@ DEVICES = {"cupy": {}, "torch": {"device": "cuda"}}
 @pytest.mark.parametrize("library", DEVICES)
 def test_points_on_a_device_stay_there(monkeypatch, library, metric, dtype):
     """Of all points, few rows go to the host, until something else needs them."""
-    from mndmst.backends.cuda.point_rows import CudaPoints
+    from mndmst.points.cuda.point_rows import CudaPoints
     from mndmst.points.estimator import HDBSCAN
 
     r = np.random.default_rng(1)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mndmst.backends.cuda import unavailable
-from mndmst.points import search_choice
 from mndmst.points.coordinates import PointCoordinates
 from mndmst.points.point_forest import points_forest
 from mndmst.points.scale import Scale
+from mndmst.points.search import search_choice
 
 reason = unavailable()
 pytestmark = [
@@ -128,7 +128,7 @@ def _prim(points):
 
 
 def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch):
-    from mndmst.backends.cuda import point_tree
+    from mndmst.points.cuda import point_tree
 
     monkeypatch.setattr(point_tree, "RESERVE", 1 << 60)
     points = np.random.default_rng(2).standard_normal((300, 3))

@@ -11,14 +11,14 @@ import sys
 import numpy as np
 
 from mndmst.comm.world import world
-from mndmst.points import search_choice
-from mndmst.points.boruvka_rounds import BoruvkaRounds
 from mndmst.points.point_forest import (
     Distribution,
     distributed_forest,
     points_forest,
 )
-from mndmst.points.product_search import ProductSearch
+from mndmst.points.search import search_choice
+from mndmst.points.search.product_search import ProductSearch
+from mndmst.points.search.search_rounds import BoruvkaRounds
 
 passes, searches = [], []
 pass_all, search = ProductSearch.pass_all, BoruvkaRounds._search
@@ -39,7 +39,7 @@ def count_search(self, components, queries):
 
 
 if sys.argv[1:] == ["device"]:
-    from mndmst.backends.cuda import component_pairs, point_products
+    from mndmst.points.cuda import component_pairs, point_products
 
     search_choice.DEVICE_POINTS, point_products.FILLED = 2, 0
     component_pairs.UNIT = 256

@@ -17,16 +17,16 @@ import numpy as np
 from mndmst.backends.base import Growth
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.world import world
-from mndmst.components import connected_components
 from mndmst.graph.tuning import Tuning
 from mndmst.host.progress import Progress
 from mndmst.io.results.digest_and_total import forest_digest
+from mndmst.label_components import connected_components
 from mndmst.pipeline import contract
-from mndmst.run.config import Config
-from mndmst.run.report import Report
-from mndmst.steps import part_graph
-from mndmst.steps.contract import any_cut_edge, lightest_cut_edge
-from mndmst.steps.write import smallest_vertices
+from mndmst.solver import part_graph
+from mndmst.solver.config import Config
+from mndmst.solver.contract import any_cut_edge, lightest_cut_edge
+from mndmst.solver.run_report import Report
+from mndmst.solver.write import smallest_vertices
 
 
 def nothing(backend, graph):

@@ -18,12 +18,12 @@ from mndmst.host.errors import MndmstError
 from mndmst.host.progress import Progress
 from mndmst.io.results.digest_and_total import forest_digest
 from mndmst.pipeline import contract
-from mndmst.run.config import Config
-from mndmst.run.report import Report
-from mndmst.run.run import State
-from mndmst.steps.contract import any_cut_edge, lightest_cut_edge
-from mndmst.steps.part_graph import part_graph
-from mndmst.steps.write import send_to_owners, smallest_vertices
+from mndmst.solver.config import Config
+from mndmst.solver.contract import any_cut_edge, lightest_cut_edge
+from mndmst.solver.part_graph import part_graph
+from mndmst.solver.run import State
+from mndmst.solver.run_report import Report
+from mndmst.solver.write import send_to_owners, smallest_vertices
 
 comm = world()
 EXCEPTIONS = {"forest": lightest_cut_edge, "components": any_cut_edge}

@@ -8,18 +8,18 @@ import sys
 from pathlib import Path
 from unittest.mock import patch
 
+from mndmst.certificate import verify
 from mndmst.comm.world import world
-from mndmst.components import connected_components
 from mndmst.host.progress import Progress
 from mndmst.io.results.forest_file import read_forest
 from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.kernels import sorting
+from mndmst.label_components import connected_components
 from mndmst.native.loader import loaded
 from mndmst.pipeline import Targets, solve
-from mndmst.run.config import Config
-from mndmst.update import Files, update
-from mndmst.verify import verify
+from mndmst.solver.config import Config
+from mndmst.update_forest import Files, update
 
 OPTIONS: list[dict] = [
     {},

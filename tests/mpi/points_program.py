@@ -10,12 +10,12 @@ import sys
 import numpy as np
 
 from mndmst.comm.world import world
-from mndmst.points.distribute import distribute
 from mndmst.points.point_forest import (
     Distribution,
     distributed_forest,
     points_forest,
 )
+from mndmst.points.ranks.distribute import distribute
 
 KINDS = ("uniform", "grid", "line", "equal", "far", "doubled", "blobs")
 

@@ -18,12 +18,12 @@ from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.world import world
 from mndmst.host.progress import Progress
 from mndmst.io.results.digest_and_total import forest_digest
-from mndmst.merging.hosts import HostComponents
 from mndmst.pipeline import Targets, contract, solve
-from mndmst.run.report import Report
-from mndmst.steps.contract import lightest_cut_edge
-from mndmst.steps.part_graph import part_graph
-from mndmst.steps.write import smallest_vertices
+from mndmst.solver.contract import lightest_cut_edge
+from mndmst.solver.merging.hosts import HostComponents
+from mndmst.solver.part_graph import part_graph
+from mndmst.solver.run_report import Report
+from mndmst.solver.write import smallest_vertices
 
 comm = world()
 path, cases = sys.argv[1], json.loads(sys.argv[2])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mndmst.certificate import candidate, verify
 from mndmst.comm import shared_memory
 from mndmst.comm.communicator import Comm
 from mndmst.comm.world import world
@@ -21,7 +22,6 @@ from mndmst.io.atomic_output import AtomicOutput, check_writable
 from mndmst.io.results.digest_and_total import exact_total, forest_digest
 from mndmst.io.results.forest_file import ForestHeader, write_forest
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
-from mndmst.verify import candidate, verify
 
 
 def share(comm: Comm, array: np.ndarray) -> np.ndarray:

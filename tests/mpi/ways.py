@@ -31,12 +31,12 @@ from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import StoppedError
 from mndmst.host.memory import Budget
 from mndmst.host.progress import Progress
-from mndmst.merging.devices import MergeOnDevices
 from mndmst.pipeline import Targets, solve
-from mndmst.run.checkpoint import Checkpoint
-from mndmst.run.config import Config
-from mndmst.run.run import State
-from mndmst.steps import part_graph, read
+from mndmst.solver import part_graph, read
+from mndmst.solver.checkpoint import Checkpoint
+from mndmst.solver.config import Config
+from mndmst.solver.merging.peer_devices import MergeOnDevices
+from mndmst.solver.run import State
 
 WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
     "two_workers": lambda _: [

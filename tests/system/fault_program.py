@@ -29,9 +29,9 @@ from mndmst.cli import ranks
 from mndmst.comm import mpi_library, watchdog
 from mndmst.comm.communicator import Comm
 from mndmst.host.launcher import launched_rank
-from mndmst.merging.hosts import HostComponents
-from mndmst.merging.messages import MergeByMessages
-from mndmst.steps import part_graph
+from mndmst.solver import part_graph
+from mndmst.solver.merging.hosts import HostComponents
+from mndmst.solver.merging.messages import MergeByMessages
 
 FAULT, RANK, EVENT = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 events = 0

@@ -19,7 +19,7 @@ import pytest
 from canary_program import plant, seen
 from processes import Run, finish, python, start
 
-from mndmst.run.checkpoint.folder import LOCK
+from mndmst.solver.checkpoint.folder import LOCK
 
 PROGRAM = Path(__file__).with_name("canary_program.py")
 KILLS = int(os.environ.get("MNDMST_CANARY_KILLS", "1"))

@@ -129,7 +129,7 @@ def test_the_steps_of_the_first_stage_replayed(tmp_path: Path) -> None:
     pins = source / "docker/constraints.txt"
     do(*pip, "install", "-q", "-c", pins, f"{archive}{extras}")
 
-    kernels = "backends/cuda/kernels/*.cu"
+    kernels = "**/cuda/kernels/*.cu"
     (package,) = prefix.glob("lib/python*/site-packages/mndmst")
     installed = {path.name for path in package.glob(kernels)}
     assert installed == {path.name for path in (ROOT / "mndmst").glob(kernels)}

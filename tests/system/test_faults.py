@@ -21,7 +21,7 @@ from processes import Run, finish, on_ranks, start
 
 from mndmst.comm.mpi_library import remove_leftovers
 from mndmst.io.results.forest_file import file_digest
-from mndmst.run.checkpoint.folder import LOCK
+from mndmst.solver.checkpoint.folder import LOCK
 
 PROGRAM = Path(__file__).with_name("fault_program.py")
 RANKS = 3

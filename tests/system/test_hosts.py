@@ -14,7 +14,7 @@ from network import Network
 from processes import Run, finish
 
 from mndmst.io.output_kinds import INDEX_NAME
-from mndmst.run.checkpoint.manifest import MANIFEST
+from mndmst.solver.checkpoint.manifest import MANIFEST
 
 LIMIT = 200  # the first run of all compiles the kernels
 TIMEOUT = 5

@@ -18,7 +18,7 @@ from oracle import kruskal
 from processes import Run
 
 from mndmst.io.results.forest_file import file_digest
-from mndmst.run.checkpoint.folder import LOCK
+from mndmst.solver.checkpoint.folder import LOCK
 
 PROGRAM = Path(__file__).with_name("fault_program.py")
 POINTS = int(os.environ.get("MNDMST_KILL_POINTS", "4"))

@@ -70,9 +70,9 @@ def test_the_contracts_are_kept(checkout: Path) -> None:
     [
         ("graph/order.py", "from ..run import config", "Rooms import what lies below"),
         ("io/file_access.py", "from . import shards", "No circles of imports"),
-        ("steps/read.py", "from ..backends.cpu import msf", "Devices are known by"),
-        ("merging/leaders.py", "import numba", "Numba serves the compiler"),
-        ("steps/write.py", "import mpi4py.MPI", "One module loads MPI"),
+        ("solver/read.py", "from ..backends.cpu import msf", "Devices are known by"),
+        ("solver/merging/leaders.py", "import numba", "Numba serves the compiler"),
+        ("solver/write.py", "import mpi4py.MPI", "One module loads MPI"),
     ],
 )
 def test_a_planted_import_breaks_its_contract(

@@ -6,7 +6,6 @@ Importing this package is cheap; CuPy is imported by `backend.py`.
 import ctypes
 import os
 import sys
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,9 +18,8 @@ from ...host.errors import optional
 if TYPE_CHECKING:
     from ...graph.tuning import Tuning
     from ..base import Backend
-    from ..point_products import PointArrays, PointsOnDevice, QueriedProducts
-    from ..point_tree import TreeEdges, TreePoints
 
+NAME = "cuda"
 ARRAY_ATTRIBUTE = "__cuda_array_interface__"
 DLPACK_DEVICES = 2, 13  # CUDA memory; managed memory
 DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x")
@@ -78,40 +76,16 @@ def make_device(
 
 def started() -> bool:
     """Return whether this process has run kernels; see `Accelerator.started`."""
-    kernels = sys.modules.get(f"{__name__}.kernels")
-    return kernels is not None and kernels.any_loaded()
+    modules = sys.modules.get(f"{__name__}.modules")
+    return modules is not None and modules.any_loaded()
 
 
 def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:
-    """Compile all kernels; see `Accelerator.compile_kernels`."""
+    """Compile the kernels of graphs; see `Accelerator.compile_kernels`."""
     optional("cupy", "cuda")
-    from .kernels import compile_all
+    from .kernels import SOURCES
 
-    return compile_all(into, jobs)
-
-
-def make_point_products(
-    points: "PointArrays", devices: Sequence[int]
-) -> "QueriedProducts":
-    """Return points on CUDA devices; see `Accelerator.make_point_products`."""
-    from .point_products import CudaPointProducts
-
-    return CudaPointProducts(points, devices)
-
-
-def point_forest(points: "TreePoints", report: Callable[[int], object]) -> "TreeEdges":
-    """Return the forest of points by a tree; see `Accelerator.point_forest`."""
-    from .point_tree import CudaPointTree
-
-    return CudaPointTree(points).forest(report)
-
-
-def points_on_device(array: Any) -> "PointsOnDevice":
-    """Return an array's points; see `Accelerator.points_on_device`."""
-    from .point_rows import CudaPoints
-
-    array.device.synchronize()
-    return CudaPoints(array)
+    return SOURCES.compile_all(into, jobs)
 
 
 def as_arrays(*columns: Any) -> list[Any]:

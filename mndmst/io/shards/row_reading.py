@@ -1,6 +1,6 @@
 """Read rows: row pointers first, then arcs in pieces, each checked while in the cache.
 
-`steps.read` chooses a rank's rows. `ReadInProgress` reads them; `arc_pieces` has the
+`solver.read` chooses a rank's rows. `ReadInProgress` reads them; `arc_pieces` has the
 pieces. Where a device inspects ids and symmetry, the threads that read check checksums
 and NaN only.
 """

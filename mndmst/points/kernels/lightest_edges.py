@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...backends.point_products import NO_POSITION
 from ...kernels.intrinsics import (
     distances_below,
     gaps_below,
@@ -17,6 +16,7 @@ from ...kernels.intrinsics import (
     trailing_zeros,
 )
 from ...native.kernel import kernel
+from ..devices.point_products import NO_POSITION
 from .kd_tree import LEAF, NOT_THERE, leaf_of, load_group
 from .norms import distance_of, limit_of
 

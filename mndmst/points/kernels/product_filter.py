@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...backends.point_products import NO_POSITION, PointArrays
 from ...native.kernel import kernel
+from ..devices.point_products import NO_POSITION, PointArrays
 from .boruvka_steps import LAST_KEY
 from .certified_edges import key_of_rows
 from .norms import LARGEST

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...backends.point_products import ComponentArrays
 from ...native.kernel import kernel
+from ..devices.point_products import ComponentArrays
 from .boruvka_steps import (
     CHEAP_SHARE,
     choose_components,

@@ -13,10 +13,10 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist, squareform
 
 import mndmst
+from mndmst.certificate import verify
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import read_edges
 from mndmst.io.shards.sharded_graph import open_graph
-from mndmst.verify import verify
 
 
 def random_forest(seed: int = 1, n: int = 60, m: int = 90) -> mndmst.Forest:

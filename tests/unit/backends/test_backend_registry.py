@@ -30,7 +30,7 @@ from mndmst.comm.world import world
 from mndmst.host.errors import ConfigError, MissingExtraError
 from mndmst.host.progress import Progress
 from mndmst.pipeline import Targets, solve
-from mndmst.run.config import CHOICES, Config
+from mndmst.solver.config import CHOICES, Config
 
 
 class TwinBackend(CpuBackend):

@@ -1,6 +1,7 @@
 """Kernels of CUDA devices are compiled ahead, on machines without a device."""
 
 import re
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -8,12 +9,15 @@ import pytest
 
 from mndmst.backends import accelerator
 from mndmst.host.errors import ConfigError, MissingExtraError
+from mndmst.points.devices import searches_on
 
 
 @pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
 def test_without_cupy_the_command_names_the_extra(tmp_path: Path) -> None:
     with pytest.raises(MissingExtraError, match=r"mndmst\[cuda\]"):
         accelerator("cuda").compile_kernels(tmp_path, 1)
+    with pytest.raises(MissingExtraError, match=r"mndmst\[cuda\]"):
+        searches_on(accelerator("cuda")).compile_kernels(tmp_path, 1)
 
 
 @pytest.fixture
@@ -30,11 +34,15 @@ def nvrtc() -> None:
 def compiled(nvrtc: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The directory of the compiled kernels of one small file."""
     from mndmst.backends.cuda import kernels
+    from mndmst.backends.cuda.modules import ARCHITECTURES, KernelSources, Macros
 
-    ahead = [m for m in kernels.modules_ahead() if m[0] == "label"]
-    monkeypatch.setattr(kernels, "modules_ahead", lambda: ahead)
+    def ahead(architecture: str) -> Iterator[tuple[str, Macros]]:
+        yield from (m for m in kernels.SOURCES.ahead(architecture) if m[0] == "label")
+
+    few = KernelSources(kernels.SOURCES.directory, ahead)
+    monkeypatch.setattr(kernels, "SOURCES", few)
     directory, count = accelerator("cuda").compile_kernels(tmp_path, 2)
-    assert count == len(list(directory.iterdir())) == 2 * len(kernels.ARCHITECTURES)
+    assert count == len(list(directory.iterdir())) == 2 * len(ARCHITECTURES)
     return directory
 
 
@@ -48,25 +56,22 @@ def test_all_architectures_are_compiled_for_both_widths_of_keys(compiled: Path) 
 
 
 def test_files_hold_the_kernels_that_are_launched(nvrtc: None) -> None:
-    from mndmst.backends.cuda import kernels
+    from mndmst.backends.cuda.kernels import FILES, SOURCES
 
-    for file, macros, architecture in kernels.modules_ahead():
-        if file in kernels.FILES and architecture == "compute_80":
-            names = kernels.FILES[file]
-            code = kernels.compile_kernels(file, macros, architecture).decode()
-            found = re.findall(r"\.entry (\w+)\(", code)
-            assert sorted(found) == sorted(names), file
+    for file, macros in SOURCES.ahead("compute_80"):
+        code = SOURCES.compile(file, macros, "compute_80").decode()
+        found = re.findall(r"\.entry (\w+)\(", code)
+        assert sorted(found) == sorted(FILES[file]), file
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 def test_products_of_points_compile(nvrtc: None, architecture: str) -> None:
-    from mndmst.backends.cuda import kernels
+    from mndmst.points.cuda.modules import SOURCES
 
-    ahead = [m for m in kernels.modules_ahead() if m[2] == architecture]
+    ahead = list(SOURCES.ahead(architecture))
     for file in ("point_multiply", "point_products", "point_rows"):
-        macros = next(macros for name, macros, _ in ahead if name == file)
-        code = kernels.compile_kernels(file, macros, architecture)
-        assert code[1:4] == b"ELF"
+        macros = next(macros for name, macros in ahead if name == file)
+        assert SOURCES.compile(file, macros, architecture)[1:4] == b"ELF"
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
@@ -83,29 +88,25 @@ def test_trees_of_points_compile(
     listed: int,
     architecture: str,
 ) -> None:
-    from mndmst.backends.cuda.kernels import compile_kernels, tree_macros
+    from mndmst.points.cuda.modules import SOURCES, tree_macros
 
     macros = tree_macros(value, dimensions, norm, mutual, listed)
-    assert compile_kernels("point_tree", macros, architecture)[1:4] == b"ELF"
+    assert SOURCES.compile("point_tree", macros, architecture)[1:4] == b"ELF"
 
 
 def test_damaged_code_is_compiled_again(compiled: Path) -> None:
-    from mndmst.backends.cuda import kernels
-
     damaged = compiled / "label-32-sm_90.cubin"
     whole = damaged.read_bytes()
     damaged.write_bytes(b"x" + whole[1:])
     accelerator("cuda").compile_kernels(compiled.parent, 1)
     assert damaged.read_bytes() == whole
-    assert kernels.directory_name() == compiled.name
 
 
 def test_an_error_of_the_compiler_is_an_error_of_the_program(
     compiled: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from mndmst.backends.cuda import kernels
+    from mndmst.backends.cuda import modules
 
-    monkeypatch.setattr(kernels, "OPTIONS", ("-no-such-option",))
-    kernels.directory_name.cache_clear()
+    monkeypatch.setattr(modules, "OPTIONS", ("-no-such-option",))
     with pytest.raises(ConfigError, match="cannot be compiled"):
         accelerator("cuda").compile_kernels(tmp_path / "other", 1)

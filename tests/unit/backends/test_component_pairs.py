@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from mndmst.backends.component_pairs import (
+from mndmst.points.devices.component_pairs import (
     BLOCK,
     order_by_component,
     possible_pairs,
 )
-from mndmst.backends.point_products import NO_POSITION
+from mndmst.points.devices.point_products import NO_POSITION
 
 
 def test_components_begin_at_blocks():

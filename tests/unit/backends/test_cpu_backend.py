@@ -15,8 +15,8 @@ from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import EdgeList, Rows
 from mndmst.graph.order import weights_to_keys
 from mndmst.kernels.threads import Threads
-from mndmst.steps.contract import contract
-from mndmst.steps.reduced_graphs import reduced_graph
+from mndmst.solver.contract import contract
+from mndmst.solver.reduced_graphs import reduced_graph
 
 
 @cache

@@ -15,8 +15,8 @@ from mndmst.graph.model import EdgeList, Rows
 from mndmst.kernels import bordered_contraction
 from mndmst.kernels.heavier_arcs import cut_arcs
 from mndmst.kernels.pointer_jumping import step_up
-from mndmst.steps.contract import contract
-from mndmst.steps.reduced_graphs import reduced_graph
+from mndmst.solver.contract import contract
+from mndmst.solver.reduced_graphs import reduced_graph
 
 BACKENDS = [CpuBackend(1), CpuBackend(2)]
 WATCHED = patch.object(

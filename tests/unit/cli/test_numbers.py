@@ -12,7 +12,7 @@ from mndmst.cli.main import parse, parser
 from mndmst.host.errors import ConfigError
 from mndmst.host.option_types import Number
 from mndmst.host.option_types import number as any_number
-from mndmst.run.config import RANGES, Config
+from mndmst.solver.config import RANGES, Config
 
 NO_NUMBERS = ("", " ", "text", "--", "nan", "NaN", "1_0", "0x10", "٣", "1e", "1,5")
 NO_WHOLE = ("0.5", "1.0", "1e3", "inf", "-inf", "1e400", "9" * 5000)

@@ -11,7 +11,7 @@ import mndmst
 from mndmst.host import memory
 from mndmst.host.errors import ConfigError
 from mndmst.host.memory import allowed_bytes
-from mndmst.steps import read
+from mndmst.solver import read
 
 GIB = 1 << 30
 

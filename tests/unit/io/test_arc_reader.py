@@ -22,7 +22,7 @@ from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 from mndmst.kernels.arc_inspection import ArcFacts
 from mndmst.kernels.read_progress import STEP, ArcsRead
 from mndmst.kernels.threads import Threads
-from mndmst.steps.read import begin_read
+from mndmst.solver.read import begin_read
 
 ALONE = SimpleNamespace(
     rank=0, size=1, raise_on_all=nullcontext, sum=lambda value: value

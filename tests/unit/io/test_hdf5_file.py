@@ -22,7 +22,7 @@ from mndmst.io.results.clusters_file import write_clusters
 from mndmst.io.results.forest_file import ForestHeader, write_forest
 from mndmst.io.results.labels_file import write_labels
 from mndmst.io.shards.shard_writer import ShardWriter
-from mndmst.run.checkpoint import Folder, Saved, save
+from mndmst.solver.checkpoint import Folder, Saved, save
 
 COMM = Comm(MPI.COMM_SELF)
 N = 3000

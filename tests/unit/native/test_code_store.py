@@ -120,7 +120,7 @@ def test_a_change_of_any_source_is_another_state(
     package = tmp_path / "package"
     for name in (
         "kernels/one.py", "backends/cpu/two.py", "io/kernels/three.py",
-        "verify/kernels.py", "native/compiler.py", "native/arguments.py",
+        "certificate/kernels.py", "native/compiler.py", "native/arguments.py",
         "native/processor_levels.py", "native/memory.ll", "graph/model.py",
         "graph/arc_files.py", "graph/order.py",
     ):  # fmt: skip

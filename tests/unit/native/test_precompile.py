@@ -116,7 +116,7 @@ def test_few_kernels_take_arguments_in_floating_point() -> None:
     _, *kernels = listed_kernels()
     found = {name for name, types in kernels if set(words_of(parse(types))) != {"i8"}}
     assert found == {
-        "mndmst.cluster.kernels.dendrogram.merge_brief",
-        "mndmst.cluster.kernels.dendrogram.raised",
+        "mndmst.points.kernels.dendrogram.merge_brief",
+        "mndmst.points.kernels.dendrogram.raised",
         "mndmst.io.kernels.generators.ssca2",
     }

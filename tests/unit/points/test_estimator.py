@@ -15,11 +15,11 @@ from scipy.spatial.distance import cdist, pdist, squareform
 import mndmst
 from mndmst.cli.__main__ import commands
 from mndmst.cli.main import parser
-from mndmst.cluster.condensed import condensed_tree
-from mndmst.cluster.density import label_points
-from mndmst.cluster.selection import ClusterSelection, select_clusters
 from mndmst.host.progress import Progress
 from mndmst.points import estimator
+from mndmst.points.clusters.condensed import condensed_tree
+from mndmst.points.clusters.density import label_points
+from mndmst.points.clusters.selection import ClusterSelection, select_clusters
 from mndmst.points.pairwise_forest import (
     PreparedRows,
     forest_of_rows,

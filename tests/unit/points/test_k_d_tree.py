@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from mndmst.kernels.threads import Threads
-from mndmst.points import boruvka_rounds
-from mndmst.points.build_tree import build_tree
 from mndmst.points.kernels.kd_tree import LEAF
 from mndmst.points.metrics import Norm
 from mndmst.points.point_forest import points_forest
-from mndmst.points.point_search import tree_search
+from mndmst.points.search import search_rounds as boruvka_rounds
+from mndmst.points.search.build_tree import build_tree
+from mndmst.points.search.point_search import tree_search
 
 GENERATOR = np.random.default_rng(5)
 SPARSE = np.zeros((9000, 40))

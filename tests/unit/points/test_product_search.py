@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from mndmst.backends.point_products import PointArrays
 from mndmst.host.errors import ConfigError
 from mndmst.kernels.threads import Threads
-from mndmst.points import product_search, search_choice
-from mndmst.points.blas_threads import one_blas_thread
 from mndmst.points.coordinates import PointCoordinates, point_coordinates
+from mndmst.points.devices.point_products import PointArrays
 from mndmst.points.kernels.product_filter import GAMMA, UNIT
 from mndmst.points.point_forest import points_forest
-from mndmst.points.point_search import TreeSearch
-from mndmst.points.product_search import HostProducts, random_order
 from mndmst.points.scale import Scale
-from mndmst.points.search_choice import choose_search
+from mndmst.points.search import product_search, search_choice
+from mndmst.points.search.blas_threads import one_blas_thread
+from mndmst.points.search.point_search import TreeSearch
+from mndmst.points.search.product_search import HostProducts, random_order
+from mndmst.points.search.search_choice import choose_search
 from mndmst.points.search_reporter import SearchReporter
 
 pytest.importorskip("scipy")

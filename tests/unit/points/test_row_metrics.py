@@ -11,9 +11,9 @@ from mndmst.__main__ import main as run_command
 from mndmst.cli.main import main
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.results.forest_file import read_forest
+from mndmst.points.certificate.point_certificate import verify_points
 from mndmst.points.pairwise_forest import metric_forest, rows_of
 from mndmst.points.point_files import uuid_of
-from mndmst.verify.point_certificate import verify_points
 
 
 def profiles(rows: int = 40, columns: int = 300) -> np.ndarray:
@@ -129,7 +129,10 @@ def test_the_forest_is_proved_and_a_wrong_one_refused(
 
 
 def test_verify_sees_a_tree_that_is_not_the_lightest() -> None:
-    from mndmst.verify.pairwise_certificate import PairDistances, pairwise_problems
+    from mndmst.points.certificate.pairwise_certificate import (
+        PairDistances,
+        pairwise_problems,
+    )
 
     points = profiles()
     forest = metric_forest(points, "hamming", 3, parameters={"missing": 0}).forest

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.points.density_clusters import single_linkage
+from mndmst.points.certificate.point_certificate import Claims
+from mndmst.points.clusters.density_clusters import single_linkage
 from mndmst.points.estimator import HDBSCAN
 from mndmst.points.metrics import Norm
 from mndmst.points.neighbour_graph import neighbour_graph
 from mndmst.points.point_files import checked_points, named_points, read_points
 from mndmst.points.point_forest import points_forest
 from mndmst.points.scale import Scale, extremes, scale_for
-from mndmst.verify.point_certificate import Claims
 
 
 def exact_distance(one: np.ndarray, other: np.ndarray) -> float:

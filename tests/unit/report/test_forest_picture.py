@@ -14,9 +14,9 @@ from processes import Run
 
 import mndmst as library
 from mndmst.api.forest import Forest
-from mndmst.cluster.plane_plots import in_the_plane
 from mndmst.host.errors import ConfigError
 from mndmst.io.atomic_output import AtomicOutput
+from mndmst.points.clusters.plane_plots import in_the_plane
 from mndmst.report import forest_picture
 from mndmst.report.forest_layout import layout
 from mndmst.report.forest_picture import PlacedForest, write_forest_picture

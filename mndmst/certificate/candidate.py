@@ -1,0 +1,274 @@
+"""The forest under test: examined, then loaded once for the ranks of a machine."""
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..comm.communicator import Comm
+from ..comm.shared_memory import SharedMemory
+from ..graph.order import id_dtype, keys_to_weights, weights_to_keys
+from ..host.errors import ConfigError
+from ..host.formatting import counted
+from ..io.memory_limit import room
+from ..io.results.digest_and_total import ExactSum, PairDigest
+from ..io.results.forest_file import ForestFile, differences
+from .kernels import build_links, smallest_nodes
+
+LIMIT = 10  # problems of one kind that are named
+
+
+class Described(Protocol):
+    """The subject of a forest: a graph, or points."""
+
+    @property
+    def uuid(self) -> str:
+        """Its identity in the files that belong to it."""
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices or points."""
+
+    @property
+    def weight_dtype(self) -> np.dtype:
+        """The type of weights."""
+
+
+class Examination(NamedTuple):
+    """The findings of a forest file's edges."""
+
+    faults: list[str]  # Why the file cannot be a forest; it is tested no further
+    differences: list[str]  # Attributes that do not agree with the edges
+    digest: str
+    weight: int | float  # Both computed again from the edges
+
+
+def examine(graph: Described, forest: ForestFile) -> Examination:
+    """Read a forest file once, in pieces, and check that its edges are well formed.
+
+    Raises InputError if the file is damaged.
+    """
+    digest, total = PairDigest(), ExactSum(forest.weight_dtype)
+    malformed: list[str] = []
+    before = (-1, -1)
+    for src, dst, weight in forest.pieces():
+        digest.add(src, dst)
+        total.add(weight)
+        malformed += _malformed(src, dst, weight, before, graph.num_vertices)
+        before = (int(src[-1]), int(dst[-1]))
+    texts = differences(forest, digest, total)
+    return Examination(malformed[:LIMIT], texts, digest.hexdigest(), total.total())
+
+
+def unlike(graph: Described, forest: ForestFile) -> list[str]:
+    """Return how the headers show that a forest is of another graph; [] if not at all.
+
+    Most forests that are refuted are refuted here, before any edge is read.
+    """
+    texts = []
+    if forest.header.graph_uuid != graph.uuid:
+        texts.append(
+            f"the forest says it is of graph {forest.header.graph_uuid}, "
+            f"this graph is {graph.uuid}"
+        )
+    if forest.header.num_vertices != graph.num_vertices:
+        texts.append(
+            "the forest is of a graph with "
+            f"{counted(forest.header.num_vertices, 'vertex')}, this graph has "
+            f"{graph.num_vertices}"
+        )
+    if forest.weight_dtype != graph.weight_dtype:
+        texts.append(
+            f"the forest's weights are {forest.weight_dtype}, "
+            f"the graph's are {graph.weight_dtype}"
+        )
+    return texts
+
+
+def _malformed(
+    src: np.ndarray,
+    dst: np.ndarray,
+    weight: np.ndarray,
+    before: tuple[int, int],
+    num_vertices: int,
+) -> list[str]:
+    """Name the first edges of a piece that no forest file may hold."""
+    last_src = np.concatenate(([before[0]], src[:-1]))
+    last_dst = np.concatenate(([before[1]], dst[:-1]))
+    same = src == last_src
+    kinds = {
+        "out of range": (src < 0) | (dst < 0) | (np.maximum(src, dst) >= num_vertices),
+        "not written with src < dst": src >= dst,
+        "there twice": same & (dst == last_dst),
+        "not sorted by (src, dst)": (src < last_src) | (same & (dst < last_dst)),
+        "of weight NaN": weight != weight,
+    }
+    return [
+        f"edge ({src[place]}, {dst[place]}) is {kind}"
+        for kind, wrong in kinds.items()
+        for place in np.flatnonzero(wrong)[:LIMIT]
+    ]
+
+
+class Candidate(NamedTuple):
+    """A forest in memory, its vertices numbered as nodes in the order of their ids."""
+
+    # uint32 or int64: the ids of the nodes. The last node, without edges, stands for
+    # all vertices that are not in the forest, and its id means nothing. Empty if every
+    # vertex of the graph is a node under its own id.
+    vertices: np.ndarray
+    # uint32 or int64, shape (edges,): the ends of the edges as nodes; sorted, as in the
+    # file.
+    a: np.ndarray
+    b: np.ndarray
+    # uint32 or uint64, shape (edges,): the keys of the edges, as in the file and in the
+    # order.
+    key: np.ndarray
+    ranked: np.ndarray
+    # uint32 or int64: see `certificate.kernels.build_links`.
+    edge: np.ndarray
+    link: np.ndarray
+    # int64: edges that close a cycle with those before them in the order.
+    closing: np.ndarray
+    # uint32 or int64: the smallest node of each node's tree; empty if the file has no
+    # labels.
+    smallest: np.ndarray
+
+    def nodes(self, ids: np.ndarray) -> np.ndarray:
+        """Return vertices, in the graph's id type, as nodes."""
+        if len(self.vertices) == 0:
+            return ids
+        places = np.searchsorted(self.vertices[:-1], ids)
+        places[self.vertices[places] != ids] = len(self.vertices) - 1
+        return places.astype(self.a.dtype)
+
+    def ids(self, nodes: np.ndarray) -> np.ndarray:
+        """Return the vertices of nodes."""
+        return self.vertices[nodes] if len(self.vertices) else nodes
+
+    def describe(self, place: int, weight_dtype: np.dtype) -> str:
+        """Return an edge in words."""
+        u, v = self.ids(self.a[place]), self.ids(self.b[place])
+        return f"edge ({u}, {v}) weight {weight(self.key[place], weight_dtype)}"
+
+
+def weight(key: np.ndarray, weight_dtype: np.dtype) -> int | float:
+    """Return the weight of one key as a Python number."""
+    return keys_to_weights(key[np.newaxis], weight_dtype)[0].item()
+
+
+def load(forest: ForestFile) -> Candidate:
+    """Load a well-formed forest and link its components in the order of its edges.
+
+    It takes 28 to 36 bytes for an edge and its vertex, or 56 beyond 2**32 vertices,
+    and while it is loaded about 20 more.
+    """
+    num_vertices, num_edges = forest.header.num_vertices, forest.num_edges
+    a, b = (np.empty(num_edges, id_dtype(num_vertices)) for _ in range(2))
+    weights = np.empty(num_edges, forest.weight_dtype)
+    begin = 0
+    for src, dst, weight in forest.pieces():
+        piece = slice(begin, begin + len(src))
+        a[piece], b[piece], weights[piece] = src, dst, weight
+        begin = piece.stop
+    key = weights_to_keys(weights)
+    # Without renumbering the arcs are tested fastest; it must not cost much more room.
+    vertices, num_nodes = a[:0], num_vertices
+    if num_vertices > 4 * num_edges + 1024:
+        ends = np.unique(np.concatenate((a, b)))
+        vertices, num_nodes = np.append(ends, ends.dtype.type(0)), len(ends) + 1
+        a, b = (np.searchsorted(ends, x).astype(id_dtype(num_nodes)) for x in (a, b))
+    numbers = id_dtype(max(num_nodes, num_edges) + 1)
+    edge = np.argsort(key, kind="stable").astype(numbers)
+    link, closes = np.empty((num_nodes, 2), numbers), np.empty(num_edges, np.bool_)
+    build_links(a, b, edge, link, closes)
+    smallest = np.empty(num_nodes if forest.has_labels else 0, numbers)
+    if forest.has_labels:
+        smallest_nodes(link, smallest)
+    closing = np.flatnonzero(closes)
+    return Candidate(vertices, a, b, key, key[edge], edge, link, closing, smallest)
+
+
+def _loading_bytes(forest: ForestFile) -> int:
+    """Return the bytes that `load` takes at its peak."""
+    ends = id_dtype(forest.header.num_vertices).itemsize
+    weights = forest.weight_dtype.itemsize
+    # a, b, edge; weights, key, ranked; the result of the sort, and what closes a cycle
+    edge = 3 * ends + 3 * weights + 8 + 1
+    return forest.num_edges * edge + forest.header.num_vertices * 2 * ends
+
+
+def load_on_machine(node: Comm, forest: ForestFile) -> Candidate:
+    """Load a forest once for all ranks of a machine.
+
+    Raises InputError if the file is damaged; ConfigError if there is no room to load
+    it, or for the ranks to share it.
+    """
+    arrays: list[np.ndarray] = []
+    with node.raise_on_all():
+        if node.rank == 0:
+            require(_loading_bytes(forest), node.size)
+            arrays = list(load(forest))
+    return Candidate(*share_arrays(node, arrays))
+
+
+def share_arrays(node: Comm, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """Return rank 0's arrays on every rank of a machine (`Comm.node`). Collective.
+
+    The list is emptied, so that rank 0's own go one by one; on other ranks it is empty.
+    The ranks see one copy, which is freed when no rank refers to it any more; no rank
+    may change it. Where the system hides ranks from each other, as it may in
+    containers, each has a copy of its own. Raises ConfigError on every rank if the
+    machine has no room for them.
+    """
+    if node.size == 1:
+        return arrays
+    kinds = node.bcast([(array.shape, array.dtype) for array in arrays])
+    memory = SharedMemory(node)
+    shared = [
+        _share(memory, arrays.pop(0) if arrays else None, *kind) for kind in kinds
+    ]
+    node.barrier()
+    return shared
+
+
+def _share(
+    memory: SharedMemory, own: np.ndarray | None, shape: tuple, dtype: np.dtype
+) -> np.ndarray:
+    node, length = memory.comm, math.prod(shape)
+    # Asked before, since a process that touches more than there is ends.
+    _check_room(node, length * dtype.itemsize)
+    try:
+        (shared,) = memory.arrays((length, dtype))
+    except ConfigError:  # on all ranks
+        _check_room(node, (node.size - 1) * length * dtype.itemsize)
+        return _copy(node, own).reshape(shape)
+    if own is not None:
+        shared[:] = own.ravel()
+    return shared.reshape(shape)
+
+
+def _copy(node: Comm, own: np.ndarray | None) -> np.ndarray:
+    """Return rank 0's array, the other ranks a copy of it."""
+    if own is None:
+        return node.recv(0)[0]
+    for rank in range(1, node.size):
+        node.send([own.ravel()], rank)
+    return own
+
+
+def require(nbytes: int, ranks: int) -> None:
+    """Raise a ConfigError if a rank of a machine may not take some bytes."""
+    if nbytes > room():
+        holder = f"the {ranks} ranks of a machine have" if ranks > 1 else "there is"
+        raise ConfigError(
+            f"{holder} no room for {nbytes:,} more bytes of the forest; {room():,} are "
+            "free. Use a machine with more memory"
+            + (", or start one rank on each." if ranks > 1 else ".")
+        )
+
+
+def _check_room(node: Comm, nbytes: int) -> None:
+    """Raise an error on all ranks if one of them may not take some bytes."""
+    with node.raise_on_all():
+        require(nbytes, node.size)

@@ -1,0 +1,1 @@
+"""Proofs that a forest file is the minimum spanning forest of points."""

@@ -1,0 +1,190 @@
+"""The certificate of a forest of points by a metric that compares all pairs.
+
+The edges are taken in ascending order, and each merges two components. Every pair of
+points from both may then not precede the edge (the cycle property), so each pair of
+points is compared exactly once. Distances are computed here, not by the solver's code;
+those of SciPy's metrics are by definition the ones that SciPy returns.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...certificate.candidate import LIMIT
+from ...host.errors import InputError, optional
+from ..metrics import METRICS, Norm, prepared, shown
+from ..row_metrics import row_metric
+
+# Metrics of SciPy that compare presence.
+PRESENCE = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
+
+
+def norm_distances(
+    places: np.ndarray, norm: Norm, a: np.ndarray, b: np.ndarray
+) -> np.ndarray:
+    """Return the distances of pairs of places, the dimensions added up in their order.
+
+    `a` and `b` are rows of `places` and broadcast against each other.
+    """
+    total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
+    for column in places.T:
+        gap = np.abs(column[a] - column[b])
+        if norm == Norm.CHEBYSHEV:
+            np.maximum(total, gap, out=total)
+        else:
+            total += gap * gap if norm == Norm.EUCLIDEAN else gap
+    return np.sqrt(total) if norm == Norm.EUCLIDEAN else total
+
+
+class PairDistances:
+    """Distances between points, from their definition.
+
+    The metric and its parameters are those that `simplified` returns.
+    """
+
+    def __init__(
+        self, points: np.ndarray, metric: str, parameters: dict[str, Any]
+    ) -> None:
+        self.points, self.metric, self.parameters = points, metric, parameters
+        self._cdist: Any = None
+        if metric in METRICS:
+            self.points = prepared(points, metric)
+        elif metric == "precomputed":
+            if points.shape != (len(points), len(points)):
+                raise InputError("the matrix of distances is not square")
+        elif not row_metric(metric, parameters):
+            self._cdist = optional("scipy.spatial.distance", "formats").cdist
+            self.points = points != 0 if metric in PRESENCE else points
+            if "V" in parameters and metric == "mahalanobis":
+                self.parameters = {"VI": np.linalg.inv(parameters["V"])}
+            return
+        self.rule = parameters.get("missing_rule", "ignore")
+        missing = parameters.get("missing")
+        self.there = np.ones(points.shape, np.bool_)
+        if missing is not None:
+            self.there = points != missing
+        if metric == "periodic":
+            side = np.asarray(parameters["boxsize"], np.float64)
+            if side.shape not in ((), points.shape[1:]) or not (side >= 0).all():
+                raise InputError(f"boxsize {side.tolist()} does not suit the points")
+            self.side = np.broadcast_to(side, points.shape[1])
+
+    def between(self, point: int, others: np.ndarray) -> np.ndarray:
+        """Return the distances of a point to some others (float64)."""
+        if self.metric in METRICS:
+            norm = METRICS[self.metric].norm
+            apart = norm_distances(self.points, norm, np.array(point), others)
+            return shown(apart, self.metric)
+        if self.metric == "precomputed":
+            here, back = self.points[point, others], self.points[others, point]
+            return np.where(others == point, 0.0, np.minimum(here, back))
+        one, other = self.points[point], self.points[others]
+        if self._cdist is not None:
+            return self._cdist(one[None], other, self.metric, **self.parameters)[0]
+        if self.metric == "periodic":
+            return self._periodic(one, other)
+        both = self.there[point] & self.there[others]
+        if self.metric == "jaccard":
+            either = ((one != 0) | (other != 0)) & both
+            unlike = ((one != 0) != (other != 0)) & both
+            apart, compared = unlike.sum(axis=1), either.sum(axis=1)
+            empty = (both.sum(axis=1) == 0) & (not self.there.all())
+        else:
+            unlike = (one != other) & both
+            if self.rule == "differ":
+                unlike |= ~both
+            apart = unlike.sum(axis=1)
+            every = np.full(len(others), self.points.shape[1])
+            compared = both.sum(axis=1) if self.rule == "ignore" else every
+            empty = compared == 0
+        quotient = apart / np.maximum(compared, 1)
+        return np.where(compared == 0, empty.astype(np.float64), quotient)
+
+    def _periodic(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        squares = np.zeros(len(other))
+        for k, side in enumerate(self.side.tolist()):
+            direct = np.abs(other[:, k] - one[k])
+            # The way around a side; a side of 0 has none, and leaves `direct`
+            nearer = np.minimum(direct, np.abs(side - direct))
+            squares = squares + nearer * nearer
+        return np.sqrt(squares)
+
+
+def pairwise_problems(
+    distances: PairDistances,
+    min_samples: int,
+    u: np.ndarray,
+    v: np.ndarray,
+    given: np.ndarray,
+    alpha: float = 1.0,
+) -> list[str]:
+    """Return why edges are not the minimum spanning tree; [] if they are.
+
+    Distances, but not core distances, are divided by `alpha`.
+    """
+    n = len(distances.points)
+    cores = np.zeros(n)
+    if min_samples:
+        every = np.arange(n)
+        for point in range(n):
+            row = distances.between(point, np.delete(every, point))
+            cores[point] = np.partition(row, min_samples - 1)[min_samples - 1]
+
+    def weights(point: int, others: np.ndarray) -> np.ndarray:
+        far = np.maximum(cores[others], cores[point])
+        return np.maximum(distances.between(point, others) / alpha, far)
+
+    right = np.array([weights(a, np.array([b]))[0] for a, b in zip(u, v, strict=True)])
+    if wrong := wrong_weights(u, v, given, right):
+        return wrong
+    component = np.arange(n)
+    members = {point: np.array([point]) for point in range(n)}
+    for edge in np.lexsort((v, u, given)).tolist():
+        a, b = component[u[edge]], component[v[edge]]
+        if a == b:
+            return ["the edges close a cycle, and do not join all points"]
+        if len(members[a]) > len(members[b]):
+            a, b = b, a
+        others, claimed = members[b], (u[edge], v[edge], given[edge])
+        for point in members[a].tolist():
+            weight = weights(point, others)
+            if found := preceding(point, others, weight, claimed):
+                return found
+        component[members[a]] = b
+        members[b] = np.concatenate([others, members.pop(a)])
+    return []
+
+
+def wrong_weights(
+    u: np.ndarray, v: np.ndarray, given: np.ndarray, right: np.ndarray
+) -> list[str]:
+    """Return the first edges whose weights are not the distances of their points."""
+    return [
+        f"edge ({u[i]}, {v[i]}) has weight {given[i]}, its points {right[i]}"
+        for i in np.flatnonzero(right != given)[:LIMIT].tolist()
+    ]
+
+
+def preceding(
+    a: Any,
+    b: np.ndarray,
+    weight: np.ndarray,
+    claimed: tuple[Any, ...],
+    as_given: Callable[[np.ndarray], np.ndarray] = lambda weight: weight,
+) -> list[str]:
+    """Return the first pairs of points that precede claimed edges in the order.
+
+    `a` and the ends and weights of `claimed` broadcast against `b`; `as_given` returns
+    weights as the forest has them.
+    """
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    u, v, bound = (np.broadcast_to(column, b.shape) for column in claimed)
+    same = weight == bound
+    before = (weight < bound) | (same & (low < u)) | (same & (low == u) & (high < v))
+    first = np.flatnonzero(before)[:LIMIT]
+    return [
+        f"edge ({low[i]}, {high[i]}) weight {x} comes before ({u[i]}, {v[i]}), and is "
+        "not there"
+        for i, x in zip(first.tolist(), as_given(weight[first]), strict=True)
+    ]

@@ -1,0 +1,456 @@
+"""The certificate of a forest of points, proved from the points alone.
+
+The tree's own edges are followed in Borůvka rounds. In each, all components but the
+largest claim that their lightest tree edge is the lightest of all edges that leave them
+(the cut property); then they merge along these edges. A claim is tested from every
+point of the component: against its nearest neighbours, and if these do not reach as far
+as the claimed edge, against all points of other components within that distance.
+Two components differ in a bit of their numbers, so a tree of the points with that bit
+and one of those without find all of them. In many dimensions products of all pairs find
+them (`ProductIndex`). Trees and products only propose: distances are computed here.
+
+Equal points would make too many pairs, so each point is compared with one point of each
+place, the first in the order of numbers. This accepts no wrong forest:
+
+- Let a and b be points of one place q. Every third point is as near to a as to b, and
+  no edge of a is lighter than (a, b), whose weight is the core distance of q (0 without
+  core distances). Let S be the points of q and all points at the minimum weight.
+  S has all points of a place or none, so its smallest point m is the first of its
+  place. The first edge of a point b of q is (m, b); that of m is (m, y), where y is the
+  smallest other point of S.
+- In the first round each point is a component, and point 0, the first of its place, is
+  the largest and claims nothing. A point b that is not the first of its place is
+  compared with m and passes only with the claim (m, b). The first point a of q is
+  compared with m or, if a = m, with y, unless y is not the first of its place. Then y
+  is in q, and its own claim (m, y) is an edge of the tree, so a claims no later edge.
+- After this round all points of a place are in one component. The first edge from a
+  component to another place leads to the first point there.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...certificate.candidate import Examination, examine, unlike
+from ...certificate.certificate import Verdict
+from ...host.errors import InputError, optional
+from ...host.formatting import counted
+from ...io.results.forest_file import ForestFile, read_forest
+from ..metrics import METRICS, Norm, prepared, shown
+from ..pairwise_forest import parameters_of, simplified
+from ..point_files import uuid_of
+from ..scale import extremes, scale_for
+from ..search.search_choice import visits_most
+from .pairwise_certificate import (
+    PairDistances,
+    norm_distances,
+    pairwise_problems,
+    preceding,
+    wrong_weights,
+)
+
+BLOCK = 1 << 22  # squared distances that are held at a time
+ROUNDING = 2.0**-52
+TINY = 1e-300  # more than products lose that underflow
+
+
+class ProductIndex:
+    """Finds all points near others by float64 matrix products with an error bound.
+
+    In many dimensions a tree visits nearly all points for each query. A product of a
+    block of queries with all points gives all squared Euclidean distances at once, up
+    to an error: |x|^2 + |y|^2 - 2 x.y takes 2 d + 3 roundings of 2^-53 on terms of at
+    most (|x|^2 + |y|^2) together, and the subtraction of a centre changes |x - y|^2 by
+    less than 4.1 * 2^-53 (|x|^2 + |y|^2). So the error is less than (d + 16) 2^-52
+    (|x|^2 + |y|^2). The index only proposes: it returns every point whose distance may
+    be within a radius, and some further points.
+    """
+
+    def __init__(self, points: np.ndarray) -> None:
+        self.points = points - points.mean(axis=0)
+        self.square = (self.points * self.points).sum(axis=1)
+        self.error = (points.shape[1] + 16) * ROUNDING
+        self.rows = max(1, BLOCK // len(points))
+
+    def nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return for every point itself and others, and a bound of all that are left.
+
+        No point that is not among the k listed ones is nearer than the bound.
+        """
+        count = len(self.points)
+        near = np.empty((count, k), np.int64)
+        furthest = np.empty(count)
+        for begin in range(0, count, self.rows):
+            every = np.arange(begin, min(begin + self.rows, count))
+            square = self._squares(every)
+            square[every - begin, every] = -np.inf  # itself is always listed
+            chosen = np.argpartition(square, k - 1, axis=1)[:, :k]
+            near[every] = chosen
+            furthest[every] = np.take_along_axis(square, chosen, axis=1).max(axis=1)
+        lost = self.error * (self.square + self.square.max())
+        return near, np.sqrt(np.maximum(furthest - lost - TINY, 0)) * (1 - ROUNDING)
+
+    def within(
+        self, queries: np.ndarray, radius: np.ndarray
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield slices of queries, and which points may be as near as their radius.
+
+        Queries are numbers of points. The booleans have the shape (queries of the
+        slice, points).
+        """
+        for begin in range(0, len(queries), self.rows):
+            block = slice(begin, begin + self.rows)
+            asked = queries[block]
+            limit = radius[block] ** 2 * (1 + 4 * ROUNDING) + TINY
+            limit += self.error * self.square[asked]
+            square = self._squares(asked)
+            square -= self.error * (1 + ROUNDING) * self.square
+            yield block, square <= limit[:, None] * (1 + 4 * ROUNDING)
+
+    def _squares(self, queries: np.ndarray) -> np.ndarray:
+        """Return the squared distances of some points to all, up to the error."""
+        square = self.points[queries] @ self.points.T
+        square *= -2
+        square += self.square
+        square += self.square[queries, None]
+        return square
+
+
+FIRST_FOUND = 8  # points of other components that a search asks for at first
+PAIRS = 1 << 21  # that are held at a time
+# SciPy's distances are those here up to a few roundings.
+SLACK = 1e-11
+MORE = 6  # neighbours in addition to those for core distances
+
+
+class PointSet(NamedTuple):
+    """Points as `candidate` knows a graph."""
+
+    uuid: str
+    num_vertices: int
+    weight_dtype: np.dtype
+
+
+def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
+    """Decide whether a forest file is the minimum spanning forest of points.
+
+    The file names the metric with its parameters, `alpha` and `min_samples`. Points
+    that are not finite are trees of their own. Raises InputError if the file is
+    damaged, or is not of points; MissingExtraError if SciPy is not installed.
+    """
+    begin = time.perf_counter()
+    forest = read_forest(forest_path)
+    n = len(points)
+    point_set = PointSet(uuid_of(points), n, np.dtype(np.float64))
+    strange = unlike(point_set, forest)
+    if strange:
+        seconds = time.perf_counter() - begin
+        return Verdict(n, forest.num_edges, strange, seconds)
+    finite = np.flatnonzero(np.isfinite(points).all(axis=1))
+    seen: Examination = examine(point_set, forest)
+    problems = [*seen.faults, *seen.differences]
+    edges = max(len(finite) - 1, 0)
+    if forest.num_edges != edges:
+        problems.append(
+            f"{counted(len(finite), 'finite point' if len(finite) < n else 'point')} "
+            f"take a tree of {counted(edges, 'edge')}; the forest has "
+            f"{forest.num_edges:,}"
+        )
+    elif edges and not seen.faults:
+        position = np.full(n, -1)
+        position[finite] = np.arange(len(finite))
+        u, v, weight = forest.read(0, forest.num_edges)
+        u, v = position[u], position[v]
+        if min(u.min(), v.min()) < 0:
+            problems.append("an edge joins a point that is not finite")
+        else:
+            found = _problems(points[finite], forest, u, v, weight)
+            known = (
+                "" if len(finite) == n else "of the finite points, numbered from 0: "
+            )
+            problems += [known + text for text in found]
+    return Verdict(
+        n=n,
+        edges=forest.num_edges,
+        problems=problems,
+        seconds=time.perf_counter() - begin,
+        m=n * (n - 1) // 2,
+        trees=None if problems else n - forest.num_edges,
+        weight=seen.weight,
+        digest=seen.digest,
+    )
+
+
+def _problems(
+    points: np.ndarray,
+    forest: ForestFile,
+    u: np.ndarray,
+    v: np.ndarray,
+    weight: np.ndarray,
+) -> list[str]:
+    """Return why edges are not the tree of finite points by the metric of a file."""
+    config = forest.header.config
+    given, min_samples = str(config.get("metric")), config.get("min_samples")
+    alpha = config.get("alpha", 1.0)
+    try:
+        if not isinstance(min_samples, int) or min_samples < 0 or not alpha > 0:
+            raise ValueError
+        names = config.keys() & parameters_of(given)
+        metric, parameters = simplified(given, {name: config[name] for name in names})
+        min_samples, distances = min(min_samples, len(points) - 1), None
+        if metric not in METRICS or alpha != 1:
+            distances = PairDistances(points, str(metric), parameters)
+            distances.between(0, np.array([1]))
+    except InputError:  # the points do not suit the metric
+        raise
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{forest.path}: does not say which distances of points it is of. Give "
+            "what linkage or hdbscan has written with --forest."
+        ) from error
+    if distances is not None:
+        return pairwise_problems(distances, min_samples, u, v, weight, alpha)
+    claims = Claims(prepared(points, str(metric)), str(metric), min_samples)
+    return claims.problems(u, v, weight)
+
+
+class Claims:
+    """Points, as `metric.prepared` returns them, and an index of the distinct ones."""
+
+    def __init__(self, points: np.ndarray, metric: str, min_samples: int) -> None:
+        self.metric, self.norm = metric, METRICS[metric].norm
+        self.scale = scale_for(self.norm, *extremes(points))
+        self.points = points = self.scale.scaled(points)
+        self.make_tree: Any = optional("scipy.spatial", "formats").cKDTree
+        self.distinct = Distinct(points, self.norm, min_samples)
+
+    def weight(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the mutual reachability distances of pairs."""
+        distinct, cores = self.distinct, self.distinct.cores
+        a, b = distinct.of[a], distinct.of[b]
+        return np.maximum(distinct.distance(a, b), np.maximum(cores[a], cores[b]))
+
+    def _shown(self, weight: np.ndarray) -> np.ndarray:
+        """Return distances as the forest has them."""
+        return shown(self.scale.original(weight), self.metric)
+
+    def problems(self, u: np.ndarray, v: np.ndarray, given: np.ndarray) -> list[str]:
+        """Return why edges are not the minimum spanning tree; [] if they are."""
+        weight = self.weight(u, v)
+        if wrong := wrong_weights(u, v, given, self._shown(weight)):
+            return wrong
+        order = np.lexsort((v, u, weight))
+        u, v, weight = u[order], v[order], weight[order]
+        component, count = np.arange(len(self.points)), len(self.points)
+        while count > 1:
+            claimed = _lightest(component, count, u, v)
+            largest = int(np.bincount(component).argmax())
+            claimed[largest] = -1
+            if (np.delete(claimed, largest) < 0).any():
+                return ["the edges close a cycle, and do not join all points"]
+            claim = claimed[component]
+            testing = np.flatnonzero(claim >= 0)
+            found = self._lighter(testing, claim, component, (u, v, weight))
+            if found:
+                return found
+            component, count = _merged(component, count, claimed[claimed >= 0], u, v)
+        return []
+
+    def _lighter(
+        self,
+        testing: np.ndarray,
+        claim: np.ndarray,
+        component: np.ndarray,
+        edges: tuple[np.ndarray, ...],
+    ) -> list[str]:
+        """Return edges that come before those claimed to be the first ones."""
+        distinct = self.distinct
+        first, of = distinct.first, distinct.of[testing]
+        near = first[distinct.near[of]]
+        a = np.broadcast_to(testing[:, None], near.shape)
+        apart = component[a] != component[near]
+        texts = self._compare(a[apart], near[apart], claim, edges)
+        bound = edges[2][claim[testing]]
+        far = (distinct.reach[of] <= bound) & (distinct.cores[of] <= bound)
+        pairs = of[far] * len(component) + component[testing[far]]
+        asking = testing[far][np.unique(pairs, return_index=True)[1]]
+        if distinct.products is not None:
+            return texts or self._search_products(
+                distinct.products, asking, claim, component, edges
+            )
+        for bit in range(int(component.max()).bit_length()):
+            of_side = (component >> bit & 1).astype(bool)
+            for inside in (of_side, ~of_side):
+                if texts:
+                    return texts
+                here, others = asking[~inside[asking]], first[inside[first]]
+                texts = self._search(here, others, claim, edges)
+        return texts
+
+    def _search_products(
+        self,
+        products: ProductIndex,
+        asking: np.ndarray,
+        claim: np.ndarray,
+        component: np.ndarray,
+        edges: tuple[np.ndarray, ...],
+    ) -> list[str]:
+        """Compare points with all others as near as the claimed edges are long."""
+        distinct = self.distinct
+        first = distinct.first
+        radius = edges[2][claim[asking]] * (1 + SLACK)
+        for block, may in products.within(distinct.of[asking], radius):
+            asked = asking[block]
+            may &= component[asked][:, None] != component[first]
+            row, place = np.nonzero(may)
+            a, b = asked[row], first[place]
+            for begin in range(0, len(a), PAIRS):
+                part = slice(begin, begin + PAIRS)
+                texts = self._compare(a[part], b[part], claim, edges)
+                if texts:
+                    return texts
+        return []
+
+    def _search(
+        self,
+        asking: np.ndarray,
+        others: np.ndarray,
+        claim: np.ndarray,
+        edges: tuple[np.ndarray, ...],
+    ) -> list[str]:
+        """Compare points with all others as near as the claimed edges are long."""
+        if len(asking) == 0 or len(others) == 0:
+            return []
+        tree, count = self.make_tree(self.points[others]), FIRST_FOUND
+        while len(asking):
+            count = min(count, len(others))
+            further = []
+            pieces = min(len(asking), -(-len(asking) * count // PAIRS))
+            for piece in np.array_split(asking, pieces):
+                radius = edges[2][claim[piece]] * (1 + SLACK) + 1e-300
+                distance, place = tree.query(
+                    self.points[piece],
+                    [*range(1, count + 1)],
+                    p=self.norm.p,
+                    distance_upper_bound=np.nextafter(radius.max(), np.inf),
+                    workers=-1,
+                )
+                within = distance <= radius[:, None]
+                a = np.broadcast_to(piece[:, None], within.shape)[within]
+                texts = self._compare(a, others[place[within]], claim, edges)
+                if texts:
+                    return texts
+                further.append(piece[within[:, -1]])
+            asking = np.concatenate(further)
+            asking = asking if count < len(others) else asking[:0]
+            count *= 4
+        return []
+
+    def _compare(
+        self,
+        a: np.ndarray,
+        b: np.ndarray,
+        claim: np.ndarray,
+        edges: tuple[np.ndarray, ...],
+    ) -> list[str]:
+        """Return the first pairs that precede the edges claimed by their first ends."""
+        weight, claimed = self.weight(a, b), tuple(column[claim[a]] for column in edges)
+        return preceding(a, b, weight, claimed, self._shown)
+
+
+def _lightest(
+    component: np.ndarray, count: int, u: np.ndarray, v: np.ndarray
+) -> np.ndarray:
+    """Return the first edge that leaves each component, -1 where none does."""
+    a, b = component[u], component[v]
+    leaving = np.flatnonzero(a != b)
+    first = np.full(count, len(u))
+    for ends in (a, b):
+        np.minimum.at(first, ends[leaving], leaving)
+    return np.where(first < len(u), first, -1)
+
+
+def _merged(
+    component: np.ndarray, count: int, edges: np.ndarray, u: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Return the components that some edges join, and how many there are."""
+    sparse = optional("scipy.sparse", "formats")
+    graph = optional("scipy.sparse.csgraph", "formats")
+    ends = component[u[edges]], component[v[edges]]
+    joins = sparse.coo_array((np.ones(len(edges)), ends), shape=(count, count))
+    number, names = graph.connected_components(joins, directed=False)
+    return names[component].astype(np.int64), int(number)
+
+
+class Distinct:
+    """The distinct ones of some points, their core distances and nearest ones.
+
+    The points are as `metric.prepared` returns them.
+    """
+
+    def __init__(self, points: np.ndarray, norm: Norm, min_samples: int) -> None:
+        self.norm = norm
+        # int64, shape (distinct,): the first point that is each.
+        self.places, self.first, of, self.sizes = np.unique(
+            points, True, True, True, axis=0
+        )
+        # int64, shape (points,): which distinct one each point is.
+        self.of = of.reshape(-1)
+        count = len(self.places)
+        listed = min(count, min_samples + 1 + MORE)
+        # In place of a tree where that would visit most points.
+        self.products: ProductIndex | None = None
+        if norm == Norm.EUCLIDEAN and visits_most(self.places, listed):
+            self.products = ProductIndex(self.places)
+            # int64, shape (distinct, listed): the nearest ones, itself among them.
+            self.near, reach = self.products.nearest(listed)
+        else:
+            self._tree: Any = optional("scipy.spatial", "formats").cKDTree(self.places)
+            each = [*range(1, listed + 1)]
+            far, self.near = self._tree.query(self.places, each, p=norm.p, workers=-1)
+            reach = far[:, -1]
+        # float64, shape (distinct,): no other is nearer than that.
+        self.reach = np.full(count, np.inf)
+        if listed < count:
+            self.reach = reach * (1 - SLACK)
+        # float64, shape (distinct,): zeros for plain distances.
+        self.cores = np.zeros(count)
+        if min_samples:
+            self._find_cores(min_samples)
+
+    def distance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the distances of pairs of distinct points."""
+        return norm_distances(self.places, self.norm, a, b)
+
+    def _find_cores(self, min_samples: int) -> None:
+        every = np.arange(len(self.places))[:, None]
+        self.cores = self._kth(every, self.near, min_samples)
+        # One that is not listed may be nearer by a rounding.
+        for row in np.flatnonzero(self.cores >= self.reach).tolist():
+            radius = self.cores[row] * (1 + SLACK)
+            ball = self._within(row, radius)
+            self.cores[row] = self._kth(np.array([[row]]), ball[None, :], min_samples)[
+                0
+            ]
+
+    def _within(self, row: int, radius: float) -> np.ndarray:
+        """Return all distinct points that may be within a radius of one."""
+        if self.products is None:
+            place = self.places[row]
+            return np.array(self._tree.query_ball_point(place, radius, p=self.norm.p))
+        ((_, may),) = self.products.within(np.array([row]), np.array([radius]))
+        return np.flatnonzero(may[0])
+
+    def _kth(self, a: np.ndarray, b: np.ndarray, k: int) -> np.ndarray:
+        """Return the distance from each `a` to the k-th of the points equal to `b`.
+
+        The point itself is not counted; points equal to it are.
+        """
+        found, sizes = self.distance(a, b), self.sizes[b] - (a == b)
+        order = np.argsort(found, axis=1)
+        reached = np.cumsum(np.take_along_axis(sizes, order, axis=1), axis=1) >= k
+        kth = np.take_along_axis(order, reached.argmax(axis=1)[:, None], axis=1)
+        return np.take_along_axis(found, kth, axis=1)[:, 0]

@@ -1,0 +1,174 @@
+"""The condensed tree of a dendrogram (McInnes and Healy, ICDMW 2017), without order.
+
+HDBSCAN* removes all edges of one weight at once. A binary dendrogram lists them one
+after the other, in one of many orders. So condensing merges rows of equal distance
+into one node with many children, and the result does not depend on that order, nor on
+the order of the points: permuted points have the same clusters, masses, probabilities.
+"""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...host.errors import ConfigError
+from ..kernels.dendrogram import add_masses, condense, merge_brief
+
+
+@dataclass(frozen=True)
+class CondensedTree:
+    """Clusters, and the points that leave them.
+
+    Row i is cluster i + 1; the rows of the points follow, in their order. Clusters are
+    numbered by descending distance at which they are born, siblings by their smallest
+    points.
+    """
+
+    # int64, by row: clusters are numbered from `num_points`, the root, on
+    parent: np.ndarray
+    child: np.ndarray  # int64, by row: a cluster, or a point if below `num_points`
+    # float64, by row: distance at which the child leaves its parent
+    distance: np.ndarray
+    size: np.ndarray  # int64, by row: points in the child
+    # float64: excess of mass (stability) of each cluster, the root first
+    mass: np.ndarray
+    num_points: int
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of clusters, the root among them."""
+        return len(self.mass)
+
+    @functools.cached_property
+    def scale(self) -> np.ndarray:
+        """1 / distance at which each child leaves its parent (lambda), by row."""
+        return scale_of(self.distance)
+
+    @functools.cached_property
+    def cluster_parent(self) -> np.ndarray:
+        """Parent of each cluster (int64); clusters count from the root, 0."""
+        rows = self.parent[: self.num_clusters - 1] - self.num_points
+        return np.concatenate([np.zeros(1, np.int64), rows])
+
+    @functools.cached_property
+    def birth(self) -> np.ndarray:
+        """Distance at which each cluster is born; infinite for the root."""
+        return np.concatenate([[np.inf], self.distance[: self.num_clusters - 1]])
+
+    @functools.cached_property
+    def cluster_size(self) -> np.ndarray:
+        """Points in each cluster (int64), the root first."""
+        root = np.full(1, self.num_points, np.int64)
+        return np.concatenate([root, self.size[: self.num_clusters - 1]])
+
+    @functools.cached_property
+    def death(self) -> np.ndarray:
+        """Smallest distance in each cluster's own rows, the root first."""
+        death = np.full(self.num_clusters, np.inf)
+        np.minimum.at(death, self.parent - self.num_points, self.distance)
+        return death
+
+    @functools.cached_property
+    def last_distance(self) -> np.ndarray:
+        """Smallest distance in each cluster and all below it, the root first."""
+        last, parent = self.death.copy(), self.cluster_parent
+        for cluster in range(len(parent) - 1, 0, -1):
+            last[parent[cluster]] = min(last[parent[cluster]], last[cluster])
+        return last
+
+    @property
+    def root_end(self) -> float:
+        """Distance at which the root ends or splits."""
+        return float(self.death[0])
+
+    @property
+    def point_cluster(self) -> np.ndarray:
+        """Last cluster of each point (int64); clusters count from the root, 0."""
+        return self.parent[self.num_clusters - 1 :] - self.num_points
+
+    @property
+    def point_distance(self) -> np.ndarray:
+        """Distance at which each point leaves its last cluster."""
+        return self.distance[self.num_clusters - 1 :]
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the datasets of a cluster file that hold it."""
+        return {
+            "condensed/parent": self.parent,
+            "condensed/child": self.child,
+            "condensed/lambda": self.scale,
+            "condensed/size": self.size,
+        }
+
+
+def condensed_tree(linkage: np.ndarray, min_cluster_size: int) -> CondensedTree:
+    """Return the condensed tree of a single-linkage dendrogram.
+
+    Merges of equal distance are one node with many children. A node splits its cluster
+    if at least two children have `min_cluster_size` points, 2 or more; with one such
+    child the cluster goes on in it, with none it ends.
+    """
+    if min_cluster_size < 2:
+        raise ConfigError(f"min_cluster_size is {min_cluster_size}; give 2 or more")
+    n = len(linkage) + 1
+    parent, birth, size, mass, first, cluster, left = condense(
+        linkage, min(min_cluster_size, n + 1)
+    )
+    # The root stays first; a parent is born at a larger distance than its children.
+    order = np.lexsort((first[1:], first[parent[1:]], -birth[1:])) + 1
+    number = np.zeros(len(parent), np.int64)
+    number[order] = np.arange(1, len(parent))
+    return CondensedTree(
+        parent=number[np.concatenate([parent[order], cluster])] + n,
+        child=np.concatenate([np.arange(n + 1, n + len(parent)), np.arange(n)]),
+        distance=np.concatenate([birth[order], left]),
+        size=np.concatenate([size[order], np.ones(n, np.int64)]),
+        mass=mass[np.concatenate([[0], order])],
+        num_points=n,
+    )
+
+
+def without_brief_clusters(tree: CondensedTree, persistence: float) -> CondensedTree:
+    """Return the tree without the leaves that last less than a persistence.
+
+    A cluster lasts from the lambda of its birth to the largest lambda inside it. Where
+    a cluster splits, children that last less are not clusters: if at least two others
+    last, or one that splits in turn, the points of the brief ones leave there;
+    otherwise the cluster does not split.
+    """
+    into, least = merge_brief(
+        tree.cluster_parent, tree.birth, tree.death.copy(), float(persistence)
+    )
+    kept = into == np.arange(len(into))
+    number = np.cumsum(kept) - 1
+    n, rows = tree.num_points, kept[1:]
+    last = tree.point_cluster
+    cluster = np.concatenate([tree.cluster_parent[1:][rows], last])
+    distance = np.concatenate([
+        tree.birth[1:][rows], np.maximum(tree.point_distance, least[last])
+    ])  # fmt: skip
+    parent = number[into[cluster]]
+    size = np.concatenate([tree.cluster_size[1:][rows], np.ones(n, np.int64)])
+    return CondensedTree(
+        parent=parent + n,
+        child=np.concatenate([np.arange(n + 1, n + kept.sum()), np.arange(n)]),
+        distance=distance,
+        size=size,
+        mass=_masses(parent, distance, size, tree.birth[kept]),
+        num_points=n,
+    )
+
+
+def _masses(
+    parent: np.ndarray, distance: np.ndarray, size: np.ndarray, birth: np.ndarray
+) -> np.ndarray:
+    """Return the excess of mass of clusters from their rows, as `condense` does."""
+    order = np.lexsort((-distance, parent))
+    return add_masses(parent[order], distance[order], size[order], birth)
+
+
+def scale_of(distance: np.ndarray) -> np.ndarray:
+    """Return lambda, 1 / distance; infinite for a distance of 0 or below."""
+    scale = np.full(len(distance), np.inf)
+    with np.errstate(over="ignore"):
+        return np.divide(1, distance, out=scale, where=distance > 0)

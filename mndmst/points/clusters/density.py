@@ -1,0 +1,140 @@
+"""HDBSCAN*: clusters of any density, from the forest of mutual reachability.
+
+Campello, Moulavi, Zimek and Sander, ACM TKDD 2015. Give `condensed_tree` the dendrogram
+of a forest whose weights are mutual reachability distances between all points
+(`points.point_forest` finds it), and `flat_clusters` the tree.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels.dendrogram import owners
+from .condensed import CondensedTree, scale_of
+from .selection import ClusterSelection, select_clusters
+
+
+class Clustering(NamedTuple):
+    """Flat clusters of points.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (num_points,)
+        Clusters are numbered 0, 1, ... by their smallest points; -1 is noise.
+    probabilities : ndarray of float64, shape (num_points,)
+        How deep in its cluster a point is, 0 to 1.
+    """
+
+    labels: np.ndarray
+    probabilities: np.ndarray
+
+    @classmethod
+    def all_noise(cls, count: int) -> "Clustering":
+        """Return the clustering of `count` points in no cluster."""
+        return cls(np.full(count, -1), np.zeros(count))
+
+
+def flat_clusters(
+    tree: CondensedTree, leaves: bool = False, epsilon: float = 0.0
+) -> Clustering:
+    """Return the clusters of most excess of mass, or the leaves of the tree.
+
+    See `ClusterSelection` for `epsilon`.
+    """
+    rule = ClusterSelection("leaf" if leaves else "eom", epsilon)
+    return label_points(tree, select_clusters(tree, rule), epsilon)
+
+
+def label_points(
+    tree: CondensedTree, chosen: np.ndarray, epsilon: float = 0.0
+) -> Clustering:
+    """Return the labels and probabilities of clusters that `select_clusters` chose.
+
+    The root, if selected, has the points that leave it last, or with an epsilon those
+    that leave at no larger distance; all other points are noise.
+    """
+    cluster = owners(tree.cluster_parent, chosen)[tree.point_cluster]
+    if chosen[0]:
+        cluster[tree.point_distance > (epsilon or tree.root_end)] = -1
+    return Clustering(number_clusters(cluster), _probabilities(tree, cluster))
+
+
+def cluster_persistence(
+    tree: CondensedTree, chosen: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """Return how long each flat cluster lasts, relative to the longest possible.
+
+    The excess of mass of a cluster, divided by its points and the largest lambda of the
+    tree; 1 if that is infinite, as it is where points are equal.
+    """
+    cluster = clusters_by_label(tree, chosen, labels)
+    largest = tree.scale.max(initial=0)
+    if not 0 < largest < np.inf:
+        return np.ones(len(cluster))
+    return tree.mass[cluster] / (np.bincount(labels[labels >= 0]) * largest)
+
+
+def clusters_by_label(
+    tree: CondensedTree, chosen: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """Return the cluster of the tree (int64, the root is 0) that has each label."""
+    owner = owners(tree.cluster_parent, chosen)[tree.point_cluster]
+    cluster = np.empty(int(labels.max(initial=-1)) + 1, np.int64)
+    inside = labels >= 0
+    cluster[labels[inside]] = owner[inside]
+    return cluster
+
+
+def points_by_label(
+    labels: np.ndarray, among: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """Return the points of each flat cluster, ascending (int64).
+
+    `among` is a boolean for each point; by default all points count.
+    """
+    inside = labels >= 0 if among is None else among & (labels >= 0)
+    rows = np.flatnonzero(inside)
+    sizes = np.bincount(labels[rows], minlength=int(labels.max(initial=-1)) + 1)
+    ordered = rows[np.argsort(labels[rows], kind="stable")]
+    return np.split(ordered, np.cumsum(sizes))[: len(sizes)]
+
+
+def outlier_scores(tree: CondensedTree) -> np.ndarray:
+    """Return the GLOSH outlier scores of points (Campello et al., 2015).
+
+    The score is 1 - lambda / (largest lambda inside the last cluster of the point),
+    from 0 to 1; outliers have large ones.
+    """
+    left = tree.point_distance
+    end = np.maximum(tree.last_distance[tree.point_cluster], 0)
+    score, far = np.zeros(len(left)), left > end
+    with np.errstate(
+        invalid="ignore"
+    ):  # a point of a tree of its own leaves at infinity
+        later = (left[far] - end[far]) / left[far]
+    score[far] = np.where(np.isnan(later), 1, later)
+    return score
+
+
+def number_clusters(cluster: np.ndarray) -> np.ndarray:
+    """Return clusters numbered 0, 1, ... by smallest points; negative ones as -1."""
+    count = int(cluster.max(initial=-1)) + 1
+    first, backwards = np.full(count, -1), np.flatnonzero(cluster >= 0)[::-1]
+    first[cluster[backwards]] = backwards  # a cluster's smallest point is written last
+    real = np.flatnonzero(first >= 0)
+    number = np.full(count + 1, -1)  # the last entry is for -1
+    number[real[np.argsort(first[real])]] = np.arange(len(real))
+    return number[np.maximum(cluster, -1)]
+
+
+def _probabilities(tree: CondensedTree, cluster: np.ndarray) -> np.ndarray:
+    """Return how late each point leaves its cluster: 1 at the cluster's own end."""
+    inside = cluster >= 0
+    end, left = tree.death[cluster[inside]], tree.point_distance[inside]
+    top, scale = scale_of(end), scale_of(left)
+    share = np.ones(len(left))
+    usual = (top > 0) & np.isfinite(scale)
+    share[usual] = np.minimum(scale[usual] / top[usual], 1)
+    result = np.zeros(len(cluster))
+    result[inside] = share
+    return result

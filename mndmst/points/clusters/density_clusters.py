@@ -1,0 +1,126 @@
+"""HDBSCAN* and single linkage of points."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...host.errors import ConfigError
+from ...host.formatting import counted
+from ...tree.linkage import single_linkage as linkage_of
+from ..point_files import checked_points
+from ..point_forest import PointForest, points_forest
+from ..search_reporter import SearchReporter
+from .condensed import CondensedTree, condensed_tree, without_brief_clusters
+from .density import (
+    Clustering,
+    cluster_persistence,
+    label_points,
+    outlier_scores,
+)
+from .selection import ClusterSelection, select_clusters
+
+
+@dataclass(frozen=True)
+class DensityRule:
+    """The rule that makes clusters, under the names of hdbscan; see `HDBSCAN`.
+
+    Leaves of the condensed tree that last less than `persistence` are merged, see
+    `without_brief_clusters`.
+    """
+
+    min_cluster_size: int = 5
+    min_samples: int | None = None
+    selection: ClusterSelection = field(default_factory=ClusterSelection)
+    persistence: float = 0.0
+
+    @property
+    def samples(self) -> int:
+        """`min_samples`, or its default."""
+        given = self.min_samples
+        return self.min_cluster_size if given is None else given
+
+    def check_points(self, count: int) -> None:
+        """Raise ConfigError if `min_samples` is given and exceeds the points."""
+        if self.min_samples is not None and self.min_samples > count - 1:
+            raise ConfigError(
+                f"min_samples ({self.min_samples}) must be at most the number of other "
+                f"points, {count - 1} (n_samples={count}); give a smaller one"
+            )
+
+    def too_few(self, count: int) -> str:
+        """Return a sentence if no cluster can have enough points; "" otherwise."""
+        if self.min_cluster_size <= count:
+            return ""
+        return (
+            f"min_cluster_size ({self.min_cluster_size}) is larger than the data "
+            f"({counted(count, 'point')}), so all points are noise"
+        )
+
+    def finds_no_cluster(self, count: int) -> bool:
+        """Return whether all of `count` points are noise, wherever they are.
+
+        A cluster splits off beside another one, unless it is the root.
+        """
+        root = self.selection.allow_single_cluster and self.selection.method == "eom"
+        return count < self.min_cluster_size * (1 if root else 2)
+
+    def checked(self) -> "DensityRule":
+        """Return the rule itself; raise ConfigError if a value is out of range."""
+        if self.min_cluster_size < 2:
+            raise ConfigError(
+                f"min_cluster_size {self.min_cluster_size}: a cluster has 2 points or "
+                "more"
+            )
+        if self.samples < 1:
+            raise ConfigError(f"min_samples {self.min_samples}: give 1 or more")
+        if not self.persistence >= 0:
+            raise ConfigError(
+                f"cluster_selection_persistence {self.persistence}: give 0 or more"
+            )
+        self.selection.check()
+        return self
+
+
+@dataclass(frozen=True)
+class DensityClusters:
+    """Clusters of points, and the trees that led to them."""
+
+    found: PointForest  # of mutual reachability distances
+    linkage: np.ndarray
+    tree: CondensedTree
+    chosen: np.ndarray  # bool, by cluster of the tree
+    flat: Clustering
+    persistence: np.ndarray  # by flat cluster, see `cluster_persistence`
+    outlier_scores: np.ndarray  # GLOSH, by point
+
+
+def clusters_of(found: PointForest, rule: DensityRule) -> DensityClusters:
+    """Return the clusters that a forest of mutual reachability distances has."""
+    linkage = linkage_of(found.forest)
+    tree = condensed_tree(linkage, rule.min_cluster_size)
+    if rule.persistence > 0:
+        tree = without_brief_clusters(tree, rule.persistence)
+    chosen = select_clusters(tree, rule.selection)
+    if rule.finds_no_cluster(tree.num_points):
+        chosen[:] = False  # the root, too, has fewer points than a cluster
+    flat = label_points(tree, chosen, rule.selection.epsilon)
+    persistence = cluster_persistence(tree, chosen, flat.labels)
+    scores = outlier_scores(tree)
+    return DensityClusters(found, linkage, tree, chosen, flat, persistence, scores)
+
+
+def single_linkage(
+    points: Any,
+    metric: str = "euclidean",
+    threads: int = 0,
+    *,
+    search: str = "auto",
+    reporter: SearchReporter | None = None,
+) -> Any:
+    """Return the single-linkage dendrogram; see `mndmst.single_linkage`."""
+    given = checked_points(np.asarray(points), "the points: ", typed=True)
+    found = points_forest(
+        given, metric, threads=threads, search=search, reporter=reporter
+    )
+    return linkage_of(found.forest)

@@ -1,0 +1,259 @@
+"""Labels, outlier scores and memberships of new points in clusters that are there.
+
+A new point joins its nearest training point by mutual reachability distance, as if it
+alone were added: its core distance is that to its `min_samples`-th training point. It
+leaves at that distance, or with its neighbour if that leaves earlier. Training points,
+their core distances and their clusters stay, so that a training point is predicted as
+itself. hdbscan predicts in the same way, but searches the 2 * `min_samples` nearest
+points alone, counts neighbours differently than in its fit, and does not let the
+probability of a point end with its neighbour.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...host.errors import optional
+from ..coordinates import finite_rows
+from ..devices.point_products import PointsOnDevice
+from ..kernels.dendrogram import merge_scales, owners
+from ..metrics import METRICS, prepared, shown
+from ..pairwise_forest import (
+    Metric,
+    SearchableRows,
+    checked_distances,
+    searchable_rows,
+    simplified,
+)
+from .condensed import CondensedTree, scale_of
+
+# New points that are handled at a time, and training points that are looked at first.
+BLOCK, FIRST = 4096, 16
+
+
+@dataclass(frozen=True)
+class Connections:
+    """Where new points join the training points.
+
+    Of several neighbours at one distance, that which leaves its cluster last counts,
+    then the nearest.
+    """
+
+    # int64: nearest training point by mutual reachability; -1 for a row that is not
+    # finite
+    neighbour: np.ndarray
+    # float64 at which the point leaves: the mutual reachability distance, or that at
+    # which the neighbour leaves, if it is larger
+    distance: np.ndarray
+
+
+class TrainingPoints:
+    """Training points that new points search.
+
+    Rows that are not finite are left out. `left` is the distance at which each point
+    leaves its cluster; `metric` and `parameters` are as in `metric_forest`.
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray | PointsOnDevice,
+        metric: Metric,
+        parameters: Mapping[str, Any],
+        min_samples: int,
+        alpha: float,
+        left: np.ndarray,
+    ) -> None:
+        self.number = np.flatnonzero(finite_rows(points))
+        self.metric, further = simplified(metric, dict(parameters))
+        self.alpha, self.left = alpha, left[self.number]
+        kept = points[self.number].astype(np.float64, copy=False)
+        self.tree: Any = None
+        self.rows: SearchableRows | None = None
+        self.count = min(min_samples, len(kept) - 1)
+        if len(kept) == 0:
+            return
+        if self.metric in METRICS:
+            spatial = optional("scipy.spatial", "formats")
+            self.tree = spatial.cKDTree(prepared(kept, str(self.metric)))
+            self.cores = self._query(self.tree.data, self.count + 1)[0][:, -1]
+        else:
+            self.rows = searchable_rows(kept, self.metric, further)
+            rows = (self.rows.row(i) for i in range(len(kept)))
+            cores = [np.partition(row, self.count)[self.count] for row in rows]
+            self.cores = np.array(cores, np.float64)
+
+    def connect(self, points: np.ndarray) -> Connections:
+        """Return where new points join."""
+        neighbour = np.full(len(points), -1)
+        distance = np.full(len(points), np.inf)
+        finite = np.flatnonzero(np.isfinite(points).all(axis=1))
+        if len(self.number) == 0:
+            return Connections(neighbour, distance)
+        for begin in range(0, len(finite), BLOCK):
+            chosen = finite[begin : begin + BLOCK]
+            places, found = self._nearest(points[chosen])
+            neighbour[chosen] = self.number[places]
+            distance[chosen] = np.maximum(found, self.left[places])
+        return Connections(neighbour, distance)
+
+    def _nearest(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.rows is not None:
+            every = np.arange(len(self.number))
+            rows = map(self.rows.from_point, points)
+            found = [
+                self._best(checked_distances(row, "a new point"), every) for row in rows
+            ]
+        else:
+            found = self._searched(prepared(points, str(self.metric)))
+        places, distances = zip(*found, strict=True)
+        return np.array(places), np.array(distances)
+
+    def _searched(self, points: np.ndarray) -> list[tuple[int, float]]:
+        """Return the results of more and more neighbours, until no other is as near."""
+        found: list[tuple[int, float]] = [(0, np.inf)] * len(points)
+        total = len(self.number)
+        todo, k = np.arange(len(points)), min(2 * self.count + FIRST, total)
+        while len(todo):
+            distance, places = self._query(points[todo], k)
+            unsure = []
+            for row, point in enumerate(todo.tolist()):
+                found[point] = self._best(distance[row], places[row])
+                if k < total and distance[row, -1] / self.alpha <= found[point][1]:
+                    unsure.append(point)
+            todo, k = np.array(unsure, np.int64), min(4 * k, total)
+        return found
+
+    def _best(self, distance: np.ndarray, places: np.ndarray) -> tuple[int, float]:
+        """Return the nearest of some training points, and its distance.
+
+        A new point that is equal to a training point stands for it.
+        """
+        equal = np.flatnonzero(distance == 0)
+        if len(equal):
+            return int(places[equal[np.argmin(self.left[places[equal]])]]), 0.0
+        nth = max(self.count - 1, 0)
+        core = np.partition(distance, nth)[nth] if self.count else 0.0
+        mutual = np.maximum(np.maximum(distance / self.alpha, core), self.cores[places])
+        least = mutual.min()
+        ties = np.flatnonzero(mutual == least)
+        first = np.lexsort((places[ties], distance[ties], self.left[places[ties]]))[0]
+        return int(places[ties[first]]), float(least)
+
+    def _query(self, points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        assert self.tree is not None
+        p = METRICS[str(self.metric)].norm.p
+        distance, places = self.tree.query(points, [*range(1, k + 1)], p=p)
+        return shown(distance, str(self.metric)), places
+
+
+def nearest_distances(
+    points: np.ndarray,
+    others: np.ndarray,
+    metric: Metric,
+    parameters: Mapping[str, Any],
+) -> np.ndarray:
+    """Return the distance of each point to the nearest of others (float64)."""
+    left = np.zeros(len(others))
+    plain = TrainingPoints(others, metric, parameters, 0, 1.0, left)
+    return plain.connect(points).distance
+
+
+def predicted_labels(
+    tree: CondensedTree,
+    chosen: np.ndarray,
+    labels: np.ndarray,
+    epsilon: float,
+    joined: Connections,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels and probabilities of new points.
+
+    `chosen` marks the selected clusters, `labels` are those of the training points; the
+    `epsilon` of the selection limits a selected root.
+    """
+    owner = owners(tree.cluster_parent, chosen)
+    label_of = np.full(tree.num_clusters + 1, -1)
+    inside = labels >= 0
+    label_of[owner[tree.point_cluster[inside]]] = labels[inside]
+    known = joined.neighbour >= 0
+    found = np.full(len(known), -1)
+    cluster = _clusters_at(tree, joined.neighbour[known], joined.distance[known])
+    selected = owner[cluster]
+    if chosen[0]:
+        limit = epsilon or tree.root_end
+        selected[joined.distance[known] > limit] = -1
+    found[known] = np.where(selected >= 0, label_of[selected], -1)
+    probability = np.zeros(len(known))
+    top, scale = scale_of(tree.death[selected]), scale_of(joined.distance[known])
+    share = np.ones(len(top))
+    usual = (top > 0) & np.isfinite(scale)
+    share[usual] = np.minimum(scale[usual] / top[usual], 1)
+    probability[known] = np.where(selected >= 0, share, 0)
+    return found, probability
+
+
+def predicted_scores(tree: CondensedTree, joined: Connections) -> np.ndarray:
+    """Return the GLOSH outlier scores of new points; 1 for rows that are not finite."""
+    known = joined.neighbour >= 0
+    distance = joined.distance[known]
+    cluster = tree.point_cluster[joined.neighbour[known]]
+    last = np.maximum(tree.last_distance[cluster], 0)
+    score = np.ones(len(known))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        later = (distance - last) / distance
+    score[known] = np.where(distance > last, later, 0)
+    return score
+
+
+def membership(
+    tree: CondensedTree,
+    chosen: np.ndarray,
+    nearness: np.ndarray,
+    cluster: np.ndarray,
+    scale: np.ndarray,
+) -> np.ndarray:
+    """Return how much points belong to each selected cluster, after hdbscan.
+
+    `chosen` are the selected clusters by label, `nearness` (points, clusters) distances
+    to the nearest exemplars, `cluster` the last cluster of each point, `scale` the
+    lambda at which it leaves. Rows add up to the probability of being in any cluster.
+    """
+    if len(chosen) == 0:
+        return np.zeros((len(cluster), 0))
+    birth = scale_of(tree.birth)
+    merged = merge_scales(tree.cluster_parent, birth, chosen)[cluster]
+    height = np.where(np.isnan(merged), scale[:, None], merged)
+    largest = scale_of(tree.death)
+    deep = _ratio(largest[cluster][:, None], height)
+    apart = np.exp(np.exp(-deep))
+    near = np.zeros_like(nearness)
+    np.divide(1, nearness, out=near, where=nearness > 0)
+    touching = (nearness == 0).any(axis=1)
+    near[touching] = nearness[touching] == 0
+    result = near / near.sum(axis=1, keepdims=True) * apart
+    result /= result.sum(axis=1, keepdims=True)
+    best = height.argmax(axis=1)
+    top = height[np.arange(len(best)), best]
+    inside = 1 / _ratio(np.maximum(largest[chosen[best]], scale), top)
+    return result * inside[:, None]
+
+
+def _ratio(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return quotients, of which infinity / infinity and 0 / 0 are 1."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        quotient = one / other
+    return np.where(np.isnan(quotient), 1, quotient)
+
+
+def _clusters_at(
+    tree: CondensedTree, point: np.ndarray, distance: np.ndarray
+) -> np.ndarray:
+    """Return the clusters of points at a distance: the last born above it."""
+    cluster = tree.point_cluster[point].copy()
+    climbing = tree.point_distance[point] < distance
+    while True:
+        climbing &= (tree.birth[cluster] <= distance) & (cluster > 0)
+        if not climbing.any():
+            return cluster
+        cluster[climbing] = tree.cluster_parent[cluster[climbing]]

@@ -1,0 +1,246 @@
+"""Prediction data in the cluster file of `hdbscan`: training points and their tree.
+
+`hdbscan --prediction-data` adds to the file (`io.results.clusters_file`)::
+
+    clusters.h5
+        @ dimensions, min_samples, cluster_selection_epsilon, alpha
+        @ metric_params          JSON: the parameters of the metric
+        @ non_finite             "error" if predict refuses rows that are not finite
+        @ coordinates            JSON: their names, if a table names its columns
+        prediction/points        float32 or float64 [points * dimensions], by rows
+        prediction/distance      float64: distances of the rows of `condensed`; lambda,
+                                 their reciprocal, does not give them back bit by bit
+        prediction/mass          float64 [clusters of the tree]: excess of mass
+        prediction/selected      uint8 [clusters of the tree]: 1 for a selected cluster
+
+Core distances follow from the points, so the file does not repeat them.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import h5py
+import numpy as np
+
+from ...host.errors import InputError, MndmstError
+from ...host.formatting import counted
+from ...io.file_access import open_hdf5, read_attribute, reading
+from ...io.formats.table_columns import listed, plain, shown
+from ...io.hdf5_reader import checked_dataset, read_dataset
+from ...io.memory_limit import check_room
+from ...io.results.clusters_file import FORMAT
+from ..pairwise_forest import check_forest
+from .condensed import CondensedTree
+from .density_clusters import DensityClusters, DensityRule
+from .prediction import TrainingPoints, predicted_labels
+
+REMAKE = "run mndmst hdbscan again with --prediction-data"
+# Of a training point while new points search it, for each coordinate: the points, a
+# float64 copy, and those in the search tree.
+COPIES = 3
+
+
+def prediction_facts(
+    points: np.ndarray,
+    rule: DensityRule,
+    alpha: float,
+    parameters: Mapping[str, Any],
+    non_finite: str,
+    coordinates: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the attributes that prediction adds to a cluster file."""
+    return {
+        "dimensions": points.shape[1],
+        "min_samples": rule.samples,
+        "cluster_selection_epsilon": float(rule.selection.epsilon),
+        "alpha": alpha,
+        "metric_params": json.dumps(parameters),
+        "non_finite": non_finite,
+        "coordinates": json.dumps(coordinates),
+    }
+
+
+def prediction_columns(
+    points: np.ndarray, clusters: DensityClusters
+) -> dict[str, np.ndarray]:
+    """Return the datasets that prediction adds to a cluster file."""
+    stored = np.float32 if points.dtype == np.float32 else np.float64
+    return {
+        "prediction/points": np.ascontiguousarray(points, stored).reshape(-1),
+        "prediction/distance": clusters.tree.distance,
+        "prediction/mass": clusters.tree.mass,
+        "prediction/selected": clusters.chosen.astype(np.uint8),
+    }
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """Clusters of a cluster file, and the training points that prediction searches."""
+
+    path: Path
+    points: np.ndarray
+    metric: str
+    parameters: dict[str, Any]
+    alpha: float
+    non_finite: str
+    coordinates: list[str]  # their names; empty if there are none
+    min_samples: int
+    epsilon: float  # `cluster_selection_epsilon` of the rule
+    rule: str  # in words, as the file records it
+    tree: CondensedTree
+    chosen: np.ndarray  # bool, by cluster of the tree: the selected ones
+    labels: np.ndarray
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read the model from a cluster file.
+
+        Raises InputError if the file is not a cluster file, has no prediction data, or
+        is damaged.
+        """
+        with reading(path, REMAKE), open_hdf5(path) as file:
+            if file.attrs.get("format") != FORMAT:
+                raise InputError(
+                    f"{path}: is not a cluster file. Give a file that mndmst hdbscan "
+                    "has written with --prediction-data."
+                )
+            if "prediction" not in file:
+                raise InputError(
+                    f"{path}: has no prediction data. {REMAKE.capitalize()}."
+                )
+            model = cls._from(path, file)
+        if not model._consistent():
+            raise InputError(
+                f"{path}: its prediction data contradict each other. "
+                f"{REMAKE.capitalize()}."
+            )
+        return model
+
+    @classmethod
+    def _from(cls, path: Path, file: h5py.File) -> Self:
+        def column(
+            name: str, dtype: type | None = None, length: int | None = None
+        ) -> np.ndarray:
+            dataset = checked_dataset(path, file, name, length, REMAKE.capitalize())
+            room = COPIES * max(8, dataset.dtype.itemsize) * len(dataset)
+            check_room(path, room, f"its dataset {name}")
+            found = read_dataset(path, dataset)
+            return found if dtype is None else found.astype(dtype, copy=False)
+
+        points = column("prediction/points")
+        if points.dtype != np.float32:
+            points = points.astype(np.float64, copy=False)
+        labels = column("labels", np.int64)
+        mass = column("prediction/mass", np.float64)
+        rows = len(labels) + len(mass) - 1
+        dimensions = int(read_attribute(file, "dimensions"))
+        return cls(
+            path=path,
+            points=points.reshape(len(labels), dimensions),
+            metric=str(read_attribute(file, "metric")),
+            parameters=json.loads(str(file.attrs.get("metric_params", "{}"))),
+            alpha=float(file.attrs.get("alpha", 1.0)),
+            non_finite=str(file.attrs.get("non_finite", "error")),
+            coordinates=json.loads(str(file.attrs.get("coordinates", "[]"))),
+            min_samples=int(read_attribute(file, "min_samples")),
+            epsilon=float(read_attribute(file, "cluster_selection_epsilon")),
+            rule=str(read_attribute(file, "rule")),
+            tree=CondensedTree(
+                parent=column("condensed/parent", np.int64, rows),
+                child=column("condensed/child", np.int64, rows),
+                distance=column("prediction/distance", np.float64, rows),
+                size=column("condensed/size", np.int64, rows),
+                mass=mass,
+                num_points=len(labels),
+            ),
+            chosen=column("prediction/selected", np.bool_, len(mass)),
+            labels=labels,
+        )
+
+    def _consistent(self) -> bool:
+        """Return whether prediction ends, and finds every index in its array."""
+        tree, clusters = self.tree, self.tree.num_clusters
+        if self.points.size == 0 or clusters == 0 or self.min_samples < 1:
+            return False
+        parent, above = tree.parent - tree.num_points, tree.cluster_parent
+        return bool(
+            self._measures()
+            and ((parent >= 0) & (parent < clusters)).all()
+            and (above[1:] < np.arange(1, clusters)).all()
+            and (self.labels < clusters).all()
+            and (self.non_finite != "error" or np.isfinite(self.points).all())
+            and not np.isnan(tree.distance).any()
+            and self.epsilon >= 0
+            and isinstance(self.coordinates, list)
+            and len(self.coordinates) in (0, self.points.shape[1])
+            and all(isinstance(name, str) for name in self.coordinates)
+        )
+
+    def _measures(self) -> bool:
+        """Return whether the metric can measure the training points."""
+        try:
+            check_forest(
+                self.points,
+                self.metric,
+                alpha=self.alpha,
+                parameters=self.parameters,
+            )
+        except MndmstError:
+            return False
+        except (TypeError, ValueError, AttributeError):
+            return False
+        return 0 < self.alpha < np.inf
+
+    @property
+    def num_clusters(self) -> int:
+        """Number of flat clusters."""
+        return int(self.labels.max()) + 1
+
+    def check_coordinates(self, names: Sequence[str], source: Path) -> None:
+        """Raise InputError if a table of new points names other coordinates."""
+        own = self.coordinates
+        if own and names and list(map(plain, own)) != list(map(plain, names)):
+            alike = sorted(map(plain, own)) == sorted(map(plain, names))
+            raise InputError(
+                f"{source}: its coordinates are {listed(map(shown, names))}, and those "
+                f"of the training points of {self.path} {listed(map(shown, own))}. "
+                f"Give them in the order of these: --columns "
+                f"{','.join(own if alike else names)}."
+            )
+
+    def predict(
+        self, points: np.ndarray, source: Path
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the labels and probabilities of new points.
+
+        `source` names the points in errors. The result is equal, bit by bit, to that of
+        `HDBSCAN.approximate_predict`. Raises InputError if the points have other
+        dimensions, or do not suit the metric.
+        """
+        dimensions = self.points.shape[1]
+        if points.shape[1] != dimensions:
+            raise InputError(
+                f"{source}: has {counted(points.shape[1], 'dimension')}, and the "
+                f"training points of {self.path} {dimensions}. Give the same columns, "
+                "of a table by --columns."
+            )
+        try:
+            check_forest(
+                points, self.metric, alpha=self.alpha, parameters=self.parameters
+            )
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from error
+        tree = self.tree
+        training = TrainingPoints(
+            self.points,
+            self.metric,
+            self.parameters,
+            self.min_samples,
+            self.alpha,
+            tree.point_distance,
+        )
+        joined = training.connect(points)
+        return predicted_labels(tree, self.chosen, self.labels, self.epsilon, joined)

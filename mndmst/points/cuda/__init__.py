@@ -1,0 +1,46 @@
+"""Searches of points on CUDA devices: by products of points, and by a tree.
+
+Importing this package is cheap; CuPy is imported by its modules.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...host.errors import optional
+
+if TYPE_CHECKING:
+    from ..devices.point_products import PointArrays, PointsOnDevice, QueriedProducts
+    from ..devices.point_tree import TreeEdges, TreePoints
+
+
+def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:
+    """Compile the kernels of points; see `PointSearches.compile_kernels`."""
+    optional("cupy", "cuda")
+    from .modules import SOURCES
+
+    return SOURCES.compile_all(into, jobs)
+
+
+def make_point_products(
+    points: "PointArrays", devices: Sequence[int]
+) -> "QueriedProducts":
+    """Return points on devices; see `PointSearches.make_point_products`."""
+    from .point_products import CudaPointProducts
+
+    return CudaPointProducts(points, devices)
+
+
+def point_forest(points: "TreePoints", report: Callable[[int], object]) -> "TreeEdges":
+    """Return the forest of points by a tree; see `PointSearches.point_forest`."""
+    from .point_tree import CudaPointTree
+
+    return CudaPointTree(points).forest(report)
+
+
+def points_on_device(array: Any) -> "PointsOnDevice":
+    """Return an array's points; see `PointSearches.points_on_device`."""
+    from .point_rows import CudaPoints
+
+    array.device.synchronize()
+    return CudaPoints(array)

@@ -1,0 +1,418 @@
+// Products of points by tensor cores; points/search/product_search.py has the bounds.
+//
+// `filter_near` and `filter_leaving` multiply tiles of rows with tiles of columns, and
+// append each score from its row's threshold on to the row's list: products never
+// reach the device's memory. `point_products.cu` narrows the lists.
+//
+// FACTOR is f16 or bf16. PARTS factors that add up to a coordinate lie `width` apart.
+// STAGES tiles of factors fit in shared memory.
+
+#include "point_products.cuh"
+
+#define ROWS 128      // of a tile
+#define COLUMNS 256
+#define DEPTH 64      // factors of a row in one stage: 128 bytes
+#define STAGE ((ROWS + COLUMNS) * DEPTH)
+#define MULTIPLIERS 256  // threads of a block that multiplies
+#define GROUP 8          // tiles of rows that share tiles of columns in the cache
+
+// ---------------------------------------------------------------- products
+
+__device__ u32 shared_address(const void* p) {
+  return (u32)__cvta_generic_to_shared(p);
+}
+
+// Copy 16 bytes to shared memory in the background; zeros where there is no row.
+__device__ void copy_ahead(u32 to, const u16* from, bool there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to),
+               "l"(from), "r"(there ? 16 : 0));
+}
+
+__device__ void load_matrices(u32 (&r)[4], u32 from) {
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+      : "r"(from));
+}
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+__device__ void multiply_add(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32." TEXT(FACTOR) "." TEXT(
+                   FACTOR) ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                           "{%0,%1,%2,%3};\n"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// Pairs of parts whose products matter: the others are smaller than 2^-23 of the sum.
+#if PARTS == 1
+#define PAIRS 1
+__device__ const int PART_OF_ROW[] = {0}, PART_OF_COLUMN[] = {0};
+#else
+#define PAIRS 6
+__device__ const int PART_OF_ROW[] = {0, 0, 1, 1, 0, 2},
+                     PART_OF_COLUMN[] = {0, 1, 0, 1, 2, 0};
+#endif
+
+// The tile of rows and of columns with a number: GROUP tiles of rows side by side.
+__device__ void locate(u32 number, u32 row_tiles, u32 column_tiles, int& row,
+                       int& column) {
+  u32 each = GROUP * column_tiles, first = number / each * GROUP;
+  u32 rest = number % each, rows = min(GROUP, row_tiles - first);
+  row = first + rest % rows, column = rest / rows;
+}
+
+// The loads of a block, stage by stage, from one of its tiles into the next. A thread
+// copies 16 bytes of every 32nd row and column: `eight` of the eight that a row has in
+// a stage. They lie at the exclusive or of `eight` and the row, which spreads a column
+// of eight rows over all banks.
+struct Loader {
+  const u16 *rows, *columns;          // of the launch
+  const u16 *own_rows, *own_columns;  // of this thread in the tile
+  long long stride;
+  int row_count, column_count, width;
+  u32 row_tiles, column_tiles, tiles, tile;
+  int row, column, depth, pair;
+  u32 shared;
+
+  __device__ void begin() {
+    if (tile >= tiles) return;
+    locate(tile, row_tiles, column_tiles, row, column);
+    int i = threadIdx.x / 8, eight = threadIdx.x % 8;
+    row = row * ROWS + i, column = column * COLUMNS + i;
+    own_rows = rows + row * stride + eight * 8;
+    own_columns = columns + column * stride + eight * 8;
+    depth = pair = 0;
+  }
+
+  // Begin to load the next stage, if there is one.
+  __device__ void load(int stage) {
+    if (tile < tiles) {
+      const u16* a = own_rows + PART_OF_ROW[pair] * width + depth;
+      const u16* b = own_columns + PART_OF_COLUMN[pair] * width + depth;
+      u32 to = shared + stage * (STAGE * 2);
+#pragma unroll
+      for (int i = 0; i < ROWS / 32; i++)
+        copy_ahead(to + i * 32 * DEPTH * 2, a + i * 32 * stride,
+                   row + i * 32 < row_count);
+      to += ROWS * DEPTH * 2;
+#pragma unroll
+      for (int i = 0; i < COLUMNS / 32; i++)
+        copy_ahead(to + i * 32 * DEPTH * 2, b + i * 32 * stride,
+                   column + i * 32 < column_count);
+      depth += DEPTH;
+      if (depth == width) {
+        depth = 0;
+        if (++pair == PAIRS) tile += gridDim.x, begin();
+      }
+    }
+    asm volatile("cp.async.commit_group;\n" ::);
+  }
+};
+
+// A candidate for a row's neighbours: any column but the row itself.
+struct Near {
+  const u32* places;
+  bool columns_too;
+  __device__ bool takes(int row, u32 column) const {
+    return !columns_too || places[row] != column;
+  }
+};
+
+// A candidate for the lightest edge: a column of another component whose edges may be
+// light enough.
+struct Leaving {
+  Rows rows;
+  Components components;
+  __device__ bool takes(int row, u32 column) const {
+    double weight = rows.weights[row];
+    return components.of_place[column] != rows.component[rows.places[row]] &&
+           components.reach[column] <= weight && components.cores[column] <= weight;
+  }
+};
+
+// Where a launch finds the row and the column with which a thread begins its scores.
+struct Corner {
+  int row, column, row_count, column_count;
+};
+#define SCORES float (&sum)[4][8][4]
+#define SUM(m, n) sum[(m) / 2][(n) / 2][(m) % 2 * 2 + (n) % 2]
+#define ROW_OF(m) ((m) / 2 * 16 + (m) % 2 * 8)
+#define COLUMN_OF(n) ((n) / 2 * 8 + (n) % 2)
+
+// Appends each score from its row's threshold on to the row's list.
+template <typename Candidate>
+struct Lists {
+  u32 first_column;
+  const float* half;
+  Rows rows;
+  Candidate candidate;
+
+  __device__ __forceinline__ void collect(SCORES, const Corner& at) const;
+};
+
+// Multiply all rows with some columns, and collect the products. The blocks take tiles
+// in turn; the loads of the next tile begin before the last one is collected.
+template <typename Collector>
+__device__ void multiply_tiles(const u16* row_factors, const u16* factors,
+                               int row_count, int column_count, int width,
+                               const Collector& collector) {
+  extern __shared__ __align__(128) u16 stages[];
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int warp_row = warp / 4 * 64, warp_column = warp % 4 * 64;
+  int steps = PAIRS * (width / DEPTH);
+  u32 shared = shared_address(stages);
+  Loader loader;
+  loader.rows = row_factors, loader.columns = factors;
+  loader.stride = (long long)PARTS * width, loader.width = width;
+  loader.row_count = row_count, loader.column_count = column_count;
+  loader.row_tiles = (row_count + ROWS - 1) / ROWS;
+  loader.column_tiles = (column_count + COLUMNS - 1) / COLUMNS;
+  loader.tiles = loader.row_tiles * loader.column_tiles, loader.tile = blockIdx.x;
+  int i = threadIdx.x / 8;
+  loader.shared = shared + i * DEPTH * 2 + (threadIdx.x % 8 ^ i % 8) * 16;
+  loader.begin();
+  // Where this thread's rows of the matrices lie in a stage, before the exclusive or.
+  u32 left_rows = (warp_row + lane % 16) * DEPTH * 2;
+  u32 right_rows = (ROWS + warp_column + lane % 8 + lane / 16 * 8) * DEPTH * 2;
+  u32 left_eight = lane / 16, right_eight = lane / 8 % 2, flip = lane % 8;
+  for (int stage = 0; stage < STAGES - 1; stage++) loader.load(stage);
+  int stage = 0;
+  for (u32 tile = blockIdx.x; tile < loader.tiles; tile += gridDim.x) {
+    float sum[4][8][4];
+#pragma unroll
+    for (int m = 0; m < 4; m++)
+#pragma unroll
+      for (int n = 0; n < 8; n++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) sum[m][n][j] = 0;
+    u32 left[2][4][4], right[2][4][4];
+    // Load the matrices of one sixteenth of a stage; they are multiplied one step
+    // later, so that loads and products overlap.
+    auto fetch = [&](int k, u32 (&l)[4][4], u32 (&r)[4][4]) {
+      u32 from = shared + stage * (STAGE * 2);
+      u32 a = from + left_rows + ((2 * k + left_eight) ^ flip) * 16;
+      u32 b = from + right_rows + ((2 * k + right_eight) ^ flip) * 16;
+#pragma unroll
+      for (int m = 0; m < 4; m++) load_matrices(l[m], a + m * 16 * DEPTH * 2);
+#pragma unroll
+      for (int n = 0; n < 4; n++) load_matrices(r[n], b + n * 16 * DEPTH * 2);
+    };
+    asm volatile("cp.async.wait_group %0;\n" ::"n"(STAGES - 2) : "memory");
+    __syncthreads();  // all have loaded this stage
+    fetch(0, left[0], right[0]);
+    for (int step = 0; step < steps; step++) {
+#pragma unroll
+      for (int k = 0; k < DEPTH / 16; k++) {
+        if (k == 0) loader.load((stage + STAGES - 1) % STAGES);
+        if (k < DEPTH / 16 - 1) {
+          fetch(k + 1, left[(k + 1) % 2], right[(k + 1) % 2]);
+        } else {
+          stage = (stage + 1) % STAGES;
+          if (step + 1 < steps) {
+            asm volatile("cp.async.wait_group %0;\n" ::"n"(STAGES - 2) : "memory");
+            __syncthreads();  // all have loaded the next stage, and used the last
+            fetch(0, left[(k + 1) % 2], right[(k + 1) % 2]);
+          }
+        }
+#pragma unroll
+        for (int m = 0; m < 4; m++)
+#pragma unroll
+          for (int n = 0; n < 8; n++)
+            multiply_add(sum[m][n], left[k % 2][m], right[k % 2][n / 2][n % 2 * 2],
+                         right[k % 2][n / 2][n % 2 * 2 + 1]);
+      }
+    }
+    int row, column;
+    locate(tile, loader.row_tiles, loader.column_tiles, row, column);
+    row = row * ROWS + warp_row + lane / 4;
+    column = column * COLUMNS + warp_column + lane % 4 * 2;
+    collector.collect(sum, {row, column, row_count, column_count});
+  }
+}
+
+template <typename Candidate>
+__device__ __forceinline__ void Lists<Candidate>::collect(SCORES, const Corner& at) const {
+  // All loads come first: behind a store the compiler would keep each in its place.
+  float threshold[8], less[16];
+#pragma unroll
+  for (int m = 0; m < 8; m++) {
+    int r = at.row + ROW_OF(m);
+    threshold[m] = r < at.row_count ? rows.thresholds[r] : INFINITE;
+  }
+#pragma unroll
+  for (int n = 0; n < 16; n++) {
+    int c = at.column + COLUMN_OF(n);
+    less[n] = c < at.column_count ? half[first_column + c] : INFINITE;
+  }
+#pragma unroll
+  for (int m = 0; m < 8; m++) {
+    bool any = false;
+#pragma unroll
+    for (int n = 0; n < 16; n++) any |= SUM(m, n) - less[n] >= threshold[m];
+    if (!any) continue;
+    int r = at.row + ROW_OF(m);
+#pragma unroll
+    for (int n = 0; n < 16; n++) {
+      float score = SUM(m, n) - less[n];
+      int c = at.column + COLUMN_OF(n);
+      if (score >= threshold[m] && c < at.column_count && r < at.row_count &&
+          candidate.takes(r, first_column + c)) {
+        int slot = atomicAdd(rows.counts + r, 1);
+        if (slot < CAPACITY) {
+          rows.scores[(long long)r * CAPACITY + slot] = score;
+          rows.candidates[(long long)r * CAPACITY + slot] = first_column + c;
+        }
+      }
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
+    filter_near(const u16* row_factors, const u16* factors, int row_count,
+                int column_count, int width, u32 first_column, const float* half,
+                const Rows* given) {
+  Near near = {given->places, given->columns_too != 0};
+  Lists<Near> lists = {first_column, half, *given, near};
+  multiply_tiles(row_factors, factors, row_count, column_count, width, lists);
+}
+
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
+    filter_leaving(const u16* row_factors, const u16* factors, int row_count,
+                   int column_count, int width, u32 first_column,
+                   const float* half, const Rows* given, const Components* known) {
+  Leaving leaving = {*given, *known};
+  Lists<Leaving> lists = {first_column, half, *given, leaving};
+  multiply_tiles(row_factors, factors, row_count, column_count, width, lists);
+}
+
+// ---------------------------------------------------------------- pairs of components
+
+#define BLOCK 64  // points: a warp's rows are in one component, and so are its columns
+
+// Points in the order of their components. Each component begins at a multiple of
+// BLOCK; the terms of places without a point are infinite.
+struct Ordered {
+  const u16* factors;
+  const u32* component;   // of each block of points
+  const float* term;      // of a squared distance: it is the sum of both terms less
+  const float* core;      // twice the product; squares, as distances are scaled
+};
+
+// Bounds on pairs of components, and the pairs of points found.
+struct Between {
+  float* least;  // by component and component: bounds on squared distances
+  u32* rows;
+  u32* columns;
+  u32* found;
+  int components, capacity, width;
+};
+
+// The rows and columns of a launch. Both may be the same points.
+struct Sides {
+  Ordered rows, columns;
+  Between between;
+  u32 first_row, first_column;
+
+  // The entry of two components, or null if both are one.
+  __device__ float* entry_of(u32 row, u32 column) const {
+    u32 a = rows.component[row / BLOCK], b = columns.component[column / BLOCK];
+    if (a == b) return nullptr;
+    return between.least + (long long)min(a, b) * between.components + max(a, b);
+  }
+};
+
+// The rows and columns of a thread, as far as their scores need them.
+struct Terms {
+  float row_term[8], row_core[8], column_term[16], column_core[16];
+
+  __device__ Terms(const Sides& s, u32 row, u32 column) {
+#pragma unroll
+    for (int m = 0; m < 8; m++)
+      row_term[m] = s.rows.term[row + ROW_OF(m)],
+      row_core[m] = s.rows.core[row + ROW_OF(m)];
+#pragma unroll
+    for (int n = 0; n < 16; n++)
+      column_term[n] = s.columns.term[column + COLUMN_OF(n)],
+      column_core[n] = s.columns.core[column + COLUMN_OF(n)];
+  }
+  __device__ float square(float product, int m, int n) const {
+    float plain = row_term[m] + column_term[n] - 2 * product;
+    return fmaxf(plain, fmaxf(row_core[m], column_core[n]));
+  }
+};
+
+// Lowers the bound of the components of a warp's rows and columns.
+struct LowerBounds {
+  Sides sides;
+
+  __device__ __forceinline__ void collect(SCORES, const Corner& at) const {
+    if (at.row >= at.row_count || at.column >= at.column_count) return;
+    u32 row = sides.first_row + at.row, column = sides.first_column + at.column;
+    float* entry = sides.entry_of(row, column);
+    if (!entry) return;
+    Terms terms(sides, row, column);
+    float least = INFINITE;
+#pragma unroll
+    for (int m = 0; m < 8; m++)
+#pragma unroll
+      for (int n = 0; n < 16; n++)
+        least = fminf(least, terms.square(SUM(m, n), m, n));
+    for (int step = 16; step; step /= 2)
+      least = fminf(least, __shfl_xor_sync(NONE, least, step));
+    least = fmaxf(least, 0.0f);  // so that its bits have its order
+    if (threadIdx.x % 32 == 0 && least < *entry)
+      atomicMin((u32*)entry, __float_as_uint(least));
+  }
+};
+
+// Appends pairs of points within the bound of their components.
+struct PairsWithin {
+  Sides sides;
+
+  __device__ __forceinline__ void collect(SCORES, const Corner& at) const {
+    if (at.row >= at.row_count || at.column >= at.column_count) return;
+    u32 row = sides.first_row + at.row, column = sides.first_column + at.column;
+    float* entry = sides.entry_of(row, column);
+    if (!entry || *entry < 0) return;
+    float bound = *entry;
+    const Between& o = sides.between;
+    Terms terms(sides, row, column);
+#pragma unroll
+    for (int m = 0; m < 8; m++)
+#pragma unroll
+      for (int n = 0; n < 16; n++)
+        if (terms.square(SUM(m, n), m, n) <= bound) {
+          // Too many are counted once, so that the counter never starts again.
+          if (*(volatile u32*)o.found > (u32)o.capacity) return;
+          u32 slot = atomicAdd(o.found, 1u);
+          if (slot < (u32)o.capacity)
+            o.rows[slot] = row + ROW_OF(m), o.columns[slot] = column + COLUMN_OF(n);
+        }
+  }
+};
+
+template <typename Collector>
+__device__ void multiply_ordered(const Sides& sides, int row_count, int column_count) {
+  int width = sides.between.width;
+  long long stride = (long long)PARTS * width;
+  multiply_tiles(sides.rows.factors + sides.first_row * stride,
+                 sides.columns.factors + sides.first_column * stride, row_count,
+                 column_count, width, Collector{sides});
+}
+
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
+    bound_pairs(const Ordered* rows, const Ordered* columns, const Between* between,
+                u32 first_row, int row_count, u32 first_column, int column_count) {
+  Sides sides = {*rows, *columns, *between, first_row, first_column};
+  multiply_ordered<LowerBounds>(sides, row_count, column_count);
+}
+
+extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
+    list_pairs(const Ordered* rows, const Ordered* columns, const Between* between,
+               u32 first_row, int row_count, u32 first_column, int column_count) {
+  Sides sides = {*rows, *columns, *between, first_row, first_column};
+  multiply_ordered<PairsWithin>(sides, row_count, column_count);
+}

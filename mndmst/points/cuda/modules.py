@@ -1,0 +1,60 @@
+"""The kernels of `kernels/*.cu`, which search points, and their macros."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...backends.cuda.modules import KernelSources, Macros
+
+# Of `point_multiply`: factors, their parts, and how many of its tiles fit in the shared
+# memory of processors that run the code.
+FACTORS = ("f16", 1), ("bf16", 3)
+STAGES = {"sm_80": (2, 3), "sm_90": (4,), "compute_80": (4,)}
+# Of `point_products`: types of columns and of rows, and whether they are divided.
+POINT_TYPES = (
+    ("float", 0, "float", 0), ("float", 1, "float", 1), ("double", 0, "double", 0),
+    ("double", 1, "double", 1), ("float", 0, "double", 0), ("float", 1, "double", 0),
+    ("double", 1, "double", 0),
+)  # fmt: skip
+# Of `point_tree`: how many neighbours a point lists for plain and for mutual
+# reachability distances; the norm, dimensions and lists that are compiled ahead.
+PLAIN_LIST, MUTUAL_LISTS = 6, (8, 12, 18, 34, 66)
+EUCLIDEAN, TREE_DIMENSIONS = 2, (2, 3)
+TREE_LISTS = ((False, PLAIN_LIST), *((True, n) for n in MUTUAL_LISTS[:2]))
+
+
+def multiply_macros(factor: str, parts: int, stages: int) -> Macros:
+    """Return the macros of `point_multiply`."""
+    return {"FACTOR": factor, "PARTS": parts, "STAGES": stages}
+
+
+def type_macros(value: str, divided: int, query: str, query_divided: int) -> Macros:
+    """Return the macros of `point_products`."""
+    macros: Macros = {"VALUE": value, "DIVIDED": divided, "QUERY": query}
+    return {**macros, "QUERY_DIVIDED": query_divided}
+
+
+def tree_macros(
+    value: str, dimensions: int, norm: int, mutual: bool, listed: int
+) -> Macros:
+    """Return the macros of `point_tree`."""
+    numbers = {"NORM": norm, "MUTUAL": int(mutual), "LISTED": listed}
+    return {"VALUE": value, "DIMENSIONS": dimensions, **numbers}
+
+
+def _ahead(architecture: str) -> Iterator[tuple[str, Macros]]:
+    """Yield the modules that are compiled ahead; the longest compilations first."""
+    for factor, parts in FACTORS:
+        for stages in STAGES[architecture]:
+            yield "point_multiply", multiply_macros(factor, parts, stages)
+    for types in POINT_TYPES:
+        yield "point_products", type_macros(*types)
+    for value in ("float", "double"):
+        for file in ("point_rows", "point_factors"):
+            yield file, {"VALUE": value}
+        for dimensions in TREE_DIMENSIONS:
+            for mutual, listed in TREE_LISTS:
+                macros = tree_macros(value, dimensions, EUCLIDEAN, mutual, listed)
+                yield "point_tree", macros
+
+
+SOURCES = KernelSources(Path(__file__).with_name("kernels"), _ahead)

@@ -1,0 +1,334 @@
+"""The exact minimum spanning forest of points in few dimensions, on a CUDA device.
+
+Points are sorted along Hilbert's curve. A few consecutive points are a leaf of a
+complete binary tree of boxes (`kernels/point_tree.cu`). Core distances come from a walk
+of the tree for each point. In each Borůvka round a component knows the edges of its
+points that still lead outside, and those between neighbours on the curve. Only points
+that may have an edge as light walk the tree again, each within the lightest weight
+that its component knows, past all subtrees of the component. Components with more such
+points than others wait for these: the single-tree Borůvka of Prokopenko, Sao and
+Lebrun-Grandié (ICPP 2022), with bounds that last from round to round.
+
+The kernels compute the distances of `points/kernels` in float64 and compare edges by
+(weight, smaller point, larger point), so the forest has the same bits as on a CPU.
+
+The usual path runs these kernels and sorts, and no other kernel of CuPy: CuPy compiles
+each of its own on first use.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from time import perf_counter
+from typing import Any
+
+import cupy
+import numpy as np
+
+from ...backends.cuda.kernels import NULL
+from ...backends.cuda.modules import struct_of
+from ...backends.cuda.transfer import Transfer
+from ..devices.point_tree import TreeEdges, TreePoints
+from .modules import MUTUAL_LISTS, PLAIN_LIST, SOURCES, tree_macros
+from .point_products import check_room, current_device
+
+LEAF = 8  # points of a leaf, at most
+BEYOND = 2  # neighbours listed in addition to `min_samples`, at least; see MUTUAL_LISTS
+BLOCK = 128  # threads of a block
+EXTENT_BLOCKS = 1024
+# Codes of more levels tell points apart that differ in no bit of float64's 53.
+LEVELS_OF_BITS = 54
+# A component waits in a round if it has PATIENCE times the average number of searches.
+# So at least a third of all components take part.
+PATIENCE = 1.5
+# Bytes that a point takes beside its coordinates: the arrays below, and sorting.
+EACH, RESERVE = 140, 1 << 28
+TREE = np.dtype(
+    [(n, np.uint64) for n in ("points", "rows", "cores", "reach", "listed")]
+    + [(n, np.uint64) for n in ("boxes", "first_row", "least_core", "of_node")]
+    + [(n, np.uint64) for n in ("count", "leaves", "leaf_size")]
+)
+ROUNDS = {
+    "component": np.uint32,
+    "weight": np.float64,
+    "other": np.uint32,
+    "bound": np.uint64,
+    "key": np.uint64,
+    "chosen": np.uint32,
+    "target": np.uint32,
+    "parent": np.uint32,
+    "asking": np.uint32,
+    "queries": np.uint32,
+    "counts": np.uint64,
+    "edge_weight": np.float64,
+    "edge_key": np.uint64,
+}
+
+
+class CudaPointTree:
+    """Points in the order of a curve on one device, and the boxes of their tree.
+
+    Points of the host go to the first device. Raises DeviceMemoryError if the device
+    has too little memory.
+    """
+
+    def __init__(self, points: TreePoints) -> None:
+        values: Any = points.values
+        here = isinstance(values, cupy.ndarray)
+        self.device = values.device if here else cupy.cuda.Device(0)
+        self.count, self.dimensions = points.values.shape
+        self.seconds: dict[str, float] = {}
+        self._mutual = points.min_samples > 0
+        needed = points.min_samples + BEYOND
+        lists = MUTUAL_LISTS if self._mutual else (PLAIN_LIST,)
+        self._listed = next(length for length in lists if length >= needed)
+        with self._current():
+            needed = self.bytes_needed(values.itemsize)
+            check_room(f"a tree of {self.count:,} points takes", needed)
+            self._transfer = Transfer()
+            with self._timed("upload"):
+                if not here:
+                    values = self._transfer.to_device(values.reshape(-1))
+                values = cupy.ascontiguousarray(values).reshape(self.count, -1)
+            with self._timed("compile"):
+                macros = tree_macros(
+                    _name_of(values.dtype),
+                    self.dimensions,
+                    int(points.norm),
+                    self._mutual,
+                    self._listed,
+                )
+                self._module = SOURCES.load_module("point_tree", macros)
+            with self._timed("tree"):
+                self._build(values)
+            with self._timed("neighbours"):
+                self._find_neighbours(points.min_samples)
+
+    def bytes_needed(self, itemsize: int) -> int:
+        """Return about how many bytes of the device the points and the forest take."""
+        nodes = 4 * self.count // LEAF  # at most
+        boxes = nodes * (2 * self.dimensions * itemsize + 16)
+        each = 2 * self.dimensions * itemsize + 4 * self._listed + EACH
+        return self.count * each + boxes + RESERVE
+
+    def _current(self) -> AbstractContextManager[None]:
+        """Make the device current; turn its lack of memory into DeviceMemoryError."""
+        return current_device(self.device, "a tree of the points")
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        """Time a stage of the device, and add its seconds to `seconds`."""
+        begun = perf_counter()
+        yield
+        cupy.cuda.get_current_stream().synchronize()
+        spent = perf_counter() - begun
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
+
+    def _run(self, kernel: str, threads: int, *arguments: Any) -> None:
+        function = self._module.get_function(kernel)
+        function((-(-threads // BLOCK),), (BLOCK,), arguments)
+
+    def _step(self, kernel: str, *arguments: Any, threads: int = 0) -> None:
+        """Run a kernel of a round, by default with a thread a point."""
+        threads = threads or self.count
+        self._run(kernel, threads, self._tree, self._state, *arguments)
+
+    # ------------------------------------------------------------ the tree
+
+    def _build(self, values: Any) -> None:
+        """Sort the points, and compute the boxes of all nodes."""
+        rows = self._order(values)
+        self._points = cupy.empty(values.shape, values.dtype)
+        number = np.uint64(self.count)
+        self._run("gather_points", values.size, values, rows, number, self._points)
+        leaves = 1 << max(0, math.ceil(math.log2(self.count / LEAF)))
+        self._leaves = leaves
+        self._arrays = {
+            "points": self._points,
+            "rows": rows,
+            "cores": cupy.empty(self.count if self._mutual else 0),
+            "reach": cupy.empty(self.count),
+            "listed": cupy.empty(self._listed * self.count, np.uint32),
+            "boxes": cupy.empty(4 * leaves * self.dimensions, values.dtype),
+            "first_row": cupy.empty(2 * leaves, np.uint32),
+            "least_core": cupy.empty(2 * leaves if self._mutual else 0),
+            "of_node": cupy.empty(2 * leaves, np.uint32),
+        }
+        leaf_size = -(-self.count // leaves)
+        numbers = {"count": self.count, "leaves": leaves, "leaf_size": leaf_size}
+        self._tree = struct_of(TREE, self._arrays, **numbers)
+        self._run("box_leaves", leaves, self._tree)
+        self._upwards("box_nodes")
+
+    def _upwards(self, kernel: str) -> None:
+        """Run a kernel on the inner nodes, level by level."""
+        begin = self._leaves // 2
+        while begin:
+            self._run(kernel, begin, self._tree, np.uint64(begin))
+            begin //= 2
+
+    def _find_neighbours(self, min_samples: int) -> None:
+        self._run("find_neighbours", self.count, self._tree, np.uint64(min_samples))
+        if not self._mutual:
+            return
+        self._run("least_core_of_leaves", self._leaves, self._tree)
+        self._upwards("least_core_of_nodes")
+
+    def _order(self, values: Any) -> Any:
+        """Return the numbers of the points in the order of the curve."""
+        count, frame = self.count, self._frame(values)
+        codes = self._codes(values, NULL, count, frame, 0)
+        rows, ordered = cupy.empty(count, np.uint32), cupy.empty(count, np.uint64)
+        crowded = cupy.zeros(1, np.uint32)
+        self._run(
+            "apply_order",
+            count,
+            cupy.argsort(codes),
+            codes,
+            np.uint64(count),
+            np.uint64(LEAF),
+            rows,
+            ordered,
+            crowded,
+        )
+        if int(crowded[0]):
+            self._order_inside_cells(values, frame, rows, ordered)
+        return rows
+
+    def _order_inside_cells(
+        self, values: Any, frame: Any, rows: Any, codes: Any
+    ) -> None:
+        """Order the points of each cell by the curve through the cell, and so on.
+
+        An outlier makes the cells of all other points large.
+        """
+        positions = None
+        for level in range(1, -(-LEVELS_OF_BITS // _bits(self.dimensions))):
+            long, run = _long_runs(codes)
+            if len(long) == 0:
+                break
+            positions = long if positions is None else positions[long]
+            chosen = rows[positions]
+            codes = self._codes(values, chosen, len(chosen), frame, level)
+            order = cupy.argsort(codes)
+            order = order[cupy.argsort(run[order])]
+            rows[positions] = chosen[order]
+            codes, run = codes[order], run[order]
+            new = (codes[1:] != codes[:-1]) | (run[1:] != run[:-1])
+            codes = cupy.zeros(len(order), np.int64)
+            codes[1:] = cupy.cumsum(new)
+
+    def _frame(self, values: Any) -> Any:
+        """Return the smallest coordinates, and the cells per unit of length."""
+        d = self.dimensions
+        nothing = np.zeros(2 * d, np.uint64)
+        nothing[:d] = np.uint64(2**64 - 1)
+        extent = cupy.asarray(nothing)
+        threads = min(self.count, EXTENT_BLOCKS * BLOCK)
+        self._run("find_extent", threads, values, np.uint64(self.count), extent)
+        low, high = _floats(cupy.asnumpy(extent)).reshape(2, d)
+        length = float((high - low).max())
+        with np.errstate(over="ignore"):
+            cells = np.float64(2.0 ** _bits(d) * (1 - 2.0**-50)) / (length or 1.0)
+        return cupy.asarray(np.append(low, min(cells, np.finfo(np.float64).max)))
+
+    def _codes(
+        self, values: Any, chosen: Any, count: int, frame: Any, level: int
+    ) -> Any:
+        codes = cupy.empty(count, np.uint64)
+        self._run(
+            "make_codes",
+            count,
+            values,
+            chosen,
+            np.uint64(count),
+            frame,
+            np.int32(level),
+            codes,
+        )
+        return codes
+
+    # ------------------------------------------------------------ the forest
+
+    def forest(self, report: Callable[[int], object]) -> TreeEdges:
+        """Return the edges of the forest; `report` takes the components left."""
+        with self._current():
+            with self._timed("rounds"):
+                weight, key, certain = self._join(report)
+            with self._timed("sort edges"):
+                weight, key = self._by_key(weight, key)
+            with self._timed("download"):
+                weight = self._transfer.to_host(weight)
+                key = self._transfer.to_host(key)
+        return TreeEdges(weight, key, certain, self.seconds)
+
+    def _by_key(self, weight: Any, key: Any) -> tuple[Any, Any]:
+        """Return edges in the order of their keys."""
+        sorted_weight, sorted_key = cupy.empty_like(weight), cupy.empty_like(key)
+        self._run(
+            "gather_edges",
+            len(key),
+            cupy.argsort(key),
+            weight,
+            key,
+            np.uint64(len(key)),
+            sorted_weight,
+            sorted_key,
+        )
+        return sorted_weight, sorted_key
+
+    def _join(self, report: Callable[[int], object]) -> tuple[Any, Any, int]:
+        """Join all components in rounds."""
+        count = self.count
+        arrays = {name: cupy.empty(count, kind) for name, kind in ROUNDS.items()}
+        arrays["counts"] = counts = cupy.zeros(3, np.uint64)
+        kinds = np.dtype([(name, np.uint64) for name in ROUNDS])
+        self._state = struct_of(kinds, arrays)
+        self._step("start_rounds")
+        edges = certain = 0
+        while edges < count - 1:
+            report(count - edges)
+            self._step("forget")
+            self._step("offer")
+            self._step("count_asking")
+            searches = int(counts[1])
+            most = np.uint64(PATIENCE * searches / (count - edges))
+            self._step("list_asking", most)
+            if searches:
+                self._run("name_leaves", self._leaves, self._tree, arrays["component"])
+                self._upwards("name_nodes")
+                self._step("walk_lightest", threads=searches)
+            self._step("find_keys", most)
+            self._step("choose_edges", most)
+            self._step("link_components")
+            self._step("rename_points")
+            edges = int(counts[0])
+            certain = certain or edges
+        return arrays["edge_weight"][:edges], arrays["edge_key"][:edges], certain
+
+
+def _name_of(dtype: np.dtype) -> str:
+    """Return a type's name in CUDA's language."""
+    return "float" if dtype == np.float32 else "double"
+
+
+def _bits(dimensions: int) -> int:
+    """Return the bits of a coordinate in a code, as in point_tree.cu."""
+    return min(32, 64 // dimensions)
+
+
+def _floats(ordered: np.ndarray) -> np.ndarray:
+    """Return the float64 numbers of bits that are ordered as they are."""
+    top = np.uint64(1 << 63)
+    return np.where(ordered >= top, ordered ^ top, ~ordered).view(np.float64)
+
+
+def _long_runs(codes: Any) -> tuple[Any, Any]:
+    """Return the indices of codes in runs longer than a leaf, and the runs' numbers."""
+    none = cupy.empty(0, np.int64)
+    if len(codes) <= LEAF or not bool((codes[LEAF:] == codes[:-LEAF]).any()):
+        return none, none
+    run = cupy.zeros(len(codes), np.int64)
+    run[1:] = cupy.cumsum(codes[1:] != codes[:-1])
+    indices = cupy.flatnonzero(cupy.bincount(run)[run] > LEAF)
+    return indices, run[indices]

@@ -1,0 +1,1 @@
+"""Points dealt to MPI ranks, and points owned by other ranks."""

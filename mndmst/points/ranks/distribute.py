@@ -1,0 +1,94 @@
+"""Distribution of points to ranks by space: a k-d split at the medians of a sample.
+
+Every rank reads some of the points. All know a sample, and divide space in the same
+way. Equal points go to the same rank.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ...comm.communicator import Comm
+from ..coordinates import float_type
+from ..point_files import checked_points, read_points
+
+
+class OwnedPoints(NamedTuple):
+    """The points that a rank owns."""
+
+    points: np.ndarray
+    rows: np.ndarray  # uint32: the users' numbers, ascending
+
+
+def distribute(
+    comm: Comm, points: np.ndarray, first: int, sample_size: int
+) -> OwnedPoints:
+    """Return the points of this rank's part of space. Collective.
+
+    This rank has read `points`, numbered from `first` on, of one type on all ranks;
+    `sample_size` of each rank divide space.
+    """
+    dimensions = points.shape[1]
+    some = points[:: max(1, len(points) // sample_size)].ravel()
+    owner = np.zeros(len(points), np.int64)
+    sample = comm.allgatherv(some).reshape(-1, dimensions)
+    _divide(sample, points, np.arange(len(points)), owner, range(comm.size))
+    order = np.argsort(owner, kind="stable")
+    counts = np.bincount(owner, minlength=comm.size)
+    rows = (order + first).astype(np.uint32)
+    _, (rows,) = comm.alltoallv(counts, rows)
+    _, (coordinates,) = comm.alltoallv(counts * dimensions, points[order].ravel())
+    return OwnedPoints(coordinates.reshape(-1, dimensions), rows)
+
+
+def _divide(
+    sample: np.ndarray,
+    points: np.ndarray,
+    chosen: np.ndarray,
+    owner: np.ndarray,
+    ranks: range,
+) -> None:
+    """Set the owner, among some ranks, of each of the chosen points."""
+    if len(ranks) == 1 or len(sample) == 0:
+        owner[chosen] = ranks[0]
+        return
+    half = len(ranks) // 2
+    longest = int(np.argmax(np.ptp(sample, axis=0)))
+    order = np.sort(sample[:, longest])
+    value = order[len(order) * half // len(ranks)]
+    if value == order[0]:  # no point of the sample is below it
+        value = order[min(np.searchsorted(order, value, "right"), len(order) - 1)]
+    below, here = sample[:, longest] < value, points[chosen, longest] < value
+    _divide(sample[below], points, chosen[here], owner, ranks[:half])
+    _divide(sample[~below], points, chosen[~here], owner, ranks[half:])
+
+
+def read_part(
+    comm: Comm, points: np.ndarray | None, path: Path
+) -> tuple[np.ndarray, int]:
+    """Return this rank's share of the points, by number, and where it begins.
+
+    Collective. Of an .npy file every rank reads its share; any other rank 0 has read as
+    `points` (mapped, from `point_files.named_points`). Raises InputError on every rank
+    if a coordinate cannot be computed with.
+    """
+    facts = None if points is None else (points.shape, float_type(points.dtype))
+    shape, dtype = comm.bcast(facts)
+    bounds = [shape[0] * rank // comm.size for rank in range(comm.size + 1)]
+    first, last = bounds[comm.rank], bounds[comm.rank + 1]
+    if path.suffix == ".npy":
+        with comm.raise_on_all():
+            part = np.array(read_points(path, mapped=True)[first:last])
+    elif points is not None:
+        for rank in range(1, comm.size):
+            share = points[bounds[rank] : bounds[rank + 1]]
+            comm.send([share.astype(dtype, copy=False).ravel()], rank)
+        part = points[:last]
+    else:
+        part = comm.recv(0)[0].reshape(-1, shape[1])
+    with comm.raise_on_all():
+        if len(part):
+            part = checked_points(part, f"{path}: ", first, typed=True)
+    # Ranks exchange points, so ranks without points have the type of all others.
+    return np.ascontiguousarray(part, dtype), first

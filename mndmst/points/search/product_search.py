@@ -1,0 +1,579 @@
+"""The search of points by matrix products: exact, for many dimensions.
+
+A k-d tree of many dimensions is visited almost whole by every query. Matrix products of
+float32 points then cost less: they find for each point the few others that may be its
+neighbours, and float64 distances decide between these. The result has the same bits as
+that of the tree, since both compare the same float64 distances.
+
+The bound
+---------
+Let a and b be two points less a common centre, times a power of two that keeps their
+lengths at most 1, and A and B their roundings to float32. Let u = 2^-24, and let d be
+the number of dimensions. A score stands for a distance:
+
+    score(A, B) = A.B - |B|^2 / 2 = (|A|^2 - |A - B|^2) / 2.
+
+For one A, a larger score is a smaller distance. The computed score differs from
+(|A|^2 - D) / 2, in which D is the float64 square of the distance of a and b, by
+
+- the float32 product: d products and d - 1 additions in any order, fused or not, are
+  off by at most g |A| |B|, g = d u / (1 - d u) (Higham, Accuracy and Stability of
+  Numerical Algorithms, 3.1);
+- the rounding of |B|^2 / 2 to float32, u |B|^2 / 2, and the subtraction, at most
+  u (|A| |B| (1 + g) + |B|^2 / 2);
+- the points: |A - a| <= u |a| and |B - b| <= u |b|, up to factors 1 + 2^-28 for the
+  float64 subtraction of the centre, so |A - B|^2 and |a - b|^2 differ by less than
+  4.1 u (|A|^2 + |B|^2), of which the score has half;
+- the float64 distance: d + 2 roundings of 2^-53 in a sum of squares, less than
+  u (|A|^2 + |B|^2) / 100 while d < 2^20.
+
+Since |A| |B| <= (|A|^2 + |B|^2) / 2, all of it is at most
+
+    gamma / 2 (|A|^2 + |B|^2), gamma = (d + 16) u / (1 - (d + 16) u).
+
+Numbers below 2^-126 may be rounded to zero. Each of the at most 2 d + 16 operations
+adds at most 2^-126 then, and each coordinate 2^-126 times the other's, which is less
+than (d + 16) 2^-120 in all: the absolute part of the bound.
+
+Neighbours
+----------
+The product of a tile serves its rows and its columns, so each pair of points is
+multiplied once, or twice if the candidates of both are not kept at the same time. A row
+keeps the columns whose upper bound of the score is no smaller than the k-th largest
+lower bound. Each column that it drops is further away than k others. Where more columns
+lie within the bounds than a row can keep, such as equal points, the row computes their
+float64 distances at once and keeps the k nearest. So no input needs another search,
+however near its points are to each other.
+
+Components
+----------
+A round searches from the points that may have a lighter edge than their component
+knows. In clusters of equal size these are nearly all points, in round after round.
+There one pass over all pairs of points finds the lightest edge between each two
+components, if these are few, and no point searches again. Points are sorted by
+component for it, so that consecutive products are compared with one threshold.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...kernels.edge_columns import concatenate
+from ...kernels.threads import Threads, each_range
+from ...native.call_columns import PerCall
+from ..devices.point_products import (
+    NO_POSITION,
+    ComponentArrays,
+    EdgesBetween,
+    Guests,
+    PointArrays,
+    PointProducts,
+    RemoteQueries,
+    VisitingPoints,
+    query_arrays,
+)
+from ..kernels.boruvka_steps import PointEdges
+from ..kernels.nearest_points import weigh
+from ..kernels.product_filter import (
+    Bounds,
+    Candidates,
+    PairTile,
+    QueryRows,
+    Searches,
+    Tile,
+    fill_squares,
+    filter_between,
+    filter_leaving,
+    filter_near,
+    filter_near_columns,
+    finish_near,
+    limit_near,
+)
+from ..kernels.short_rounds import RoundState
+from ..ranks.remote_points import RemotePoints
+from .blas_threads import one_blas_thread
+from .neighbours import Neighbours
+from .search_steps import Report, no_report
+
+# Rows and columns of a tile: its products, 8 MB, stay in the processor's cache.
+ROWS, COLUMNS = 1024, 2048
+# Rows whose candidates are kept at a time. A product of two of them serves both.
+KEPT = 1 << 15
+# Candidates that a row can keep, for each neighbour and at least.
+CAPACITY, LEAST_CAPACITY = 4, 64
+CENTRE = 4096  # points whose mean is subtracted from all
+UNIT_ROUNDING = 2.0**-24
+SEED = 42
+# Searches from one point in SEARCHES are cheap: they take a sixteenth of a pass.
+SEARCHES = 32
+# Pairs of components, for each point, whose lightest edges are found in one pass.
+MOST_PAIRS = 4
+LONGEST = 2.0**40  # of the scaled coordinates of points of other ranks
+GRAIN = 16  # rows of a tile that are worth a thread
+PIECE = 256  # rows or columns of a product that are worth a thread
+
+
+class ProductSearch:
+    """Points in a random order, searched by products; see `PointSearch`.
+
+    `rows` has the user's number of each place.
+    """
+
+    def __init__(
+        self,
+        products: PointProducts,
+        rows: np.ndarray,
+        remote: RemotePoints,
+        threads: Threads,
+        report: Report = no_report,
+    ) -> None:
+        self.products, self.rows, self.remote = products, rows, remote
+        self.cheap = remote.total // SEARCHES
+        self.threads, self.report = threads, report
+
+    def neighbours(self, k: int, min_samples: int) -> Neighbours:
+        """See `PointSearch.neighbours`."""
+        remote, threads = self.remote, self.threads
+        distance, places = self.products.nearest(k, self.report)
+        count = len(distance)
+        remote.improve_neighbours(distance, places)
+        doubled = np.flatnonzero(distance[:, 0] == 0)
+        threads.map(
+            lambda b, e: np.sqrt(distance[b:e], out=distance[b:e]),
+            threads.ranges(count),
+        )
+        everything = k == remote.total - 1
+        reach = np.full(count, np.inf) if everything else distance[:, -1].copy()
+        cores = np.zeros(count)
+        if min_samples:
+            cores = distance[:, min_samples - 1].copy()
+            ranges = each_range(threads.bounds(count))
+            threads.run(weigh, distance, places, cores, *ranges)
+            if count < remote.total:
+                row, j = np.nonzero(places >= count)
+                far = remote.gather_values(cores, places[row, j])
+                both = np.maximum(cores[row], far)
+                distance[row, j] = np.maximum(distance[row, j], both)
+        return Neighbours(distance, places, cores, reach, doubled)
+
+    def lightest(
+        self, components: ComponentArrays, asked: np.ndarray, bounded: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `PointSearch.lightest`.
+
+        A product takes as long without the bounds of components. Each point knows its
+        own lightest edge then, so far fewer search again once components have joined.
+        """
+        others, weight = self.products.lightest(components, asked, bounded, self.report)
+        return np.where(others == NO_POSITION, asked, others), weight
+
+    def join_few(
+        self, state: RoundState, known: PointEdges
+    ) -> tuple[PointEdges, PointEdges]:
+        """Return no edges; see `PointSearch.join_few`."""
+        return PointEdges.empty(0), known
+
+    def between(
+        self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
+    ) -> PointEdges | None:
+        """See `PointSearch.between`; searches from few points take less time."""
+        # The component with the most uncertain points need not search if the others do.
+        if uncertain.sum() - uncertain.max() <= self.remote.total // 2:
+            return None
+        return self.pass_all(components, known)
+
+    def pass_all(
+        self, components: ComponentArrays, known: PointEdges
+    ) -> PointEdges | None:
+        """Return the edges of `between` by a pass over all pairs of points. Collective.
+
+        Each component has a row of a table, and a lightest edge to each other. None on
+        all ranks if the table is too large for one of them.
+        """
+        count, ranks = len(components.bound), self.remote.ranks
+        passes = self.products.passes * (count <= self.products.most_components)
+        if ranks.min(passes) == 0 or ranks.min(passes) < ranks.max(passes):
+            return None
+        least = np.full((count, count), np.inf)
+        np.minimum.at(least, (known.a, known.b), known.weight)
+        least = ranks.min(np.minimum(least, least.T))
+        found = self.products.between(components, least, self.remote, self.report)
+        return None if found is None else PointEdges(*found)
+
+
+def few_pairs(components: int, points: int) -> bool:
+    """Return whether a table of all pairs of components is small beside the points."""
+    return components * components <= MOST_PAIRS * points
+
+
+def random_order(count: int) -> np.ndarray:
+    """Return the numbers of points in the order in which products take them.
+
+    The first points that a row meets are a sample of all then, so its threshold soon
+    passes few others.
+    """
+    return np.random.default_rng(SEED).permutation(count).astype(np.uint32)
+
+
+class HostProducts:
+    """Products by NumPy's BLAS, and kernels that filter them; see `PointProducts`.
+
+    Points are finite, and scaled as `scale` asks for.
+    """
+
+    def __init__(self, points: PointArrays, threads: Threads) -> None:
+        self.threads, self.exact, self.passes = threads, points, 1
+        self.most_components = math.isqrt(MOST_PAIRS * len(points.source))
+        self._make_frame(0.0)
+
+    def _make_frame(self, largest: float) -> None:
+        """Round all points, by a frame for coordinates up to a size from the centre."""
+        exact = self.exact
+        self._centre = exact.plain(slice(0, CENTRE)).mean(axis=0)
+        sizes = self.threads.map(
+            lambda part: float(np.abs(exact.plain(part) - self._centre).max(initial=0)),
+            [(part,) for part in _parts(len(exact.source))],
+        )
+        largest = max(largest, *sizes)
+        dimensions = len(self._centre)
+        self._factor = 1.0
+        if largest > 0:
+            exponent = math.frexp(largest)[1] + math.ceil(math.log2(dimensions) / 2)
+            self._factor = math.ldexp(1.0, -exponent)
+        self.points = self._rounded(exact)
+        square = self._squares(self.points)
+        terms = (dimensions + 16) * UNIT_ROUNDING
+        gamma, absolute = terms / (1 - terms), (dimensions + 16) * 2.0**-120
+        half = (square / 2 * (1 - gamma)).astype(np.float32)
+        numbers = np.array([gamma, absolute, self._factor**2])
+        self.bounds = Bounds(square, half, numbers)
+
+    def _rounded(self, exact: PointArrays) -> np.ndarray:
+        """Return points less the centre, scaled, as float32."""
+        points = np.empty((len(exact.source), len(self._centre)), np.float32)
+
+        def fill(part: slice) -> None:
+            points[part] = (exact.plain(part) - self._centre) * self._factor
+
+        self.threads.map(fill, [(part,) for part in _parts(len(points))])
+        return points
+
+    def _squares(self, points: np.ndarray) -> np.ndarray:
+        square = np.empty(len(points))
+        ranges = each_range(self.threads.bounds(len(points), ROWS))
+        self.threads.run(fill_squares, points, square, *ranges)
+        return square
+
+    def _queries(
+        self, points: np.ndarray, row: np.ndarray
+    ) -> tuple[QueryRows, np.ndarray]:
+        """Return points of other ranks for the kernels, and rounded."""
+        points = points.astype(np.float64, copy=False)
+        size = np.abs(points - self._centre).max(initial=0)
+        if size * self._factor > LONGEST:
+            self._make_frame(float(size))
+        exact = query_arrays(points, row)
+        rounded = self._rounded(exact)
+        return QueryRows(exact, self._squares(rounded), exact.source, False), rounded
+
+    def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
+        """See `PointProducts.nearest`."""
+        count = len(self.points)
+        every = np.arange(count, dtype=np.uint32)
+        queries = QueryRows(self.exact, self.bounds.square, every, True)
+        distance, places = np.empty((count, k)), np.empty((count, k), np.uint32)
+        lists = _candidates(min(KEPT, count), k)
+        for begin in range(0, count, KEPT):
+            end = min(begin + KEPT, count)
+            _clear(lists)
+            for first in range(begin, end, ROWS):
+                report(begin + _served(first - begin, end - begin), count)
+                last = min(first + ROWS, end)
+                block = self.points[first:last]
+                own = _slice(lists, first - begin, last - begin)
+                for tile in self._tiles(block, first, first, end):
+                    self._filter(tile, queries, own, k)
+                    self._filter_columns(tile, queries, lists, begin, k)
+                for outside in ((0, begin), (end, count)):
+                    for tile in self._tiles(block, first, *outside):
+                        self._filter(tile, queries, own, k)
+            done = _slice(lists, 0, end - begin)
+            self._finish(begin, queries, done, distance, places)
+        report(count, count)
+        return distance, places
+
+    def nearest_to(
+        self, points: np.ndarray, limits: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `PointProducts.nearest_to`."""
+        queries, rounded = self._queries(points, np.zeros(len(points), np.uint32))
+        count = len(points)
+        distance, places = np.empty((count, k)), np.empty((count, k), np.uint32)
+        lists = _candidates(min(ROWS, count), k)
+        for first in range(0, count, ROWS):
+            own = _slice(lists, 0, min(ROWS, count - first))
+            _clear(own)
+            ranges = self._ranges(len(own.count))
+            self.threads.run(
+                limit_near, first, queries, self.bounds, own, limits, *ranges
+            )
+            block = rounded[first : first + ROWS]
+            for tile in self._tiles(block, first, 0, len(self.points)):
+                self._filter(tile, queries, own, k)
+            self._finish(first, queries, own, distance, places)
+        return distance, places
+
+    def _ranges(self, count: int) -> tuple[PerCall, PerCall]:
+        """Return ranges of the rows or columns of a tile, several per thread."""
+        return each_range(self.threads.bounds(count, GRAIN, each=4))
+
+    def _filter(
+        self, tile: Tile, queries: QueryRows, lists: Candidates, k: int
+    ) -> None:
+        """Add the columns of a tile to the candidates of its rows."""
+        ranges = self._ranges(len(tile.product))
+        self.threads.run(
+            filter_near, tile, queries, self.exact, self.bounds, lists, k, *ranges
+        )
+
+    def _filter_columns(
+        self, tile: Tile, queries: QueryRows, lists: Candidates, begin: int, k: int
+    ) -> None:
+        """Add the rows of a tile to the candidates of the columns behind them.
+
+        The lists are those of the places from `begin` on.
+        """
+        rows, columns = tile.product.shape
+        behind = max(0, tile.first_row + rows - tile.first_column)
+        if behind >= columns:
+            return
+        first = tile.first_column - begin
+        own = _slice(lists, first, first + columns)
+        bounds = behind + self.threads.bounds(columns - behind, GRAIN)
+        self.threads.run(
+            filter_near_columns,
+            tile,
+            queries,
+            self.exact,
+            self.bounds,
+            own,
+            k,
+            *each_range(bounds),
+        )
+
+    def _finish(
+        self,
+        first: int,
+        queries: QueryRows,
+        lists: Candidates,
+        distance: np.ndarray,
+        places: np.ndarray,
+    ) -> None:
+        """Write the nearest neighbours of the rows whose candidates are in lists."""
+        self.threads.run(
+            finish_near,
+            first,
+            queries,
+            self.exact,
+            self.bounds,
+            lists,
+            distance,
+            places,
+            *self._ranges(len(lists.count)),
+        )
+
+    def lightest(
+        self,
+        components: ComponentArrays,
+        asked: np.ndarray,
+        bounded: bool,
+        report: Report,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `PointProducts.lightest`."""
+        queries = QueryRows(self.exact, self.bounds.square, asked, True)
+        bound = np.full(len(asked), np.inf)
+        if bounded:
+            bound = components.bound[components.of_place[asked]]
+        others = np.full(len(asked), NO_POSITION)
+        searches = Searches(
+            components.of_place, components.cores, others, bound, bounded
+        )
+        return self._lightest(queries, self.points, searches, components, report)
+
+    def lightest_to(
+        self, components: ComponentArrays, queries: RemoteQueries
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See `PointProducts.lightest_to`."""
+        given, rounded = self._queries(queries.points, queries.row)
+        others = np.full(len(queries.bound), NO_POSITION)
+        searches = Searches(
+            queries.component, queries.core, others, queries.bound.copy(), False
+        )
+        return self._lightest(given, rounded, searches, components, no_report)
+
+    def _lightest(
+        self,
+        queries: QueryRows,
+        rounded: np.ndarray,
+        searches: Searches,
+        components: ComponentArrays,
+        report: Report,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        count = len(queries.places)
+        for first in range(0, count, ROWS):
+            report(first, count)
+            rows = queries.places[first : first + ROWS]
+            ranges = self._ranges(len(rows))
+            for tile in self._tiles(rounded[rows], first, 0, len(self.points)):
+                self.threads.run(
+                    filter_leaving,
+                    tile,
+                    queries,
+                    searches,
+                    components,
+                    self.exact,
+                    self.bounds,
+                    *ranges,
+                )
+        report(count, count)
+        return searches.others, searches.weight
+
+    def between(
+        self,
+        components: ComponentArrays,
+        least: np.ndarray,
+        visiting: VisitingPoints,
+        report: Report,
+    ) -> EdgesBetween:
+        """See `PointProducts.between`."""
+        searching = np.flatnonzero(components.reach < np.inf)
+        order = searching[np.argsort(components.of_place[searching], kind="stable")]
+        order = order.astype(np.uint32)
+        edges = [self._between(order, order, components, least, report)]
+        for guests, met in visiting.guests(order, components):
+            for begin in range(0, met, KEPT):
+                mine = order[begin : min(begin + KEPT, met)]
+                edges.append(self._between_guests(guests, mine, components, least))
+        return EdgesBetween(*PointEdges.concatenate(edges))
+
+    def _between_guests(
+        self,
+        guests: Guests,
+        places: np.ndarray,
+        components: ComponentArrays,
+        least: np.ndarray,
+    ) -> PointEdges:
+        """Return the lightest edges between the components of guests and of places.
+
+        Products of both together serve: a copy of the places takes little time beside
+        their products with the guests.
+        """
+        own, row = self.exact, self.exact.row[places]
+        values = np.concatenate([own.values[own.source[places]], guests.points])
+        both = query_arrays(values, np.append(row, guests.row))
+        together = ComponentArrays(
+            np.append(components.of_place[places], guests.component),
+            np.append(components.cores[places], guests.core),
+            np.append(components.reach[places], guests.reach),
+            components.bound,
+        )
+        columns, rows = np.split(both.source, [len(places)])
+        products = HostProducts(both, self.threads)
+        return products._between(rows, columns, together, least, no_report)
+
+    def _between(
+        self,
+        order: np.ndarray,
+        others: np.ndarray,
+        components: ComponentArrays,
+        least: np.ndarray,
+        report: Report,
+    ) -> PointEdges:
+        """Return the lightest edges between the components of two lists of places.
+
+        Places are in the order of their components. Each two of one list, which is both
+        then, are paired once.
+        """
+        edges, room = [PointEdges.empty(0)], np.empty(ROWS * COLUMNS, np.float32)
+        of_place, count = components.of_place, len(order)
+        for first in range(0, count, ROWS):
+            report(_served(first, count), count)
+            rows = order[first : first + ROWS]
+            for column in range(first if order is others else 0, len(others), COLUMNS):
+                columns = others[column : column + COLUMNS]
+                ends = of_place[[rows[0], rows[-1], columns[0], columns[-1]]]
+                if ends.min() == ends.max():
+                    continue  # so are all between them
+                block, other = self.points[rows], self.points[columns]
+                tile = PairTile(self._multiply(block, other, room), rows, columns)
+                found = self.threads.run(
+                    filter_between,
+                    tile,
+                    components,
+                    least,
+                    self.exact,
+                    self.bounds,
+                    *self._ranges(len(rows)),
+                )
+                a, b, weight, key = concatenate(found, self.threads)
+                edges.append(PointEdges(of_place[a], of_place[b], weight, key))
+        report(count, count)
+        return PointEdges.concatenate(edges)
+
+    def _tiles(
+        self, block: np.ndarray, first: int, begin: int, end: int
+    ) -> Iterator[Tile]:
+        """Multiply some rounded rows with the points [begin, end), tile by tile."""
+        room = np.empty(len(block) * min(COLUMNS, end - begin), np.float32)
+        for column in range(begin, end, COLUMNS):
+            others = self.points[column : min(column + COLUMNS, end)]
+            yield Tile(self._multiply(block, others, room), first, column)
+
+    def _multiply(
+        self, block: np.ndarray, others: np.ndarray, room: np.ndarray
+    ) -> np.ndarray:
+        """Return the inner products of rounded points, in the memory given."""
+        product = room[: len(block) * len(others)].reshape(len(block), len(others))
+
+        def fill(row: int, last_row: int, column: int, last_column: int) -> None:
+            np.matmul(
+                block[row:last_row],
+                others[column:last_column].T,
+                out=product[row:last_row, column:last_column],
+            )
+
+        rows, columns = (self.threads.ranges(len(x), PIECE) for x in (block, others))
+        with one_blas_thread():
+            self.threads.map(fill, [(*r, *c) for r in rows for c in columns])
+        return product
+
+
+def _served(rows: int, count: int) -> int:
+    """Return the share of the products of `count` rows that the first rows take."""
+    return rows * (2 * count - rows) // count
+
+
+def _candidates(rows: int, k: int) -> Candidates:
+    """Return memory for the candidates of rows."""
+    room = rows, max(LEAST_CAPACITY, CAPACITY * k)
+    return Candidates(
+        np.empty(room, np.float32),
+        np.empty(room, np.uint32),
+        np.empty(room),
+        np.empty(rows, np.int64),
+        np.empty(rows, np.float32),
+    )
+
+
+def _clear(lists: Candidates) -> None:
+    lists.count[:], lists.threshold[:] = 0, -np.inf
+
+
+def _slice(lists: Candidates, first: int, last: int) -> Candidates:
+    """Return the candidates of the rows [first, last)."""
+    return Candidates(*(column[first:last] for column in lists))
+
+
+def _parts(count: int) -> list[slice]:
+    return [slice(begin, begin + CENTRE) for begin in range(0, count, CENTRE)]

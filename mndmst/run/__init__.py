@@ -1,1 +1,0 @@
-"""Shared by the steps of a run: options, state, record and checkpoints."""

@@ -1,0 +1,1 @@
+"""The forest of a sharded graph: the steps on a rank, options, state, and merging."""

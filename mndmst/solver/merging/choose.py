@@ -1,0 +1,77 @@
+"""The choice of a strategy, by facts that all ranks agree on."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from ..contract import ExceptionCondition, lightest_cut_edge
+from ..run import Run
+from .hosts import MergeOnHosts, ReplicateComponents
+from .messages import MergeByMessages, MergeByRounds, MergeInRings
+from .peer_devices import MergeOnDevices
+from .strategy import Facts, NotSuitableError, Strategy, StrategySetting
+
+AUTO: Sequence[type[Strategy]] = (MergeOnDevices, MergeOnHosts, MergeByMessages)
+# For each value of the option `merge` the strategies that are tried, in this order; the
+# last one suits every run. A strategy that is asked for by its name comes first.
+CANDIDATES: dict[str, Sequence[type[Strategy]]] = {
+    "auto": AUTO,
+    "devices": AUTO,
+    "hosts": (MergeOnHosts, MergeByMessages),
+    "replicated": (ReplicateComponents, MergeByMessages),
+    "messages": (MergeByMessages,),
+    "ring": (MergeInRings,),
+    "boruvka": (MergeByRounds,),
+}
+# Why a strategy that was chosen hands over to the next: only devices do so from the
+# beginning.
+GIVEN_UP = "a device has too little memory, or cannot reach another"
+
+
+def choose(run: Run, exception: ExceptionCondition = lightest_cut_edge) -> Strategy:
+    """Return the strategy for a run. Collective.
+
+    The report gets its name, and why each strategy before it was not chosen.
+    `exception` is the exception condition (`strategy.py`).
+    """
+    with run.report.stage("choose"):
+        facts = Facts.of(run, exception)
+        return _first(run, facts, exception, CANDIDATES[run.config.merge], {})
+
+
+def _first(
+    run: Run,
+    facts: Facts,
+    exception: ExceptionCondition,
+    kinds: Sequence[type[Strategy]],
+    refused: dict[str, str],
+) -> Strategy:
+    """Return the first strategy that suits a run, after others have refused."""
+    for number, kind in enumerate(kinds):
+        later, given_up = kinds[number + 1 :], refused | {kind.name: GIVEN_UP}
+        choose_next = partial(_first, run, facts, exception, later, given_up)
+        reason = kind.refuses(facts)
+        if reason is None:
+            try:
+                strategy = kind(StrategySetting(run, facts, exception, choose_next))
+            except NotSuitableError as error:
+                reason = str(error)
+            else:
+                _note_choice(run, strategy.name, refused)
+                return strategy
+        refused = refused | {kind.name: reason}
+    raise AssertionError("the last strategy suits every run")
+
+
+def _note_choice(run: Run, name: str, refused: dict[str, str]) -> None:
+    """Note the choice in the report, and print it in a verbose run.
+
+    A run that asks for a strategy by name, and gets another, says so in any case.
+    """
+    run.report.facts["strategy"] = {"name": name, "refused": refused}
+    reasons = "; ".join(f"{other}: {reason}" for other, reason in refused.items())
+    run.report.progress.detail(
+        f"merging by {name}" + (f" ({reasons})" if reasons else "")
+    )
+    wanted = run.config.merge
+    if wanted in refused and name != wanted:
+        run.report.progress.say(f"merging by {name}: {refused[wanted]}")

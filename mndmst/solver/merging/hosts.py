@@ -1,0 +1,325 @@
+"""Ranks of a host contract as one team, where edges have no locality.
+
+Nearly every edge leads to another rank. So the ranks of a host share arrays of all
+vertices, and contract as one team, as threads would. Hosts send each other the hooks of
+vertices, then the forests of their edges, which every host merges in the same way [1].
+The edges that remain of a band have no ghosts: no rank needs to ask for a name.
+
+[1] Dehne and Götz: Practical parallel algorithms for minimum spanning trees, SRDS
+    1998: they replicate the vertices and divide the edges.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ...backends.base import Band
+from ...comm.hosts import Hosts
+from ...graph.model import EdgeColumns, EdgeList, ReducedGraph
+from ...host.errors import ConfigError
+from ...host.memory import free_bytes
+from ...kernels.contraction import Contraction, CrossPieces
+from ...kernels.edge_columns import EdgePieces, add_marked, concatenate_columns
+from ...kernels.freed_memory import KEPT_SHARE
+from ...kernels.heavier_arcs import GiantComponent, heavier_edges
+from ...kernels.hooks import NUMBER, vertices_outside, write_names
+from ...kernels.kruskal import HALF, LOW
+from ...kernels.threads import each_range
+from ...native.call_columns import ArrayPieces, calls_of
+from ..bands import bands, giant_component
+from ..heavier import CrossEdges
+from ..reduced_graphs import drop_unused
+from ..run import Run
+from ..write import owned_edges
+from .messages import MergeByMessages, MergeStart
+from .portions import BandSequence, HeavyEdges, Remainder, RowBand
+from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
+
+
+class HostComponents:
+    """Numbered components of all vertices; its calls are collective.
+
+    With `keep`, the run keeps the shared memory for its next solve. Raises ConfigError
+    on every rank of a host that has no memory to share.
+    """
+
+    def __init__(self, run: Run, hosts: Hosts, keep: bool) -> None:
+        self.run, self.hosts, directory = run, hosts, run.directory
+        self._owned = directory.first, directory.last
+        if not keep:
+            run.shared.clear()
+        self.team = hosts.team(run.threads, run.shared if keep else None)
+        self._contraction = Contraction(
+            self.team, run.num_vertices, self._owned, named=True
+        )
+
+    @property
+    def owned(self) -> np.ndarray:
+        """The components of the vertices that this rank owns."""
+        return self._contraction.component[slice(*self._owned)]
+
+    def hook_rows(self, band: Band) -> EdgeList:
+        """Contract along the lightest edge of every vertex, in the lightest band.
+
+        Returns this rank's other edges of the band.
+        """
+        run, contraction = self.run, self._contraction
+        found = run.at_once([
+            lambda worker=w: worker.backend.row_hooks(worker.placed, band)
+            for w in run.workers
+        ])  # fmt: skip
+        hooks, bests, lists = zip(*found, strict=True)
+        for worker, hook in zip(run.workers, hooks, strict=True):
+            contraction.component[worker.rows.first : worker.rows.last] = hook
+        vtxdist = run.directory.vtxdist.tolist()
+        self.hosts.complete(self.team, contraction.component, vtxdist)
+        (best,) = concatenate_columns([[best] for best in bests], run.threads)
+        room = EdgeColumns(*(np.empty(len(best), t) for t in ("u4", "u4", best.dtype)))
+        count = contraction.link(best, room)
+        run.state.forest_edges.append(EdgeList(*room.part(0, count)))
+        edges = [[edges.u, edges.v, edges.key] for edges in lists]
+        return EdgeList(*concatenate_columns(edges, run.threads))
+
+    def leaving(self, giant: int, above: int) -> EdgeList:
+        """Return the edges above a key that leave the giant component.
+
+        Each is on the rank that owns its smaller end.
+        """
+        component, run = self._contraction.component, self.run
+        giant = component.dtype.type(giant)
+        components = GiantComponent.of_rows(component, giant)
+        columns = []
+        for worker in run.workers:
+            rows = worker.rows.as_whole()
+            first, length = worker.rows.first, len(worker.rows)
+            ranges = each_range(first + run.threads.bounds(length))
+            outside = run.threads.run(
+                vertices_outside, giant, component, rows.indptr, *ranges
+            )
+            key = rows.keys.dtype.type(above)
+            found = run.threads.run(
+                heavier_edges, rows.csr, components, key, rows.last, outside
+            )
+            columns += calls_of(found, len(outside))
+        lists = [EdgeList(*part) for part in columns]
+        first, last = self._owned
+        for edges in lists:
+            away = (edges.u < first) | (edges.u >= last)
+            run.report.ship(int(np.count_nonzero(away)))
+        return owned_edges(run.directory, lists, run.threads)
+
+    def join(self, edges: EdgeList, after: str, room: int) -> ReducedGraph | None:
+        """Merge along the forest of the edges that a step has left on all ranks.
+
+        `edges` has this rank's edges in (u, v) order, which the next rank's edges
+        follow; they are overwritten. `after` names the step, and other hosts' edges may
+        take `room` bytes. Where hosts have too much to know all, the rest is returned:
+        on each rank its edges of the forest of its host. The directory knows the
+        components then.
+        """
+        run, contraction = self.run, self._contraction
+        bounds = run.threads.bounds(len(edges))
+        parts = contraction.joining(EdgePieces.of(edges.columns, bounds))
+        count = int(parts.edges.key.lengths.sum())
+        run.report.level(after, run.comm.sum(count))
+        self._count_shared(count)
+        if self.hosts.count == 1:
+            self._keep(parts.edges, contraction.join(parts))
+        else:
+            part, pairs = self._filtered(parts)
+            left = run.comm.allgather(len(pairs))
+            if left.sum() * run.config.tuning.merged_edge_bytes > room:
+                self.publish()
+                return self._graph(part, pairs)
+            marked = self._merged(part.key, pairs, left)
+            whole = np.array([0, len(marked)])
+            self._keep(EdgePieces.of(part, whole), ArrayPieces.of(marked, whole))
+        contraction.settle()
+        return None
+
+    def _keep(self, parts: EdgePieces, masks: ArrayPieces) -> None:
+        """Add marked edges to the forest."""
+        room = int(masks.lengths.sum())  # unused pages stay untouched
+        edges = EdgeColumns(*(np.empty(room, column.dtype) for column in parts))
+        count = add_marked(parts, masks, edges, 0, self.run.threads)
+        self.run.state.forest_edges.append(EdgeList(*edges.part(0, count)))
+
+    def _filtered(self, parts: CrossPieces) -> tuple[EdgeColumns, np.ndarray]:
+        """Return this rank's edges of the forest of its host's, and their pairs."""
+        pairs = ArrayPieces.of(parts.pairs, *parts.ranges)
+        masks = self._contraction.cycle_filter(parts)
+        columns = *parts.edges, pairs
+        kept = [[c[i][masks[i]] for c in columns] for i in range(len(masks))]
+        *ends_and_key, left = concatenate_columns(kept, self.run.threads)
+        return EdgeColumns(*ends_and_key), left
+
+    def _merged(
+        self, key: np.ndarray, pairs: np.ndarray, counts: np.ndarray
+    ) -> np.ndarray:
+        """Merge along the forest of all hosts' edges; mark the edges of this rank."""
+        bounds = np.cumsum([0, *counts]).tolist()
+        begin, end = bounds[self.run.comm.rank], bounds[self.run.comm.rank + 1]
+        every = self.team.arrays((bounds[-1], key.dtype), (bounds[-1], np.uint64))
+        for column, mine in zip(every, (key, pairs), strict=True):
+            column[begin:end] = mine
+            self.hosts.complete(self.team, column, bounds)
+        self.run.report.ship(end - begin)
+        return self._contraction.join_all(*every)[begin:end]
+
+    def _graph(self, edges: EdgeColumns, pairs: np.ndarray) -> ReducedGraph:
+        """Return edges as a graph of the components that they join."""
+        names = self._contraction.names.astype(np.int64)
+        a, b = (end.astype(np.uint32) for end in (pairs >> HALF, pairs & LOW))
+        own = np.zeros(len(names), np.bool_)
+        return drop_unused(ReducedGraph(EdgeList(*edges), a, b, names, own))
+
+    def _count_shared(self, count: int) -> None:
+        """Note how many of this rank's edges are in other ranks' equal shares."""
+        counts = self.team.counts(count).ravel()
+        rank = self.team.rank
+        first, last = int(counts[:rank].sum()), int(counts[: rank + 1].sum())
+        begin, end = self.team.share(int(counts.sum()))
+        self.run.report.ship(count - max(0, min(end, last) - max(begin, first)))
+
+    def publish(self) -> None:
+        """Write the components to the directory, each named by one of its vertices."""
+        threads, parent = self.run.threads, self.run.directory.parent
+        roots, names = self._contraction.parent, self._contraction.names
+        ranges = each_range(threads.bounds(len(parent)))
+        threads.run(write_names, self.owned, roots, names, *ranges, parent)
+
+
+# Bytes for each vertex of the graph that a rank may come to touch.
+VERTEX_BYTES = 32
+# Bytes for each vertex that hosts send each other: the hook.
+HOOK_BYTES = 4
+
+HostPortion = RowBand | HeavyEdges
+
+
+@dataclass(frozen=True)
+class HostEdges:
+    """This rank's edges of a portion; their ends are numbered components."""
+
+    edges: EdgeList
+    portion: HostPortion
+
+    @property
+    def step(self) -> str:
+        """The step that has left the edges, as the report calls it."""
+        return "hook" if isinstance(self.portion, RowBand) else "heavier"
+
+    @property
+    def last(self) -> bool:
+        """Whether no further portion follows."""
+        portion = self.portion
+        return isinstance(portion, HeavyEdges) or portion.band.high is None
+
+
+class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
+    """Every host keeps the component of every vertex, and its ranks are one team.
+
+    If the lightest band leaves no giant component, or hosts would have to send each
+    other too many edges, the ranks go on by messages.
+    """
+
+    name = "hosts"
+    # Whether every rank counts as a host of its own.
+    each_rank: ClassVar[bool] = False
+
+    def __init__(self, setting: StrategySetting) -> None:
+        super().__init__(setting)
+        run = self.run
+        hosts = Hosts(run.comm, each_rank=self.each_rank)
+        rows = run.comm.sum(sum(worker.rows.nbytes for worker in run.workers))
+        self._capacity = int(run.config.tuning.sent_share * rows / hosts.count)
+        sent = HOOK_BYTES * run.num_vertices if hosts.count > 1 else 0
+        needed, kept = VERTEX_BYTES * run.num_vertices, sum(map(len, run.shared))
+        free = run.comm.min(min(run.budget.room(), free_bytes()) + kept)
+        if sent > self._capacity or needed > free:
+            hosts.free()
+            raise NotSuitableError(
+                "a list of all vertices is too large to be sent, or for a rank"
+            )
+        components = None
+        with suppress(ConfigError):  # on all ranks of the host
+            components = HostComponents(run, hosts, KEPT_SHARE * needed <= free)
+        if not run.comm.min(int(components is not None)) or components is None:
+            hosts.free()
+            raise NotSuitableError("a host has no room for shared arrays")
+        self._components = components
+        self._setting = setting
+        self._sequence = BandSequence(bands(run, run.config.light_edges))
+
+    @staticmethod
+    def refuses(facts: Facts) -> str | None:
+        """See `Strategy.refuses`."""
+        if facts.ranks == 1:
+            return "there is one rank"
+        if facts.has_locality:
+            return f"only {facts.cut_share:.0%} of the edges lead to other ranks"
+        if facts.num_vertices > int(NUMBER):
+            return f"there are more than {int(NUMBER):,} vertices"
+        if facts.resumed or facts.own_exception:
+            return "the run resumes, or has an exception condition of its own"
+        return None
+
+    def first_portion(self) -> HostPortion:
+        """See `HyPar.first_portion`."""
+        return RowBand(self._sequence.bands[0])
+
+    def next_portion(
+        self, portion: HostPortion, left: HostEdges
+    ) -> HostPortion | Strategy | None:
+        """Return the edges that leave the giant component, if there is one."""
+        if isinstance(portion, HeavyEdges) or left.last:
+            return None
+        with self.run.report.stage("resolve"):
+            giant = giant_component(self.run, self._components.owned)
+        if giant is not None:
+            return HeavyEdges(giant, portion.band)
+        self._publish()
+        start = MergeStart(self._sequence, self._sequence.after(portion))
+        return MergeByMessages(self._setting, start)
+
+    def ind_comp(self, portion: HostPortion) -> HostEdges:
+        """Hook every vertex, or walk the rows outside the giant component."""
+        if isinstance(portion, HeavyEdges):
+            with self.run.report.stage("heavier"):
+                left = self._components.leaving(portion.giant, portion.above)
+        else:
+            with self.run.report.stage("hook"):
+                left = self._components.hook_rows(portion.band)
+        return HostEdges(left, portion)
+
+    def merge_parts(self, left: HostEdges) -> HostEdges | Strategy:
+        """Merge along the edges: inside each host, then between hosts."""
+        with self.run.report.stage("hosts"):
+            rest = self._components.join(left.edges, left.step, self._capacity)
+        if rest is None:
+            return left
+        remainder = Remainder(CrossEdges(rest, with_owners=False), left.portion)
+        return MergeByMessages(self._setting, MergeStart(self._sequence, remainder))
+
+    def post_process(self, rest: HostEdges) -> None:
+        """Write the components to the directory, if they are final or are saved."""
+        if rest.last or self.run.save is not None:
+            self._publish()
+
+    def give_up(self) -> None:
+        """Free the communicators of the hosts."""
+        self._components.hosts.free()
+
+    def _publish(self) -> None:
+        with self.run.report.stage("publish"):
+            self._components.publish()
+        self.run.safe_point()
+
+
+class ReplicateComponents(MergeOnHosts):
+    """Every rank keeps the component of every vertex; no memory is shared."""
+
+    name = "replicated"
+    each_rank = True

@@ -1,0 +1,242 @@
+"""Step 2: divide a rank's rows between its GPU and its CPU by measured speed.
+
+MND-MST (4.3.1) divides rows by the speeds of the devices. That does not tell whether
+both together are faster than the better one alone: two parts have a border, which the
+host contracts and merges. So this module predicts the time of all three arrangements
+and takes the best. The ratio may be 0 or 1.
+
+MND-MST times both devices on 5 to 10 random induced subgraphs of 5 % of the vertices.
+This module times them on random runs of consecutive rows, cut edges included, because
+a worker gets such rows. A random 5 % of the vertices induces only 0.25 % of the edges:
+then the launch latency dominates. The samples are light bands, which both devices solve
+at the same time in a run. Measuring takes about 0.2 s.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..backends.base import Backend, Band
+from ..graph.light_edges import first_share
+from ..graph.model import EdgeList, Rows, sample_positions
+from ..kernels.arc_inspection import ArcInspection
+from .config import Config
+from .contract import ContractedPart, contract, joined
+from .reduced_graphs import reduced_graph
+from .run import Worker
+from .run_report import Report
+from .startup import Background
+
+# Two workers must be predicted to save this much, as predictions are uncertain.
+LEAST_GAIN = 0.1
+
+
+class Speeds(NamedTuple):
+    """Times of two devices and their host for graphs of one family."""
+
+    # Seconds a device needs for each arc of its rows, from host memory to the forest's
+    # edges in host memory.
+    first: float
+    second: float
+    kept: float  # Edges of that forest for each arc
+    # Seconds the host needs for each of these edges: to contract a part along them, and
+    # to merge two parts and contract the result.
+    contract: float
+    merge: float
+
+    @property
+    def even(self) -> float:
+        """The share of the first device with which both are done at once."""
+        return self.second / (self.first + self.second)
+
+    def seconds(self, ratio: float, rows: Rows) -> float:
+        """Predict the time until a rank's rows are contracted.
+
+        Rows that are the whole graph have no border unless they are divided.
+        """
+        parts = [share for share in (ratio, 1 - ratio) if share > 0]
+        edges = [
+            min(share * self.kept * rows.num_arcs, rows.num_vertices) for share in parts
+        ]
+        devices = max(ratio * self.first, (1 - ratio) * self.second) * rows.num_arcs
+        if len(parts) == 2:
+            return devices + self.contract * max(edges) + self.merge * sum(edges)
+        return devices + (0.0 if rows.complete else self.contract * edges[0])
+
+    def best_ratio(self, rows: Rows) -> float:
+        """Return the share of the first device that is expected to take least time."""
+        alone = min((1.0, 0.0), key=lambda ratio: self.seconds(ratio, rows))
+        both = self.seconds(self.even, rows)
+        gains = both < (1 - LEAST_GAIN) * self.seconds(alone, rows)
+        return self.even if gains else alone
+
+
+def split(rows: Rows, ratio: float) -> list[Rows]:
+    """Cut rows in two, the first with about a share of the arcs.
+
+    A ratio of 0 or 1 leaves one part empty.
+    """
+    if ratio >= 1.0:
+        return [rows, rows.cut(len(rows), len(rows))]
+    place = int(np.searchsorted(rows.indptr, ratio * rows.num_arcs))
+    return [rows.cut(0, place), rows.cut(place, len(rows))]
+
+
+def bounded_ratio(backend: Backend, rows: Rows, ratio: float) -> float:
+    """Return the ratio, lowered until the first backend's share fits its memory."""
+    free = backend.memory().free
+    needed = backend.rows_nbytes(rows)
+    return min(ratio, 0.9 * free / needed) if needed else ratio
+
+
+SAMPLE = 8192  # arcs that a quantile or a share is estimated from
+RUN_ARCS = 1 << 19  # no run of rows has more, to keep measuring short
+PAIR_ARCS = 1 << 18  # of the two parts that are contracted and merged
+
+
+def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
+    """Time two devices, and their host, on samples of some rows.
+
+    There are `ratio_samples` runs of rows, each a share `ratio_share` of the rows as
+    far as `RUN_ARCS` allows; `light_edges` is that of the timed band.
+    """
+    length = min(len(rows), 1 + int(config.ratio_share * len(rows)))
+    starts = sample_positions(len(rows) - length + 1, config.ratio_samples)
+    runs = [_run(rows, int(start), length, RUN_ARCS) for start in starts]
+    bands = [_light_band(run, config) for run in runs]
+    seconds, kept = [], 0
+    for backend in backends:
+        _forest(backend, runs[0], bands[0])  # first touches are not speed
+        begin = time.perf_counter()
+        forests = [_forest(backend, *pair) for pair in zip(runs, bands, strict=True)]
+        seconds.append(time.perf_counter() - begin)
+        kept = sum(map(len, forests))
+    arcs = sum(run.num_arcs for run in runs)
+    pair = _run(rows, int(starts[0]), length, PAIR_ARCS)
+    host = _time_host(backends[-1], split(pair, 0.5), bands[0])
+    return Speeds(seconds[0] / arcs, seconds[1] / arcs, kept / arcs, *host)
+
+
+def _time_host(backend: Backend, parts: list[Rows], band: Band) -> tuple[float, float]:
+    """Return the seconds for each edge of contracting, and of merging, two parts."""
+    forests = [_forest(backend, part, band) for part in parts]
+
+    def contract_parts() -> list[ContractedPart]:
+        return [
+            contract(
+                backend,
+                reduced_graph(edges, (edges.u, edges.v), part.first, part.last),
+            )
+            for edges, part in zip(forests, parts, strict=True)
+        ]
+
+    edges = max(1, sum(map(len, forests)))
+    contractions, first = _timed(contract_parts)
+    _, second = _timed(lambda: contract(backend, joined(contractions)))
+    return first / edges, second / edges
+
+
+def _run(rows: Rows, begin: int, length: int, arcs: int) -> Rows:
+    """Return consecutive rows from `begin` on, with few more than some arcs."""
+    most = int(np.searchsorted(rows.indptr, rows.indptr[begin] + arcs))
+    return rows.cut(begin, min(begin + length, max(most, begin + 1)))
+
+
+def _light_band(rows: Rows, config: Config) -> Band:
+    share = first_share(rows.num_arcs / 2, len(rows), config.light_edges, config.tuning)
+    if share is None:
+        return Band()
+    sample = rows.keys[sample_positions(rows.num_arcs, SAMPLE)]
+    return Band(None, int(np.sort(sample)[int(share * SAMPLE)]))
+
+
+def _forest(backend: Backend, rows: Rows, band: Band) -> EdgeList:
+    return backend.band_forest(backend.place(rows), band, None)
+
+
+def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
+    begin = time.perf_counter()
+    result = task()
+    return result, time.perf_counter() - begin
+
+
+# Fewer arcs go to the CPU alone: two devices would take longer, to merge.
+LEAST_ARCS = 1 << 20
+
+
+def begin_placing(
+    background: Background, backends: list[Backend], rows: Rows, config: Config
+) -> ArcInspection | None:
+    """Begin to copy all rows to the first device, if it may get them all.
+
+    Returns the inspection of the rows on the device, if the device can inspect arcs.
+    """
+    shared = len(backends) > 1
+    if shared and (isinstance(config.ratio, int | float) or rows.num_arcs < LEAST_ARCS):
+        return None
+    background.place(backends[0], rows)
+    return background if backends[0].inspects_arcs else None
+
+
+def deal(
+    backends: list[Backend],
+    rows: Rows,
+    background: Background,
+    config: Config,
+    report: Report,
+) -> tuple[tuple[Worker, ...], float]:
+    """Divide a rank's rows between its devices; also return the share of the first.
+
+    The rows of workers are not on the devices yet, except where `background` has copied
+    all rows to the first device.
+    """
+    placed = background.placed()
+    if len(backends) == 1:
+        return (Worker(backends[0], rows, placed),), 1.0
+    begin = report.seconds
+    ratio, source = _ratio(backends, rows, config, report)
+    if ratio < 1:
+        placed = None  # frees its memory
+    if placed is None:
+        ratio = bounded_ratio(backends[0], rows, ratio)
+    seconds = report.seconds - begin
+    report.facts |= {
+        "ratio": ratio, "ratio_source": source, "ratio_seconds": seconds
+    }  # fmt: skip
+    parts = zip(backends, split(rows, ratio), strict=True)
+    dealt = [(backend, part) for backend, part in parts if len(part)]
+    dealt = dealt or [(backends[-1], rows)]
+    first, *others = (Worker(*pair) for pair in dealt)
+    return (replace(first, placed=placed), *others), ratio
+
+
+def _ratio(
+    backends: list[Backend], rows: Rows, config: Config, report: Report
+) -> tuple[float, str]:
+    """Return the share of the first of two devices, and where it comes from."""
+    if isinstance(config.ratio, int | float):
+        return config.ratio, "given"
+    if rows.num_arcs < LEAST_ARCS:
+        return 0.0, "few arcs"
+    speeds = measure(backends, rows, config)
+    report.facts["speeds"] = speeds._asdict()
+    return speeds.best_ratio(rows), "measured"
+
+
+def place(workers: tuple[Worker, ...], report: Report) -> tuple[Worker, ...]:
+    """Copy every worker's rows to its device, all at once, if they are not there."""
+
+    def bring(worker: Worker) -> Worker:
+        with report.work(worker.backend.name):
+            if worker.placed is not None:
+                return worker
+            return replace(worker, placed=worker.backend.place(worker.rows))
+
+    if len(workers) == 1:
+        return (bring(workers[0]),)
+    with ThreadPoolExecutor(len(workers), "mndmst-worker") as pool:
+        return tuple(pool.map(bring, workers))

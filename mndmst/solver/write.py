@@ -1,0 +1,202 @@
+"""Step 8: every rank writes the forest edges that begin at its vertices.
+
+Forest edges are on the ranks that found them. Each edge goes to the owner of its
+smaller end, so the forest is sorted over all ranks, the file is the same for every
+number of ranks, and no rank holds all of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..comm.directory import Directory
+from ..graph.model import EdgeList, places_among
+from ..graph.order import keys_to_weights
+from ..io.atomic_output import AtomicOutput
+from ..io.output_kinds import FOREST_OR_TABLE
+from ..io.results.digest_and_total import begin_digest, exact_total
+from ..io.results.forest_file import ForestHeader
+from ..io.results.forest_file import write_forest as write_forest_file
+from ..io.results.graph_names import names_of_graph, names_place
+from ..io.results.text_tables import COLUMNS, SEPARATORS, write_table
+from ..kernels.edge_columns import concatenate_columns, take_columns
+from ..kernels.edge_order import in_order, in_row_order
+from ..kernels.group_by_owner import group_by_owner
+from ..kernels.threads import ALONE, Threads
+from .run import Run
+from .run_report import write_report
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """The result of a run; printed, it is the line RESULT."""
+
+    num_vertices: int
+    num_edges: int  # distinct undirected edges without self-loops
+    forest_edges: int
+    trees: int
+    weight: int | float  # exact for integers, correctly rounded for floats
+    digest: str  # SHA-256 over the forest's sorted (src, dst) pairs
+    seconds: float
+    report: dict[str, Any] | None  # the run's report, on rank 0
+
+    def __repr__(self) -> str:
+        return self.line()
+
+    def line(self) -> str:
+        """Return the line that `solve` ends with."""
+        return (
+            f"RESULT n={self.num_vertices} m={self.num_edges} "
+            f"edges={self.forest_edges} trees={self.trees} weight={self.weight} "
+            f"digest={self.digest} seconds={self.seconds:.3f}"
+        )
+
+
+def write_forest(
+    run: Run,
+    path: Path | None,
+    with_labels: bool,
+    record_path: Path | None,
+    overwrite: bool = False,
+    with_numbers: bool = False,
+) -> Summary:
+    """Sort the forest, compute its weight and digest, and write it. Collective.
+
+    `path` and `record_path` are the files of the forest and the report. The forest is a
+    table if its suffix is that of one, with names of vertices unless `with_numbers`.
+    `with_labels` adds each vertex's tree. With `overwrite` they replace files that are
+    not earlier results.
+    """
+    comm, graph = run.comm, run.graph
+    with run.report.stage("sort"):
+        edges = send_to_owners(run.directory, run.state.forest_edges, run.threads)
+        count = comm.sum(len(edges))
+    with run.report.stage("digest"):
+        finish_digest = begin_digest(comm, edges.u, edges.v)
+        weights = keys_to_weights(edges.key, graph.weight_dtype)
+        weight = exact_total(comm, weights)
+    results: dict[str, Any] = {
+        "num_vertices": graph.num_vertices,
+        "num_edges": run.num_edges,
+        "forest_edges": count,
+        "trees": graph.num_vertices - count,
+        "weight": weight,
+        "digest": "",
+    }
+    config = run.config.as_dict()
+
+    def header() -> ForestHeader:
+        results["digest"] = finish_digest()
+        record = run.report.gather(config=config, **results) or {}
+        return ForestHeader(
+            graph.uuid,
+            graph.num_vertices,
+            weight,
+            results["digest"],
+            config,
+            record,
+            names_place(graph),
+        )
+
+    with AtomicOutput(comm, overwrite) as outputs:
+        if path is None or path.suffix in SEPARATORS:
+            with run.report.stage("digest"):
+                results["digest"] = finish_digest()
+        if path is not None and path.suffix in SEPARATORS:
+            with run.report.stage("write"):
+                names = None if with_numbers else names_of_graph(graph)
+                table = edges.u, edges.v, weights
+                write_table(outputs, path, COLUMNS, table, names, FOREST_OR_TABLE)
+        elif path is not None:
+            with run.report.stage("write"):
+                labels = smallest_vertices(run.directory) if with_labels else None
+                write_forest_file(
+                    outputs, path, edges, weights, header, labels, run.threads
+                )
+        final = run.report.gather(config=config, **results)
+        if record_path is not None:
+            write_report(outputs, record_path, final)
+    seconds = comm.max(run.report.seconds)
+    return Summary(**results, seconds=seconds, report=final)
+
+
+def send_to_owners(
+    directory: Directory, found: list[EdgeList], threads: Threads = ALONE
+) -> EdgeList:
+    """Send every edge to the owner of its smaller end; return them in order.
+
+    Collective. Takes the edges out of the list. If the longest list is in place and in
+    order, as one GPU leaves it, and rows that pass in pieces, it stays where it is.
+    """
+    longest = max(found, key=len)
+    none = longest.take(np.empty(0, np.int64))
+    others = [none, *(edges for edges in found if edges is not longest)]
+    found.clear()
+    if not _in_place(directory, longest):
+        longest, others = none, [longest, *others]
+    arrived = owned_edges(directory, others, threads)
+    if len(longest) == 0 or len(arrived) == 0:
+        return longest if len(longest) else arrived
+    places = places_among(longest, arrived)
+    columns, more = ([edges.u, edges.v, edges.key] for edges in (longest, arrived))
+    del longest, others, arrived
+    merged = []
+    while columns:  # merged columns are freed at once
+        merged.append(np.insert(columns.pop(0), places, more.pop(0)))
+    return EdgeList(*merged)
+
+
+def _in_place(directory: Directory, edges: EdgeList) -> bool:
+    """Return whether edges are in order, and this rank owns their smaller ends."""
+    u, v = edges.u, edges.v
+    if len(u) == 0 or u[0] < directory.first or u[-1] >= directory.last:
+        return False
+    return bool(in_row_order(u, v))
+
+
+def owned_edges(
+    directory: Directory, lists: list[EdgeList], threads: Threads
+) -> EdgeList:
+    """Return those edges of all ranks whose smaller end this rank owns, in order.
+
+    Collective. Of parallel edges only the lightest is left.
+    """
+    none = lists[0].take(np.empty(0, np.int64))
+    here = [edges for edges in lists if _owned(directory, edges.u)]
+    away = [edges for edges in lists if not _owned(directory, edges.u)]
+    columns = _joined([*away, none], threads)
+    order, counts = group_by_owner(columns[0], directory.vtxdist)
+    _, arrived = directory.comm.alltoallv(
+        counts, *take_columns(columns, order, threads)
+    )
+    every = _joined([*here, EdgeList(*arrived)], threads)
+    return in_order(EdgeList(*every), threads)
+
+
+def _owned(directory: Directory, u: np.ndarray) -> bool:
+    """Return whether this rank owns all of some vertices, as alone it does."""
+    return len(u) == 0 or bool(u.min() >= directory.first and u.max() < directory.last)
+
+
+def _joined(lists: Sequence[EdgeList], threads: Threads) -> list[np.ndarray]:
+    """Return the columns of all edges of some lists; a single list is not copied."""
+    occupied = [edges.columns for edges in lists if len(edges)]
+    return concatenate_columns(occupied or [lists[0].columns], threads)
+
+
+def smallest_vertices(directory: Directory) -> np.ndarray:
+    """Return the smallest vertex of the tree of each vertex owned here. Collective."""
+    directory.resolve()
+    names, first = np.unique(directory.parent, return_index=True)
+    names = names.astype(np.int64)
+    _, (name, vertex) = directory.comm.alltoallv(
+        directory.count_by_owner(names), names, first + directory.first
+    )
+    smallest = np.full(len(directory.parent), directory.vtxdist[-1])
+    np.minimum.at(smallest, name - directory.first, vertex)
+    representatives = Directory(directory.comm, directory.vtxdist)
+    representatives.parent = smallest
+    return representatives.lookup_any(directory.parent.astype(np.int64))

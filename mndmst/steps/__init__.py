@@ -1,1 +1,0 @@
-"""The steps on a rank: read, split, independent computation, contraction, write."""

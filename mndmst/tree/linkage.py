@@ -1,0 +1,106 @@
+"""The single-linkage dendrogram of a forest, and flat clusters from it."""
+
+import math
+from typing import Protocol
+
+import numpy as np
+
+from ..graph.order import check_threshold, weights_to_keys
+from ..host.cores import core_count
+from ..host.errors import ConfigError
+from ..host.formatting import counted
+from ..kernels.kruskal import component_labels
+from ..kernels.sorting import sort_positions
+from ..kernels.threads import Threads
+from .kernels.link import link
+
+
+class SpanningForest(Protocol):
+    """The interface of a spanning forest; `mndmst.Forest` implements it."""
+
+    def __len__(self) -> int: ...
+    @property
+    def src(self) -> np.ndarray:
+        """The smaller end of each edge."""
+
+    @property
+    def dst(self) -> np.ndarray:
+        """The larger end of each edge."""
+
+    @property
+    def weight(self) -> np.ndarray:
+        """The weight of each edge."""
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices."""
+
+    @property
+    def num_trees(self) -> int:
+        """Number of trees."""
+
+
+def single_linkage(forest: SpanningForest) -> np.ndarray:
+    """Return the single-linkage dendrogram of a graph from its spanning forest.
+
+    Trees of a forest that is not connected are joined last, at an infinite distance.
+    All cores take part. The result, float64 of shape (num_vertices - 1, 4), is as
+    `scipy.cluster.hierarchy.linkage` returns it, equal distances in the order of the
+    edges.
+    """
+    if forest.num_vertices == 0:
+        raise ConfigError("a graph without vertices has no clusters")
+    # Not as a file may say: an edge too few or too many would leave the tree.
+    labels = component_labels(forest.src, forest.dst, forest.num_vertices)
+    roots = np.flatnonzero(labels == np.arange(forest.num_vertices))
+    if len(roots) + len(forest) != forest.num_vertices:
+        raise ConfigError(
+            "the edges of the forest close a cycle; verify it, or solve again"
+        )
+    src = np.concatenate([forest.src, roots[:-1]])
+    dst = np.concatenate([forest.dst, roots[1:]])
+    distance = np.concatenate([forest.weight, np.full(len(roots) - 1, np.inf)])
+    order = ascending(forest)
+    order = np.concatenate([order, np.arange(len(order), len(src), dtype=order.dtype)])
+    return link(src[order], dst[order], distance[order], _all_cores())
+
+
+def clusters_within(forest: SpanningForest, threshold: int | float) -> np.ndarray:
+    """Return the cluster of each vertex, its smallest; see `mndmst.clusters_within`."""
+    check_threshold(threshold)
+    if forest.weight.dtype.kind in "iu" and not math.isinf(threshold):
+        threshold = math.floor(threshold)  # as a float64 it would round the weights
+    kept = forest.weight <= threshold
+    return component_labels(forest.src[kept], forest.dst[kept], forest.num_vertices)
+
+
+def clusters_by_count(forest: SpanningForest, count: int) -> np.ndarray:
+    """Return a given number of clusters: the last edges in the order are cut.
+
+    Raises ConfigError if there are more trees, or fewer vertices, than clusters asked
+    for.
+    """
+    if not max(1, forest.num_trees) <= count <= forest.num_vertices:
+        raise ConfigError(
+            f"{counted(count, 'cluster')}: the forest has "
+            f"{counted(forest.num_trees, 'tree')} and "
+            f"{counted(forest.num_vertices, 'vertex')}. Give a number from "
+            f"{max(1, forest.num_trees):,} to {forest.num_vertices:,}."
+        )
+    kept = ascending(forest)[: forest.num_vertices - count]
+    return component_labels(forest.src[kept], forest.dst[kept], forest.num_vertices)
+
+
+def numbered(labels: np.ndarray) -> np.ndarray:
+    """Return clusters numbered 0, 1, ... in the order of their first vertices."""
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def ascending(forest: SpanningForest) -> np.ndarray:
+    """Return the positions of the edges in ascending order."""
+    keys = weights_to_keys(forest.weight.copy())
+    return sort_positions(keys, _all_cores())
+
+
+def _all_cores() -> Threads:
+    return Threads(core_count())

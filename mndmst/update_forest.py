@@ -1,0 +1,195 @@
+"""The third program: the forest of a graph, after changes of the graph.
+
+The graph is read, but not solved again: what changes does to the forest is found from
+the forest, and from the rows of the smaller pieces that deletions cut off.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from .changes.batch import Batch
+from .changes.changing import ChangingForest
+from .changes.table import read_changes
+from .comm.communicator import Comm
+from .comm.placement import locate
+from .graph.model import EdgeList, Rows
+from .graph.order import keys_to_weights
+from .host.errors import InputError
+from .host.memory import Budget
+from .host.progress import Progress, process_start
+from .io.atomic_output import AtomicOutput, check_on_all
+from .io.output_kinds import FOREST_OR_TABLE
+from .io.partitioner.write_parts import check_new, graph_uuid, write_rows
+from .io.results.digest_and_total import exact_total, forest_digest
+from .io.results.forest_file import (
+    ForestHeader,
+    NamesPlace,
+    read_forest,
+    write_forest,
+)
+from .io.results.graph_names import GraphNames, names_of_graph, names_place, vertex_ids
+from .io.results.text_tables import COLUMNS, SEPARATORS, write_table
+from .io.shards.shard_writer import OriginalIds
+from .io.shards.sharded_graph import ShardedGraph, open_graph
+from .kernels.edge_order import in_row_order
+from .solver.read import balanced_vtxdist, begin_read, keep_to_host
+from .solver.startup import compile_kernels
+from .solver.write import Summary
+from .tree.index import ForestIndex
+
+
+@dataclass(frozen=True)
+class Files:
+    """The inputs and outputs; a graph is written only on request.
+
+    The forest is a table if its suffix is that of one. `overwrite` replaces files that
+    are not earlier results, and a graph. `numbers` writes numbers of vertices to a
+    table, although they have names.
+    """
+
+    graph: Path
+    forest: Path
+    changes: Path
+    forest_out: Path
+    graph_out: Path | None = None
+    overwrite: bool = False
+    numbers: bool = False
+
+
+def update(
+    comm: Comm, files: Files, memory: int, threads: int, progress: Progress
+) -> Summary:
+    """Write the forest of a graph after changes. Collective.
+
+    A rank may hold `memory` bytes (0: its share of the host), and reads its rows with a
+    number of threads (0: its share of the cores). The result is the same on every rank.
+    Raises MndmstError on every rank if an input, the memory or an output cannot be
+    used.
+    """
+    inputs = files.graph, files.forest, files.changes
+    outputs = [(files.forest_out, FOREST_OR_TABLE)]
+    check_on_all(comm, inputs, outputs, overwrite=files.overwrite)
+    with comm.raise_on_all():
+        if comm.rank == 0 and files.graph_out is not None:
+            check_new(files.graph_out, comm.size, files.overwrite, files.graph)
+        graph = open_graph(files.graph, check=comm.rank == 0)
+    compile_kernels(comm, "update", graph.weight_dtype, progress.say)
+    index, batch = None, None
+    with comm.raise_on_all():
+        if comm.rank == 0:
+            index = read_index(files.forest, graph)
+            names = None if graph.names is None else GraphNames(graph)
+            batch = read_changes(files.changes, graph.weight_dtype, names)
+            if names is None:
+                batch = in_present_ids(batch, graph)
+            batch = replace(batch, names=names_of_graph(graph))
+    progress.say("reading the rows")
+    own = threads or locate(comm).share
+    rows, num_edges = _read(comm, graph, memory, own)
+    progress.say("applying the changes")
+    changing = ChangingForest(comm, rows, graph.weight_dtype, index)
+    applied = changing.apply(batch)
+    num_edges += applied.inserted - applied.deleted
+    progress.say("writing")
+    return _write(comm, files, graph, changing, num_edges)
+
+
+def read_index(path: Path, graph: ShardedGraph) -> ForestIndex:
+    """Read the forest of a graph, and index it.
+
+    Raises InputError if it is damaged, no forest, or of another graph.
+    """
+    file = read_forest(path)
+    if file.header.graph_uuid != graph.uuid:
+        raise InputError(
+            f"{path}: is the forest of graph {file.header.graph_uuid}, and "
+            f"{graph.path} is {graph.uuid}. Give the graph it was solved from."
+        )
+    src, dst, weight = file.read(0, file.num_edges)
+    if not ((src < dst).all() and in_row_order(src, dst)):
+        raise InputError(f"{path}: its edges do not ascend. Verify it, or solve again.")
+    try:
+        return ForestIndex(graph.num_vertices, src, dst, weight)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def in_present_ids(batch: Batch, graph: ShardedGraph) -> Batch:
+    """Return changes with the ids of a graph's rows, given original ids.
+
+    Raises InputError if no vertex of a reordered graph had an id that is given.
+    """
+    original = vertex_ids(graph)
+    if not isinstance(original, OriginalIds):
+        return batch
+    order = np.argsort(original.ids)
+    known = original.ids[order]
+    columns = []
+    for ends in (batch.src, batch.dst):
+        place = np.searchsorted(known, ends)
+        wrong = known[np.minimum(place, len(known) - 1)] != ends
+        if wrong.any():
+            change = int(wrong.argmax())
+            raise InputError(
+                f"{batch.where(change)}: the graph has no vertex {ends[change]}. Leave "
+                "the change out, or make the graph again with the vertex."
+            )
+        columns.append(order[place])
+    return replace(batch, src=columns[0], dst=columns[1])
+
+
+def _read(
+    comm: Comm, graph: ShardedGraph, memory: int, threads: int
+) -> tuple[Rows, int]:
+    """Return this rank's rows, and how many edges the graph has."""
+    budget = Budget(memory)
+    if not budget.given:
+        keep_to_host(comm, graph, budget, lambda: None)
+    vtxdist = balanced_vtxdist(comm, graph)
+    reading = begin_read(comm, graph, vtxdist, budget, threads)
+    num_edges = reading.finish()
+    if reading.stored:
+        with comm.raise_on_all():
+            raise budget.exceeded(graph.path, "the rows of a rank", comm.size)
+    return reading.rows, num_edges
+
+
+def _write(
+    comm: Comm,
+    files: Files,
+    graph: ShardedGraph,
+    changing: ChangingForest,
+    num_edges: int,
+) -> Summary:
+    """Write what there is now: the graph, if it is asked for, and the forest."""
+    dtype, rows = graph.weight_dtype, changing.rows.current()
+    with comm.raise_on_all():
+        original = vertex_ids(graph)
+    uuid = graph_uuid(comm, rows, dtype, original)
+    if files.graph_out is not None:
+        write_rows(comm, files.graph_out, rows, dtype, uuid, original, files.overwrite)
+    edges = EdgeList.empty(rows.indices.dtype, rows.keys.dtype)
+    if changing.forest is not None:
+        edges = changing.forest.edges()
+    weights = keys_to_weights(edges.key, dtype)
+    total, digest = exact_total(comm, weights), forest_digest(comm, edges.u, edges.v)
+    place = names_place(graph)
+    if place is not None and files.graph_out is not None:
+        place = NamesPlace(uuid, str(files.graph_out))
+    header = ForestHeader(uuid, graph.num_vertices, total, digest, names=place)
+    with AtomicOutput(comm, files.overwrite) as outputs:
+        if files.forest_out.suffix in SEPARATORS:
+            names = None if files.numbers else names_of_graph(graph)
+            path, table = files.forest_out, (edges.u, edges.v, weights)
+            write_table(outputs, path, COLUMNS, table, names, FOREST_OR_TABLE)
+        else:
+            write_forest(outputs, files.forest_out, edges, weights, lambda: header)
+    count = comm.sum(len(edges))
+    seconds = comm.max(time.monotonic() - process_start())
+    trees = graph.num_vertices - count
+    return Summary(
+        graph.num_vertices, num_edges, count, trees, total, digest, seconds, None
+    )

@@ -1,0 +1,100 @@
+"""Options from files, variables and flags."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mndmst.host.errors import ConfigError
+from mndmst.solver.config import Config, parse_bytes, parse_ratio
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text('group_size = 8\nmerge = "ring"\nmemory = "2GiB"\n')
+    environment = {"MNDMST_MERGE": "boruvka", "MNDMST_THREADS": "3", "HOME": "/"}
+    config = Config.load(file, {"threads": 5, "ratio": None}, environment)
+    assert (config.group_size, config.merge, config.threads) == (8, "boruvka", 5)
+    assert (config.memory, config.ratio) == (2 << 30, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("8GiB", 8 << 30), ("500MB", 500_000_000), ("1.5kib", 1536), ("7", 7)],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "-1GiB", "8 apples", "0"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(ConfigError, match="8GiB"):
+        parse_bytes(text)
+
+
+@pytest.mark.parametrize("text", ["1.1", "-0.1", "half", "nan"])
+def test_what_is_no_ratio(text: str) -> None:
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        parse_ratio(text)
+    assert parse_ratio("auto") is None
+
+
+@pytest.mark.parametrize(
+    ("options", "mend"),
+    [
+        ({"group_size": 1}, "2 or more"),
+        (
+            {"merge": "tree"},
+            "auto, devices, hosts, replicated, messages, ring, boruvka",
+        ),
+        (
+            {"merge": ["ring"]},
+            "auto, devices, hosts, replicated, messages, ring, boruvka",
+        ),
+        ({"threads": "many"}, "threads many: give a whole number, 0 or more"),
+        ({"threads": True}, "whole number"),
+        ({"group_size": 2.5}, "--group-size 2.5: give a whole number"),
+        ({"group_size": [4]}, "whole number"),
+        ({"timeout": 10**7}, "at most 1,000,000"),
+        ({"memory": -5}, "memory -5: give a whole number, 0 or more"),
+        ({"memory": "inf"}, "8GiB"),
+        ({"ratio": 7.0}, "between 0 and 1"),
+        ({"light_edges": float("nan")}, "--light-edges nan: give a number, 0 or more"),
+        ({"checkpoint_interval": float("inf")}, "give a number"),
+        ({"ring_gain": -1}, "0 or more, at most 1"),
+        ({"round_gain": "lots"}, "--round-gain lots: give"),
+        ({"colour": "red"}, "--colour red: there is no such option"),
+    ],
+)
+def test_what_cannot_be(options: dict, mend: str) -> None:
+    with pytest.raises(ConfigError, match=f"^(?=--).*{mend}"):
+        Config.load(None, options, {})
+
+
+def test_messages_name_options_as_they_were_typed(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text("group_size = 1\n")
+    with pytest.raises(ConfigError, match=r"run\.toml: group_size = 1: give a whole"):
+        Config.load(file, {}, {})
+    with pytest.raises(ConfigError, match=r"^MNDMST_MERGE=tree: give one of auto"):
+        Config.load(None, {}, {"MNDMST_MERGE": "tree"})
+    with pytest.raises(ConfigError, match=r"^--memory lots: 'lots' is not a size"):
+        Config.load(None, {"memory": "lots"}, {})
+    with pytest.raises(ConfigError, match=r"^group_size is 1: give a whole number"):
+        Config(group_size=1)
+
+
+def test_programs_may_give_text_or_values() -> None:
+    config = Config(memory="1KiB", ratio="0.5", light_edges=2, threads=np.int32(3))
+    assert (config.memory, config.ratio) == (1024, 0.5)
+    assert (config.light_edges, config.threads) == (2.0, 3)
+    assert type(config.light_edges) is float
+
+
+@pytest.mark.parametrize("text", [b"group_size = 2.5", b"threads = \xff", b"threads ="])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: bytes) -> None:
+    file = tmp_path / "run.toml"
+    file.write_bytes(text)
+    with pytest.raises(ConfigError, match=re.escape(str(file))):
+        Config.load(file, {}, {})

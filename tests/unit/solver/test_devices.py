@@ -1,0 +1,135 @@
+"""Which devices a rank takes, and what they look at while rows are read."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graphs import random, write_graph
+
+import mndmst
+from mndmst.backends import cuda
+from mndmst.backends.costs import COSTS
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.comm.world import world
+from mndmst.graph.model import Rows
+from mndmst.graph.order import key_rule
+from mndmst.graph.tuning import Tuning
+from mndmst.host.errors import MissingExtraError
+from mndmst.host.progress import Progress
+from mndmst.kernels.arc_inspection import ArcFacts, inspect_rows
+from mndmst.solver import devices as module
+from mndmst.solver.config import Config
+from mndmst.solver.run_report import Report
+
+
+class Gpu(CpuBackend):
+    """A device with another name."""
+
+    name = "gpu"
+
+
+@pytest.fixture(autouse=True)
+def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda, "unavailable", lambda: None)
+    monkeypatch.setattr(cuda, "device_ids", lambda: ["GPU at 0"])
+    monkeypatch.setattr(cuda, "make_device", lambda *_: Gpu(1))
+
+
+def devices(num_arcs: float, **options: Any) -> list[str]:
+    """Return the names of the devices of a run on four cores."""
+    comm = world()
+    report = Report(comm, Progress(False))
+    config = Config(threads=4, **options)
+    backends, _ = module.make_backends(comm, config, int(num_arcs), report)
+    return [backend.name for backend in backends]
+
+
+def break_even() -> float:
+    """Return the arcs for which four cores and a GPU take the same time."""
+    return COSTS.gpu_start / (COSTS.core_arc / 4 - COSTS.gpu_arc)
+
+
+def test_few_arcs_are_left_to_the_cores() -> None:
+    assert devices(0.9 * break_even()) == ["cpu"]
+    assert devices(1.1 * break_even()) == ["gpu"]
+
+
+def test_both_devices_share_long_runs_by_measured_speeds() -> None:
+    arcs = 2 * break_even()
+    tuning = Tuning(measured_seconds=0.99 * COSTS.gpu_seconds(arcs, 1))
+    assert devices(arcs, tuning=tuning) == ["gpu", "cpu"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({"backend": "cuda"}, ["gpu"]), ({"ratio": 0.5}, ["gpu", "cpu"])],
+)
+def test_a_gpu_that_is_asked_for_is_used(options: dict, expected: list[str]) -> None:
+    assert devices(10, **options) == expected
+
+
+def test_warnings_of_the_placement_are_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "warnings", lambda places: [f"{len(places)} place"])
+    report = Report(world(), Progress(True))
+    module.make_backends(world(), Config(threads=1), 10, report)
+    assert "1 place" in capsys.readouterr().err
+
+
+def test_memory_bounds_many_cores() -> None:
+    few, many = (COSTS.cpu_seconds(1e9, cores, 1) for cores in (4, 1 << 10))
+    assert few == pytest.approx(1e9 * COSTS.core_arc / 4)
+    assert many == pytest.approx(1e9 * COSTS.host_arc)
+    assert COSTS.cpu_seconds(1e9, 1 << 10, 2) == 2 * many
+
+
+def test_a_shared_gpu_takes_longer() -> None:
+    alone, shared = (COSTS.gpu_seconds(1e9, sharers) for sharers in (1, 3))
+    assert shared - alone == pytest.approx(2e9 * COSTS.gpu_arc)
+
+
+def test_without_a_gpu_that_is_asked_for_there_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cuda, "unavailable", lambda: "no driver")
+    assert devices(10) == devices(1 << 40) == ["cpu"]
+    with pytest.raises(MissingExtraError, match="--backend cuda: no driver"):
+        devices(10, backend="cuda")
+
+
+class Looking(CpuBackend):
+    """A device that looks at arcs, or does not get to it."""
+
+    inspects_arcs = True
+    looked: list[ArcFacts | None]
+
+    def place(self, rows: Rows) -> Rows:
+        if rows.progress is not None:
+            rows.progress.wait(rows.num_arcs)
+        return super().place(rows)
+
+    def inspect_arcs(self, rows: Rows, num_vertices: int) -> ArcFacts | None:
+        if self.looked:
+            self.looked.append(None)
+            return None
+        rule = key_rule(rows.keys.dtype)
+        found = inspect_rows(rows.csr, (0, rows.num_arcs), num_vertices, rule)
+        self.looked.append(ArcFacts(int(found[3]), int(found[4])))
+        return self.looked[-1]
+
+
+def test_a_device_looks_at_the_arcs_that_it_gets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    device = Looking(2)
+    device.looked = []
+    monkeypatch.setattr(cuda, "make_device", lambda *_: device)
+    graph = write_graph(tmp_path / "graph", random(2000, 9000, 4), parts=3)
+    expected = mndmst.solve(graph, backend="cpu")
+    for turn in (1, 2):  # then the host looks
+        found = mndmst.solve(graph, backend="cuda")
+        assert (found.digest, found.num_edges) == (expected.digest, expected.num_edges)
+        assert len(device.looked) == turn
+    assert device.looked[0] is not None
+    assert device.looked[0].edges == expected.num_edges
