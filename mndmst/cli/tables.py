@@ -8,6 +8,7 @@ import numpy as np
 from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.atomic_output import whole_file
 from ..io.file_access import state_of
+from ..io.names import shown
 
 if TYPE_CHECKING:  # loads Arrow
     from ..service.name_lookup import RemoteNames
@@ -82,9 +83,30 @@ def _is_vertex(value: Any, named: bool) -> bool:
 def write_table(table: Any, path: Path) -> None:
     """Write a table, whole or not at all; raise OutputError if it cannot be written."""
     module = _module(path)
+    if path.suffix == ".csv":
+        _check_lines(table, path)
     names = {".csv": "write_csv", ".parquet": "write_table", ".arrow": "write_feather"}
     with whole_file(path) as file:
         getattr(module, names[path.suffix])(table, file)
+
+
+def _check_lines(table: Any, path: Path) -> None:
+    """Refuse texts with a line feed, which would not be read back from CSV."""
+    compute = optional("pyarrow.compute", "serve", "Tables need").compute
+    arrow = optional("pyarrow", "serve", "Tables need")
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if not (
+            arrow.types.is_string(column.type)
+            or arrow.types.is_large_string(column.type)
+        ):
+            continue
+        row = compute.index(compute.match_substring(column, "\n"), True).as_py()
+        if row >= 0:
+            raise ConfigError(
+                f'{path}: the name "{shown(column[row].as_py())}" in column {name} has '
+                "a line feed, and a row of a text table is one line. Give a name in "
+                ".parquet or .arrow."
+            )
 
 
 def _module(path: Path) -> Any:

@@ -32,7 +32,9 @@ from .names import (
 KEY_BYTES = 160
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}")
-_NUMBER = re.compile(r"-?[0-9]{1,20}([.][0-9]*)?")
+# A number that is not a whole one as Python writes it: 2.0, .5, 1e+00
+_REAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"-?[0-9]{1,20}")
 _PADDED = re.compile(r"-?0[0-9]+")
 
 
@@ -92,9 +94,9 @@ class EndKinds:
     least: int = 0
     most: int = 0
     words: bool = False  # whether any is not a number
-    # Whether any is a number such as 2.0, which data frames make of integers beside
-    # missing values
-    pointed: bool = False
+    # Whether any is a number such as 2.0 or 1e+00: data frames make them of integers
+    # beside missing values, and numpy.savetxt of all integers
+    real: bool = False
     padded: str = ""  # a whole number with leading zeros, such as 01, if there is one
 
     def with_other(self, other: "EndKinds") -> "EndKinds":
@@ -104,14 +106,14 @@ class EndKinds:
             min(self.least, other.least),
             max(self.most, other.most),
             self.words or other.words,
-            self.pointed or other.pointed,
+            self.real or other.real,
             self.padded or other.padded,
         )
 
     @property
     def are_names(self) -> bool:
         """Whether the ends name vertices; 2.0 is a mistake if all are numbers."""
-        return self.words or not self.pointed
+        return self.words or not self.real
 
     @property
     def kind(self) -> NameKind:
@@ -184,8 +186,8 @@ def is_integer(word: str) -> bool:
 
 
 def is_number(word: str) -> bool:
-    """Return whether a word is an integer, or one with a decimal point behind it."""
-    return _NUMBER.fullmatch(word) is not None
+    """Return whether a word is an integer of up to 20 digits, or another number."""
+    return (_WHOLE.fullmatch(word) or _REAL.fullmatch(word)) is not None
 
 
 def _kinds(ends: np.ndarray) -> EndKinds:
@@ -196,9 +198,9 @@ def _kinds(ends: np.ndarray) -> EndKinds:
     words = set(map(str, ends.tolist()))
     if not all(map(is_integer, words)):
         texts = {word for word in words if not is_number(word)}
-        pointed = any("." in word for word in words - texts)
+        real = any(map(_REAL.fullmatch, words - texts))
         padded = min(filter(_PADDED.fullmatch, words), default="")
-        return EndKinds(False, words=bool(texts), pointed=pointed, padded=padded)
+        return EndKinds(False, words=bool(texts), real=real, padded=padded)
     numbers = list(map(int, words))
     return EndKinds(True, min(numbers), max(numbers))
 

@@ -95,7 +95,7 @@ class DelimitedFile(TextFile, NameableFile):
         """Yield the lines that begin in a range of bytes, their ends as text."""
         real = False
         for offset, text in self.blocks(begin, end):
-            rows = self.rows_of(offset, text, self.layout.separator)
+            rows = self.rows_of(offset, text)
             src, dst = (rows.names(role) for role in ("source", "target"))
             for words in (src, dst):
                 self._check_words(offset, words)
@@ -150,7 +150,7 @@ def write(edges: Edges, path: Path) -> None:
     The names of the columns come first, as spreadsheets and pandas expect them in .csv;
     of numbers between tabs a comment that says how many vertices there are.
     """
-    separator, cells = SEPARATORS.get(path.suffix, "\t"), name_cells(edges.names)
+    separator, cells = SEPARATORS.get(path.suffix, "\t"), name_cells(path, edges.names)
     head = separator.join(COLUMNS)
     if edges.names is None and path.suffix != ".csv":
         head = f"# {edges.num_vertices} vertices"

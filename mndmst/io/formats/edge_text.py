@@ -163,6 +163,12 @@ def read_integers(text: bytes | bytearray) -> Integers:
     return Integers(numbers, begins[:count], wrong)
 
 
+# The remedy for an end such as 1.0 or 1e+00
+REAL_END = (
+    "Write ids without a fraction and an exponent (NumPy: savetxt(file, edges, "
+    'fmt="%d %d %.17g")); if the lines are points, give the file to mndmst hdbscan or '
+    "mndmst linkage."
+)
 # Source, target (int64) and weight (int64 or float64) of some lines
 EndsAndWeights = tuple[np.ndarray, np.ndarray, np.ndarray]
 _ID = re.compile(r"[0-9]{1,18}")  # always fits 64 bits
@@ -291,18 +297,20 @@ class TextFile(EdgeFile):
         base, separator = self.layout.base, self.layout.separator
         found = self._by_numpy(block, separator, real)
         if found is None or not self._has_vertices(found):
-            mixed = self.layout.mixed and b'"' not in block
-            mixed = mixed and _EMPTY_COLUMN.search(block) is None
-            if mixed:
+            if self._is_mixed(block):
                 block, separator = block.translate(_TO_BLANKS), BLANKS
                 found = self._by_numpy(block, separator, real)
             if found is None or not self._has_vertices(found):
-                listed = mixed or not isinstance(self, NameableFile)
-                rows = self.rows_of(offset, block, separator, listed)
+                rows = self.rows_of(offset, block)
                 found = rows.ids("source"), rows.ids("target"), rows.weights(real)
         src, dst, weight = found
         count = self.num_vertices
         return checked_edges(self.name, count, src - base, dst - base, weight)
+
+    def _is_mixed(self, block: bytes) -> bool:
+        """Return whether commas, semicolons and blanks separate columns alike."""
+        mixed = self.layout.mixed and b'"' not in block
+        return mixed and _EMPTY_COLUMN.search(block) is None
 
     def bounds(self) -> range:
         """Return the ids of vertices, as the file has them."""
@@ -390,14 +398,13 @@ class TextFile(EdgeFile):
             return False
         return line.count(mark) == len(columns.names) - 1
 
-    def rows_of(
-        self, offset: int, block: bytes, separator: bytes, listed: bool = False
-    ) -> "TextRows":
-        """Return the rows in the lines of a block; InputError for a wrong line.
-
-        The ends of a list are never names, and all its lines have one form.
-        """
+    def rows_of(self, offset: int, block: bytes) -> "TextRows":
+        """Return the rows in the lines of a block; InputError for a wrong line."""
         layout, numbers, rows = self.layout, [], []
+        separator, mixed = layout.separator, self._is_mixed(block)
+        if mixed:
+            block, separator = block.translate(_TO_BLANKS), BLANKS
+        listed = mixed or not isinstance(self, NameableFile)
         width, prefix = len(layout.columns.names), [layout.prefix][: len(layout.prefix)]
 
         def where(number: int) -> str:
@@ -419,7 +426,7 @@ class TextFile(EdgeFile):
                 cells = split_row(line, separator, width, partial(where, number))
             rows.append(cells)
             numbers.append(number)
-        return TextRows(self, rows, lambda row: where(numbers[row]), listed)
+        return TextRows(self, rows, lambda row: where(numbers[row]))
 
     def line_number(self, offset: int) -> int:
         """Return which line of the file, from 1, begins at a byte."""
@@ -439,7 +446,6 @@ class TextRows:
     file: TextFile
     rows: list[list[str]]
     where: Callable[[int], str]  # names the line of a row in messages
-    listed: bool  # whether the ends are never names
 
     def words(self, role: str) -> list[str]:
         """Return the cells of a role."""
@@ -492,10 +498,14 @@ class TextRows:
     def _wrong_end(self, role: str, row: int, cell: str) -> InputError:
         ids = self.file.bounds()
         top = "2^48" if self.file.num_vertices is None else ids.stop
-        error = InputError if cell == "" or self.listed else UnnumberedEndError
+        nameable = isinstance(self.file, NameableFile)
+        error = UnnumberedEndError if cell and nameable else InputError
+        remedy = "Fix it, or leave the line out."
+        if NUMERAL.fullmatch(cell) and not INTEGER.fullmatch(cell):
+            remedy = REAL_END
         return error(
             f"{self._has(role, row, cell)}, and a vertex is a whole number from "
-            f"{ids.start}, below {top}. Fix it, or leave the line out."
+            f"{ids.start}, below {top}. {remedy}"
         )
 
     def _has(self, role: str, row: int, cell: str) -> str:

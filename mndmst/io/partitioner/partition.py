@@ -41,7 +41,7 @@ from ..edge_file import (
 )
 from ..kernels.csr_conversion import both_directions, upper_triangle
 from ..named_edge_file import EndKinds, NameableFile, NamedEdgeFile
-from ..names import NameSource, ReorderedNames, shown
+from ..names import Names, NameSource, ReorderedNames, shown
 from ..shards.graph_directory import no_new_folders
 from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
 from ..shards.sharded_graph import ShardedGraph, open_graph
@@ -152,6 +152,18 @@ def partition(
                 raise
         with builders.raise_on_all():
             return open_graph(options.out, check=False)
+
+
+def _about_names(file: NamedEdgeFile, names: Names) -> str:
+    """Return the line that says which names the vertices of a graph have."""
+    if not len(names):
+        return f"{file.name}: no edge, and so no vertex"
+    ends = names.take(np.unique([0, len(names) - 1])).texts()
+    return (
+        f"{file.name}: its vertices have names ({file.kind}, from "
+        f"{' to '.join(map(shown, ends))}), which the graph keeps; their order numbers "
+        "them"
+    )
 
 
 @dataclass(frozen=True)
@@ -303,12 +315,8 @@ class _Passes:
         save_names(builders, file, work, self._room())
         with builders.raise_on_all():
             numbered = NumberedFile(file, work)
-            ends = numbered.names.take(np.unique([0, len(numbered.names) - 1]))
-            examples = map(shown, ends.texts() if len(numbered.names) else ())
-        self.progress.say(
-            f"{file.name}: its vertices have names ({file.kind}, from "
-            f"{' to '.join(examples)}), which the graph keeps; their order numbers them"
-        )
+            about = _about_names(file, numbered.names)
+        self.progress.say(about)
         return numbered
 
     def _number(self, file: EdgeFile, compact: bool) -> EdgeFile:

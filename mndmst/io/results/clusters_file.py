@@ -7,6 +7,7 @@ as text, or that dendrogram; one in `.nwk` has the dendrogram as Newick trees.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +81,11 @@ def _write_text(
             write_rows(file, (*ends, rows[:, 2], size), [number_cells] * 4)
             return
         labels = columns["labels"]
-        table = [("vertex", np.arange(len(labels)), name_cells(names))]
+        table = [("vertex", np.arange(len(labels)), name_cells(path, names))]
         if "ids" in columns:
-            table.append((quoted(id_name), columns["ids"], text_cells))
+            table.append(
+                (quoted(path, id_name), columns["ids"], partial(text_cells, path))
+            )
         table.append(("label", labels, number_cells))
         if "probabilities" in columns:
             table.append(("probability", columns["probabilities"], number_cells))

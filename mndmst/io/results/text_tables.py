@@ -8,30 +8,31 @@ from typing import TextIO
 
 import numpy as np
 
+from ...host.errors import ConfigError
 from ..atomic_output import AtomicOutput
 from ..file_access import writing
-from ..names import NameSource
+from ..names import NameSource, shown
 from ..output_kinds import Kind
 
 # The columns of a table of edges
 COLUMNS = ("source", "target", "weight")
 ROWS = 1 << 16  # lines that are made at a time
-# A cell that is quoted: it has a separator, a quote, a line break, blanks at an end,
-# or begins as a comment does
-_QUOTED = re.compile(r'[",;\t\r\n]|^[ #%]|[ ]$')
+# A cell that is quoted: it has a separator, a quote, a carriage return, blanks at an
+# end, or begins as a comment does
+_QUOTED = re.compile(r'[",;\t\r]|^[ #%]|[ ]$')
 # Turns some values of a column into the texts of its cells
 Cells = Callable[[np.ndarray], list[str]]
 # The suffixes of tables, and the separators of their columns
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
-def name_cells(names: NameSource | None) -> Cells:
+def name_cells(path: Path, names: NameSource | None) -> Cells:
     """Return the function that turns vertices into cells: names, or numbers."""
     if names is None:
         return number_cells
 
     def cells(vertices: np.ndarray) -> list[str]:
-        return list(map(quoted, names.take(vertices).texts()))
+        return [quoted(path, text) for text in names.take(vertices).texts()]
 
     return cells
 
@@ -41,15 +42,24 @@ def number_cells(numbers: np.ndarray) -> list[str]:
     return list(map(repr, numbers.tolist()))
 
 
-def text_cells(values: np.ndarray) -> list[str]:
+def text_cells(path: Path, values: np.ndarray) -> list[str]:
     """Return texts, or numbers with all digits, as cells."""
     if values.dtype.kind in "iuf":
         return number_cells(values)
-    return list(map(quoted, map(str, values.tolist())))
+    return [quoted(path, str(value)) for value in values.tolist()]
 
 
-def quoted(text: str) -> str:
-    """Return a text as a cell, in quotes where it needs them."""
+def quoted(path: Path, text: str) -> str:
+    """Return a text as a cell of a file, in quotes where it needs them.
+
+    Raises ConfigError for a line feed: ranks read ranges of lines, so a row is a line.
+    """
+    if "\n" in text:
+        raise ConfigError(
+            f'{path}: the name "{shown(text)}" has a line feed, and a row of a text '
+            "table is one line. Give a name in .h5; mndmst convert then writes "
+            ".parquet or .json."
+        )
     if _QUOTED.search(text):
         return '"' + text.replace('"', '""') + '"'
     return text
@@ -85,7 +95,7 @@ def write_table(
     """
     # Ranks write in turn, and one at a time holds the names in memory
     comm, separator = outputs.ranks, SEPARATORS[path.suffix]
-    vertices = name_cells(names)
+    vertices = name_cells(path, names)
     cells = [vertices, vertices, *(number_cells for _ in columns[2:])]
     temporary = outputs.begin(path, kind)
     for turn in range(comm.size):

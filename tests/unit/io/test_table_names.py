@@ -189,6 +189,109 @@ def test_numbers_with_a_point_are_not_names(tmp_path: Path, rows: str) -> None:
     assert made(tmp_path / "h.csv", tmp_path / "h", 2).names is NameKind.TEXT
 
 
+@pytest.mark.parametrize("head", ["", "source,target,weight\n"])
+@pytest.mark.parametrize(
+    "ends", ["0 1,1 2,0 2", "-1.5 3,2 .5,1 2.", "1 2e5,1E-3 4,5 6"]
+)
+def test_numbers_in_any_notation_are_not_names(
+    tmp_path: Path, head: str, ends: str
+) -> None:
+    """numpy.savetxt writes 1 as 1.000000000000000000e+00."""
+    lines = [f"{pair.replace(' ', ',')},1" for pair in ends.split(",")]
+    if "." not in ends:
+        lines = [
+            ",".join(f"{float(word):.18e}" for word in row.split(",")) for row in lines
+        ]
+    file = tmp_path / "g.csv"
+    file.write_text(head + "\n".join(lines) + "\n")
+    with pytest.raises(
+        InputError, match=r"whole number from 0.*savetxt.*mndmst hdbscan"
+    ):
+        made(file, tmp_path / "g", 2)
+    with pytest.raises(InputError, match="whole number"):
+        read_edges(file)
+
+
+def test_the_remedies_for_numbers_in_exponents_are_right(
+    tmp_path: Path, mndmst: Callable[..., Run]
+) -> None:
+    rows = np.array([[0, 1, 0.5], [1, 2, 1.5], [0, 2, 9]])
+    np.savetxt(tmp_path / "g.txt", rows)
+    run = mndmst("partition", tmp_path / "g.txt", tmp_path / "g")
+    assert run.returncode and 'fmt="%d %d %.17g"' in run.stderr
+    assert "mndmst hdbscan" in run.stderr and "mndmst linkage" in run.stderr
+    np.savetxt(tmp_path / "g.txt", rows, fmt="%d %d %.17g")
+    edges = read_edges(tmp_path / "g.txt")
+    assert edges.names is None and edges.weight.tolist() == [0.5, 1.5, 9]
+    np.savetxt(tmp_path / "p.txt", rows + 0.25)
+    assert mndmst("linkage", tmp_path / "p.txt").returncode == 0
+
+
+@pytest.mark.parametrize("head", ["", "source,target,weight\n", "# c\n", "\ufeff"])
+@pytest.mark.parametrize("separator", [",", "\t", ";", " "])
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [
+        ([(-5, -1, 0.5), (7, -5, 0.25)], NameKind.INT64),
+        ([(2**48, 1, 2), (7, 2**48, 3)], NameKind.INT64),
+        ([(2**63, 5, 1), (2**64 - 1, 2**63, 2)], NameKind.UINT64),
+    ],
+)
+def test_integers_are_names_with_and_without_a_header(
+    tmp_path: Path, head: str, separator: str, rows: list, kind: NameKind
+) -> None:
+    file = tmp_path / "g.csv"
+    lines = [separator.join(map(str, row)) for row in rows]
+    file.write_text(head.replace(",", separator) + "\n".join(lines) + "\n")
+    graph = made(file, tmp_path / "g", 2)
+    assert graph.names is kind
+    assert edges_of(graph) == {frozenset((u, v)): w for u, v, w in rows}
+    assert read_edges(file).names is not None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".arrow", ".ncol"])
+def test_a_table_of_names_without_rows_is_a_graph_without_vertices(
+    tmp_path: Path, suffix: str
+) -> None:
+    file = tmp_path / f"g{suffix}"
+    if suffix == ".ncol":
+        file.touch()
+    elif suffix in (".csv", ".tsv"):
+        file.write_text(
+            "source,target,weight\n".replace(",", "\t" * (suffix != ".csv") or ",")
+        )
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        text, real = arrow.array([], arrow.string()), arrow.array([], arrow.float64())
+        empty = arrow.table({"source": text, "target": text, "weight": real})
+        if suffix == ".parquet":
+            pytest.importorskip("pyarrow.parquet").write_table(empty, file)
+        else:
+            pytest.importorskip("pyarrow.feather").write_feather(empty, file)
+    graph = made(file, tmp_path / "g")
+    assert (graph.num_vertices, graph.num_arcs) == (0, 0)
+    assert len(read_edges(file).src) == 0
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_a_name_with_a_line_feed_has_no_place_in_a_text_table(
+    tmp_path: Path, suffix: str
+) -> None:
+    """No text table is written that the same command would not read."""
+    first = made(
+        table(tmp_path / "g.json", rows_of(("a\nb", "c", "d"))), tmp_path / "g"
+    )
+    edges = read_edges(first.place)
+    with pytest.raises(
+        ConfigError, match=r'"a\\nb" has a line feed.*\.parquet or \.json'
+    ):
+        write_edges(edges, tmp_path / f"f{suffix}")
+    assert not (tmp_path / f"f{suffix}").exists()
+    for good in (".parquet", ".json"):
+        write_edges(edges, tmp_path / f"f{good}")
+        assert made(tmp_path / f"f{good}", tmp_path / good[1:]).uuid == first.uuid
+
+
 @pytest.mark.parametrize(
     ("suffix", "text"),
     [
