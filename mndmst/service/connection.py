@@ -15,8 +15,8 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 flight = optional("pyarrow.flight", "serve", "The client of the service needs")
 arrow = optional("pyarrow", "serve", "The client of the service needs")
 
-# Pairs of vertices sent at a time
-BATCH_PAIRS = 1 << 20
+# Bytes of the vertices of a query that are sent at a time
+QUERY_BYTES = 16 << 20
 # Repeated requests for a table whose tickets changes overtake
 READ_TRIES = 20
 
@@ -154,7 +154,7 @@ class Connection:
             writer, reader = client.do_exchange(descriptor, self._options)
             with writer:
                 writer.begin(table.schema)
-                for batch in batches_of(table, BATCH_PAIRS):
+                for batch in batches_of(table, QUERY_BYTES):
                     writer.write_batch(batch)
                     answers.append(reader.read_chunk().data)
                     left = batch.num_rows - answers[-1].num_rows

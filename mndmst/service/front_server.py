@@ -27,7 +27,7 @@ from .served_graph import ServedGraph
 flight = optional("pyarrow.flight", "serve", "The service needs")
 arrow = optional("pyarrow", "serve", "The service needs")
 
-# Pairs of vertices in a batch of a query, and rows in a batch of answers
+# Pairs of vertices in a batch of a query
 MOST_PAIRS = 1 << 22
 # Number of views of a graph that are kept for tickets of labels and clusters
 TICKETED_VIEWS = 4
@@ -329,7 +329,7 @@ class FrontServer(RankServer):
                         schema = versioned(table.schema, version, graph.name)
                         writer.begin(schema)
                         begun = True
-                    for batch in batches_of(table, MOST_PAIRS):
+                    for batch in batches_of(table):
                         writer.write_with_metadata(batch, note)
 
     def _path_answers(self, view: ForestView, query: str) -> Answers:

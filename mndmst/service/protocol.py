@@ -37,8 +37,11 @@ from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import to_json
 
 MOST_REQUEST_BYTES = 1 << 20
-# Rows of a table that are sent at a time.
-BATCH_ROWS = 1 << 18
+# gRPC's clients receive messages of up to 4 MiB by default. The columns of a batch have
+# at most 3 MiB, its headers less than 1 MiB.
+MESSAGE_BYTES = 3 << 20
+# Edges of a table that are sent at a time, 24 bytes each
+BATCH_ROWS = MESSAGE_BYTES // 24
 # The integers that some type of weights has
 LEAST_INTEGER, MOST_INTEGER = -(1 << 63), (1 << 64) - 1
 # Counts are kept in 64 bits
@@ -254,14 +257,24 @@ def read_version(schema: Any) -> int | None:
     return int(text)
 
 
-def batches_of(table: Any, rows: int = BATCH_ROWS) -> list[Any]:
-    """Return an Arrow table as record batches of at most `rows` rows, at least one.
+def batches_of(table: Any, most_bytes: int = MESSAGE_BYTES) -> list[Any]:
+    """Return an Arrow table as record batches of at most `most_bytes`, at least one.
 
-    A table without rows becomes one empty batch, because a stream needs a batch.
+    A table without rows becomes one empty batch, because a stream needs a batch. A row
+    that is larger is a batch by itself.
     """
-    batches: list[Any] = table.combine_chunks().to_batches(rows)
+    batches: list[Any] = table.combine_chunks().to_batches()
     if batches:
-        return batches
+        return [part for batch in batches for part in _parts(batch, most_bytes)]
     arrow = optional("pyarrow", "serve", "The service needs")
     empty = [arrow.array([], field.type) for field in table.schema]
     return [arrow.record_batch(empty, schema=table.schema)]
+
+
+def _parts(batch: Any, most_bytes: int) -> list[Any]:
+    """Halve a batch until each part has at most `most_bytes`, or one row."""
+    if batch.nbytes <= most_bytes or batch.num_rows == 1:
+        return [batch]
+    half = batch.num_rows // 2
+    parts = batch.slice(0, half), batch.slice(half)
+    return [piece for part in parts for piece in _parts(part, most_bytes)]

@@ -59,3 +59,34 @@ def test_paths_are_answered_in_batches(tmp_path: Path) -> None:
         # The Python client puts the batches together
         few = graphs["g"].path(u[:100], v[:100])
         assert [len(path) for path in few] == lengths[:100].tolist()
+
+
+def test_a_client_with_the_default_limit_of_grpc_reads_all_tables(
+    tmp_path: Path,
+) -> None:
+    """Other libraries of gRPC refuse messages of 4 MiB; Arrow's have no limit."""
+    n = 700_000
+    write_graph(tmp_path / "g", simple_path(n))
+    with served(tmp_path, 1, tmp_path / "g", "-q") as service:
+        _, options = raw(service)
+        limit = [("grpc.max_receive_message_length", 4 << 20)]
+        client = flight.connect(service.url, generic_options=limit)
+        for table, rows in {"edges": n - 1, "forest": n - 1, "labels": n}.items():
+            command = json.dumps({"graph": "g", "table": table}).encode()
+            descriptor = flight.FlightDescriptor.for_command(command)
+            (end,) = client.get_flight_info(descriptor, options).endpoints
+            assert client.do_get(end.ticket, options).read_all().num_rows == rows
+        u, v = np.arange(n), np.zeros(n, np.int64)
+        pairs = arrow.record_batch({"u": u, "v": v})
+        for query in ("connected", "path_max"):
+            command = json.dumps({"graph": "g", "query": query})
+            descriptor = flight.FlightDescriptor.for_command(command)
+            writer, reader = client.do_exchange(descriptor, options)
+            with writer:
+                writer.begin(pairs.schema)
+                writer.write_batch(pairs)
+                rows = 0
+                while rows < n:
+                    rows += reader.read_chunk().data.num_rows
+                writer.done_writing()
+            assert rows == n

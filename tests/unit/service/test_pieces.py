@@ -18,7 +18,7 @@ from mndmst.service.access import Access, check_open, find_token, read_listen
 from mndmst.service.jobs import CancelledError, JobQueue
 from mndmst.service.limits import ServiceMemory
 from mndmst.service.metrics import FinishedRequest, Metrics
-from mndmst.service.protocol import ACTIONS, read_request
+from mndmst.service.protocol import ACTIONS, MESSAGE_BYTES, batches_of, read_request
 from mndmst.service.uploads import Uploads
 
 JSON = st.recursive(
@@ -50,6 +50,48 @@ def test_the_page_has_every_action_and_field() -> None:
     rows = re.findall(r"^\| `(\w+)` \|(.*?)\|", section, re.M)
     told = {name: set(re.findall(r"`(\w+)`", fields)) for name, fields in rows}
     assert told == {name: set(fields) for name, (_, fields) in ACTIONS.items()}
+
+
+def _paths(rows: int, edges: int) -> arrow.Table:
+    """A table with paths of some edges each."""
+    ends = arrow.array(np.arange(rows * edges))
+    edge = arrow.StructArray.from_arrays([ends, ends, ends], ["src", "dst", "weight"])
+    offsets = np.arange(0, rows * edges + 1, edges)
+    return arrow.table({"path": arrow.LargeListArray.from_arrays(offsets, edge)})
+
+
+SOME = np.arange(1_500_000)
+ANSWERS = {
+    "labels": arrow.table({"label": SOME}),
+    "clusters": arrow.table({"label": SOME, "probability": SOME / 7}),
+    "connected": arrow.table({"connected": np.zeros(30_000_000, bool)}),
+    "path_max": arrow.table(
+        {c: arrow.array(SOME, mask=SOME % 3 == 0) for c in ("src", "dst", "weight")}
+    ),
+    "path": _paths(5000, 100),
+    "names": arrow.table({"name": arrow.array(["n" * 700] * 9000, "large_string")}),
+    "one name": arrow.table({"name": [*"ab", "n" * 2_000_000, *"cdef"]}),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_batch_fits_the_default_limit_of_grpc(name: str) -> None:
+    table = ANSWERS[name]
+    batches = batches_of(table)
+    assert arrow.Table.from_batches(batches).equals(table)
+    assert max(map(arrow.ipc.get_record_batch_size, batches)) < 4 << 20
+    assert (
+        len(batches) <= 4 * table.nbytes / MESSAGE_BYTES + 1
+    )  # no smaller than need be
+
+
+def test_a_row_beyond_the_limit_is_a_batch_by_itself() -> None:
+    table = arrow.concat_tables([_paths(3, 2), _paths(1, 200_000), _paths(3, 2)])
+    sizes = [batch.num_rows for batch in batches_of(table)]
+    assert sum(sizes) == 7 and 1 in sizes
+    assert arrow.Table.from_batches(batches_of(table)).equals(table.combine_chunks())
+    (empty,) = batches_of(table.slice(0, 0))
+    assert empty.num_rows == 0 and empty.schema == table.schema
 
 
 def test_access() -> None:
