@@ -10,7 +10,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,11 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+
+
+class LockedFileError(InputError):
+    """A file that another program has locked, or that cannot be locked."""
+
 
 # The state of a file: its inode, bytes and time of change.
 State = tuple[int, int, int]
@@ -152,11 +157,51 @@ def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
 @contextmanager
 def open_hdf5(path: Path) -> "Iterator[h5py.File]":
     """Open a regular file for reading; use it inside `reading`."""
+    state_of(path)
+    with _hdf5_file(path) as file:
+        yield file
+
+
+def _hdf5_file(path: Path) -> "h5py.File":
+    """Open an HDF5 file; without a lock where its file system has none.
+
+    Files of mndmst are whole when they get their names, so readers need no lock. Raises
+    LockedFileError if another program has the file open for writing.
+    """
     import h5py  # a client of the service needs none
 
-    state_of(path)
-    with h5py.File(path, "r") as file:
-        yield file
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        if _refused_lock(error) and error.errno not in _LOCKED:
+            with suppress(OSError):  # HDF5_USE_FILE_LOCKING may insist on locks
+                return h5py.File(path, "r", locking=False)
+        raise _of_lock(path, error) or error from None
+
+
+def _refused_lock(error: OSError) -> bool:
+    """Return whether HDF5 has failed to lock a file."""
+    return "unable to lock file" in str(error)
+
+
+def _of_lock(path: Path, error: OSError) -> "LockedFileError | None":
+    """Return the error of a file that is locked, or marked as open for writing."""
+    if _refused_lock(error) and error.errno in _LOCKED:
+        return LockedFileError(
+            f"{path}: another program has it open for writing. Close it there and try "
+            "again; if no program has, set HDF5_USE_FILE_LOCKING=FALSE."
+        )
+    if _refused_lock(error):
+        return LockedFileError(
+            f"{path}: cannot be locked ({first_line(error)}). Set "
+            "HDF5_USE_FILE_LOCKING=FALSE."
+        )
+    if "already open for" in str(error):
+        return LockedFileError(
+            f"{path}: is marked as open for writing. Close it in the program that has "
+            f"it open; if that was killed, run h5clear -s {path}."
+        )
+    return None
 
 
 def foreign(path: Path) -> bool:

@@ -25,7 +25,14 @@ from typing import Any, NamedTuple
 
 from ..host import __version__
 from ..host.errors import ConfigError, InputError, OutputError
-from .file_access import MALFORMED, is_hdf5, open_hdf5, opened, read_attribute
+from .file_access import (
+    MALFORMED,
+    LockedFileError,
+    is_hdf5,
+    open_hdf5,
+    opened,
+    read_attribute,
+)
 
 _HDF5 = (".h5", ".hdf5", "")
 _PICTURE = (".png", ".svg", ".pdf")
@@ -140,24 +147,34 @@ def check_ordinary(target: Path) -> None:
 
 
 def is_earlier_result(path: Path, kind: Kind) -> bool:
-    """Return whether a file carries the mark of a kind of outputs."""
+    """Return whether a file carries the mark of a kind of outputs.
+
+    Raises LockedFileError if another program has it open.
+    """
     if not kind.format:
         return False
-    with suppress(*MALFORMED, InputError):
-        with opened(path) as file:
-            head = file.read(_HEAD_BYTES)
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _TAIL_BYTES))
-            tail = file.read(_TAIL_BYTES)
-        if is_hdf5(head):
-            with open_hdf5(path) as content:
-                return bool(read_attribute(content, "format") == kind.format)
-        if head.startswith(b"{"):
-            begin = rb'\{\s*"format":\s*"%s",\s*"creator":\s*"mndmst [^"]*"'
-            return re.match(begin % kind.format.encode(), head) is not None
-        mark = rb"mndmst [^()<>]{1,40} \(%s\)" % re.escape(kind.format.encode())
-        return re.fullmatch(mark, _text_mark_of(head, tail)) is not None
-    return False
+    try:
+        return _carries_mark(path, kind)
+    except LockedFileError:
+        raise
+    except (*MALFORMED, InputError):
+        return False
+
+
+def _carries_mark(path: Path, kind: Kind) -> bool:
+    with opened(path) as file:
+        head = file.read(_HEAD_BYTES)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL_BYTES))
+        tail = file.read(_TAIL_BYTES)
+    if is_hdf5(head):
+        with open_hdf5(path) as content:
+            return bool(read_attribute(content, "format") == kind.format)
+    if head.startswith(b"{"):
+        begin = rb'\{\s*"format":\s*"%s",\s*"creator":\s*"mndmst [^"]*"'
+        return re.match(begin % kind.format.encode(), head) is not None
+    mark = rb"mndmst [^()<>]{1,40} \(%s\)" % re.escape(kind.format.encode())
+    return re.fullmatch(mark, _text_mark_of(head, tail)) is not None
 
 
 def _text_mark_of(head: bytes, tail: bytes) -> bytes:
