@@ -84,10 +84,21 @@ def own_bases() -> Iterator[Path]:
     """Yield the directories for this user's cache, the preferred one first."""
     if os.environ.get("MNDMST_CACHE_DIR"):
         yield Path(os.environ["MNDMST_CACHE_DIR"]) / "kernels"
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    yield Path(home) / "mndmst" / "kernels"
+    home, given = home_directory(), os.environ.get("XDG_CACHE_HOME")
+    if given:
+        yield Path(given) / "mndmst" / "kernels"
+    elif home is not None:
+        yield home / ".cache" / "mndmst" / "kernels"
     temporary = os.environ.get("TMPDIR") or "/tmp"
     yield Path(temporary) / f"mndmst-cache-{os.getuid()}" / "kernels"
+
+
+def home_directory() -> Path | None:
+    """Return the user's home; None for a user id that has none, as in containers."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
 
 
 def open_trusted(path: Path) -> BinaryIO | None:

@@ -143,10 +143,19 @@ def use_private_cache() -> None:
 
     To be called before CuPy compiles. Raises ConfigError without such a cache.
     """
-    from ...host.caches import fresh_directory, tell_once, weak_file_in, weak_place
+    from ...host.caches import (
+        fresh_directory,
+        home_directory,
+        tell_once,
+        weak_file_in,
+        weak_place,
+    )
 
-    given = os.environ.get("CUPY_CACHE_DIR")
-    directory = Path(given) if given else Path.home() / ".cupy" / "kernel_cache"
+    given, home = os.environ.get("CUPY_CACHE_DIR"), home_directory()
+    if not given and home is None:
+        os.environ["CUPY_CACHE_DIR"] = str(fresh_directory())
+        return
+    directory = Path(given) if given else Path(home or "") / ".cupy" / "kernel_cache"
     try:
         weak = weak_place(directory)
         if weak is None and directory.exists():

@@ -223,3 +223,22 @@ def test_a_kernel_of_the_device_that_others_can_write_to(
     use_private_cache()
     assert os.environ["CUPY_CACHE_DIR"] != str(place)
     assert f"others can change {place}/kernel.cubin" in capsys.readouterr().err
+
+
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give this process a user id without a home, as containers do."""
+    for name in ("HOME", "XDG_CACHE_HOME", "MNDMST_CACHE_DIR", "CUPY_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda _: {}["no such user"])
+
+
+@pytest.mark.usefixtures("homeless")
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    bases = list(caches.own_bases())
+    assert bases == [tmp_path / f"mndmst-cache-{os.getuid()}" / "kernels"]
+    use_private_cache()
+    assert weak_place(Path(os.environ["CUPY_CACHE_DIR"])) is None
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert next(caches.own_bases()) == tmp_path / "cache" / "mndmst" / "kernels"
