@@ -193,16 +193,20 @@ def _flat(
 
 
 def print_sizes(labels: Any, member: str) -> None:
-    """Print the sizes of the largest clusters; `member` is "vertex" or "point"."""
+    """Print the sizes of the largest clusters by label.
+
+    `member` is "vertex" or "point".
+    """
     import numpy as np
 
     shown = 10
-    sizes = np.sort(np.bincount(labels[labels >= 0]))[::-1]
-    for rank, size in enumerate(sizes[:shown].tolist(), start=1):
-        _print_size(f"cluster {rank}", size, member)
+    sizes = np.bincount(labels[labels >= 0])
+    largest_first = np.argsort(-sizes, kind="stable")
+    for label in largest_first[:shown].tolist():
+        _print_size(f"cluster {label}", sizes[label], member)
     if len(sizes) > shown:
         others = counted(len(sizes) - shown, "other")
-        _print_size(others, sizes[shown:].sum(), member)
+        _print_size(others, sizes[largest_first[shown:]].sum(), member)
     if (labels < 0).any():
         _print_size("noise", (labels < 0).sum(), member)
 
