@@ -880,9 +880,9 @@ def add_neighbours(commands: Any) -> None:
     neighbours.add_argument(
         "--k",
         type=whole(1, MOST_POINTS),
-        default=16,
         metavar="N",
-        help="neighbours per point",
+        help="neighbours per point (default: 16 or --core, whichever is larger; all "
+        "other points if these are fewer)",
     )
     neighbours.add_argument(
         "--core",

@@ -96,7 +96,7 @@ def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
 
 def neighbour_graph(
     points: Any,
-    neighbours: int = 16,
+    neighbours: int | None = None,
     min_samples: int = 0,
     *,
     search: str = "auto",
@@ -107,8 +107,9 @@ def neighbour_graph(
     Parameters
     ----------
     points : array-like of numbers, shape (points, dimensions)
-    neighbours : int
-        Neighbours of a point, itself not counted.
+    neighbours : int, optional
+        Neighbours of a point, itself not counted. By default 16, or `min_samples` if
+        that is larger; all other points if these are fewer.
     min_samples : int
         If not 0, weights are mutual reachability distances: of the distance and both
         core distances, those to the `min_samples`-th neighbour, the largest.
@@ -136,7 +137,7 @@ def neighbour_graph(
     given = checked_points(as_points(points, "points", True), "points: ", typed=True)
     return join(
         given,
-        as_count(neighbours, "neighbours"),
+        None if neighbours is None else as_count(neighbours, "neighbours"),
         as_count(min_samples, "min_samples"),
         search=search,
         reporter=_reporter(verbose),

@@ -13,10 +13,12 @@ from .kernels.nearest_points import list_edges
 from .search.search_choice import choose_search, make_search
 from .search_reporter import SearchReporter
 
+NEIGHBOURS = 16
+
 
 def neighbour_graph(
     points: np.ndarray,
-    neighbours: int,
+    neighbours: int | None = None,
     min_samples: int = 0,
     name: str = "the points",
     search: str = "auto",
@@ -25,13 +27,18 @@ def neighbour_graph(
     """Return the graph that joins every point with its nearest neighbours.
 
     Its forest approximates that of all distances: see `points_forest`, which also
-    explains `min_samples`, `search` and `reporter`. `name` is the points' in errors; of
-    two points one neighbour suffices. Raises ConfigError if there are too few points.
+    explains `min_samples`, `search` and `reporter`. Without `neighbours` it joins
+    `NEIGHBOURS`, at least `min_samples`, and at most all others. `name` is the points'
+    in errors. Raises ConfigError if there are too few points.
     """
+    if neighbours is None:
+        neighbours = min(max(NEIGHBOURS, min_samples), max(1, len(points) - 1))
     if not 0 <= min_samples <= neighbours < len(points) or neighbours < 1:
         raise ConfigError(
-            f"{name}: {counted(neighbours, 'neighbour')} and core {min_samples} do "
-            f"not suit {counted(len(points), 'point')}: core <= neighbours < points."
+            f"{name}: {counted(len(points), 'point')} cannot have "
+            f"{counted(neighbours, 'neighbour')} each and core distances to neighbour "
+            f"{min_samples}. Give --k (in Python neighbours) below the number of "
+            "points, and --core (min_samples) at most --k."
         )
     threads = Threads(core_count())
     reporter = reporter or SearchReporter()

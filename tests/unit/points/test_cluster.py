@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from scipy.spatial.distance import pdist, squareform
 import mndmst
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.host.option_types import number
+from mndmst.io.edge_file import Edges
 from mndmst.io.partitioner.partition import build_shards
 from mndmst.kernels.threads import Threads
 from mndmst.points.clusters.condensed import condensed_tree
@@ -182,8 +184,29 @@ def test_neighbour_graph_weighs_by_mutual_reachability() -> None:
         if u != v
     }
     assert weights == {(0, 1): 1, (0, 2): 3, (1, 2): 2, (2, 3): 4, (1, 3): 6}
-    with pytest.raises(ConfigError, match=r"^p\.csv: 4 neighbours"):
+    with pytest.raises(
+        ConfigError, match=r"^p\.csv: 4 points .* 4 neigh.*--k .*--core"
+    ):
         neighbour_graph(points, 4, name="p.csv")
+
+
+def test_few_points_are_all_neighbours_by_default() -> None:
+    points = np.arange(10.0)[:, np.newaxis]
+    every = set(combinations(range(10), 2))
+    for core in (0, 9):
+        edges = neighbour_graph(points, min_samples=core)
+        pairs = zip(edges.src.tolist(), edges.dst.tolist(), strict=True)
+        assert {(min(pair), max(pair)) for pair in pairs} == every
+    many = np.random.default_rng(5).random((40, 2))
+    degree = np.bincount(np.r_[*_ends(neighbour_graph(many))])
+    assert degree.min() == 16
+    assert np.bincount(np.r_[*_ends(neighbour_graph(many, min_samples=20))]).min() == 20
+    with pytest.raises(ConfigError, match=r"1 point .*--k"):
+        neighbour_graph(points[:1])
+
+
+def _ends(edges: Edges) -> tuple[np.ndarray, np.ndarray]:
+    return edges.src, edges.dst
 
 
 def test_points_whose_distances_overflow_are_refused(tmp_path: Path) -> None:
