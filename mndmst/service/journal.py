@@ -37,9 +37,7 @@ from ..io.shards.graph_directory import new_token, remove_shards
 from ..io.shards.sharded_graph import open_graph
 from .records import (
     MAGIC,
-    MAGIC_1,
     RecordReader,
-    RecordReader1,
     foreign,
     header,
     pack,
@@ -186,12 +184,6 @@ class Journal:
             file = path.open("r+b")
         try:
             records = self._reader(path, file, uuid, version)
-            if isinstance(records, RecordReader1):
-                self._rewrite(records, path, uuid, None)
-                file.close()
-                with writing(path):
-                    file = path.open("r+b")
-                records = self._reader(path, file, uuid, version)
         except BaseException:
             file.close()
             raise
@@ -255,9 +247,9 @@ class Journal:
         records: RecordReader | None,
         path: Path,
         uuid: str,
-        until: int | None,
+        until: int,
     ) -> None:
-        """Write the records up to a version, or all, as a whole new file.
+        """Write the records up to a version as a whole new file.
 
         Raises InputError if there are fewer, or one of them is damaged.
         """
@@ -268,7 +260,7 @@ class Journal:
                 if body is None:
                     break
                 file.write(record(body.version, body.packed))
-            if until is not None and records is not None and records.version < until:
+            if records is not None and records.version < until:
                 raise InputError(
                     f"{path}: has no version {until}; the last one is "
                     f"{records.version}. Give --journal-until that one."
@@ -388,7 +380,7 @@ def _is_own(path: Path) -> bool:
         begin = file.read(len(MAGIC))
     if path.name.startswith(ORIGIN):
         return UUID_LINE.fullmatch(begin) is not None
-    return any(text.startswith(begin) for text in (MAGIC, MAGIC_1, LOCK_TEXT))
+    return any(text.startswith(begin) for text in (MAGIC, LOCK_TEXT))
 
 
 def _last_version(records: RecordReader) -> int:

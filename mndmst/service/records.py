@@ -15,12 +15,9 @@ A record is on disk before the next one begins, so a failure leaves at most one
 unfinished record, at the end of the file. Two kinds of tails are unfinished writes: the
 beginning of a record; and one whose end is zeros, from a sector's boundary on or all of
 it, which a power cut leaves where the file system has noted the new length of the file
-before the data. A service cuts such a tail and says so. Everything else is damage, and
-the service refuses it, because the damaged record and all after it may have been
-acknowledged.
-
-Format 1, of earlier versions, has no checksum of its own for a length. A file of it is
-read if it ends with a whole record, and then written anew in the present format.
+before the data. Neither has the end mark of its record. A service cuts such a tail and
+says so. Everything else is damage, and the service refuses it, because the damaged
+record and all after it may have been acknowledged.
 """
 
 import io
@@ -38,13 +35,11 @@ from ..host.errors import InputError, optional
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
-MAGIC, MAGIC_1 = b"mndmst-journal 2 ", b"mndmst-journal 1 "
+MAGIC = b"mndmst-journal 2 "
 UUID_BYTES = 36
 HEADER_BYTES = len(MAGIC) + UUID_BYTES + len(" 01234567\n")
-HEADER_1_BYTES = len(MAGIC_1) + UUID_BYTES + len("\n")
 MARKER, END = b"\xf5Jrn", b"\xfaEnd"
 _HEAD = struct.Struct("<4sQQII")
-_HEAD_1 = struct.Struct("<QQI")
 _SUM = struct.Struct("<I")
 # The smallest unit that a disk writes as a whole
 SECTOR = 512
@@ -160,64 +155,18 @@ class RecordReader:
     def _check_unfinished(self, why: str) -> None:
         """Raise an InputError for a tail that cannot be an unfinished write."""
         self.file.seek(self.place)
-        tail = self.file.read()
-        written = len(tail.rstrip(b"\0"))
-        if written == 0:
-            return
-        boundary = -(-(self.place + written) // SECTOR) * SECTOR - self.place
-        part = tail[:boundary]
-        head = part[: _HEAD.size]
-        facts = _facts(head)
-        if len(part) < _HEAD.size:
-            fits = MARKER.startswith(head[: len(MARKER)])
-        else:
-            # A record that ends in the file is unfinished only if zeros end it
-            fits = facts is not None and facts[1] == self.version + 1
-            if facts is not None:
-                end = _HEAD.size + facts[0] + len(END)
-                fits &= end > len(tail) or (end == len(tail) and boundary < end)
-        if not fits or _has_head(part[1:]):
+        if not _is_unfinished(self.file.read(), self.place, self.version + 1):
             raise self.damage(why)
 
 
-@dataclass
-class RecordReader1(RecordReader):
-    """Reads the records of a file of format 1, which must be whole."""
-
-    place: int = HEADER_1_BYTES
-
-    def next(self) -> Body | None:
-        """Return the next record; None at the end; see `RecordReader.next`."""
-        left = self.size - self.place
-        if left <= 0:
-            return None
-        self.file.seek(self.place)
-        head = self.file.read(_HEAD_1.size)
-        length, version, total = _HEAD_1.unpack(head.ljust(_HEAD_1.size, b"\0"))
-        if len(head) < _HEAD_1.size or length > left - _HEAD_1.size:
-            raise self.damage(
-                "the file is of format 1 and does not end with a whole record, which "
-                "an unfinished write explains as well as damage"
-            )
-        body = self.file.read(length)
-        if zlib.crc32(head[: -_SUM.size] + body) != total:
-            raise self.damage("it does not match its checksum")
-        return self._whole(version, body, _HEAD_1.size + length)
-
-
 def reader(path: Path, file: BinaryIO, uuid: str, version: int) -> RecordReader:
-    """Return the reader of a file that continues some shards, by its format.
+    """Return the reader of a file that continues the shards with a uuid and a version.
 
-    The shards have the uuid and the version. Raises InputError if the file
-    continues other shards; ValueError, which says how, if its header is damaged.
+    Raises InputError if the file continues other shards; ValueError, which says how, if
+    its header is damaged.
     """
     file.seek(0)
     line = file.read(HEADER_BYTES)
-    if line.startswith(MAGIC_1):
-        wanted, found = uuid.encode().ljust(UUID_BYTES), line[len(MAGIC_1) :]
-        if found[:UUID_BYTES] != wanted:
-            raise foreign(path)
-        return RecordReader1(path, file, version)
     end = len(MAGIC) + UUID_BYTES
     total = f" {zlib.crc32(line[:end]):08x}\n".encode()
     if not line.startswith(MAGIC) or line[end:] != total:
@@ -243,6 +192,33 @@ def _facts(head: bytes) -> tuple[int, int, int] | None:
     if marker != MARKER or zlib.crc32(head[: -_SUM.size]) != total:
         return None
     return length, version, body_sum
+
+
+def _is_unfinished(tail: bytes, place: int, version: int) -> bool:
+    """Return whether a file can end with a tail because a write was not finished.
+
+    The tail begins at the byte `place` of the file, where the record of a version
+    begins, and is not a whole record.
+    """
+    written = tail.rstrip(b"\0")
+    if not written:
+        return True
+    if written.endswith(END):  # which is written last
+        return False
+    boundary = -(-(place + len(written)) // SECTOR) * SECTOR - place
+    part = tail[:boundary]
+    if _has_head(part[1:]):
+        return False
+    if len(part) < _HEAD.size:
+        return MARKER.startswith(part[: len(MARKER)])
+    facts = _facts(part[: _HEAD.size])
+    if facts is None or facts[1] != version:
+        return False
+    length, _, body_sum = facts
+    end = _HEAD.size + length
+    if len(part) >= end and zlib.crc32(part[_HEAD.size : end]) != body_sum:
+        return False
+    return len(tail) <= end + len(END) and END.startswith(part[end:])
 
 
 def _has_head(data: bytes) -> bool:

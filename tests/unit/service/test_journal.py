@@ -2,18 +2,17 @@
 
 Two kinds of damage cannot be told from a failure in the middle of a write: a file that
 ends in the middle of a record, or behind an earlier one; and zeros from a sector's
-boundary in the last record to the end of the file. The service says how many bytes it
-cuts. Everything else is refused, with the place.
+boundary in the last record to the end of the file. Neither has the end mark of the last
+record. The service says how many bytes it cuts. Everything else is refused, with the
+place.
 """
 
 import contextlib
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +90,46 @@ def test_every_cut_is_an_unfinished_write_of_one_record(tmp_path: Path) -> None:
             continue
         version = sum(place <= cut for place in places) - 1
         assert read(path, whole[:cut]) == (version, cut - places[version])
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3, 4, 5, 29])
+def test_bytes_lost_inside_the_last_record(tmp_path: Path, lost: int) -> None:
+    """The end mark is behind them, so the record was written to its end."""
+    whole, path = data(1, 2, 3), tmp_path / "journal-0"
+    *_, last, end = ends(whole, path)
+    # More than the mark, and a part of it: as if the file were shortened and changed
+    behind = end - lost if lost <= len(END) else end - len(END) - lost + 1
+    for place in range(last, behind):
+        with pytest.raises(InputError, match=rf"record 3 \(byte {last:,}, version 3\)"):
+            read(path, whole[:place] + whole[place + lost :])
+    assert read(path, whole[: end - lost]) == (2, end - lost - last)
+
+
+@pytest.mark.parametrize("byte", [0x00, 0x01, 0x64, 0xF5, 0xFA, 0xFF])
+def test_a_byte_inserted_into_the_last_record(tmp_path: Path, byte: int) -> None:
+    whole, path = data(1, 2, 3), tmp_path / "journal-0"
+    *_, last, end = ends(whole, path)
+    for place in range(last, end):
+        longer = whole[:place] + bytes([byte]) + whole[place:]
+        if longer.startswith(whole):  # the byte is behind the record
+            continue
+        with pytest.raises(InputError, match=rf"record 3 \(byte {last:,}, version 3\)"):
+            read(path, longer)
+
+
+def test_an_end_mark_that_is_cut_and_changed(tmp_path: Path) -> None:
+    """A beginning of the mark is behind a whole body, or the file is damaged."""
+    whole, path = data(1, 2), tmp_path / "journal-0"
+    _, last, end = ends(whole, path)
+    for left in range(1, len(END)):
+        cut = whole[: end - len(END) + left]
+        assert read(path, cut) == (1, len(cut) - last)
+        for place in range(last, len(cut)):
+            for bit in range(8):
+                flipped = bytearray(cut)
+                flipped[place] ^= 1 << bit
+                with pytest.raises(InputError, match="record 2 "):
+                    read(path, bytes(flipped))
 
 
 def test_every_range_of_zeros(tmp_path: Path) -> None:
@@ -270,45 +309,6 @@ def test_a_right_checksum_over_rubbish(
     with pytest.raises(InputError, match=match) as told:
         opened(graph, tmp_path / "j")
     assert "--journal-until j=2" in str(told.value)
-
-
-def old(uuid: str, *versions: int) -> bytes:
-    """Return a journal of format 1."""
-    content = b"mndmst-journal 1 " + uuid.encode() + b"\n"
-    for version in versions:
-        body = records.pack(batch(version))
-        head = struct.pack("<QQ", len(body), version)
-        content += head + struct.pack("<I", zlib.crc32(head + body)) + body
-    return content
-
-
-def test_a_journal_of_format_1_is_read_and_written_anew(
-    graph: Path, tmp_path: Path
-) -> None:
-    folder, uuid = tmp_path / "j", open_graph(graph).uuid
-    folder.mkdir()
-    (folder / "graph").write_text(uuid + "\n")
-    file = folder / "journal-0"
-    whole = old(uuid, 1, 2, 3)
-    for content in (whole[:-1], whole[:-400], whole + bytes(3)):
-        file.write_bytes(content)
-        with pytest.raises(InputError, match=r"format 1 .* --journal-until j="):
-            opened(graph, folder)
-        assert file.read_bytes() == content
-    flipped = bytearray(whole)
-    flipped[80] ^= 1
-    file.write_bytes(flipped)
-    with pytest.raises(InputError, match="record 1 "):
-        opened(graph, folder)
-    file.write_bytes(whole[:-1])
-    assert len(opened(graph, folder, until=2)) == 2
-    file.write_bytes(whole)
-    for _ in range(2):
-        assert [b.weight[0] for b in opened(graph, folder)] == [1, 2, 3]
-        assert file.read_bytes().startswith(records.MAGIC)
-    file.write_bytes(old(UUID, 1))
-    with pytest.raises(InputError, match="another graph"):
-        opened(graph, folder)
 
 
 def test_a_journal_that_is_missing(graph: Path, tmp_path: Path) -> None:
