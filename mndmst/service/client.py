@@ -164,7 +164,10 @@ class Service:
         return str(self.connection.ask("metrics")["text"])
 
     def cancel(self, request: str) -> bool:
-        """End a request that waits or computes; return whether it was there."""
+        """Cancel a request; return whether it will have no effect.
+
+        False says that it has ended, or that it is too late: a batch is being made.
+        """
         return bool(self.connection.ask("cancel", request=request)["cancelled"])
 
     def shutdown(self) -> None:

@@ -84,13 +84,18 @@ class Executor:
     def _proceed(self, job: QueuedJob | None) -> Callable[[], None]:
         """Return a function that raises on all ranks once the job is cancelled."""
 
-        def proceed() -> None:
-            if self.comm.bcast(job is not None and job.cancelled):
-                error = CancelledError()
-                error.ranks = self.comm.size
-                raise error
+        return lambda: self._unless(job is not None and job.cancelled)
 
-        return proceed
+    def _commit(self, job: QueuedJob | None) -> None:
+        """Raise on all ranks if the job is cancelled; else it no longer can be."""
+        self._unless(job is not None and not job.commit())
+
+    def _unless(self, cancelled: bool) -> None:
+        """Raise CancelledError on all ranks if rank 0 says so. Collective."""
+        if self.comm.bcast(cancelled):
+            error = CancelledError()
+            error.ranks = self.comm.size
+            raise error
 
     def _solve(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         graph = self.graphs[fields["graph"]]
@@ -105,6 +110,7 @@ class Executor:
         found = graph.loaded.solve(
             now.number, now.num_edges, weighed, choice, JobProgress(job), proceed
         )
+        self._commit(job)
         self._solved += 1
         name = f"{graph.name}.{self._solved}"
         kept = [*self.forests.items(), (name, found)][-KEPT_FORESTS:]
@@ -197,7 +203,7 @@ class Executor:
                 batch = error
         if not graph.current.indexed:
             self._index(fields, job)
-            self._proceed(job)()
+        self._commit(job)
         applied = graph.apply(batch)
         if graph.journaled:
             self._append(graph, applied.version, batch)

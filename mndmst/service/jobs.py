@@ -24,7 +24,9 @@ class QueuedJob:
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self.fields = fields  # The request, with its `action`
-        self.cancelled = False  # Whether it need not be answered
+        self.cancelled = False  # Whether it must not take effect
+        self._committed = False  # Whether it may take effect
+        self._lock = Lock()
         self.begun = False  # Whether the ranks execute it, or have done so
         # The time on the monotonic clock when they began.
         self.asked = self.began = time.monotonic()
@@ -32,6 +34,21 @@ class QueuedJob:
         self.stage_seconds: list[tuple[str, float]] = []
         self._stage: tuple[str, float] | None = None
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def cancel(self) -> bool:
+        """Cancel the job, unless it has been committed; return whether it has not."""
+        with self._lock:
+            self.cancelled = not self._committed
+            return self.cancelled
+
+    def commit(self) -> bool:
+        """Commit the job, unless it has been cancelled; return whether it has not.
+
+        The ranks call it before the first effect of a job that clients can cancel.
+        """
+        with self._lock:
+            self._committed = not self.cancelled
+            return self._committed
 
     def report(self, text: str) -> None:
         """Send the client its progress, if it has asked for progress."""
@@ -153,16 +170,16 @@ class JobQueue:
             self._endings.clear()
 
     def cancel(self, request: str) -> bool:
-        """Cancel a job; return whether it was there.
+        """Cancel a job; return whether it will have no effect.
 
-        A job that waits is answered at once, a job that the ranks execute at its next
+        It is too late for a job that has been committed, and for one that has ended. A
+        job that waits is answered at once, a job that the ranks execute at its next
         step.
         """
         with self._lock:
             job = self._known.get(request)
-            if job is None:
+            if job is None or not job.cancel():
                 return False
-            job.cancelled = True
             if not job.begun:
                 del self._known[request]
                 job.end(CancelledError())

@@ -108,7 +108,7 @@ ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
     ),
     "snapshot": ("write the graph as shards; the journal ends", {"graph": _GRAPH}),
     "cancel": (
-        "end a request that is waiting or computing",
+        "end a request; true if it will have no effect",
         {"request": Field("upload", True, "its id")},
     ),
     "metrics": ("counters and times, as text in Prometheus's format", {}),

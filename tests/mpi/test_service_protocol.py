@@ -266,7 +266,34 @@ def test_a_request_is_cancelled_while_it_waits(service: Served) -> None:
             os.kill(rank_1, signal.SIGCONT)
         for each in asked:
             each.result(60)
-        assert len(ended) == len(names) and known == others
-        assert set(ended.values()) == {"solved", "cancelled"}
-        assert {n for n, how in ended.items() if how == "cancelled"} <= set(known)
+        assert len(ended) == len(names) and set(known) >= set(others[1:])
+        # The solve that had begun may have been too late to cancel
+        assert {n for n, how in ended.items() if how == "cancelled"} == set(known)
         assert not other.cancel(names[0])
+
+
+def test_an_update_is_cancelled_or_made(service: Served) -> None:
+    """`cancel` answers true only for batches that are not there afterwards."""
+    client, options = raw(service)
+    with service.connect() as other, ThreadPoolExecutor(2) as pool:
+        graph = other["g"]
+        made = graph.info()["version"]
+        for attempt in range(300):
+            name = secrets.token_hex(16)
+            changes = arrow.table({"src": [0], "dst": [1], "weight": [attempt]})
+            upload = put(service, "changes", changes)
+            body = {"graph": "g", "set_weights": upload, "request": name}
+
+            def update(body: dict = body) -> bool:
+                action = flight.Action("update", json.dumps(body).encode())
+                try:
+                    return bool(list(client.do_action(action, options)))
+                except flight.FlightCancelledError:
+                    return False
+
+            acknowledged = pool.submit(update)
+            time.sleep(attempt % 30 / 5000)  # before, while and after it is made
+            cancelled = other.cancel(name)
+            assert acknowledged.result(60) != cancelled
+            made += not cancelled
+            assert graph.info()["version"] == made
