@@ -147,13 +147,13 @@ def _read(
     """Return this rank's rows, and how many edges the graph has."""
     budget = Budget(memory)
     if not budget.given:
-        keep_to_host(comm, graph, budget, lambda: None)
+        budget = keep_to_host(comm, graph, budget, lambda: None)
     vtxdist = balanced_vtxdist(comm, graph)
     reading = begin_read(comm, graph, vtxdist, budget, threads)
     num_edges = reading.finish()
     if reading.stored:
         with comm.raise_on_all():
-            raise budget.exceeded(graph.path, "the rows of a rank", comm.size)
+            raise reading.budget.exceeded(graph.path, "the rows of a rank", comm.size)
     return reading.rows, num_edges
 
 

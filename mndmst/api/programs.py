@@ -84,8 +84,7 @@ def partition(
     OutputError
         If `out` is not empty or cannot be written.
     """
-    from ..host.memory import free_bytes
-    from ..io.memory_limit import allow
+    from ..host.memory import Budget, free_bytes
     from ..io.partitioner.builders import LocalBuilders
     from ..io.partitioner.partition import partition as partition_edges
     from ..io.partitioner.partition_run import Options, check_place
@@ -106,13 +105,11 @@ def partition(
         overwrite=as_flag(overwrite, "overwrite"),
         quiet=True,
     )
-    allow(limit)
-    try:
-        check_place(options)
-        edges = open_weighed(as_path(file, "file"), weights or "file", format, columns)
-        partition_edges(LocalBuilders(), edges, options)
-    finally:
-        allow(0)
+    check_place(options)
+    edges = open_weighed(
+        as_path(file, "file"), weights or "file", format, columns, Budget(limit)
+    )
+    partition_edges(LocalBuilders(), edges, options)
     return options.out
 
 

@@ -9,7 +9,8 @@ from ..comm.communicator import Comm
 from ..comm.shared_memory import SharedMemory
 from ..graph.order import id_dtype, keys_to_weights, weights_to_keys
 from ..host.errors import ConfigError
-from ..host.formatting import counted
+from ..host.formatting import counted, size_text
+from ..host.memory import FREE_MEMORY
 from ..io.memory_limit import room
 from ..io.results.digest_and_total import ExactSum, PairDigest
 from ..io.results.forest_file import ForestFile, differences
@@ -259,11 +260,11 @@ def _copy(node: Comm, own: np.ndarray | None) -> np.ndarray:
 
 def require(nbytes: int, ranks: int) -> None:
     """Raise a ConfigError if a rank of a machine may not take some bytes."""
-    if nbytes > room():
+    if nbytes > room(FREE_MEMORY):
         holder = f"the {ranks} ranks of a machine have" if ranks > 1 else "there is"
         raise ConfigError(
-            f"{holder} no room for {nbytes:,} more bytes of the forest; {room():,} are "
-            "free. Use a machine with more memory"
+            f"{holder} no room for {size_text(nbytes)} more of the forest; "
+            f"{size_text(room(FREE_MEMORY))} are free. Use a machine with more memory"
             + (", or start one rank on each." if ranks > 1 else ".")
         )
 

@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..host.errors import InputError
+from ..host.memory import FREE_MEMORY
 from ..io.formats.packed_files import read_bytes
 from ..io.names import NameKind, Names, is_cell_of, names_of_cells, shown
 from .batch import DELETE, OPERATIONS, Batch
@@ -115,7 +116,7 @@ def _read_columns(
 
 def _text(path: Path) -> str:
     try:
-        return read_bytes(path, COPIES).decode()
+        return read_bytes(path, FREE_MEMORY, COPIES).decode()
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: is not text ({error.reason} at byte {error.start}). Write the "

@@ -20,6 +20,7 @@ from .options import (
 from .parser import size
 
 if TYPE_CHECKING:
+    from ..host.memory import Budget
     from ..io.edge_file import Edges
 
 # Formats without a place for vertices that have no edge
@@ -61,9 +62,9 @@ def add_convert(commands: Any) -> None:
 
 
 def _convert(arguments: argparse.Namespace) -> int:
+    from ..host.memory import Budget
     from ..io.atomic_output import check_outputs
     from ..io.formats import check_writer, write_edges
-    from ..io.memory_limit import allow
     from ..io.output_kinds import EDGES
 
     if arguments.out.suffix == ".nwk":
@@ -72,13 +73,13 @@ def _convert(arguments: argparse.Namespace) -> int:
         raise ConfigError("--dendrogram goes with a name in .nwk")
     inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, EDGES)]
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
-    check_writer(arguments.out)
-    allow(arguments.memory or 0)
+    lists = check_writer(arguments.out).lists_vertices
+    budget = Budget(arguments.memory or 0, whole_process=True)
     with terminal_stages(arguments.quiet) as progress:
         progress.stage(f"reading {arguments.file}")
-        edges = _read(arguments)
+        edges = _read(arguments, lists, budget)
         progress.stage(f"writing {arguments.out}")
-        write_edges(edges, arguments.out)
+        write_edges(edges, arguments.out, budget)
     if arguments.out.suffix in TABLES and edges.num_vertices > _named(edges):
         _notice_left_out(arguments.out, edges)
     return 0
@@ -122,8 +123,12 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _read(arguments: argparse.Namespace) -> "Edges":
-    """Read the graph or the forest, with the names of its vertices if it has any."""
+def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edges":
+    """Read the graph or the forest, with the names of its vertices if it has any.
+
+    `lists` says that the format to write lists all vertices.
+    """
+    from ..io.edge_file import EdgeFile
     from ..io.formats import open_edges
     from ..io.formats.graph_files import is_forest, read_numbered
     from ..io.names import Names
@@ -131,30 +136,36 @@ def _read(arguments: argparse.Namespace) -> "Edges":
         GraphNames,
         graph_of_forest,
         names_of_forest,
+        with_ids_of_ends,
+        with_listed_ids,
         with_names,
         with_vertex_ids,
     )
     from ..io.shards.sharded_graph import open_graph
 
+    with_ids = with_listed_ids if lists else with_vertex_ids
     file, given = arguments.file, arguments.format in (None, "h5")
     own = given and (file.is_dir() or file.suffix in (".h5", ".hdf5"))
-    if own and arguments.numbers and (file.is_dir() or not is_forest(file)):
-        return read_numbered(open_graph(file))
-    opened = open_edges(file, arguments.format, arguments.columns)
+    if own and arguments.graph is None and (file.is_dir() or not is_forest(file)):
+        graph = open_graph(file)
+        edges = read_numbered(graph, budget)
+        return edges if arguments.numbers else with_ids(edges, graph, budget)
+    opened = open_edges(file, arguments.format, arguments.columns, budget)
     print_notes(opened.notes, arguments.quiet)
     edges = opened.read()
     if arguments.graph is not None:
         graph = graph_of_forest(file, arguments.graph)
-        return edges if arguments.numbers else with_vertex_ids(edges, graph)
+        return edges if arguments.numbers else with_ids(edges, graph, budget)
     if arguments.numbers:
         return replace(edges, names=None)
-    if own and not file.is_dir() and is_forest(file):
+    if own:
         names = names_of_forest(file)
         if isinstance(names, Names):
             return with_names(edges, names, file)
         if isinstance(names, GraphNames):
-            return with_vertex_ids(edges, names.graph)
-    return edges
+            return with_ids(edges, names.graph, budget)
+    counted = not isinstance(opened, EdgeFile) or opened.num_vertices is not None
+    return edges if counted or not lists else with_ids_of_ends(edges)
 
 
 def _notice_left_out(out: Path, edges: "Edges") -> None:

@@ -33,6 +33,7 @@ from .parser import (
 )
 
 if TYPE_CHECKING:
+    from ..host.memory import Budget
     from ..io.partitioner.partition_run import Options
 
 
@@ -95,15 +96,16 @@ class Source(NamedTuple):
     check: Callable[[Any], None] | None = None  # raises if it is not as its recipe
 
 
-def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> int:
-    """Write shards of the source that open_source() returns, and describe them.
+def build(
+    arguments: argparse.Namespace, open_source: Callable[["Budget"], Source]
+) -> int:
+    """Write shards of the source that open_source(budget) returns, and describe them.
 
     Under mpirun all ranks take part, otherwise several processes. Inputs are checked
     only when these run, so that one of them reports an error.
     """
     from ..host.launcher import launched_processes
-    from ..host.memory import free_bytes
-    from ..io.memory_limit import allow
+    from ..host.memory import Budget, free_bytes
     from ..io.partitioner.builders import (
         Builders,
         LocalBuilders,
@@ -123,10 +125,11 @@ def build(arguments: argparse.Namespace, open_source: Callable[[], Source]) -> i
         comm = begin(known, polite=True).comm
         builders, processes = RankBuilders(comm), comm.node().size
     with builders.raise_on_all():
-        allow(arguments.memory or free_bytes() // 2 // processes)
+        memory = arguments.memory or free_bytes() // 2 // processes
+        budget = Budget(memory, whole_process=True)
         if builders.rank == 0:
             check_place(build_options(arguments, arguments.parts or 1, 0))
-        file, parts, check = open_source()
+        file, parts, check = open_source(budget)
         print_notes(file.notes, arguments.quiet or builders.rank > 0)
         parts = parts if arguments.parts is None else arguments.parts
         jobs = 1
@@ -232,7 +235,7 @@ def add_partition(commands: Any) -> None:
 
 def _partition(arguments: argparse.Namespace) -> int:
     if arguments.file != Path("-"):
-        return build(arguments, lambda: _open(arguments, arguments.file))
+        return build(arguments, partial(_open, arguments, arguments.file))
     return _partition_input(arguments)
 
 
@@ -245,14 +248,16 @@ def _partition_input(arguments: argparse.Namespace) -> int:
     )
 
     if launched_processes() > 1:  # then all ranks refuse together
-        return build(arguments, partial(_refuse, "mpirun", "only one rank can read it"))
+        return build(
+            arguments, lambda _: _refuse("mpirun", "only one rank can read it")
+        )
     if arguments.restart:
         _refuse("--restart", "it cannot be read again")
     check_place(build_options(arguments, arguments.parts or 1, 0))
     with stored_input(arguments.out, arguments.format) as path:
 
-        def open_copy() -> Source:
-            source = _open(arguments, path)
+        def open_copy(budget: "Budget") -> Source:
+            source = _open(arguments, path, budget)
             source.file.name = STANDARD_INPUT
             return source
 
@@ -268,7 +273,7 @@ def _refuse(what: str, why: str) -> Source:
     )
 
 
-def _open(arguments: argparse.Namespace, path: Path) -> Source:
+def _open(arguments: argparse.Namespace, path: Path, budget: "Budget") -> Source:
     """Open the file or the recipe; refuse options that go with the other alone."""
     from ..host.errors import ConfigError
     from ..io.partitioner.graph_recipe import check_shards, load_recipe, open_recipe
@@ -279,14 +284,15 @@ def _open(arguments: argparse.Namespace, path: Path) -> Source:
         if arguments.source:
             raise ConfigError(f"{path}: --source needs a recipe, a .toml file.")
         columns = arguments.columns
-        return Source(open_weighed(path, rule or "file", arguments.format, columns))
+        given = arguments.format, columns, budget
+        return Source(open_weighed(path, rule or "file", *given))
     if arguments.format or rule or arguments.columns:
         raise ConfigError(
             f"{path}: a recipe has its own format, columns and weights. Leave out "
             "--format, --columns and --weights."
         )
     recipe = load_recipe(path)
-    file = open_recipe(recipe, arguments.source)
+    file = open_recipe(recipe, arguments.source, budget)
     check = partial(check_shards, recipe, compact=arguments.compact_ids)
     return Source(file, recipe.parts, check)
 
@@ -352,7 +358,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     wanted = {name: value for name, value in given.items() if value is not None}
     return build(
         arguments,
-        lambda: Source(
+        lambda _: Source(
             open_random(arguments.kind, arguments.seed, arguments.weights, **wanted)
         ),
     )

@@ -396,6 +396,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
 
 def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "PointTable":
     """Return the points; with several ranks, mapped."""
+    from ..host.memory import FREE_MEMORY
     from ..io.memory_limit import check_room
     from ..points.pairwise_forest import lists_all, with_variances
 
@@ -413,7 +414,7 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
     each += BYTES_A_NEIGHBOUR * neighbours
     nbytes = len(points) // ranks * each + (ranks > 1) * len(points) * BYTES_GATHERED
-    check_room(arguments.points, nbytes, "the forest of its points")
+    check_room(FREE_MEMORY, arguments.points, nbytes, "the forest of its points")
     if arguments.output is not None or arguments.forest is not None:
         from ..points.point_files import start_uuid
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _PLURALS = {"vertex": "vertices", "entry": "entries"}
+_BINARY_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def counted(number: int, noun: str) -> str:
@@ -13,6 +14,23 @@ def counted(number: int, noun: str) -> str:
     if number != 1:
         noun = _PLURALS.get(noun, f"{noun}s")
     return f"{number:,} {noun}"
+
+
+def size_text(nbytes: int) -> str:
+    """Return a number of bytes to four digits: 512 bytes, 1.5 GiB."""
+    if nbytes < 1 << 10:
+        return counted(nbytes, "byte")
+    power = min((nbytes.bit_length() - 1) // 10, len(_BINARY_UNITS))
+    value = nbytes / (1 << 10 * power)
+    digits = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+    return f"{digits} {_BINARY_UNITS[power - 1]}"
+
+
+def option_size(nbytes: int) -> str:
+    """Return a number of bytes as an option takes it: 512, 1.5GiB."""
+    if nbytes < 1 << 10:
+        return str(nbytes)
+    return size_text(nbytes).replace(" ", "").replace(",", "")
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

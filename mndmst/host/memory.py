@@ -10,13 +10,14 @@ import os
 import resource
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import starmap
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from .errors import ConfigError
-from .formatting import counted
+from .formatting import counted, option_size, size_text
 
 
 class _Files(NamedTuple):
@@ -153,11 +154,23 @@ def held_bytes() -> int:
     return resident_bytes()
 
 
+@dataclass(frozen=True)
 class Budget:
-    """The bytes a rank may hold; a limit of 0 is not known yet.
+    """The memory that a process may hold, passed as an argument.
 
-    `one_band` says that all edges of the rows are contracted at once.
+    It is immutable: a call that gives another limit makes another budget, so calls in
+    threads do not change each other's.
     """
+
+    limit: int = 0  # Bytes; 0 for the free memory of the machine
+    one_band: bool = False  # Whether all edges of the rows are contracted at once
+    # Whether the limit is the rank's share of its host, and not the user's
+    shared: bool = False
+    # Bytes that suffice for any graph with these rows and arcs on each rank
+    enough: int = 0
+    # Whether the process does nothing but one command, so that the limit of the system
+    # for the whole process may enforce this one
+    whole_process: bool = False
 
     # A graph that is merged, filtered and contracted takes this many times its bytes:
     # itself, its partner in the merge, and the sort of its edges.
@@ -174,13 +187,10 @@ class Budget:
     # for each rank that exchanges messages with this one.
     RESERVE, RANK_BYTES = 8 << 20, 128 << 10
 
-    def __init__(self, limit: int, one_band: bool = False) -> None:
-        self.limit = limit
-        # Whether the user gave the limit; else it may become the host's.
-        self.given = limit > 0
-        self.one_band = one_band
-        # Bytes that suffice for any graph with these rows and arcs on each rank.
-        self.enough = 0
+    @property
+    def given(self) -> bool:
+        """Whether the user gave the limit; else it may become the host's."""
+        return self.limit > 0 and not self.shared
 
     def room(self) -> int:
         """Return how many more bytes fit."""
@@ -225,11 +235,15 @@ class Budget:
         those = counted(ranks, "rank")
         if not self.given:
             return ConfigError(
-                f"{path}: {self.limit:,} bytes, a rank's share of its host's memory, "
-                f"are too few for {data}. On {those} {enough} MiB each "
+                f"{path}: {size_text(self.limit)}, a rank's share of its host's "
+                f"memory, are too few for {data}. On {those} {enough} MiB each "
                 "suffice; take more hosts, with fewer ranks on each."
             )
         return ConfigError(
-            f"{path}: --memory {self.limit:,} is too little for {data}. On {those} "
-            f"--memory {enough}MiB suffices; more ranks need less each."
+            f"{path}: --memory {option_size(self.limit)} is too little for {data}. "
+            f"On {those} --memory {enough}MiB suffices; more ranks need less each."
         )
+
+
+# The budget of a call that was given no limit.
+FREE_MEMORY = Budget()

@@ -18,6 +18,7 @@ import numpy as np
 from ..graph.order import WEIGHT_DTYPES, id_dtype
 from ..host.errors import InputError
 from ..host.formatting import counted
+from ..host.memory import FREE_MEMORY, Budget
 from . import memory_limit
 from .names import Names
 
@@ -236,12 +237,14 @@ class EntryFile(ABC):
     rereadable: bool = False
     # Lines that tell users how the file is read, such as the columns of a table
     notes: tuple[str, ...] = ()
+    budget: Budget = FREE_MEMORY  # The memory that a process may hold while it reads
 
     def copy_facts(self, file: "EntryFile") -> None:
         """Copy the facts about a file that this one wraps."""
         self.name, self.length, self.notes = file.name, file.length, file.notes
         self.num_entries, self.weight_dtype = file.num_entries, file.weight_dtype
         self.seekable, self.rereadable = file.seekable, file.rereadable
+        self.budget = file.budget
 
     def identity(self) -> dict[str, Any]:
         """Return facts, as plain values, by which a restart knows its input again."""
@@ -340,7 +343,8 @@ class EdgeFile(EntryFile):
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
         self.check_contents()
-        pieces = memory_limit.collect(self.name, self.pieces(0, self.length), _cost)
+        found = self.pieces(0, self.length)
+        pieces = memory_limit.collect(self.budget, self.name, found, _cost)
         self.check_entries(sum(map(len, pieces)))
         bound = max((piece.num_vertices for piece in pieces), default=0)
         count = bound if self.num_vertices is None else self.num_vertices

@@ -21,6 +21,7 @@ import h5py
 import numpy as np
 
 from ..host.errors import InputError
+from ..host.memory import FREE_MEMORY
 from .file_access import CHUNK_BYTES
 from .kernels.chunk_reading import SUM_BYTES, Chunks, fletcher32, read_chunks
 from .memory_limit import check_room
@@ -277,7 +278,7 @@ def read_names(
     elif len(lengths) and lengths.max() > LONGEST_NAME:
         fault = f"a name has {lengths.max():,} bytes"
     else:
-        check_room(path, last - first, "the text of names")
+        check_room(FREE_MEMORY, path, last - first, "the text of names")
         names = TextNames(kind, read_dataset(path, text, first, last), begins - first)
         if names.are_utf8():
             return names

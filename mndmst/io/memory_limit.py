@@ -1,66 +1,71 @@
-"""The limit on memory that this process takes for its inputs.
+"""Checks that an input fits a budget before memory is taken for it.
 
-A command sets the limit once, from its option `--memory`. Readers ask before they take
-memory whose size a file determines: its unpacked contents, or sizes in its header.
+Readers ask before they take memory whose size a file determines: its unpacked contents,
+or sizes in its header. The caller passes the budget, a command that of `--memory`.
 """
 
 import resource
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import TypeVar
 
 from ..host.errors import ConfigError
-from ..host.memory import MIB, Budget, data_bytes, free_bytes, held_bytes
+from ..host.formatting import option_size, size_text
+from ..host.memory import (
+    FREE_MEMORY,
+    MIB,
+    Budget,
+    data_bytes,
+    free_bytes,
+    held_bytes,
+)
 
 # Compiled kernels, buffers, and code that is loaded when it is needed.
 RESERVE = 128 * MIB
 # Small files are read under any limit.
 LEAST = MIB
 LEAST_OF_LIBRARIES = 64 * MIB
-
-
 # Bytes beyond the limit are still counted, up to this multiple of it.
 FAR = 16
 T = TypeVar("T")
 
-_limit = Budget(0)
 
-
-def allow(limit: int) -> None:
-    """Set the limit in bytes; 0 sets none but the machine's free memory."""
-    _limit.limit = limit
-
-
-def room() -> int:
+def room(budget: Budget) -> int:
     """Return the bytes that readers may still take."""
-    return max(min(free_bytes(), _limit.room() - RESERVE), LEAST)
+    return max(min(free_bytes(), budget.room() - RESERVE), LEAST)
 
 
-def check_room(path: str | Path, nbytes: int, what: str) -> None:
+def check_room(budget: Budget, path: str | Path, nbytes: int, what: str) -> None:
     """Raise ConfigError, with a limit that suffices, if `what` takes too much."""
-    if nbytes > room():
-        raise exceeded(path, nbytes, what)
+    if nbytes > room(budget):
+        raise exceeded(budget, path, nbytes, what)
 
 
-def exceeded(path: str | Path, nbytes: int, what: str, least: str = "") -> ConfigError:
+def exceeded(
+    budget: Budget, path: str | Path, nbytes: int, what: str, least: str = ""
+) -> ConfigError:
     """Return the error for an exceeded limit; `least` is " at least", or empty."""
-    if not _limit.limit:
+    if not budget.limit:
         return ConfigError(
-            f"{path}: {what} takes{least} {nbytes:,} bytes of memory, and "
-            f"{free_bytes():,} are free. Take a machine with more memory, or unpack "
-            "the file and convert it to a format that is read in pieces."
+            f"{path}: {what} takes{least} {size_text(nbytes)} of memory, and "
+            f"{size_text(free_bytes())} are free. Take a machine with more memory, or "
+            "unpack the file and convert it to a format that is read in pieces."
         )
     enough = -(-(held_bytes() + RESERVE + nbytes) // MIB)
     return ConfigError(
-        f"{path}: --memory {_limit.limit:,} is too little: {what} takes{least} "
-        f"{nbytes:,} bytes. --memory {enough}MiB suffices for as much."
+        f"{path}: --memory {option_size(budget.limit)} is too little: {what} "
+        f"takes{least} {size_text(nbytes)} of memory. --memory {enough}MiB suffices "
+        "for as much."
     )
 
 
-def collect(path: str | Path, pieces: Iterable[T], cost: Callable[[T], int]) -> list[T]:
+def collect(
+    budget: Budget, path: str | Path, pieces: Iterable[T], cost: Callable[[T], int]
+) -> list[T]:
     """Return all pieces; count on, without keeping them, if they do not fit."""
-    limit, nbytes = room(), 0
+    limit, nbytes = room(budget), 0
     kept: list[T] = []
     for piece in pieces:
         nbytes += cost(piece)
@@ -72,18 +77,52 @@ def collect(path: str | Path, pieces: Iterable[T], cost: Callable[[T], int]) -> 
             kept.clear()
     if nbytes > limit:
         least = " at least" if nbytes > FAR * limit else ""
-        raise exceeded(path, nbytes, "the list of its edges", least)
+        raise exceeded(budget, path, nbytes, "the list of its edges", least)
     return kept
 
 
+class _SystemLimit:
+    """The system's limit for the data of this process, `RLIMIT_DATA`.
+
+    The system has one for all threads. Of blocks that overlap, the first sets it and
+    the last restores what the first has found.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._blocks = Lock(), 0
+        self._before = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+
+    def enter(self, nbytes: int) -> None:
+        """Limit the process to some bytes, unless another block has limited it."""
+        with self._lock:
+            if not self._blocks:
+                self._before = resource.getrlimit(resource.RLIMIT_DATA)
+                known = [n for n in self._before if n != resource.RLIM_INFINITY]
+                limits = min([nbytes, *known]), self._before[1]
+                resource.setrlimit(resource.RLIMIT_DATA, limits)
+            self._blocks += 1
+
+    def leave(self) -> None:
+        """End a block that has entered."""
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                resource.setrlimit(resource.RLIMIT_DATA, self._before)
+
+
+_system_limit = _SystemLimit()
+
+
 @contextmanager
-def capped() -> Iterator[None]:
-    """Limit by the system what libraries take that unpack files without asking."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limits = [data_bytes() + max(room(), LEAST_OF_LIBRARIES)]
-    limits += [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+def capped(budget: Budget) -> Iterator[None]:
+    """Limit by the system what libraries take that unpack files without asking.
+
+    In a program with other work the limit is the machine's free memory, whatever the
+    budget: a smaller one would make calls in other threads fail.
+    """
+    allowed = room(budget if budget.whole_process else FREE_MEMORY)
+    _system_limit.enter(data_bytes() + max(allowed, LEAST_OF_LIBRARIES))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        _system_limit.leave()

@@ -69,7 +69,7 @@ class NamedEdgeFile(EntryFile):
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
         found = self.named_pieces(0, self.length)
-        pieces = memory_limit.collect(self.name, found, self._cost)
+        pieces = memory_limit.collect(self.budget, self.name, found, self._cost)
         self.check_entries(sum(map(len, pieces)))
         lists = [piece.src for piece in pieces] + [piece.dst for piece in pieces]
         joined = joined_names(lists) if lists else names_of_keys(self.kind, [])

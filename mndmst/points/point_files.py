@@ -16,6 +16,7 @@ import numpy as np
 
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.formatting import counted
+from ..host.memory import FREE_MEMORY
 from ..io.file_access import opened
 from ..io.formats.packed_files import COMPRESSIONS, readable
 from ..io.formats.point_tables import (
@@ -116,7 +117,7 @@ def read_point_table(
     if key is not None:
         raise ConfigError(f"--key goes with .npz files, and {path} is another.")
     if suffix in _TYPED:
-        found = read_typed_points(_TYPED[suffix](path), asked)
+        found = read_typed_points(_TYPED[suffix](path, FREE_MEMORY), asked)
     else:
         with readable(path):
             found = read_point_text(path, asked)
@@ -162,7 +163,7 @@ def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
             if point_suffix(path) == ".npz":
                 return _read_npz(path, file, key)
             nbytes = ARRAY_COPIES * os.fstat(file.fileno()).st_size
-            check_room(path, nbytes, "the list of its points")
+            check_room(FREE_MEMORY, path, nbytes, "the list of its points")
             return np.asarray(np.load(file, allow_pickle=False))
     except MndmstError:
         raise
@@ -189,7 +190,8 @@ def _read_npz(path: Path, file: BinaryIO, key: str | None) -> np.ndarray:
     key = next(iter(sizes)) if key is None else key
     if key not in sizes:
         raise ConfigError(f"{path}: has no array {key}; it has {names}.")
-    check_room(path, ARRAY_COPIES * sizes[key], "the list of its points")
+    nbytes = ARRAY_COPIES * sizes[key]
+    check_room(FREE_MEMORY, path, nbytes, "the list of its points")
     file.seek(0)
     with np.load(file, allow_pickle=False) as arrays:
         return np.asarray(arrays[key])
@@ -304,7 +306,8 @@ def named_points(
     if columns or key:
         raise ConfigError(f"--columns and --key go with files, and {name} is not one.")
     count = EXAMPLE_POINTS if count is None else count
-    check_room(name, BYTES_OF_EXAMPLE * count, f"an example of {count:,} points")
+    nbytes = BYTES_OF_EXAMPLE * count
+    check_room(FREE_MEMORY, name, nbytes, f"an example of {count:,} points")
     return PointTable(example_points(str(name), count))
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
+from ..host.formatting import size_text
 from ..host.memory import Budget, resident_bytes
 from ..io.shards.sharded_graph import open_graph
 from ..kernels.threads import Threads
@@ -41,10 +42,12 @@ def part_graph(
         background = start_devices(comm, backends, graph, report.progress)
         if budget.given:  # the rows cannot have the memory of devices
             background.loaded()
-        elif keep_to_host(comm, graph, budget, background.loaded):
+        else:
+            budget = keep_to_host(comm, graph, budget, background.loaded)
+        if budget.shared:
             report.progress.say(
                 "the rows may not fit the memory of the hosts: each rank keeps to "
-                f"{budget.limit:,} bytes, as with --memory"
+                f"{size_text(budget.limit)}, as with --memory"
             )
     # 1. Read consecutive rows
     with report.stage("read") as entry:
@@ -64,6 +67,6 @@ def part_graph(
         workers = place(workers, report)
     state = State(Directory(comm, vtxdist))
     return Run(
-        comm, config, graph, num_edges, state, workers, ratio, budget, report,
+        comm, config, graph, num_edges, state, workers, ratio, reading.budget, report,
         reading.stored, one_host=one_host, threads=Threads(threads, config.tuning),
     )  # fmt: skip

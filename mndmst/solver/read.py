@@ -8,7 +8,7 @@ and stay in their file. `io/shards/row_reading.py` reads the files.
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -97,6 +97,7 @@ class RankRead:
     # All rows, if the memory limit does not hold the rows of every rank; else none.
     stored: StoredRows
     clock: Clock
+    budget: Budget  # With the bytes that suffice for the rows
 
     @property
     def rows(self) -> Rows:
@@ -170,21 +171,23 @@ def begin_read(
     begin, end = int(vtxdist[comm.rank]), int(vtxdist[comm.rank + 1])
     pool = Threads(threads)
     clock = Clock({} if entry is None else entry)
-    bounds = cut_rows(comm, graph, begin, end, budget) if budget.limit else [end]
+    bounds = [end]
+    if budget.limit:
+        bounds, budget = cut_rows(comm, graph, begin, end, budget)
     stored = StoredRows(graph, bounds, pool)
     with comm.raise_on_all():
         whole = ReadInProgress(graph, begin, bounds[0], pool)
     clock.note("indptr")
-    return RankRead(comm, whole, stored, clock)
+    return RankRead(comm, whole, stored, clock, budget)
 
 
 def keep_to_host(
     comm: Comm, graph: ShardedGraph, budget: Budget, start_devices: Callable[[], object]
-) -> bool:
-    """Limit a budget to the hosts' memory for each rank, if the rows need more.
+) -> Budget:
+    """Return a budget limited to the rank's share of its host, if the rows need more.
 
-    Collective; returns whether they do. If not, much of the remaining memory may be
-    kept for the next step. If memory is close, it calls `start_devices`: the rows
+    Collective. If not, the budget stays as it is, and much of the remaining memory may
+    be kept for the next step. If memory is close, it calls `start_devices`: the rows
     cannot have the memory that devices take.
     """
     rows, arcs = -(-graph.num_vertices // comm.size), -(-graph.num_arcs // comm.size)
@@ -196,10 +199,9 @@ def keep_to_host(
         start_devices()
         share = share_of_host(comm)
     if needed > share:
-        budget.limit = comm.min(held_bytes()) + share
-        return True
+        return replace(budget, limit=comm.min(held_bytes()) + share, shared=True)
     keep_freed((share - row_bytes) // KEPT_SHARE)
-    return False
+    return budget
 
 
 def share_of_host(comm: Comm) -> int:
@@ -212,11 +214,11 @@ def share_of_host(comm: Comm) -> int:
 
 def cut_rows(
     comm: Comm, graph: ShardedGraph, begin: int, end: int, budget: Budget
-) -> list[int]:
+) -> tuple[list[int], Budget]:
     """Return the bounds of stored pieces that fit; only `end` if all rows fit.
 
-    Collective. Refuses a limit that is too little for any piece, and names one
-    that suffices in any case.
+    Collective. Also returns the budget with the bytes that suffice in any case. Refuses
+    a limit that is too little for any piece, and names one that suffices.
     """
     held = held_bytes()
     with comm.raise_on_all():
@@ -225,9 +227,9 @@ def cut_rows(
     rows, arcs = end - begin, int(indptr[-1])
     row_bytes = _row_bytes(graph, rows, arcs)
     needed = budget.for_rows(rows, arcs, row_bytes, comm.size)
-    budget.enough = comm.max(held + needed)
+    budget = replace(budget, enough=comm.max(held + needed))
     if budget.enough <= budget.limit:
-        return [end]
+        return [end], budget
     keep_nothing()
     cost = indptr  # of all vertices before each
     cost *= budget.ARC_BYTES + _arc_bytes(graph)
@@ -239,7 +241,8 @@ def cut_rows(
         if size < budget.LEAST_PIECE:
             raise budget.exceeded(graph.path, "the rows of a rank", comm.size)
     cuts = np.searchsorted(cost, np.arange(size, cost[-1], size))
-    return [begin, *(begin + np.unique(cuts[cuts < rows])).tolist(), end]
+    bounds = [begin, *(begin + np.unique(cuts[cuts < rows])).tolist(), end]
+    return bounds, budget
 
 
 def _row_bytes(graph: ShardedGraph, rows: int, arcs: int) -> int:

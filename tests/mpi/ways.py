@@ -82,11 +82,11 @@ def taking(way: dict[str, Any]) -> Iterator[Config]:
         yield Config(**{"backend": "cpu", "tuning": Tuning(**tuning), **options})
 
 
-def pieces_of(rows: int) -> Callable[..., list[int]]:
+def pieces_of(rows: int) -> Callable[..., tuple[list[int], Budget]]:
     """Return what cuts the rows [begin, end) into pieces, even if there are none."""
-    return lambda comm, graph, begin, end, budget: [
-        begin, *range(begin + rows, end, rows), end
-    ]  # fmt: skip
+    return lambda comm, graph, begin, end, budget: (
+        [begin, *range(begin + rows, end, rows), end], budget
+    )  # fmt: skip
 
 
 def stop_early(

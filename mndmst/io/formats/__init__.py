@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...host.errors import ConfigError, InputError
+from ...host.memory import FREE_MEMORY, Budget
 from ..edge_file import EdgeFile, Edges, EdgesInMemory
 from ..file_access import state_of
+from ..memory_limit import check_room
 from ..named_edge_file import NameableFile, NamedEdgeFile
 from ..names import NameKind
 from . import (
@@ -33,31 +35,36 @@ from .table_columns import ColumnNames, check_no_columns
 class Format(NamedTuple):
     """The functions of a format."""
 
-    # Opens a path, as a list in pieces or in memory; of a table, with `ColumnNames`
+    # Opens a path under a budget, as a list in pieces or in memory; a table also takes
+    # `ColumnNames`
     open: Callable[..., EdgeFile | NamedEdgeFile | Edges]
     write: Callable[[Edges, Path], None] | None = None
     is_table: bool = False  # whether a user may name the columns
     named: bool = False  # whether a written file has the names of vertices
+    lists_vertices: bool = False  # whether a written file lists all vertices
+    # Bytes of memory that a graph takes while it is written; None if they are few
+    writing_bytes: Callable[[Edges], int] | None = None
 
 
-def _dot_graph(path: Path) -> EdgeFile | Edges:
+def _dot_graph(path: Path, budget: Budget) -> EdgeFile | Edges:
     """Open a `.graph` file: a BVGraph where its properties are beside it, or METIS."""
     if webgraph.properties_path(path).exists():
-        return webgraph.WebGraphFile(path)
-    return metis_adjacency.read_metis(path)
+        return webgraph.WebGraphFile(path, budget)
+    return metis_adjacency.read_metis(path, budget)
 
 
-def _dot_h5(path: Path) -> EdgeFile | Edges:
+def _dot_h5(path: Path, budget: Budget) -> EdgeFile | Edges:
     """Open one of the project's own files: a forest or a graph."""
     if path.is_dir() or not graph_files.is_forest(path):
-        return graph_files.read_shards(path)
-    return graph_files.ForestEdges(path)
+        return graph_files.read_shards(path, budget)
+    return graph_files.ForestEdges(path, budget)
 
 
 def _networkx(kind: str) -> Format:
     """Return a format that NetworkX reads and writes."""
     write = partial(networkx_formats.write, kind)
-    return Format(partial(networkx_formats.open_file, kind), write, True, True)
+    read = partial(networkx_formats.open_file, kind)
+    return Format(read, write, True, True, True, networkx_formats.writing_bytes)
 
 
 _EDGE_LISTS = (
@@ -90,7 +97,7 @@ _FORMATS: dict[str, Format] = {
     ".arrow": Format(typed_tables.ArrowFile, is_table=True),
     ".feather": Format(typed_tables.ArrowFile, is_table=True),
     ".json": Format(
-        networkx_formats.open_json, networkx_formats.write_json, True, True
+        networkx_formats.open_json, networkx_formats.write_json, True, True, True
     ),
     ".graphml": _networkx("graphml"),
     ".gexf": _networkx("gexf"),
@@ -105,16 +112,18 @@ def open_edges(
     path: str | Path,
     format: str | None = None,
     columns: str | Mapping[str, str] | ColumnNames | None = None,
+    budget: Budget = FREE_MEMORY,
 ) -> EdgeFile | NamedEdgeFile:
     """Open a graph in any of the formats, compressed (`.gz`, `.xz`, `.zst`) or not.
 
     The suffix of the path names the format, unless `format`, one of `NAMES`, does; a
     directory is taken for shards. `columns` names a table's columns; see `ColumnNames`.
-    Weights keep their type; those in text are integers, or float64 if one of them is
-    not an integer. Formats that cannot be read in pieces have been read whole. `notes`
-    says which columns of a table are read. Raises ConfigError if there is no such
-    format, or no such column; InputError if the suffix is not known, or the file is
-    missing, damaged or wrong; MissingExtraError if the format needs a package that is
+    `budget` bounds the memory for data that are read whole. Weights keep their type;
+    those in text are integers, or float64 if one of them is not an integer. Formats
+    that cannot be read in pieces have been read whole. `notes` says which columns of a
+    table are read. Raises ConfigError if there is no such format, or no such column;
+    InputError if the suffix is not known, or the file is missing, damaged or wrong;
+    MissingExtraError if the format needs a package that is
     not installed.
     """
     path = Path(path)
@@ -138,7 +147,8 @@ def open_edges(
     kind = _FORMATS[suffix]
     if not kind.is_table:
         check_no_columns(path, picked)
-    opened = kind.open(path, picked) if kind.is_table else kind.open(path)
+    given = (path, budget, picked) if kind.is_table else (path, budget)
+    opened = kind.open(*given)
     if isinstance(opened, NameableFile) and opened.text_ends:
         return opened.named(NameKind.TEXT)
     return EdgesInMemory(str(path), opened) if isinstance(opened, Edges) else opened
@@ -148,16 +158,17 @@ def read_edges(
     path: str | Path,
     format: str | None = None,
     columns: str | Mapping[str, str] | ColumnNames | None = None,
+    budget: Budget = FREE_MEMORY,
 ) -> Edges:
     """Read a graph into memory; see `open_edges`."""
-    return open_edges(path, format, columns).read()
+    return open_edges(path, format, columns, budget).read()
 
 
-def write_edges(edges: Edges, path: str | Path) -> None:
+def write_edges(edges: Edges, path: str | Path, budget: Budget = FREE_MEMORY) -> None:
     """Write a graph, whole or not at all, in a format that is written.
 
-    It is a ConfigError if the suffix is none of these, or has no place for names of
-    vertices.
+    It is a ConfigError if the suffix is none of these, has no place for names of
+    vertices, or takes more memory than the budget allows.
     """
     path = Path(path)
     kind = check_writer(path)
@@ -167,6 +178,8 @@ def write_edges(edges: Edges, path: str | Path) -> None:
             f"{path}: the vertices have names, for which {path.suffix} has no place. "
             f"Give a name in {named}, or --numbers for numbers."
         )
+    if kind.writing_bytes is not None:
+        check_room(budget, path, kind.writing_bytes(edges), f"to write {path.suffix}")
     assert kind.write is not None
     kind.write(edges, path)
 

@@ -54,6 +54,7 @@ import numpy as np
 from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ...host.formatting import counted
+from ...host.memory import Budget
 from ..edge_file import (
     PIECE_ENTRIES,
     EdgeFile,
@@ -85,12 +86,13 @@ class StoredArray(NamedTuple):
 class Binary:
     """A binary file, parsed from the front into columns that are read on demand."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, budget: Budget) -> None:
+        self.path, self.budget = path, budget
         self.at = 0  # bytes that have been taken
         with readable(path):
             self.state = state_of(path)
-        self._unpacked = read_bytes(path) if path.suffix in COMPRESSIONS else None
+        packed = path.suffix in COMPRESSIONS
+        self._unpacked = read_bytes(path, budget) if packed else None
         self.size = self.state[1] if self._unpacked is None else len(self._unpacked)
 
     @property
@@ -167,7 +169,7 @@ class RowsFile(EdgeFile):
         base: int = 0,
         both_directions: bool = True,
     ) -> None:
-        self.path, self.state = file.path, file.state
+        self.path, self.state, self.budget = file.path, file.state, file.budget
         self.name = str(file.path)
         self.seekable = file.path.suffix not in COMPRESSIONS
         self.length = self.num_entries = indices.length
@@ -277,10 +279,10 @@ def _weight_dtype(
     return supported_weights(name, np.empty(0, dtype)).dtype
 
 
-def open_gap(path: Path, weighted: bool = False) -> RowsFile:
+def open_gap(path: Path, budget: Budget, weighted: bool = False) -> RowsFile:
     """Open a `.sg` file, whose weights are 1, or a `.wsg` file with int32."""
     neighbour = _WEIGHTED if weighted else np.dtype("<i4")
-    file = Binary(path)
+    file = Binary(path, budget)
     (directed,) = file.counts("u1", 1)
     arcs, vertices = file.counts("<i8", 2)
     if directed > 1:
@@ -297,9 +299,9 @@ def open_gap(path: Path, weighted: bool = False) -> RowsFile:
     return RowsFile(file, indptr, indices, both_directions=not directed)
 
 
-def open_ecl(path: Path) -> RowsFile:
+def open_ecl(path: Path, budget: Budget) -> RowsFile:
     """Open a `.egr` file; see `EdgeFile`. Weights are int32, or 1."""
-    file = Binary(path)
+    file = Binary(path, budget)
     for width in (4, 8):
         file.at = 0
         vertices, arcs = file.counts(f"<i{width}", 2)
@@ -315,9 +317,9 @@ def open_ecl(path: Path) -> RowsFile:
     )
 
 
-def open_parhip(path: Path) -> RowsFile:
+def open_parhip(path: Path, budget: Budget) -> RowsFile:
     """Open a `.parhip` file; see `EdgeFile`. Weights are int32 or int64."""
-    file = Binary(path)
+    file = Binary(path, budget)
     version, vertices, arcs = file.counts("<u8", 3)
     if version >> _PARHIP_BITS:
         raise InputError(
@@ -343,8 +345,11 @@ class PairFile(EdgeFile):
 
     rereadable = True
 
-    def __init__(self, path: Path, both_directions: bool = True) -> None:
-        file = Binary(path)
+    def __init__(
+        self, path: Path, budget: Budget, both_directions: bool = True
+    ) -> None:
+        file = Binary(path, budget)
+        self.budget = budget
         vertices, arcs = file.counts("<u8", 2)
         fewest = arcs if both_directions else arcs // 2
         width = 8 if file.left >= 16 * fewest else 4

@@ -37,6 +37,7 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
+from ...host.memory import Budget
 from ..atomic_output import whole_file
 from ..edge_file import MAX_VERTICES, Edges, number_weights, read_number
 from ..named_edge_file import (
@@ -79,9 +80,14 @@ class DelimitedFile(TextFile, NameableFile):
     """A text of lines with separated columns, compressed or not."""
 
     def __init__(
-        self, path: Path, layout: TextLayout, num_vertices: int | None, start: int
+        self,
+        path: Path,
+        budget: Budget,
+        layout: TextLayout,
+        num_vertices: int | None,
+        start: int,
     ) -> None:
-        super().__init__(path, layout, num_vertices, start=start)
+        super().__init__(path, budget, layout, num_vertices, start=start)
         # Integers below 0, or with many digits, are not text, and 2.0 is a mistake
         self.text_ends = not (layout.text_ends is None or is_number(layout.text_ends))
         note = layout.note()
@@ -122,26 +128,30 @@ class DelimitedFile(TextFile, NameableFile):
             ) from error
 
 
-def open_file(path: Path, picked: ColumnNames | None = None) -> TextFile:
+def open_file(
+    path: Path, budget: Budget, picked: ColumnNames | None = None
+) -> TextFile:
     """Open an edge list; see `EdgeFile`. Weights are integers or float64, or 1."""
     picked = picked or ColumnNames()
-    comments, line, offset = read_head(path, _COMMENTS)
+    comments, line, offset = read_head(path, budget, _COMMENTS)
     problem = _KAGEN.fullmatch(line.strip())
     if problem:
         check_no_columns(path, picked)
         layout = TextLayout.of_list(False, comments="p#%", prefix="e", base=1)
-        return TextFile(path, layout, _bounded(path, int(problem[1])), start=offset)
+        return TextFile(
+            path, budget, layout, _bounded(path, int(problem[1])), start=offset
+        )
     promises = map(_VERTICES.fullmatch, comments)
     counts = [_bounded(path, int(promise[1])) for promise in promises if promise]
     promised = counts[-1] if counts else None
     if not line.strip():  # no edge at all
-        return TextFile(path, TextLayout.of_list(), promised, start=offset)
+        return TextFile(path, budget, TextLayout.of_list(), promised, start=offset)
     behind = offset + len(line) + 1
-    rows = read_lines(path, _COMMENTS, behind, SAMPLE_LINES)
+    rows = read_lines(path, budget, _COMMENTS, behind, SAMPLE_LINES)
     above = next((comment for comment in reversed(comments) if comment), b"")
     layout = read_layout(path, len(comments) + 1, line, rows, picked, above)
     start = behind if layout.first_is_header else offset
-    return DelimitedFile(path, layout, promised, start)
+    return DelimitedFile(path, budget, layout, promised, start)
 
 
 def write(edges: Edges, path: Path) -> None:
@@ -169,9 +179,9 @@ def _bounded(path: Path, vertices: int) -> int:
     return vertices
 
 
-def open_dimacs(path: Path) -> TextFile:
+def open_dimacs(path: Path, budget: Budget) -> TextFile:
     """Open a `.gr` file, compressed or not; see `EdgeFile`."""
-    _, line, offset = read_head(path, b"c")
+    _, line, offset = read_head(path, budget, b"c")
     problem = _DIMACS.fullmatch(line)
     if problem is None:
         raise InputError(f'{path}: has no line "p sp n m". Put it before the arcs.')
@@ -179,7 +189,7 @@ def open_dimacs(path: Path) -> TextFile:
     said = f"its p line says {counted(vertices, 'vertex')} and {counted(arcs, 'arc')}"
     check_counts(path, said, vertices, (arcs - 1) * _SHORTEST_ARC)
     layout = TextLayout.of_list(comments="cp", prefix="a", base=1)
-    return TextFile(path, layout, vertices, arcs, offset)
+    return TextFile(path, budget, layout, vertices, arcs, offset)
 
 
 def write_dimacs(edges: Edges, path: Path) -> None:
@@ -202,9 +212,9 @@ def write_dimacs(edges: Edges, path: Path) -> None:
             file.write(b"a " + entries.replace(b"\n", b"\na ") + b"\n")
 
 
-def open_matrix_market(path: Path) -> TextFile:
+def open_matrix_market(path: Path, budget: Budget) -> TextFile:
     """Open a `.mtx` file; see `EdgeFile`. Weights are integers or float64, or 1."""
-    comments, line, offset = read_head(path, b"%")
+    comments, line, offset = read_head(path, budget, b"%")
     banner = _BANNER.fullmatch(comments[0]) if comments else None
     if banner is None:
         raise InputError(
@@ -233,7 +243,7 @@ def open_matrix_market(path: Path) -> TextFile:
     said = f"says {counted(rows, 'row')} and {counted(entries, 'entry')}"
     check_counts(path, said, rows, (entries - 1) * _SHORTEST_ENTRY)
     layout = TextLayout.of_list(kind[1] != "pattern", comments="%", base=1)
-    return TextFile(path, layout, rows, entries, offset + len(line) + 1)
+    return TextFile(path, budget, layout, rows, entries, offset + len(line) + 1)
 
 
 def write_matrix_market(edges: Edges, path: Path) -> None:
@@ -254,8 +264,9 @@ class NcolFile(NamedEdgeFile):
 
     kind = NameKind.TEXT
 
-    def __init__(self, path: Path) -> None:
-        self._text = TextFile(path, TextLayout.of_list())
+    def __init__(self, path: Path, budget: Budget) -> None:
+        self.budget = budget
+        self._text = TextFile(path, budget, TextLayout.of_list())
         self.name, self.length = self._text.name, self._text.length
         self.seekable = self._text.seekable
 
@@ -294,16 +305,19 @@ class NcolFile(NamedEdgeFile):
 
 def write_ncol(edges: Edges, path: Path) -> None:
     """Write `name name weight` a line; vertices without edges are left out."""
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        texts = list(map(str, range(edges.num_vertices)))
-        if edges.names is not None:
-            texts = edges.names.texts()
-        for text in texts:
+
+    def texts(ends: np.ndarray) -> list[str]:
+        if edges.names is None:
+            return list(map(str, ends.tolist()))
+        found = edges.names.take(ends).texts()
+        for text in found:
             if any(blank in text for blank in _NCOL_BLANKS):
                 raise ConfigError(
                     f'{path}: the name "{shown(text)}" has a blank, which .ncol does '
                     "not allow. Give a name in .csv, .json or .parquet."
                 )
-        ends = zip(edges.src.tolist(), edges.dst.tolist(), strict=True)
-        for (u, v), weight in zip(ends, edges.weight.tolist(), strict=True):
-            file.write(f"{texts[u]} {texts[v]} {weight!r}\n")
+        return found
+
+    columns = edges.src, edges.dst, edges.weight
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        write_rows(file, columns, (texts, texts, number_cells), " ")

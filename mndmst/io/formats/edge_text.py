@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...host.errors import InputError
+from ...host.memory import Budget
 from ..edge_file import (
     MAX_VERTICES,
     MOST_EXACT,
@@ -50,14 +51,16 @@ _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 LONGEST_LINE = 1 << 20
 
 
-def read_head(path: Path, comments: bytes) -> tuple[list[bytes], bytes, int]:
+def read_head(
+    path: Path, budget: Budget, comments: bytes
+) -> tuple[list[bytes], bytes, int]:
     """Return the comments and empty lines, the first line after them, and its offset.
 
     A mark of UTF-8, which some programs put first, is passed over.
     """
     found: list[bytes] = []
     text, offset = b"", 0
-    for piece in chain(unpacked_pieces(path), (b"\n",)):
+    for piece in chain(unpacked_pieces(path, budget), (b"\n",)):
         text += piece
         while (stop := text.find(b"\n", offset)) >= 0:
             if offset == 0 and text.startswith(codecs.BOM_UTF8):
@@ -78,11 +81,13 @@ def read_head(path: Path, comments: bytes) -> tuple[list[bytes], bytes, int]:
     return found, b"", offset
 
 
-def read_lines(path: Path, comments: bytes, offset: int, most: int) -> list[bytes]:
+def read_lines(
+    path: Path, budget: Budget, comments: bytes, offset: int, most: int
+) -> list[bytes]:
     """Return up to `most` lines from a byte on, without comments and empty lines."""
     text = bytearray()
     found: list[bytes] = []
-    for piece in unpacked_pieces(path):
+    for piece in unpacked_pieces(path, budget):
         text += piece
         found = [
             line
@@ -226,12 +231,13 @@ class TextFile(EdgeFile):
     def __init__(
         self,
         path: Path,
+        budget: Budget,
         layout: TextLayout,
         num_vertices: int | None = None,
         num_entries: int | None = None,
         start: int = 0,
     ) -> None:
-        self.path = path
+        self.path, self.budget = path, budget
         self.name = str(path)
         self.layout = layout
         self.num_vertices = num_vertices
@@ -283,7 +289,7 @@ class TextFile(EdgeFile):
     def _bytes(self, offset: int) -> Iterator[bytes]:
         """Yield the contents from a byte on."""
         if not self.seekable:
-            for piece in unpacked_pieces(self.path, self.state):
+            for piece in unpacked_pieces(self.path, self.budget, self.state):
                 yield piece[offset:]
                 offset = max(0, offset - len(piece))
             return

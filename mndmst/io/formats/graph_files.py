@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ...graph.order import id_dtype
+from ...host.memory import Budget
 from ..edge_file import (
     BOUND_BYTES,
     COPIES,
@@ -30,7 +31,8 @@ class ForestEdges(EdgeFile):
 
     rereadable = True
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, budget: Budget) -> None:
+        self.budget = budget
         self.forest = read_forest(path)
         self.name = str(path)
         self.length = self.num_entries = self.forest.num_edges
@@ -54,24 +56,24 @@ def is_forest(path: Path) -> bool:
         return bool(read_attribute(file, "format") == FORMAT)
 
 
-def read_shards(path: Path) -> Edges:
+def read_shards(path: Path, budget: Budget) -> Edges:
     """Read a sharded graph; see `formats.read_edges`.
 
     Vertices that were reordered have their original ids again, and those with names
     are numbered in the order of these.
     """
     graph = open_graph(path)
-    return with_vertex_ids(read_numbered(graph), graph)
+    return with_vertex_ids(read_numbered(graph, budget), graph, budget)
 
 
-def read_numbered(graph: ShardedGraph) -> Edges:
+def read_numbered(graph: ShardedGraph, budget: Budget) -> Edges:
     """Read a sharded graph under its own numbers.
 
     Each edge stands in two rows; the one of its smaller end is taken.
     """
     arc = id_dtype(graph.num_vertices).itemsize + graph.weight_dtype.itemsize
     nbytes = COPIES * arc * graph.num_arcs + BOUND_BYTES * graph.num_vertices
-    check_room(graph.place, nbytes, "the whole graph")
+    check_room(budget, graph.place, nbytes, "the whole graph")
     parts = [
         kernels.forward_arcs(begin, *read_rows(graph, begin, end))
         for begin, end in pairwise(graph.vtxdist.tolist())

@@ -26,6 +26,7 @@ import numpy as np
 from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ...host.formatting import counted
+from ...host.memory import Budget
 from ..edge_file import MOST_EXACT, Edges, checked_edges, narrow_integers
 from .edge_text import DIGITS, INTEGER, check_counts, read_integers
 from .packed_files import read_bytes
@@ -42,9 +43,9 @@ _KINDS = {b"AdjacencyGraph": False, b"WeightedAdjacencyGraph": True}
 _KIND = re.compile(rb"\s*(\S+)")
 
 
-def read_metis(path: Path) -> Edges:
+def read_metis(path: Path, budget: Budget) -> Edges:
     """Read a METIS file; see `formats.read_edges`. Weights are integers, or 1."""
-    text = read_bytes(path, COPIES)
+    text = read_bytes(path, budget, COPIES)
     header = _METIS_HEADER.match(text)
     if header is None:
         raise InputError(
@@ -115,9 +116,9 @@ def read_metis(path: Path) -> Edges:
     return checked_edges(path, vertices, src, (dst - 1).astype(src.dtype), weight)
 
 
-def read_adjacency(path: Path) -> Edges:
+def read_adjacency(path: Path, budget: Budget) -> Edges:
     """Read a `.adj` file; see `formats.read_edges`. Weights are numbers, or 1."""
-    text = read_bytes(path, COPIES)
+    text = read_bytes(path, budget, COPIES)
     kind = _KIND.match(text)
     if kind is None or kind[1] not in _KINDS:
         raise InputError(

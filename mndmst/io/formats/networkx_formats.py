@@ -32,6 +32,7 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError, MndmstError, optional
 from ...host.formatting import counted
+from ...host.memory import Budget
 from ..atomic_output import whole_file
 from ..edge_file import (
     MAX_VERTICES,
@@ -43,7 +44,7 @@ from ..edge_file import (
     narrow_integers,
     number_weights,
 )
-from ..memory_limit import capped, check_room, exceeded
+from ..memory_limit import capped, exceeded
 from ..named_edge_file import is_integer
 from ..names import (
     IntegerNames,
@@ -81,16 +82,18 @@ _REFUSED = {"graphml": _XML, "gexf": _XML, "pajek": _PAJEK}
 
 # An empty JSON object of two letters takes 64 bytes, one with a name of none 184.
 JSON_COPIES = 40
-_ROWS = 1 << 16  # edges that are written at a time
+_ROWS = 1 << 16  # nodes or edges that are written at a time
 _FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of records"
 
 
-def open_file(kind: str, path: Path, picked: ColumnNames | None = None) -> EdgeFile:
+def open_file(
+    kind: str, path: Path, budget: Budget, picked: ColumnNames | None = None
+) -> EdgeFile:
     """Read a file by `networkx.read_KIND`; see `formats.open_edges`."""
     networkx = optional("networkx", "networkx", "This format needs")
     read = getattr(networkx, f"read_{kind}")
-    contents = read_bytes(path, COPIES)
-    with _parsing(path, len(contents)):
+    contents = read_bytes(path, budget, COPIES)
+    with _parsing(path, budget, len(contents)):
         graph = _gml(networkx, contents) if kind == "gml" else read(BytesIO(contents))
         ids = list(graph.nodes)
         links = list(graph.edges(data=True))
@@ -145,15 +148,16 @@ def _gml(networkx: Any, contents: bytearray) -> Any:
 
 
 @contextmanager
-def _parsing(path: Path, size: int) -> Iterator[None]:
+def _parsing(path: Path, budget: Budget, size: int) -> Iterator[None]:
     """Turn any error of NetworkX on a damaged file into an InputError."""
     try:
-        with capped():
+        with capped(budget):
             yield
     except MndmstError:
         raise
     except MemoryError as error:
-        raise exceeded(path, COPIES * size, "its content", " at least") from error
+        needed = COPIES * size
+        raise exceeded(budget, path, needed, "its content", " at least") from error
     except Exception as error:  # the parsers of five formats raise many kinds
         reason = (str(error).splitlines() or [""])[0]
         raise InputError(
@@ -162,13 +166,16 @@ def _parsing(path: Path, size: int) -> Iterator[None]:
         ) from error
 
 
+def writing_bytes(edges: Edges) -> int:
+    """Return the bytes of NetworkX's graph, which is written from memory."""
+    return NODE_BYTES * edges.num_vertices + EDGE_BYTES * len(edges)
+
+
 def write(kind: str, edges: Edges, path: Path) -> None:
     """Write a file by `networkx.write_KIND`."""
     networkx = optional("networkx", "networkx", "This format needs")
     if kind in _REFUSED and edges.names and not edges.names.kind.is_integer:
         _check_names(path, edges.names, kind)
-    nbytes = NODE_BYTES * edges.num_vertices + EDGE_BYTES * len(edges)
-    check_room(path, nbytes, f"to write {path.suffix}")
     ids: list[Any] = list(range(edges.num_vertices))
     if edges.names is not None:
         is_integer = edges.names.kind.is_integer
@@ -224,9 +231,11 @@ class JsonGraph:
     note: str  # says which attributes are read
 
 
-def open_json(path: Path, picked: ColumnNames | None = None) -> EdgeFile:
+def open_json(
+    path: Path, budget: Budget, picked: ColumnNames | None = None
+) -> EdgeFile:
     """Read a `.json` file; see `formats.open_edges`."""
-    graph = load(path, picked)
+    graph = load(path, budget, picked)
     ends = [*graph.src, *graph.dst]
     if graph.vertices is None and _are_numbers(ends):
         names, count = None, 1 + max(ends, default=-1)
@@ -253,23 +262,30 @@ def open_json(path: Path, picked: ColumnNames | None = None) -> EdgeFile:
 
 def write_json(edges: Edges, path: Path) -> None:
     """Write node-link data, which networkx.node_link_graph reads."""
-    ids = list(map(str, range(edges.num_vertices)))
-    if edges.names is not None:
-        ids = edges.names.texts()
-        if edges.names.kind is NameKind.TEXT:
-            ids = [json.dumps(text, ensure_ascii=False) for text in ids]
+
+    def ids(vertices: np.ndarray) -> list[str]:
+        if edges.names is None:
+            return list(map(str, vertices.tolist()))
+        texts = edges.names.take(vertices).texts()
+        if edges.names.kind is not NameKind.TEXT:
+            return texts
+        return [json.dumps(text, ensure_ascii=False) for text in texts]
+
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write('{"directed": false, "multigraph": false, "graph": {}, "nodes": [')
-        file.write(",".join(f'\n{{"id": {i}}}' for i in ids))
+        separator = ""
+        for low in range(0, edges.num_vertices, _ROWS):
+            some_ids = ids(np.arange(low, min(low + _ROWS, edges.num_vertices)))
+            file.write(separator + ",".join(f'\n{{"id": {i}}}' for i in some_ids))
+            separator = ","
         file.write('\n], "edges": [')
         separator = ""
         for low in range(0, len(edges), _ROWS):
             some = slice(low, low + _ROWS)
-            src, dst = edges.src[some].tolist(), edges.dst[some].tolist()
+            src, dst = ids(edges.src[some]), ids(edges.dst[some])
             weights = edges.weight[some].tolist()
             lines = [
-                f'\n{{"source": {ids[u]}, "target": {ids[v]}, '
-                f'"weight": {json.dumps(w)}}}'
+                f'\n{{"source": {u}, "target": {v}, "weight": {json.dumps(w)}}}'
                 for u, v, w in zip(src, dst, weights, strict=True)
             ]
             file.write(separator + ",".join(lines))
@@ -284,9 +300,9 @@ def _are_numbers(ends: list[Any]) -> bool:
     return not is_sparse(1 + max(ends, default=-1), len(ends) // 2)
 
 
-def load(path: Path, picked: ColumnNames | None = None) -> JsonGraph:
+def load(path: Path, budget: Budget, picked: ColumnNames | None = None) -> JsonGraph:
     """Return the edges of a JSON file, their ends as the file has them."""
-    text = read_bytes(path, JSON_COPIES)
+    text = read_bytes(path, budget, JSON_COPIES)
     try:
         graph = json.loads(text, parse_float=_real)
         if isinstance(graph, list):

@@ -4,12 +4,13 @@ import gzip
 import importlib
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ...host.errors import InputError, optional
+from ...host.memory import Budget
 from .. import memory_limit
 from ..file_access import State, opened, state_of
 
@@ -32,16 +33,16 @@ def import_scipy() -> Any:
     return import_extra("scipy.io", "scipy.sparse")
 
 
-def read_bytes(path: Path, copies: int = 1) -> bytearray:
+def read_bytes(path: Path, budget: Budget, copies: int = 1) -> bytearray:
     """Return a file's contents, unpacked, if `copies` times as much fits in memory."""
     # A growing array has an eighth to spare
-    room = 8 * memory_limit.room() // (9 * copies)
+    room = 8 * memory_limit.room(budget) // (9 * copies)
     contents = bytearray()
     with readable(path):
         size = state_of(path)[1] if path.suffix not in COMPRESSIONS else 0
     if size <= room:
         size = 0
-        for piece in unpacked_pieces(path):
+        for piece in unpacked_pieces(path, budget):
             size += len(piece)
             if size <= room:
                 contents += piece
@@ -51,17 +52,28 @@ def read_bytes(path: Path, copies: int = 1) -> bytearray:
                 contents.clear()
     if size > room:
         least = " at least" if size > memory_limit.FAR * room else ""
-        raise memory_limit.exceeded(path, 9 * copies * size // 8, "its content", least)
+        needed = 9 * copies * size // 8
+        raise memory_limit.exceeded(budget, path, needed, "its content", least)
     return contents
 
 
-def unpacked_pieces(path: Path, state: State | None = None) -> Iterator[bytes]:
+def unpacked_pieces(
+    path: Path, budget: Budget, state: State | None = None
+) -> Iterator[bytes]:
     """Yield a file's contents, unpacked if its name ends in .gz, .xz or .zst.
 
     A piece has about `PIECE_BYTES` at most. The file must be in `state`; see `opened`.
     """
     with readable(path), opened(path, state) as file:
-        yield from _UNPACK.get(path.suffix, _read)(path, file)
+        match path.suffix:
+            case ".gz":
+                yield from _ungzip(file)
+            case ".xz":
+                yield from _unxz(path, file, budget)
+            case ".zst":
+                yield from _unzstd(path, file, budget)
+            case _:
+                yield from _read(file)
 
 
 @contextmanager
@@ -77,21 +89,21 @@ def readable(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
 
 
-def _read(path: Path, file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+def _read(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
     while piece := file.read(PIECE_BYTES):
         yield piece
 
 
-def _ungzip(path: Path, file: BinaryIO) -> Iterator[bytes]:
+def _ungzip(file: BinaryIO) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=file) as unpacked:
-        yield from _read(path, unpacked)
+        yield from _read(unpacked)
 
 
-def _unxz(path: Path, file: BinaryIO) -> Iterator[bytes]:
+def _unxz(path: Path, file: BinaryIO, budget: Budget) -> Iterator[bytes]:
     """Yield the contents of an .xz file; EOFError if a stream is cut short."""
     packed = file.read(PIECE_BYTES)
     while packed:
-        stream = _xz_stream(path, packed)
+        stream = _xz_stream(path, packed, budget)
         while not stream.eof:
             if stream.needs_input and not packed:
                 packed = file.read(PIECE_BYTES)
@@ -105,9 +117,9 @@ def _unxz(path: Path, file: BinaryIO) -> Iterator[bytes]:
         packed = (stream.unused_data or file.read(PIECE_BYTES)).lstrip(b"\0")
 
 
-def _xz_stream(path: Path, packed: bytes) -> lzma.LZMADecompressor:
+def _xz_stream(path: Path, packed: bytes, budget: Budget) -> lzma.LZMADecompressor:
     """Return a decoder; refuse a stream that needs more memory than is allowed."""
-    room, enough = memory_limit.room(), LEAST_XZ
+    room, enough = memory_limit.room(budget), LEAST_XZ
     while enough < MOST_XZ:
         try:
             lzma.LZMADecompressor(memlimit=enough).decompress(packed, 1)
@@ -117,11 +129,11 @@ def _xz_stream(path: Path, packed: bytes) -> lzma.LZMADecompressor:
                 raise
             enough *= 2
     if enough > max(room, LEAST_XZ):
-        raise memory_limit.exceeded(path, enough, "to unpack it")
+        raise memory_limit.exceeded(budget, path, enough, "to unpack it")
     return lzma.LZMADecompressor(memlimit=enough)
 
 
-def _unzstd(path: Path, file: BinaryIO) -> Iterator[bytes]:
+def _unzstd(path: Path, file: BinaryIO, budget: Budget) -> Iterator[bytes]:
     """Yield the contents of a .zst file; EOFError if a frame is cut short."""
     zstandard = import_extra("zstandard")
     packed = memoryview(file.read(PIECE_BYTES))
@@ -129,7 +141,7 @@ def _unzstd(path: Path, file: BinaryIO) -> Iterator[bytes]:
         while packed:
             frame = zstandard.ZstdDecompressor().decompressobj()
             window = zstandard.get_frame_parameters(packed).window_size
-            memory_limit.check_room(path, window, "to unpack it")
+            memory_limit.check_room(budget, path, window, "to unpack it")
             piece = bytearray()
             while not frame.eof:
                 if not packed:
@@ -143,10 +155,3 @@ def _unzstd(path: Path, file: BinaryIO) -> Iterator[bytes]:
             packed = memoryview(frame.unused_data + packed)
     except zstandard.ZstdError as error:
         raise EOFError(error) from error
-
-
-_UNPACK: dict[str, Callable[[Path, BinaryIO], Iterator[bytes]]] = {
-    ".gz": _ungzip,
-    ".xz": _unxz,
-    ".zst": _unzstd,
-}

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from ...host.errors import ConfigError, InputError
+from ...host.memory import FREE_MEMORY
 from ..edge_file import MOST_EXACT, is_exact
 from ..memory_limit import check_room
 from .edge_text import read_head, read_lines
@@ -228,11 +229,11 @@ class TextPoints:
 
 def read_point_text(path: Path, picked: Sequence[str] = ()) -> TextPoints:
     """Read points from a text; `picked` as in `choose_coordinates`."""
-    comments, first, offset = read_head(path, _COMMENTS)
+    comments, first, offset = read_head(path, FREE_MEMORY, _COMMENTS)
     if not first.strip():
         raise InputError(f"{path}: holds no points. Give one a row.")
     behind = offset + len(first) + 1
-    rows = read_lines(path, _COMMENTS, behind, SAMPLE_LINES)
+    rows = read_lines(path, FREE_MEMORY, _COMMENTS, behind, SAMPLE_LINES)
     sample = TextSample.of(path, first, rows)
     separator = sample.separator
     headed = _is_header(path, sample, picked)
@@ -243,7 +244,8 @@ def read_point_text(path: Path, picked: Sequence[str] = ()) -> TextPoints:
     table = sample.as_table(path, len(comments) + 1, rows, headed)
     columns = table.columns(partial(_is_float, separator=separator))
     chosen = choose_coordinates(path, columns, picked, headed)
-    text = bytes(read_bytes(path, TEXT_COPIES))[behind if headed else offset :]
+    text = bytes(read_bytes(path, FREE_MEMORY, TEXT_COPIES))
+    text = text[behind if headed else offset :]
     lines = _Lines(
         path,
         text.decode("utf-8", "replace"),
@@ -364,7 +366,7 @@ class _Lines:
 
     def _place(self, number: int) -> str:
         """Return how messages name a line of the text: by its line in the file."""
-        whole = read_bytes(self.path).decode("utf-8", "replace")
+        whole = read_bytes(self.path, FREE_MEMORY).decode("utf-8", "replace")
         line = whole.count("\n") - self.text.count("\n") + number + 1
         return f"{self.path}: line {line}"
 
@@ -440,7 +442,8 @@ def read_typed_points(table: ParquetTable, picked: Sequence[str] = ()) -> TextPo
     path, count = table.path, sum(table.group_rows)
     chosen = choose_coordinates(path, table.columns(), picked)
     width = len(chosen.coordinates)
-    check_room(path, TYPED_COPIES * 8 * count * (width + 1), "the list of its points")
+    nbytes = TYPED_COPIES * 8 * count * (width + 1)
+    check_room(FREE_MEMORY, path, nbytes, "the list of its points")
     points = np.empty((count, width))
     ids: list[np.ndarray] = []
     wanted = [*chosen.coordinates, *([] if chosen.ids is None else [chosen.ids])]

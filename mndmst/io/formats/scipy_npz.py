@@ -17,6 +17,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ...host.errors import InputError, MndmstError
+from ...host.memory import Budget
 from ..atomic_output import whole_file
 from ..edge_file import EdgeFile, Edges, checked_edges
 from ..file_access import opened
@@ -36,12 +37,12 @@ SMALL_BYTES = 1 << 12
 _LOCAL_HEADER = 26  # bytes before the lengths of a member's name and of extras
 
 
-def open_file(path: Path) -> EdgeFile | Edges:
+def open_file(path: Path, budget: Budget) -> EdgeFile | Edges:
     """Open a `.npz` file; see `EdgeFile`. Weights keep their type."""
     with _reading(path):
-        rows = None if path.suffix in COMPRESSIONS else _stored_rows(path)
+        rows = None if path.suffix in COMPRESSIONS else _stored_rows(path, budget)
     if rows is None:
-        return _read(path)
+        return _read(path, budget)
     file, shape, (indptr, indices, weight) = rows
     _check_square(path, shape)
     if indptr.length != shape[0] + 1:
@@ -60,10 +61,10 @@ class StoredMatrix(RowsFile):
             raise _damaged(self.path, f"{damaged} has another checksum")
 
 
-def _read(path: Path) -> Edges:
+def _read(path: Path, budget: Budget) -> Edges:
     """Read the whole matrix, if it fits into memory."""
     scipy = import_scipy()
-    with _reading(path), _archive(path) as file:
+    with _reading(path), _archive(path, budget) as file:
         matrix = scipy.sparse.load_npz(file).tocoo()
     _check_square(path, matrix.shape)
     src, dst = matrix.coords
@@ -82,10 +83,10 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _archive(path: Path) -> Iterator[BinaryIO]:
+def _archive(path: Path, budget: Budget) -> Iterator[BinaryIO]:
     """Open an archive that holds no more than may be taken into memory."""
     if path.suffix in COMPRESSIONS:
-        file: BinaryIO = io.BytesIO(read_bytes(path, copies=2))
+        file: BinaryIO = io.BytesIO(read_bytes(path, budget, copies=2))
         whole: AbstractContextManager[BinaryIO] = file
     else:
         whole = opened(path)
@@ -94,13 +95,13 @@ def _archive(path: Path) -> Iterator[BinaryIO]:
             kind = _small(archive, "format.npy").tolist()
             size = sum(member.file_size for member in archive.infolist())
         copies = DIAGONAL_COPIES if kind == b"dia" else COPIES
-        check_room(path, copies * size, "the matrix in it")
+        check_room(budget, path, copies * size, "the matrix in it")
         file.seek(0)
         yield file
 
 
 def _stored_rows(
-    path: Path,
+    path: Path, budget: Budget
 ) -> tuple[Binary, tuple[int, ...], list[StoredArray]] | None:
     """Return where rows lie in an archive; None if they are packed or no rows."""
     with opened(path) as file, zipfile.ZipFile(file) as archive:
@@ -110,7 +111,7 @@ def _stored_rows(
         packed = [members[n].compress_type for n in wanted if n in members]
         if kind.tolist() not in (b"csr", b"csc") or packed != [zipfile.ZIP_STORED] * 3:
             return None
-        binary = Binary(path)
+        binary = Binary(path, budget)
         stored = [_member(binary, members[name]) for name in wanted]
     return binary, tuple(shape.tolist()), stored
 

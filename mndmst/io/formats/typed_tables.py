@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...host.errors import InputError, MndmstError
+from ...host.memory import Budget
 from ..atomic_output import whole_file
 from ..edge_file import Edges, UnnumberedEndError, checked_edges, supported_weights
 from ..file_access import opened, state_of
@@ -50,11 +51,12 @@ _NUM_VERTICES = b"num_vertices"
 class ParquetTable:
     """A table in row groups, `.parquet`. It holds no open file and can be pickled."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, budget: Budget) -> None:
+        self.path, self.budget = path, budget
         with readable(path):
             self._state = state_of(path)
-        self._unpacked = read_bytes(path) if path.suffix in COMPRESSIONS else None
+        packed = path.suffix in COMPRESSIONS
+        self._unpacked = read_bytes(path, budget) if packed else None
         with self.reading():
             self.schema, self.group_rows = self._describe()
 
@@ -88,7 +90,8 @@ class ParquetTable:
         """Yield the record batches of some groups, with some columns in that order."""
         with self._open() as file:
             names = [file.schema_arrow.names[i] for i in columns]
-            for batch in _capped(file.iter_batches(BATCH_ROWS, groups, names)):
+            batches = file.iter_batches(BATCH_ROWS, groups, names)
+            for batch in _capped(self.budget, batches):
                 yield batch.select(names)
 
     @contextmanager
@@ -105,7 +108,7 @@ class ParquetTable:
             yield arrow.BufferReader(self._unpacked)
             return
         with opened(self.path, self._state) as file:
-            yield arrow.PythonFile(_Bounded(self.path, file), mode="r")
+            yield arrow.PythonFile(_Bounded(self.path, self.budget, file), mode="r")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -116,7 +119,7 @@ class ParquetTable:
         except arrow.ArrowMemoryError as error:
             needed = max(map(int, re.findall(r"\d+", str(error))), default=0)
             what = "a piece of the table"
-            raise exceeded(self.path, needed, what, " at least") from error
+            raise exceeded(self.budget, self.path, needed, what, " at least") from error
         except MndmstError:
             raise
         except (arrow.ArrowException, OSError, ValueError, TypeError) as error:
@@ -137,7 +140,7 @@ class ArrowTable(ParquetTable):
     def _describe(self) -> tuple[Any, list[int]]:
         with self._open() as (source, reader):
             self._begins, rows = [source.tell()], []
-            for batch in _capped(reader):
+            for batch in _capped(self.budget, reader):
                 self._begins.append(source.tell())
                 rows.append(batch.num_rows)
             return reader.schema, rows
@@ -145,7 +148,7 @@ class ArrowTable(ParquetTable):
     def batches(self, groups: list[int], columns: list[int]) -> Iterator[Any]:
         """Yield the record batches of some groups, with some columns in that order."""
         with self._open() as (source, reader):
-            batches = _capped(reader)
+            batches = _capped(self.budget, reader)
             if groups and groups[0] > 0:
                 next(batches)  # the dictionaries come with the first batch
                 source.seek(self._begins[groups[0]])
@@ -171,8 +174,8 @@ class _Bounded:
 
     closed = False
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
-        self.path, self.file = path, file
+    def __init__(self, path: Path, budget: Budget, file: BinaryIO) -> None:
+        self.path, self.budget, self.file = path, budget, file
         self.seek, self.tell = file.seek, file.tell
         self.size = os.fstat(file.fileno()).st_size
 
@@ -180,18 +183,18 @@ class _Bounded:
         """Return the next bytes: at most `nbytes`, or all."""
         left = max(0, self.size - self.tell())
         wanted = left if nbytes < 0 else min(nbytes, left)
-        check_room(self.path, wanted, "a piece of the table")
+        check_room(self.budget, self.path, wanted, "a piece of the table")
         return self.file.read(wanted)
 
     def close(self) -> None:
         """Do nothing: the function that opened the file closes it."""
 
 
-def _capped(batches: Iterator[Any]) -> Iterator[Any]:
+def _capped(budget: Budget, batches: Iterator[Any]) -> Iterator[Any]:
     """Yield batches; PyArrow cannot take more memory for one than there is."""
     done = object()
     while True:
-        with capped():
+        with capped(budget):
             batch = next(batches, done)
         if batch is done:
             return
@@ -227,10 +230,12 @@ class ParquetFile(NameableFile):
     rereadable = True
     table_type: type[ParquetTable] = ParquetTable
 
-    def __init__(self, path: Path, picked: ColumnNames | None = None) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, budget: Budget, picked: ColumnNames | None = None
+    ) -> None:
+        self.path, self.budget = path, budget
         self.name = str(path)
-        self._table = table = self.table_type(path)
+        self._table = table = self.table_type(path, budget)
         self.length = self.num_entries = sum(table.group_rows)
         with table.reading():
             promised = (table.schema.metadata or {}).get(_NUM_VERTICES)

@@ -16,6 +16,7 @@ import numpy as np
 from ...graph.order import id_dtype
 from ...host.errors import InputError, MndmstError
 from ...host.formatting import counted
+from ...host.memory import Budget
 from ..edge_file import PIECE_ENTRIES, EdgeFile, Edges, checked_edges
 from ..file_access import opened, read_small
 from ..kernels import webgraph as kernels
@@ -35,8 +36,8 @@ class WebGraphFile(EdgeFile):
     seekable = False
     num_entries: int
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, budget: Budget) -> None:
+        self.path, self.budget = path, budget
         self.name = str(path)
         self.weight_dtype = np.dtype(np.int32)
         beside = properties_path(path)
@@ -50,7 +51,8 @@ class WebGraphFile(EdgeFile):
             ) from error
         self.num_vertices = self.length
         self._coding = kernels.Coding(window, shortest, k)
-        self._contents = read_bytes(path) if path.suffix in COMPRESSIONS else None
+        packed = path.suffix in COMPRESSIONS
+        self._contents = read_bytes(path, budget) if packed else None
         self._check(properties, len(self._bits()))
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
@@ -91,7 +93,8 @@ class WebGraphFile(EdgeFile):
         first, last = int(begins[:, 0].min()), int(begins[:, 1].max())
         kept = last - first
         length = max(PIECE_ENTRIES, 2 * kept, kept + needed)
-        check_room(self.path, dst.itemsize * length, "a window of its lists")
+        nbytes = dst.itemsize * length
+        check_room(self.budget, self.path, nbytes, "a window of its lists")
         room = np.empty(length, dst.dtype)
         room[:kept] = dst[first:last]
         begins -= first

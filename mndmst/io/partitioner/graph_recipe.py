@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...host.errors import ConfigError, InputError
+from ...host.memory import FREE_MEMORY, Budget
 from ..edge_file import EdgeFile, RowPiece, WrappedEdgeFile
 from ..file_access import read_toml
 from ..formats import NAMES
@@ -85,7 +86,9 @@ def load_recipe(path: str | Path) -> Recipe:
     return Recipe(path, parts, uuid, printed=tuple(printed), **tables)
 
 
-def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
+def open_recipe(
+    recipe: Recipe, file: str | Path | None = None, budget: Budget = FREE_MEMORY
+) -> EdgeFile:
     """Open the graph of a recipe: the file it describes, or the one it generates."""
     if recipe.generate:
         if file is not None:
@@ -106,10 +109,11 @@ def open_recipe(recipe: Recipe, file: str | Path | None = None) -> EdgeFile:
             "it with --source FILE."
         )
     if "sha256" in source:
-        _check_sum(Path(file), source["sha256"])
+        _check_sum(Path(file), budget, source["sha256"])
     opened = open_weighed(
-        Path(file), source["weights"], source.get("format"), source.get("columns")
-    )
+        Path(file), source["weights"], source.get("format"), source.get("columns"),
+        budget,
+    )  # fmt: skip
     if isinstance(opened, NamedEdgeFile):
         raise InputError(
             f"{file}: names its vertices, and the recipe {recipe.path} is for vertices "
@@ -185,9 +189,9 @@ def _check(
             raise ConfigError(f"{path}: {where}lacks {entry[:-1]}.")
 
 
-def _check_sum(file: Path, promised: str) -> None:
+def _check_sum(file: Path, budget: Budget, promised: str) -> None:
     digest = hashlib.sha256()
-    for piece in unpacked_pieces(file):
+    for piece in unpacked_pieces(file, budget):
         digest.update(piece)
     if digest.hexdigest() != promised:
         raise InputError(

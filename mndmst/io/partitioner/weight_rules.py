@@ -21,6 +21,7 @@ import numpy as np
 
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
+from ...host.memory import FREE_MEMORY, Budget
 from ..edge_file import EdgeFile, Edges, WrappedEdgeFile, narrow_integers, read_number
 from ..formats import is_table, open_edges
 from ..formats.edge_text import check_counts, read_integers
@@ -86,6 +87,7 @@ def open_weighed(
     rule: str,
     format: str | None = None,
     columns: str | Mapping[str, str] | None = None,
+    budget: Budget = FREE_MEMORY,
 ) -> EdgeFile | NamedEdgeFile:
     """Open a graph with the weights of a rule; then a table needs no column of them."""
     picked = ColumnNames.of(columns)
@@ -96,10 +98,12 @@ def open_weighed(
         )
     if rule != "file" and is_table(path, format):
         picked = replace(picked, weight="")
-    return weigh(open_edges(path, format, picked), rule)
+    return weigh(open_edges(path, format, picked, budget), rule, budget)
 
 
-def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile:
+def weigh(
+    file: EdgeFile | NamedEdgeFile, rule: str, budget: Budget = FREE_MEMORY
+) -> EdgeFile | NamedEdgeFile:
     """Return a file with the weights that a rule gives."""
     kind, _, rest = rule.partition(":")
     words = rest.split(":") if rest else []
@@ -140,7 +144,7 @@ def weigh(file: EdgeFile | NamedEdgeFile, rule: str) -> EdgeFile | NamedEdgeFile
             )
         return WeighedFile(file, Product(file.num_vertices))
     if kind == "euclid" and rest:
-        return WeighedFile(file, Distance(read_coordinates(Path(rest))))
+        return WeighedFile(file, Distance(read_coordinates(Path(rest), budget)))
     raise ConfigError(f"--weights {rule}: there is no such rule; known: {_KNOWN}.")
 
 
@@ -239,9 +243,9 @@ def _seed(rule: str, words: list[str]) -> int:
     return int(words[0])
 
 
-def read_coordinates(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def read_coordinates(path: Path, budget: Budget) -> tuple[np.ndarray, np.ndarray]:
     """Return x and y (float64) of all vertices, in the units of a `.co` file."""
-    text = read_bytes(path, COORDINATES_COPIES)
+    text = read_bytes(path, budget, COORDINATES_COPIES)
     header = _COORDINATES_HEADER.match(text)
     if header is None:
         raise InputError(

@@ -15,6 +15,7 @@ import numpy as np
 from h5py import string_dtype
 
 from ...host.errors import InputError
+from ...host.memory import FREE_MEMORY
 from ..atomic_output import AtomicOutput
 from ..file_access import open_hdf5, read_attribute, read_attributes, reading
 from ..hdf5_reader import checked_dataset, read_dataset
@@ -101,7 +102,8 @@ def read_labels(path: str | Path) -> np.ndarray:
         if file.attrs.get("format") != FORMAT:
             raise InputError(f"{path}: has no clusters. Give what cluster has written.")
         labels = checked_dataset(path, file, "labels", remake=REMAKE)
-        check_room(path, 3 * labels.dtype.itemsize * len(labels), "the list of labels")
+        nbytes = 3 * labels.dtype.itemsize * len(labels)
+        check_room(FREE_MEMORY, path, nbytes, "the list of labels")
         found = read_dataset(path, labels)
         clusters = read_attribute(file, "num_clusters")
     limit = len(found)
@@ -134,12 +136,13 @@ def read_dendrogram(path: Path) -> StoredDendrogram:
             )
         facts = read_attributes(file)
         linkage = checked_dataset(path, file, "linkage", None, REMAKE, 2)
-        check_room(path, 4 * linkage.nbytes, "its dendrogram")
+        check_room(FREE_MEMORY, path, 4 * linkage.nbytes, "its dendrogram")
         columns["linkage"] = linkage[:]
         for name in ("labels", "ids", "persistence"):
             if name in file:
                 column = checked_dataset(path, file, name, remake=REMAKE)
-                check_room(path, 4 * column.nbytes, f"its dataset {name}")
+                what = f"its dataset {name}"
+                check_room(FREE_MEMORY, path, 4 * column.nbytes, what)
                 columns[name] = read_dataset(path, column)
     linkage, ids = columns["linkage"], columns.get("ids")
     if ids is not None and ids.dtype.kind == "S":

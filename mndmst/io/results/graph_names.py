@@ -12,8 +12,9 @@ import numpy as np
 
 from ...graph.order import id_dtype
 from ...host.errors import InputError
+from ...host.memory import FREE_MEMORY, Budget
 from .. import memory_limit
-from ..edge_file import Edges
+from ..edge_file import Edges, is_sparse
 from ..memory_limit import check_room
 from ..names import (
     ORDERED_NAME_BYTES,
@@ -61,7 +62,7 @@ class GraphNames(NameSource):
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold all names in memory inside the block, if they fit."""
-        if self.nbytes <= memory_limit.room() // 2:
+        if self.nbytes <= memory_limit.room(FREE_MEMORY) // 2:
             self._all = self._read(0, len(self))
         try:
             yield
@@ -150,7 +151,9 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> NameSource | Non
     )
 
 
-def with_vertex_ids(edges: Edges, graph: ShardedGraph) -> Edges:
+def with_vertex_ids(
+    edges: Edges, graph: ShardedGraph, budget: Budget = FREE_MEMORY
+) -> Edges:
     """Return edges, each once, with the names or original ids of a graph's vertices.
 
     Under original ids they are sorted by (src, dst), src < dst.
@@ -158,13 +161,40 @@ def with_vertex_ids(edges: Edges, graph: ShardedGraph) -> Edges:
     if graph.names is not None:
         per_name = 24 if graph.names.is_integer else ORDERED_NAME_BYTES
         nbytes = per_name * graph.num_vertices
-        check_room(graph.path, nbytes, "the list of its vertices' names")
+        if not graph.names.is_integer:
+            nbytes += graph.text_bytes()
+        check_room(budget, graph.path, nbytes, "the list of its vertices' names")
         return with_names(edges, graph.read_names(0, graph.num_vertices), graph.path)
     if not graph.reordered:
         return edges
     original = graph.read_original_ids(0, graph.num_vertices)
     bound = graph.original_vertices or graph.num_vertices
     return _renumbered(edges, original, bound)
+
+
+def with_listed_ids(
+    edges: Edges, graph: ShardedGraph, budget: Budget = FREE_MEMORY
+) -> Edges:
+    """Return edges as a format needs them that lists all vertices.
+
+    As `with_vertex_ids`, but original ids that are far apart become names: the list has
+    the vertices of the graph, and not each number up to the largest id.
+    """
+    bound = graph.original_vertices or graph.num_vertices
+    if graph.names is None and graph.reordered and is_sparse(bound, len(edges)):
+        original = graph.read_original_ids(0, graph.num_vertices)
+        return with_names(edges, IntegerNames(original), graph.path)
+    return with_vertex_ids(edges, graph, budget)
+
+
+def with_ids_of_ends(edges: Edges) -> Edges:
+    """Return edges of a list without a count of vertices; far ids become names."""
+    if edges.names is not None or not is_sparse(edges.num_vertices, len(edges)):
+        return edges
+    ids, ends = np.unique(np.stack((edges.src, edges.dst)), return_inverse=True)
+    src, dst = ends.reshape(2, -1).astype(id_dtype(len(ids)))
+    names = IntegerNames(ids.astype(np.int64))
+    return replace(edges, num_vertices=len(ids), src=src, dst=dst, names=names)
 
 
 def with_names(edges: Edges, names: Names, path: Path) -> Edges:

@@ -27,6 +27,7 @@ import numpy as np
 
 from ...host.errors import InputError, MndmstError
 from ...host.formatting import counted
+from ...host.memory import FREE_MEMORY
 from ...io.file_access import open_hdf5, read_attribute, reading
 from ...io.formats.table_columns import listed, plain, shown
 from ...io.hdf5_reader import checked_dataset, read_dataset
@@ -126,7 +127,7 @@ class StoredModel:
         ) -> np.ndarray:
             dataset = checked_dataset(path, file, name, length, REMAKE.capitalize())
             room = COPIES * max(8, dataset.dtype.itemsize) * len(dataset)
-            check_room(path, room, f"its dataset {name}")
+            check_room(FREE_MEMORY, path, room, f"its dataset {name}")
             found = read_dataset(path, dataset)
             return found if dtype is None else found.astype(dtype, copy=False)
 

@@ -26,6 +26,7 @@ from processes import ROOT
 from mndmst import __main__
 from mndmst.cli import main as cli
 from mndmst.host.errors import ConfigError, InputError, MndmstError
+from mndmst.host.memory import FREE_MEMORY, Budget, held_bytes
 from mndmst.io import memory_limit
 from mndmst.io.edge_file import EdgeFile
 from mndmst.io.file_access import opened, read_toml
@@ -55,11 +56,10 @@ BOMBS = {
 
 
 @pytest.fixture
-def limited() -> Iterator[None]:
-    """Let this process hold little more than it does."""
-    memory_limit.allow(memory_limit.held_bytes() + memory_limit.RESERVE + 20 * MIB)
-    yield
-    memory_limit.allow(0)
+def limited() -> Iterator[Budget]:
+    """A budget of little more than this process holds."""
+    limit = held_bytes() + memory_limit.RESERVE + 20 * MIB
+    yield Budget(limit, whole_process=True)
     if "pyarrow" in sys.modules:  # it keeps what it frees; other tests count bytes
         sys.modules["pyarrow"].default_memory_pool().release_unused()
 
@@ -103,39 +103,38 @@ def test_a_file_that_unpacks_to_more_than_memory(
     assert said.count("\n") == 1
 
 
-def test_what_would_do_does(limited: None, tmp_path: Path) -> None:
+def test_what_would_do_does(limited: Budget, tmp_path: Path) -> None:
     path = tmp_path / "graph.egr.zst"
     arcs = 12 * MIB
     with zstandard.open(path, "wb") as file:
         file.write(struct.pack("<ii", arcs - 2, arcs) + bytes(8 * arcs - 4))
     with pytest.raises(ConfigError, match="too little: its content takes") as found:
-        open_edges(path)
+        open_edges(path, budget=limited)
     enough = int(str(found.value).split("--memory ")[2].split("MiB")[0])
-    memory_limit.allow(enough * MIB)
     with pytest.raises(InputError, match="its rows go from arc 0 to 0"):
-        open_edges(path)
+        open_edges(path, budget=Budget(enough * MIB))
 
 
-def test_a_list_of_edges_that_does_not_fit(limited: None, tmp_path: Path) -> None:
+def test_a_list_of_edges_that_does_not_fit(limited: Budget, tmp_path: Path) -> None:
     path = tmp_path / "edges.txt"
     path.write_bytes(b"1 2 3\n" * (1 << 20))
     with pytest.raises(ConfigError, match=r"the list of its edges takes .* suffices"):
-        read_edges(path)
+        read_edges(path, budget=limited)
 
 
-def test_packed_matrices_that_do_not_fit(limited: None, tmp_path: Path) -> None:
+def test_packed_matrices_that_do_not_fit(limited: Budget, tmp_path: Path) -> None:
     path = tmp_path / "matrix.npz"
     empty = np.zeros(4 << 20, np.int64)
     columns = {"row": empty, "col": empty, "data": empty}
     np.savez_compressed(path, format=b"coo", shape=np.array([2, 2]), **columns)
     assert path.stat().st_size < MIB
     with pytest.raises(ConfigError, match=r"the matrix in it takes .* suffices"):
-        read_edges(path)
+        read_edges(path, budget=limited)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_packed_tables_that_do_not_fit(
-    limited: None, tmp_path: Path, suffix: str
+    limited: Budget, tmp_path: Path, suffix: str
 ) -> None:
     path = tmp_path / f"table.{suffix}"
     column = pyarrow.array(np.zeros(32 << 20, np.int64))
@@ -149,12 +148,12 @@ def test_packed_tables_that_do_not_fit(
             file.write_batch(table.to_batches()[0])
     assert path.stat().st_size < MIB
     with pytest.raises(ConfigError, match=r"takes .* suffices for as much\.$"):
-        read_edges(path)
+        read_edges(path, budget=limited)
 
 
 def test_pieces_stay_small(tmp_path: Path) -> None:
     path = write_bomb(tmp_path, "rows.metis", "zst")
-    assert max(map(len, unpacked_pieces(path))) <= PIECE_BYTES
+    assert max(map(len, unpacked_pieces(path, FREE_MEMORY))) <= PIECE_BYTES
 
 
 @pytest.mark.parametrize("packing", PACK)
@@ -165,19 +164,19 @@ def test_several_streams_are_one_file(packing: str, tmp_path: Path) -> None:
             file.write(b"%d 7\n" % number * 70_000)
         with path.open("ab") as file:
             file.write((tmp_path / "one").read_bytes())
-    content = b"".join(unpacked_pieces(path))
+    content = b"".join(unpacked_pieces(path, FREE_MEMORY))
     assert content == b"".join(b"%d 7\n" % number * 70_000 for number in range(3))
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(InputError, match="cut short"):
-        list(unpacked_pieces(path))
+        list(unpacked_pieces(path, FREE_MEMORY))
 
 
-def test_a_dictionary_beyond_the_limit(limited: None, tmp_path: Path) -> None:
+def test_a_dictionary_beyond_the_limit(limited: Budget, tmp_path: Path) -> None:
     path = tmp_path / "edges.txt.xz"
     filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 256 * MIB, "preset": 0}]
     path.write_bytes(lzma.compress(b"1 2 3\n", filters=filters))
     with pytest.raises(ConfigError, match=r"to unpack it takes .* suffices"):
-        read_edges(path)
+        read_edges(path, budget=limited)
 
 
 def test_a_pipe_is_not_an_empty_list_of_edges(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mndmst.host.errors import InputError
+from mndmst.host.memory import FREE_MEMORY
 from mndmst.io.formats import edge_text as text
 from mndmst.io.formats import open_edges, read_edges
 from mndmst.io.formats.delimited_text import open_dimacs
@@ -24,7 +25,7 @@ NUMBERS = (
 def write(path, weights):
     lines = [f"a 1 {2 + i % 8} {word}" for i, word in enumerate(weights)]
     path.write_text("\n".join([f"p sp 9 {len(lines)}", *lines]))
-    return open_dimacs(path)
+    return open_dimacs(path, FREE_MEMORY)
 
 
 @settings(deadline=None, max_examples=40)
@@ -102,7 +103,7 @@ def test_a_file_that_is_no_text_has_a_line_without_end(tmp_path, monkeypatch):
     path = tmp_path / "binary.gr"
     path.write_bytes(b"p sp 9 9\n" + bytes([1]) * 10000)
     with pytest.raises(InputError, match="has a line of over 100 bytes"):
-        open_dimacs(path).read()
+        open_dimacs(path, FREE_MEMORY).read()
 
 
 @pytest.mark.parametrize(

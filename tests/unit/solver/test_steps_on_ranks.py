@@ -67,7 +67,8 @@ def test_rows_keep_to_the_host_if_they_and_half_their_work_do_not_fit(
     monkeypatch.setattr(read, "free_bytes", lambda: share)
     monkeypatch.setattr(read, "held_bytes", lambda: 7)
     kept = keep_to_host(world(), graph, budget, lambda: started.append(True))
-    assert kept == limited and budget.limit == (7 + share if limited else 0)
+    assert kept.shared == limited and kept.limit == (7 + share if limited else 0)
+    assert budget == Budget(0)
     assert started  # devices take memory first: there is none to spare
 
 
@@ -78,7 +79,8 @@ def test_devices_start_later_where_memory_is_plenty(
         num_vertices=10, num_arcs=20, weight_dtype=np.dtype(np.int32)
     )
     monkeypatch.setattr(read, "free_bytes", lambda: 1 << 40)
-    assert not keep_to_host(world(), graph, Budget(0), lambda: pytest.fail("started"))
+    kept = keep_to_host(world(), graph, Budget(0), lambda: pytest.fail("started"))
+    assert kept == Budget(0)
 
 
 def test_a_bit_of_every_vertex_says_whether_it_is_outside(
