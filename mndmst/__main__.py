@@ -28,7 +28,7 @@ LONGEST_REASON = 300
 # Beginnings of the commands that multiply matrices: threads of BLAS serve no other one,
 # and would take a tenth of a second of all cores to start.
 MATRIX_COMMANDS = (
-    "hdbscan", "linkage", "neighb", "predict", "verify", "draw", "report", "bench",
+    "hdbscan", "linkage", "neighb", "predict", "verify", "draw", "report",
 )  # fmt: skip
 # Messages of Python and of the dynamic loader when the system has no memory left.
 _NO_MEMORY = (

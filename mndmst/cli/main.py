@@ -63,7 +63,6 @@ COMMANDS = {
     "info": ".info",
     "report": ".pictures",
     "compile": ".compile",
-    "bench": "..bench.commands",
 }
 
 

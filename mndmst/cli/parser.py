@@ -116,7 +116,7 @@ def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
     command, message = error.parser, str(error)
     given = words[0] if words and not words[0].startswith("-") else ""
     place = next((n for n, word in enumerate(words) if _RANKS.fullmatch(word)), None)
-    if place is not None and given != "bench":
+    if place is not None:
         return _for_mpirun(words, place)
     if given and given not in known:
         near = _near(given, [*known, *OTHER_NAMES])

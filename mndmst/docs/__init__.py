@@ -1,4 +1,4 @@
 """The documentation.
 
-`commands.md` and `benchmarks.md` are made from the parser (`python -m mndmst.cli`).
+`commands.md` is made from the parser (`python -m mndmst.cli`).
 """

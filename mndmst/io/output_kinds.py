@@ -74,13 +74,11 @@ TABLE = Kind("table", (".csv", ".parquet", ".arrow"))
 EDGES = Kind("file of edges", ())
 REPORT = Kind("report", (".json", ""), "mndmst-report")
 TRACE = Kind("trace", (".json", ""), "mndmst-trace")
-BENCH_RECORD = Kind("record of bench", (".json", ""), "mndmst-bench-record")
 ADDRESS = Kind("file of an address", (), "mndmst-address")
 PICTURE = Kind("picture of clusters", (*_PICTURE, ".html"), "mndmst-clusters-picture")
 FOREST_PICTURE = Kind(
     "picture of a forest", (*_PICTURE, ".geojson"), "mndmst-forest-picture"
 )
-BENCH_PICTURE = Kind("picture of bench", _PICTURE, "mndmst-bench-picture")
 PAGE = Kind("page of a report", (".html", *_PICTURE), "mndmst-report-page")
 
 

@@ -1,4 +1,4 @@
-"""`mndmst bench gpu` and `bench devices` on small graphs."""
+"""`python -m tests.benchmarks gpu` and `bench devices` on small graphs."""
 
 import json
 import re
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from processes import ROOT
 
-from mndmst.__main__ import main
 from mndmst.backends.cuda import unavailable
+from tests.benchmarks.__main__ import main
 
 reason = unavailable()
 DEMO = ROOT / "partitions" / "demo"
@@ -20,7 +20,7 @@ DEMO = ROOT / "partitions" / "demo"
 def test_every_kind(tmp_path: Path) -> None:
     file = tmp_path / "bench.json"
     graphs = "rmat12,gnm10,road12"
-    assert main(["bench", "gpu", "--graphs", graphs, "--json", str(file)]) == 0
+    assert main(["gpu", "--graphs", graphs, "--json", str(file)]) == 0
     records = json.loads(file.read_text())["graphs"]
     assert [r["graph"] for r in records] == [g for g in graphs.split(",") for _ in "ab"]
     for record in records:
@@ -36,7 +36,7 @@ def test_every_kind(tmp_path: Path) -> None:
 def test_graphs_are_simple_and_symmetric(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mndmst.bench.kernels import gpu as graphs
+    from tests.benchmarks.kernels import gpu as graphs
 
     monkeypatch.setattr(graphs, "BLOCK_ARCS", 1 << 10)
     rows = graphs.build(graphs.KINDS[kind](10, 8), np.dtype(np.uint64))
@@ -55,7 +55,7 @@ def test_graphs_are_simple_and_symmetric(
 @pytest.mark.skipif(reason is not None, reason=str(reason))
 def test_the_graph_itself_is_verified(capsys: pytest.CaptureFixture) -> None:
     graph = ["--graphs", "rmat12x4", "--keys", "uint64", "--verify"]
-    assert main(["bench", "gpu", *graph, "--repeat", "1"]) == 0
+    assert main(["gpu", *graph, "--repeat", "1"]) == 0
     (m,) = re.findall(r" m=(\d+)", text := capsys.readouterr().out)
     assert f"forest of {int(m):,} edges: the CPU worker's" in text
 
@@ -64,7 +64,7 @@ def test_the_graph_itself_is_verified(capsys: pytest.CaptureFixture) -> None:
 @pytest.mark.skipif(reason is not None, reason=str(reason))
 def test_devices_take_turns(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     file = tmp_path / "bench.json"
-    command = ["bench", "devices", str(DEMO), "--arrangements", "gpu,both"]
+    command = ["devices", str(DEMO), "--arrangements", "gpu,both"]
     assert main([*command, "--repeat", "1", "--json", str(file)]) == 0
     runs = json.loads(file.read_text())["runs"]
     assert [run["arrangement"] for run in runs] == ["gpu", "both"]
@@ -74,16 +74,16 @@ def test_devices_take_turns(tmp_path: Path, capsys: pytest.CaptureFixture) -> No
 
 
 def test_a_device_alone(capsys: pytest.CaptureFixture) -> None:
-    command = ["bench", "devices", str(DEMO), "--arrangements", "cpu"]
+    command = ["devices", str(DEMO), "--arrangements", "cpu"]
     assert main([*command, "--repeat", "1"]) == 0
     assert "indComp" in capsys.readouterr().out
 
 
 def test_an_arrangement_that_does_not_exist(capsys: pytest.CaptureFixture) -> None:
-    assert main(["bench", "devices", "x", "--arrangements", "fpga"]) == 1
+    assert main(["devices", "x", "--arrangements", "fpga"]) == 1
     assert "--arrangements fpga: unknown here; give some of" in capsys.readouterr().err
 
 
 def test_a_graph_that_does_not_exist(capsys: pytest.CaptureFixture) -> None:
-    assert main(["bench", "gpu", "--graphs", "torus3"]) == 1
+    assert main(["gpu", "--graphs", "torus3"]) == 1
     assert "there is no graph torus3; write a kind" in capsys.readouterr().err

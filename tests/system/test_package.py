@@ -12,7 +12,7 @@ from mndmst.native.processor_levels import best_level
 
 # What is no module, but needed at run time.
 DATA = (
-    "backends/cuda/kernels/rounds.cu", "docs/tutorial.md", "bench/papers.toml",
+    "backends/cuda/kernels/rounds.cu", "docs/tutorial.md",
     "native/memory.ll", "native/signatures.txt",
 )  # fmt: skip
 

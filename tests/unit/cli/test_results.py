@@ -254,8 +254,6 @@ def test_csv_without_edges_is_read_again(tmp_path):
         ("hdbscan rings --plot {}/points.csv", "points.csv: give a name in .png"),
         ("neighbours rings {}/new --save {}/p.csv", "p.csv: give a name in .npy"),
         ("report {}/none.json --trace {}/t.html", "t.html: give a name in .json"),
-        ("bench cpu --scale 9 --plot {}/a.csv", "a.csv: give a name in .png"),
-        ("bench devices {0}/none --json {0}/a.csv", "a.csv: give a name in .json"),
     ],
 )
 def test_an_output_in_the_way_is_refused_before_any_work(

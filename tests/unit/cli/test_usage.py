@@ -38,7 +38,6 @@ def refused(line: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("cluster f.h5 --cuont 3", "no option --cuont (did you mean --count?)"),
         ("solve city other", "solve takes no further argument: other"),
         ("--quiet solve city", "--quiet: options stand after a command"),
-        ("bench cpu --grphs rmat", "bench cpu has no option --grphs (did you mean"),
         (
             "generate rmat g --scale x",
             "--scale: 'x' is not a whole number from 1 to 48; see",

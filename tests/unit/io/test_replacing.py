@@ -16,9 +16,9 @@ from mndmst.io.atomic_output import (
     write_picture_file,
 )
 from mndmst.io.output_kinds import (
-    BENCH_PICTURE,
     CLUSTERS,
     FOREST,
+    FOREST_PICTURE,
     LABELS,
     PAGE,
     PICTURE,
@@ -64,7 +64,7 @@ def test_a_picture_says_who_drew_it(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.{suffix}"
     picture(path, PICTURE)
     assert is_earlier_result(path, PICTURE)
-    assert not is_earlier_result(path, BENCH_PICTURE)
+    assert not is_earlier_result(path, FOREST_PICTURE)
     assert not is_earlier_result(path, FOREST)
     content = path.read_bytes()
     mark = text_mark(PICTURE).encode()

@@ -16,16 +16,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..backends.base import LabelledForest
-from ..backends.cpu.backend import CpuBackend
-from ..graph.model import Rows
-from ..graph.order import keys_to_weights
-from ..host.cores import own_cores
-from ..host.formatting import counted
-from ..host.memory import free_bytes
-from ..io.results.digest_and_total import ExactSum
-from ..kernels.freed_memory import KEPT_SHARE, keep_freed
-from ..native.compiled_kernel import CompiledKernel
+from mndmst.backends.base import LabelledForest
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.graph.model import Rows
+from mndmst.graph.order import keys_to_weights
+from mndmst.host.cores import own_cores
+from mndmst.host.formatting import counted
+from mndmst.host.memory import free_bytes
+from mndmst.io.results.digest_and_total import ExactSum
+from mndmst.kernels.freed_memory import KEPT_SHARE, keep_freed
+from mndmst.native.compiled_kernel import CompiledKernel
+
 from .graphs import BenchGraph
 
 # The largest range in which float64, which most peers compute in, has all integers.

@@ -20,12 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import find_accelerator, without_accelerators
-from ..host.formatting import counted
-from ..io.atomic_output import AtomicOutput, write_picture_file
-from ..io.output_kinds import BENCH_PICTURE
-from ..points.point_files import read_points
-from ..report.page import figure_of
+from mndmst.backends import find_accelerator, without_accelerators
+from mndmst.host.formatting import counted
+from mndmst.io.atomic_output import AtomicOutput, write_picture_file
+from mndmst.points.point_files import read_points
+from mndmst.report.page import figure_of
+
+from .output_kinds import BENCH_PICTURE
 
 Points = np.ndarray
 # A function of points that returns weights, of a forest, or labels.
@@ -47,14 +48,14 @@ TOLERANCE = 1e-7
 
 
 def _ours(points: Points, devices: bool = False, **options: Any) -> np.ndarray:
-    from ..points.estimator import HDBSCAN
+    from mndmst.points.estimator import HDBSCAN
 
     with nullcontext() if devices else without_accelerators():
         return HDBSCAN(**SIZES, **options).fit(points).labels_
 
 
 def _our_forest(points: Points, devices: bool = False, **options: Any) -> np.ndarray:
-    from ..points.point_forest import points_forest
+    from mndmst.points.point_forest import points_forest
 
     with nullcontext() if devices else without_accelerators():
         found = points_forest(points, "euclidean", MIN_SAMPLES, **options)
@@ -63,14 +64,14 @@ def _our_forest(points: Points, devices: bool = False, **options: Any) -> np.nda
 
 def _start_device() -> None:
     """Let this process use a device, which few points do not start."""
-    from ..points.point_forest import points_forest
-    from ..points.search.search_choice import DEVICE_POINTS
+    from mndmst.points.point_forest import points_forest
+    from mndmst.points.search.search_choice import DEVICE_POINTS
 
     points_forest(make_points("blobs", DEVICE_POINTS, CLOUDS), search="product")
 
 
 def _quitefastmst_forest(points: Points) -> np.ndarray:
-    from ..host.cores import core_count
+    from mndmst.host.cores import core_count
 
     module: Any = import_module("quitefastmst")
     module.omp_set_num_threads(core_count())

@@ -11,17 +11,18 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..comm.communicator import Comm
-from ..comm.directory import Directory
-from ..comm.world import world
-from ..host.progress import Progress
-from ..io.results.digest_and_total import forest_digest
-from ..pipeline import contract
-from ..solver.config import Config
-from ..solver.part_graph import part_graph
-from ..solver.run import Run, State
-from ..solver.run_report import Report
-from ..solver.write import send_to_owners
+from mndmst.comm.communicator import Comm
+from mndmst.comm.directory import Directory
+from mndmst.comm.world import world
+from mndmst.host.progress import Progress
+from mndmst.io.results.digest_and_total import forest_digest
+from mndmst.pipeline import contract
+from mndmst.solver.config import Config
+from mndmst.solver.part_graph import part_graph
+from mndmst.solver.run import Run, State
+from mndmst.solver.run_report import Report
+from mndmst.solver.write import send_to_owners
+
 from .machine import peak, reset_peak
 from .whole_commands import slowest_stages
 

@@ -1,4 +1,4 @@
-"""Whole commands from launch to end: `mndmst bench devices`, `choice` and `start`.
+"""Whole commands from launch to end: `tests.benchmarks devices`, `choice` and `start`.
 
 Each run is a new process, or a job of ranks, so that start-up counts. Commands that are
 compared take turns, so that other load on the machine slows all of them alike, and the
@@ -14,11 +14,12 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from ..backends import ACCELERATORS, accelerator
-from ..host.formatting import counted
-from ..host.launcher import find_mpirun
-from ..io.shards.sharded_graph import open_graph
-from ..report.record import Record, stage_rows
+from mndmst.backends import ACCELERATORS, accelerator
+from mndmst.host.formatting import counted
+from mndmst.host.launcher import find_mpirun
+from mndmst.io.shards.sharded_graph import open_graph
+from mndmst.report.record import Record, stage_rows
+
 from .scaling import run_command
 
 
@@ -46,7 +47,7 @@ def slowest_stages(record: Record) -> dict[str, float]:
     return {row.name: row.most for row in stage_rows(record)}
 
 
-# `bench devices`: the stages on the CPU, on the GPU, and on both.
+# `devices`: the stages on the CPU, on the GPU, and on both.
 ARRANGEMENTS = {
     "cpu": ("--backend", "cpu"),
     "gpu": ("--backend", "cuda"),
@@ -92,7 +93,7 @@ def arrangement_table(records: list[Record]) -> str:
     return "\n".join(lines)
 
 
-# `bench choice`: whether `auto` is the best of all backends, on this machine.
+# `choice`: whether `auto` is the best of all backends, on this machine.
 @dataclass(frozen=True)
 class Way:
     """A number of ranks and the choice of `--backend` for each."""

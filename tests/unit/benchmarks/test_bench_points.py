@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mndmst.__main__ import main
-from mndmst.bench import points
+from tests.benchmarks import points
+from tests.benchmarks.__main__ import main
 
 
 def test_a_table_a_picture_and_a_record(
@@ -15,7 +15,7 @@ def test_a_table_a_picture_and_a_record(
 ) -> None:
     pytest.importorskip("matplotlib")
     record, plot = tmp_path / "points.json", tmp_path / "points.png"
-    asked = ["bench", "points", "--sizes", "300x2,600x3", "--repeat", "2"]
+    asked = ["points", "--sizes", "300x2,600x3", "--repeat", "2"]
     asked += ["--peers", "mndmst,approximate", "--kinds", "blobs"]
     assert main([*asked, "--json", str(record), "--plot", str(plot)]) == 0
     printed = capsys.readouterr().out
@@ -41,7 +41,7 @@ def test_an_exact_forest_of_another_weight_is_an_error(
     tasks: dict[str, points.Task] = {"forest": lambda given: given[:, 0]}
     peer = points.PointsContender("numpy", tasks, exact)
     monkeypatch.setitem(points.CONTENDERS, "wrong", peer)
-    asked = ["bench", "points", "--sizes", "300x2", "--kinds", "blobs"]
+    asked = ["points", "--sizes", "300x2", "--kinds", "blobs"]
     assert main([*asked, "--peers", "mndmst,wrong", "--repeat", "1"]) == status
     printed = capsys.readouterr().out
     assert printed.count("DIFFERS") == status
@@ -56,7 +56,7 @@ def test_a_slow_package_has_no_turn_on_larger_points(
     monkeypatch.setitem(points.CONTENDERS, "slow", peer)
     file = tmp_path / "vectors.npy"
     np.save(file, np.random.default_rng(1).random((200, 2), np.float32))
-    asked = ["bench", "points", "--sizes", "300x2,300x1", "--kinds", "blobs"]
+    asked = ["points", "--sizes", "300x2,300x1", "--kinds", "blobs"]
     asked += ["--data", str(file), "--peers", "slow", "--tasks", "forest"]
     assert main([*asked, "--repeat", "2", "--most", "0"]) == 0
     printed = capsys.readouterr().out
@@ -73,7 +73,7 @@ def test_a_package_that_cannot_be_loaded_is_left_out(
 
     peer = points.PointsContender("numpy", {"forest": fail})
     monkeypatch.setitem(points.CONTENDERS, "half", peer)
-    asked = ["bench", "points", "--sizes", "300x2", "--kinds", "blobs"]
+    asked = ["points", "--sizes", "300x2", "--kinds", "blobs"]
     assert main([*asked, "--peers", "mndmst,half", "--repeat", "1"]) == 0
     expected = "half is left out in 2 dimensions: it wants another one"
     assert expected in capsys.readouterr().out
@@ -84,13 +84,13 @@ def test_a_package_that_is_missing_is_left_out(
 ) -> None:
     peer = points.PointsContender("not_installed_anywhere", {})
     monkeypatch.setitem(points.CONTENDERS, "absent", peer)
-    asked = ["bench", "points", "--sizes", "300x2", "--tasks", "forest"]
+    asked = ["points", "--sizes", "300x2", "--tasks", "forest"]
     assert main([*asked, "--peers", "mndmst,absent", "--repeat", "1"]) == 0
     assert "absent is left out" in capsys.readouterr().out
 
 
 def test_what_is_no_size_or_peer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["bench", "points", "--sizes", "many"])
-    assert main(["bench", "points", "--peers", "nobody"]) == 1
+        main(["points", "--sizes", "many"])
+    assert main(["points", "--peers", "nobody"]) == 1
     assert "nobody" in capsys.readouterr().err

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 import cupy
 import numpy as np
 
-from ...backends.base import Band
-from ...backends.cpu.backend import CpuBackend
-from ...backends.cuda.backend import CudaBackend
-from ...backends.cuda.kernels import Kernels
-from ...backends.cuda.placed import PlacedRows
-from ...backends.cuda.row_solver import RowSolver
-from ...backends.cuda.solver import Tools
-from ...backends.cuda.transfer import Transfer
-from ...graph.model import EdgeList, Rows
-from ...graph.tuning import Tuning
-from ...host.cores import core_count
-from ...kernels.edge_order import pair_order
+from mndmst.backends.base import Band
+from mndmst.backends.cpu.backend import CpuBackend
+from mndmst.backends.cuda.backend import CudaBackend
+from mndmst.backends.cuda.kernels import Kernels
+from mndmst.backends.cuda.placed import PlacedRows
+from mndmst.backends.cuda.row_solver import RowSolver
+from mndmst.backends.cuda.solver import Tools
+from mndmst.backends.cuda.transfer import Transfer
+from mndmst.graph.model import EdgeList, Rows
+from mndmst.graph.tuning import Tuning
+from mndmst.host.cores import core_count
+from mndmst.kernels.edge_order import pair_order
 
 BLOCK_ARCS = 1 << 29  # arcs sorted at a time
 _SAMPLE = 1 << 20

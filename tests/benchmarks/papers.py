@@ -1,4 +1,4 @@
-"""`mndmst bench papers`: the tables of five papers, our figures beside theirs.
+"""`tests.benchmarks papers`: the tables of five papers, our figures beside theirs.
 
 The figures of the papers are in `papers.toml`. A graph whose file is at hand is read by
 its recipe; for another, a generated one of its kind stands in, of the same size or of
@@ -14,16 +14,17 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..backends.base import LabelledForest
-from ..backends.cuda import device_names, make_device, unavailable
-from ..host.cores import core_count
-from ..host.errors import ConfigError
-from ..host.launcher import find_mpirun
-from ..host.memory import free_bytes
-from ..io.edge_file import Edges
-from ..io.partitioner.graph_recipe import Recipe, load_recipe, open_recipe
-from ..io.partitioner.partition import build_shards, symmetric_rows
-from ..io.partitioner.random_graphs import open_random
+from mndmst.backends.base import LabelledForest
+from mndmst.backends.cuda import device_names, make_device, unavailable
+from mndmst.host.cores import core_count
+from mndmst.host.errors import ConfigError
+from mndmst.host.launcher import find_mpirun
+from mndmst.host.memory import free_bytes
+from mndmst.io.edge_file import Edges
+from mndmst.io.partitioner.graph_recipe import Recipe, load_recipe, open_recipe
+from mndmst.io.partitioner.partition import build_shards, symmetric_rows
+from mndmst.io.partitioner.random_graphs import open_random
+
 from .contenders import Answer, Contender, KernelContender
 from .graphs import BenchGraph
 from .whole_commands import solve

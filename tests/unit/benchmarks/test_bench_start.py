@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.__main__ import main
-from mndmst.bench.whole_commands import stages_and_rest
+from tests.benchmarks.__main__ import main
+from tests.benchmarks.whole_commands import stages_and_rest
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,7 @@ def test_a_table_for_people_and_one_for_programs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], mpirun: Callable
 ) -> None:
     file = tmp_path / "start.json"
-    asked = ["bench", "start", "--ranks", "1,2", "--repeat", "1", "--json", str(file)]
+    asked = ["start", "--ranks", "1,2", "--repeat", "1", "--json", str(file)]
     assert main([*asked, "--backend", "cpu"]) == 0
     printed = capsys.readouterr().out
     assert "1 rank:" in printed

@@ -1,4 +1,4 @@
-"""`mndmst bench scaling`: time against the number of ranks, on generated graphs.
+"""`tests.benchmarks scaling`: time against the number of ranks, on generated graphs.
 
 Strong scaling solves one graph on more and more ranks, weak scaling graphs that grow
 with them. A graph is made once, and read once for each number of ranks; then what a
@@ -18,11 +18,12 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from ..host.errors import MndmstError
-from ..host.launcher import find_mpirun
-from ..io.atomic_output import AtomicOutput, write_picture_file
-from ..io.output_kinds import BENCH_PICTURE
-from ..report.page import figure_of
+from mndmst.host.errors import MndmstError
+from mndmst.host.launcher import find_mpirun
+from mndmst.io.atomic_output import AtomicOutput, write_picture_file
+from mndmst.report.page import figure_of
+
+from .output_kinds import BENCH_PICTURE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,7 +135,7 @@ def job(
     on_ranks = [find_mpirun(), "-n", str(ranks), sys.executable, "-m", "mpi4py"]
     sizes = ",".join(map(str, group_sizes))
     asked = [str(graph), backend, str(threads), str(repeat), sizes]
-    output = run_command([*on_ranks, "-m", "mndmst.bench.scaling_probe", *asked])
+    output = run_command([*on_ranks, "-m", "tests.benchmarks.scaling_probe", *asked])
     turns = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     by_method: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for turn in turns:

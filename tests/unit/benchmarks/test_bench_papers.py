@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from processes import ROOT
 
-from mndmst.bench import papers
-from mndmst.bench.graphs import BenchGraph
 from mndmst.host.errors import MndmstError
+from tests.benchmarks import papers
+from tests.benchmarks.graphs import BenchGraph
 
 pytestmark = pytest.mark.slow
 
-PAPERS = tomllib.loads((ROOT / "mndmst/bench/papers.toml").read_text())
+PAPERS = tomllib.loads((ROOT / "tests/benchmarks/papers.toml").read_text())
 
 
 @pytest.mark.parametrize("key", PAPERS)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.bench import machine
-from mndmst.bench.machine import UNKNOWN, processor_facts
+from tests.benchmarks import machine
+from tests.benchmarks.machine import UNKNOWN, processor_facts
 
 
 def test_sockets_caches_and_pages_are_told(

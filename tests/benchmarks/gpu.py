@@ -1,4 +1,4 @@
-"""`mndmst bench gpu`: the forest kernels on graphs made on the device.
+"""`python -m tests.benchmarks gpu`: the forest kernels on graphs made on the device.
 
 From CSR rows in device memory to the forest's edges in device memory. The forest of
 every graph, or of a small graph of its kind, is compared with that of the CPU worker,
@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..backends.cuda import device_names, unavailable
-from ..host.errors import ConfigError, MissingExtraError
-from ..host.formatting import counted
-from ..solver.run_report import versions
+from mndmst.backends.cuda import device_names, unavailable
+from mndmst.host.errors import ConfigError, MissingExtraError
+from mndmst.host.formatting import counted
+from mndmst.solver.run_report import versions
 
 NAMES = ("rmat24", "rmat22", "gnm23", "road24")
 DEGREE = 16  # edges for each vertex, unless the name says otherwise

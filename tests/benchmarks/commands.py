@@ -1,4 +1,4 @@
-"""The commands of `mndmst bench`: options and output.
+"""The commands of `python -m tests.benchmarks`: options and output.
 
 A command imports its measurement when it runs.
 """
@@ -13,22 +13,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..graph.order import WEIGHT_DTYPES
-from ..host.errors import ConfigError, optional
-from ..host.formatting import counted
-from ..host.option_types import real, whole
-from ..host.progress import notice
-from ..solver.config import CHOICES
+from mndmst.graph.order import WEIGHT_DTYPES
+from mndmst.host.errors import ConfigError, optional
+from mndmst.host.formatting import counted
+from mndmst.host.option_types import real, whole
+from mndmst.host.progress import notice
+from mndmst.solver.config import CHOICES
 
 if TYPE_CHECKING:
-    from ..io.atomic_output import AtomicOutput
+    from mndmst.io.atomic_output import AtomicOutput
 
 Process = Callable[[argparse.Namespace], int]
 Drawing = Callable[[Path, "AtomicOutput"], None]
 
 
 class BenchCommand(NamedTuple):
-    """A command of `mndmst bench`: its function, its help and its options."""
+    """A command of `tests.benchmarks`: its function, its help and its options."""
 
     process: Process
     help: str
@@ -37,21 +37,16 @@ class BenchCommand(NamedTuple):
     options: dict[str, dict[str, Any]]
 
 
-def add_bench(commands: Any) -> None:
-    """Add the command to the parser, and a command for each command."""
-    bench = commands.add_parser(
-        "bench",
-        help="time the kernels beside other programs",
-        description="Time the kernels of a device beside other programs.",
-    )
-    devices = bench.add_subparsers(title="devices", metavar="DEVICE", required=True)
+def add_commands(parser: argparse.ArgumentParser) -> None:
+    """Add a command for each measurement to the parser."""
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
-        parser = devices.add_parser(
+        one = commands.add_parser(
             name, help=command.help, description=command.description
         )
         for option, settings in (command.options | WRITTEN).items():
-            parser.add_argument(option, **settings)
-        parser.set_defaults(process=partial(_measure, command.process))
+            one.add_argument(option, **settings)
+        one.set_defaults(process=partial(_measure, command.process))
 
 
 def print_machine(facts: dict[str, Any], after: str = "") -> None:
@@ -64,7 +59,8 @@ def run_start(arguments: argparse.Namespace) -> int:
     """Print the seconds of each stage of whole commands."""
     from dataclasses import asdict
 
-    from ..io.shards.sharded_graph import demo_graph
+    from mndmst.io.shards.sharded_graph import demo_graph
+
     from .machine import machine
     from .whole_commands import measure_start, start_text
 
@@ -317,8 +313,9 @@ def check_files(
     ConfigError if a name says another format; MissingExtraError if a plot is asked for,
     and Matplotlib is not installed.
     """
-    from ..io.atomic_output import check_outputs
-    from ..io.output_kinds import BENCH_PICTURE, BENCH_RECORD
+    from mndmst.io.atomic_output import check_outputs
+
+    from .output_kinds import BENCH_PICTURE, BENCH_RECORD
 
     outputs = (record, BENCH_RECORD), (plot, BENCH_PICTURE)
     check_outputs([], outputs, overwrite=overwrite)
@@ -350,8 +347,10 @@ def write(
     `draw` draws the picture, of a command that has `--plot`. Raises OutputError if a
     file cannot be written.
     """
-    from ..io.atomic_output import AtomicOutput
-    from ..io.output_kinds import BENCH_RECORD, json_mark
+    from mndmst.io.atomic_output import AtomicOutput
+    from mndmst.io.output_kinds import json_mark
+
+    from .output_kinds import BENCH_RECORD
 
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.json is not None:

@@ -1,4 +1,4 @@
-"""`mndmst bench cpu`: the CPU worker beside every other package that is installed.
+"""`tests.benchmarks cpu`: the CPU worker beside every other package that is installed.
 
 All take turns within one run, so that a busy machine hits all of them; times are
 medians. Every answer is compared with ours.
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..host.formatting import counted
-from ..io.atomic_output import AtomicOutput, write_picture_file
-from ..io.output_kinds import BENCH_PICTURE
-from ..report.page import figure_of
+from mndmst.host.formatting import counted
+from mndmst.io.atomic_output import AtomicOutput, write_picture_file
+from mndmst.report.page import figure_of
+
 from . import graphs
 from .contenders import (
     SCIPY,
@@ -32,6 +32,7 @@ from .contenders import (
 )
 from .graphs import BenchGraph
 from .machine import Floor, measure_floor
+from .output_kinds import BENCH_PICTURE
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...native.kernel import kernel
+from mndmst.native.kernel import kernel
 
 
 @kernel

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.model import Rows
-from ..graph.order import weights_to_keys
-from ..host.errors import ConfigError
-from ..io.edge_file import Edges
-from ..io.formats import read_edges
-from ..io.partitioner.partition import symmetric_rows
-from ..io.partitioner.random_graphs import open_random
+from mndmst.graph.model import Rows
+from mndmst.graph.order import weights_to_keys
+from mndmst.host.errors import ConfigError
+from mndmst.io.edge_file import Edges
+from mndmst.io.formats import read_edges
+from mndmst.io.partitioner.partition import symmetric_rows
+from mndmst.io.partitioner.random_graphs import open_random
 
 _ROOT = Path(__file__).parents[2]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from processes import ROOT
 
-from mndmst.__main__ import main
-from mndmst.bench.whole_commands import Turn, Way, medians, ratios, way_table, ways
+from tests.benchmarks.__main__ import main
+from tests.benchmarks.whole_commands import Turn, Way, medians, ratios, way_table, ways
 
 CPU, GPU, AUTO = (Way(1, backend) for backend in ("cpu", "cuda", "auto"))
 TWO = Way(2, "auto")
@@ -39,7 +39,7 @@ def test_the_command_writes_every_way(
 ) -> None:
     file = tmp_path / "choice.json"
     asked = ["--ranks", "1", "--repeat", "1", "--json", str(file)]
-    assert main(["bench", "choice", str(ROOT / "partitions" / "demo"), *asked]) == 0
+    assert main(["choice", str(ROOT / "partitions" / "demo"), *asked]) == 0
     assert "auto / best" in capsys.readouterr().out
     record = json.loads(file.read_text())
     assert {turn["backend"] for turn in record["turns"]} >= {"cpu", "auto"}

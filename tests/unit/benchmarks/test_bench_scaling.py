@@ -1,13 +1,15 @@
-"""`mndmst bench scaling`: what it makes of the times, and one small run of it."""
+"""`tests.benchmarks scaling`: what it makes of the times, and one small run of it."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from mndmst.bench import scaling
-from mndmst.bench.commands import check_files
-from mndmst.bench.scaling import (
+from mndmst.host.errors import ConfigError, MndmstError
+from mndmst.io.atomic_output import AtomicOutput
+from tests.benchmarks import scaling
+from tests.benchmarks.commands import check_files
+from tests.benchmarks.scaling import (
     Point,
     ScalingPlan,
     _mixtures,
@@ -17,8 +19,6 @@ from mndmst.bench.scaling import (
     plot,
     run,
 )
-from mndmst.host.errors import ConfigError, MndmstError
-from mndmst.io.atomic_output import AtomicOutput
 
 pytestmark = pytest.mark.slow
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.model import Rows
-from ..graph.tuning import Tuning
-from ..host.cores import core_count
-from ..host.formatting import counted
-from ..solver.run_report import versions
+from mndmst.graph.model import Rows
+from mndmst.graph.tuning import Tuning
+from mndmst.host.cores import core_count
+from mndmst.host.formatting import counted
+from mndmst.solver.run_report import versions
+
 from .kernels.gather import gather
 
 _CPU = Path("/sys/devices/system/cpu")

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..host.errors import optional
-from ..service.session import Session
+from mndmst.host.errors import optional
+from mndmst.service.session import Session
 
 CHANGES, BATCHES, PAIRS, FEW_PAIRS, EMPTY = 1000, 8, 1_000_000, 1000, 50
 

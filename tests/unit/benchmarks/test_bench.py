@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from oracle import kruskal
 
-from mndmst.__main__ import main
-from mndmst.bench import contenders, cpu, graphs
-from mndmst.bench.contenders import Answer, KernelContender, extra_bytes, ranks
-from mndmst.bench.cpu import block, disagreements, plot_threads, take_turns
 from mndmst.io.atomic_output import AtomicOutput
+from tests.benchmarks import contenders, cpu, graphs
+from tests.benchmarks.__main__ import main
+from tests.benchmarks.contenders import Answer, KernelContender, extra_bytes, ranks
+from tests.benchmarks.cpu import block, disagreements, plot_threads, take_turns
 
 pytestmark = pytest.mark.slow
 
@@ -166,7 +166,7 @@ def test_the_command_fails_loudly_on_a_wrong_weight(
     pytest.importorskip("kagen")
     pytest.importorskip("scipy")
     file = tmp_path / "bench.json"
-    command = ["bench", "cpu", "--scale", str(SCALE), "--repeat", "1", "--threads", "1"]
+    command = ["cpu", "--scale", str(SCALE), "--repeat", "1", "--threads", "1"]
     command += ["--weights", "float64", "--graphs", "grid2d", "--peers", "scipy"]
     assert main([*command, "--json", str(file)]) == 0
     assert json.loads(file.read_text())["disagreements"] == []
@@ -185,10 +185,10 @@ def test_the_command_fails_loudly_on_a_wrong_weight(
 
 
 def test_unknown_names_are_refused(capsys: pytest.CaptureFixture) -> None:
-    assert main(["bench", "cpu", "--graphs", "rmat,tree"]) == 1
+    assert main(["cpu", "--graphs", "rmat,tree"]) == 1
     assert "--graphs tree: unknown here; give some of rmat" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["bench", "cpu", "--threads", "1,0"])
+        main(["cpu", "--threads", "1,0"])
 
 
 @pytest.mark.usefixtures("alone")

@@ -1,0 +1,1 @@
+"""`python -m tests.benchmarks`: the kernels timed beside what else a user could run."""
