@@ -68,9 +68,11 @@ def as_array(values: Any, name: str) -> np.ndarray:
         values = values.data
     if on_device(values) and hasattr(values, "get"):
         values = values.get()
-    elif missing := _missing(values):
+    elif len(missing := _missing(values)):
+        which = ", the first" if len(missing) > 1 else ""
         raise InputError(
-            f"{name} has {counted(missing, 'missing value')}; fill in or leave out"
+            f"{name} has {counted(len(missing), 'missing value')}{which} at position "
+            f"{missing[0]}; fill in or leave out"
         )
     if hasattr(values, "to_numpy"):
         values = _of_table(values, name)
@@ -234,14 +236,18 @@ def _are_short(values: list[Any], kinds: set[type]) -> bool:
     return kinds == {int} and min(values) >= -(1 << 63) and max(values) < 1 << 63
 
 
-def _missing(values: Any) -> int:
-    """Return how many values are missing in a column of a table."""
+def _missing(values: Any) -> np.ndarray:
+    """Return the positions of missing values in a column of a table."""
     if hasattr(values, "null_count"):  # PyArrow has an attribute, Polars a method
         count = values.null_count
-        return int(count() if callable(count) else count)
-    if hasattr(values, "isna"):
-        return int(np.asarray(values.isna()).sum())
-    return 0
+        if not (count() if callable(count) else count):
+            return np.empty(0, np.int64)
+        missing = _of_table(values.is_null(), "is_null")
+    elif hasattr(values, "isna"):
+        missing = values.isna()
+    else:
+        missing = []
+    return np.flatnonzero(np.asarray(missing))
 
 
 def _of_table(values: Any, name: str) -> Any:

@@ -95,7 +95,7 @@ class Uploads:
             for unused in [n for n, h in self._held.items() if h.since < oldest]:
                 del self._held[unused]
         parts: dict[str, list[np.ndarray]] = {column: [] for column in COLUMNS[kind]}
-        nbytes = unchecked = 0
+        nbytes = unchecked = rows = 0
         try:
             for batch in batches:
                 with self._lock:
@@ -107,7 +107,8 @@ class Uploads:
                     self._check_room()
                     unchecked = nbytes + UNCHECKED
                 for column, pieces in parts.items():
-                    pieces.append(_values(batch, column))
+                    pieces.append(_values(batch, column, rows))
+                rows += batch.num_rows
             columns = {c: _joined(c, pieces) for c, pieces in parts.items()}
         except ConfigError:
             timer = Timer(GIVE_BACK_SECONDS, give_back_freed)
@@ -152,8 +153,11 @@ class Uploads:
         self.memory.check(needed, "uploads and the work on them")
 
 
-def _values(batch: Any, name: str) -> np.ndarray:
-    """Return a column of a batch, not copied if it need not be."""
+def _values(batch: Any, name: str, first: int) -> np.ndarray:
+    """Return a column of a batch, whose rows begin at `first`; not copied if possible.
+
+    Raises InputError if it is missing, or has missing values or another type.
+    """
     place = batch.schema.get_field_index(name)
     if place < 0:
         raise InputError(
@@ -161,7 +165,11 @@ def _values(batch: Any, name: str) -> np.ndarray:
         )
     column = batch.column(place)
     if column.null_count:
-        raise InputError(f"the column {name!r} has missing values. Leave them out.")
+        missing = column.is_null().to_numpy(zero_copy_only=False).argmax()
+        raise InputError(
+            f"the column {name!r} has no value in row {first + missing} (the first is "
+            "0); fill missing values in or leave them out"
+        )
     # Other types may unpack to far more bytes than the batch has
     types = optional("pyarrow", "serve").types
     fine = types.is_integer(column.type)

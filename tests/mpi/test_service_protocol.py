@@ -175,7 +175,11 @@ def test_wrong_columns(service: Served) -> None:
     for kind, table, words in (
         ("weights", texts, "give numbers"),
         ("weights", arrow.table({"w": [1]}), "no column 'weight'"),
-        ("weights", arrow.table({"weight": arrow.array([1, None])}), "missing values"),
+        (
+            "weights",
+            arrow.table({"weight": arrow.array([1, None])}),
+            "no value in row 1",
+        ),
         ("edges", arrow.table({"src": [1.5], "dst": [2]}), "give integers"),
         ("edges", arrow.table({"src": [1]}), "no column 'dst'"),
         ("nonsense", texts, "no upload is of kind"),

@@ -16,6 +16,7 @@ import scipy.sparse
 
 import mndmst
 from mndmst import ConfigError, InputError, MndmstError, ServiceError
+from mndmst.api.inputs import as_array
 
 NO_NUMBERS: dict[str, object] = {
     "None": None,
@@ -170,10 +171,34 @@ def test_missing_values_of_tables() -> None:
         pandas.Series([1, pandas.NA], dtype=object),
         polars.Series([1, None]),
     ):
-        with pytest.raises(InputError, match="weight has 1 missing value"):
+        with pytest.raises(
+            InputError, match="weight has 1 missing value at position 1"
+        ):
             mndmst.minimum_spanning_forest([0, 1], [1, 2], holes)
         with pytest.raises(InputError, match="src has"):
             mndmst.minimum_spanning_forest(holes, [1, 2], [1, 2])
+
+
+@pytest.mark.parametrize("values", [[None, 5, None], [7, 5, None], ["a", None, None]])
+def test_the_first_missing_value_is_named_by_its_position(values: list) -> None:
+    pandas, polars = imported("pandas"), imported("polars")
+    arrow = imported("pyarrow")
+    count, first = values.count(None), values.index(None)
+    said = f"2 missing values, the first at position {first};"
+    said = said if count == 2 else f"1 missing value at position {first};"
+    parts = [arrow.array(values[:1], arrow.array(values).type), arrow.array(values[1:])]
+    for column in (
+        pandas.Series(values),
+        pandas.Series(values, index=[30, 20, 10]),  # positions, not labels
+        pandas.array(values, dtype="Int64" if 5 in values else "string"),
+        polars.Series(values),
+        arrow.array(values),
+        arrow.array([0, *values] if 5 in values else ["", *values]).slice(1),
+        arrow.chunked_array([p.cast(arrow.array(values).type) for p in parts]),
+        arrow.array(values).dictionary_encode(),
+    ):
+        with pytest.raises(InputError, match=f"sender has {said}"):
+            as_array(column, "sender")
 
 
 COUNTS: dict[str, object] = {

@@ -145,6 +145,9 @@ def test_uploads() -> None:
     with pytest.raises(InputError, match="9223372036854775808; ids are below"):
         ids = arrow.table({"vertex": np.array([5, 1 << 63], np.uint64)})
         uploads.receive("c", "vertices", ids.to_batches())
+    with pytest.raises(InputError, match=r"'weight' has no value in row 23 \("):
+        holes = arrow.table({"weight": [*range(23), None, 24, None]})
+        uploads.receive("h", "weights", holes.to_batches(max_chunksize=10))
     with pytest.raises(InputError, match="has type dictionary"):
         coded = arrow.array([1.5, 2.5]).dictionary_encode()
         uploads.receive("d", "weights", arrow.table({"weight": coded}).to_batches())
