@@ -53,6 +53,12 @@ class PointCoordinates:
         return self.of(slice(None))
 
 
+def unscaled(points: np.ndarray) -> PointCoordinates:
+    """Return points whose coordinates are taken as they are."""
+    none = np.empty(0)
+    return PointCoordinates(points, none, none, Scale())
+
+
 def point_coordinates(
     points: np.ndarray | PointsOnDevice, metric: str, threads: Threads = ALONE
 ) -> PointCoordinates:

@@ -766,6 +766,7 @@ core_dist_n_jobs, prediction_data
                 rule.samples,
                 options["alpha"],
                 self._clusters,
+                threads,
             )
         )
 
@@ -893,9 +894,10 @@ def _training_points(
     samples: int,
     alpha: float,
     clusters: OnDemand[DensityClusters],
+    threads: int,
 ) -> TrainingPoints:
     left = clusters.value.tree.point_distance
-    return TrainingPoints(points, metric, parameters, samples, alpha, left)
+    return TrainingPoints(points, metric, parameters, samples, alpha, left, threads)
 
 
 def _check_points(rule: DensityRule, count: int) -> None:

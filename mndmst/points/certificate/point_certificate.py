@@ -39,6 +39,7 @@ from ...certificate.certificate import Verdict
 from ...host.errors import InputError, optional
 from ...host.formatting import counted
 from ...io.results.forest_file import ForestFile, read_forest
+from ..coordinates import unscaled
 from ..metrics import METRICS, Norm, prepared, shown
 from ..pairwise_forest import parameters_of, simplified
 from ..point_files import uuid_of
@@ -403,7 +404,7 @@ class Distinct:
         listed = min(count, min_samples + 1 + MORE)
         # In place of a tree where that would visit most points.
         self.products: ProductIndex | None = None
-        if norm == Norm.EUCLIDEAN and visits_most(self.places, listed):
+        if norm == Norm.EUCLIDEAN and visits_most(unscaled(self.places), listed):
             self.products = ProductIndex(self.places)
             # int64, shape (distinct, listed): the nearest ones, itself among them.
             self.near, reach = self.products.nearest(listed)

@@ -15,19 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from ...host.errors import optional
+from ...host.cores import core_count
+from ...kernels.threads import Threads
 from ..coordinates import finite_rows
 from ..devices.point_products import PointsOnDevice
 from ..kernels.dendrogram import merge_scales, owners
-from ..metrics import METRICS, prepared, shown
-from ..pairwise_forest import (
-    Metric,
-    SearchableRows,
-    checked_distances,
-    searchable_rows,
-    simplified,
-)
+from ..pairwise_forest import Metric, simplified
 from .condensed import CondensedTree, scale_of
+from .training_search import training_search
 
 # New points that are handled at a time, and training points that are looked at first.
 BLOCK, FIRST = 4096, 16
@@ -53,7 +48,9 @@ class TrainingPoints:
     """Training points that new points search.
 
     Rows that are not finite are left out. `left` is the distance at which each point
-    leaves its cluster; `metric` and `parameters` are as in `metric_forest`.
+    leaves its cluster; `metric` and `parameters` are as in `metric_forest`; 0 threads
+    are all cores. A core distance is computed when a new point first needs it, since a
+    few new points need few of them.
     """
 
     def __init__(
@@ -64,25 +61,22 @@ class TrainingPoints:
         min_samples: int,
         alpha: float,
         left: np.ndarray,
+        threads: int = 0,
     ) -> None:
         self.number = np.flatnonzero(finite_rows(points))
-        self.metric, further = simplified(metric, dict(parameters))
         self.alpha, self.left = alpha, left[self.number]
-        kept = points[self.number].astype(np.float64, copy=False)
-        self.tree: Any = None
-        self.rows: SearchableRows | None = None
-        self.count = min(min_samples, len(kept) - 1)
-        if len(kept) == 0:
+        self.count = min(min_samples, len(self.number) - 1)
+        if len(self.number) == 0:
             return
-        if self.metric in METRICS:
-            spatial = optional("scipy.spatial", "formats")
-            self.tree = spatial.cKDTree(prepared(kept, str(self.metric)))
-            self.cores = self._query(self.tree.data, self.count + 1)[0][:, -1]
-        else:
-            self.rows = searchable_rows(kept, self.metric, further)
-            rows = (self.rows.row(i) for i in range(len(kept)))
-            cores = [np.partition(row, self.count)[self.count] for row in rows]
-            self.cores = np.array(cores, np.float64)
+        simple, further = simplified(metric, dict(parameters))
+        self.search = training_search(
+            points[self.number],
+            simple,
+            further,
+            self.count + 1,
+            Threads(threads or core_count()),
+        )
+        self._cores = np.full(len(self.number), np.nan if self.count else 0.0)
 
     def connect(self, points: np.ndarray) -> Connections:
         """Return where new points join."""
@@ -93,59 +87,57 @@ class TrainingPoints:
             return Connections(neighbour, distance)
         for begin in range(0, len(finite), BLOCK):
             chosen = finite[begin : begin + BLOCK]
-            places, found = self._nearest(points[chosen])
-            neighbour[chosen] = self.number[places]
-            distance[chosen] = np.maximum(found, self.left[places])
+            index, found = self._nearest(points[chosen])
+            neighbour[chosen] = self.number[index]
+            distance[chosen] = np.maximum(found, self.left[index])
         return Connections(neighbour, distance)
 
     def _nearest(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self.rows is not None:
-            every = np.arange(len(self.number))
-            rows = map(self.rows.from_point, points)
-            found = [
-                self._best(checked_distances(row, "a new point"), every) for row in rows
-            ]
-        else:
-            found = self._searched(prepared(points, str(self.metric)))
-        places, distances = zip(*found, strict=True)
-        return np.array(places), np.array(distances)
+        """Return the index of each point's nearest training point, and its distance.
 
-    def _searched(self, points: np.ndarray) -> list[tuple[int, float]]:
-        """Return the results of more and more neighbours, until no other is as near."""
-        found: list[tuple[int, float]] = [(0, np.inf)] * len(points)
+        More and more neighbours are searched, until no other can be as near.
+        """
+        nearest, least = np.zeros(len(points), np.int64), np.full(len(points), np.inf)
         total = len(self.number)
         todo, k = np.arange(len(points)), min(2 * self.count + FIRST, total)
         while len(todo):
-            distance, places = self._query(points[todo], k)
-            unsure = []
+            distance, index = self.search.nearest(points[todo], k)
+            self._compute_cores(index[distance[:, 0] > 0])
             for row, point in enumerate(todo.tolist()):
-                found[point] = self._best(distance[row], places[row])
-                if k < total and distance[row, -1] / self.alpha <= found[point][1]:
-                    unsure.append(point)
-            todo, k = np.array(unsure, np.int64), min(4 * k, total)
-        return found
+                nearest[point], least[point] = self._best(distance[row], index[row])
+            unsure = distance[:, -1] / self.alpha <= least[todo]
+            todo = todo[unsure] if k < total else todo[:0]
+            k = min(4 * k, total)
+        return nearest, least
 
-    def _best(self, distance: np.ndarray, places: np.ndarray) -> tuple[int, float]:
+    def _best(self, distance: np.ndarray, index: np.ndarray) -> tuple[int, float]:
         """Return the nearest of some training points, and its distance.
 
         A new point that is equal to a training point stands for it.
         """
-        equal = np.flatnonzero(distance == 0)
+        equal = index[distance == 0]
         if len(equal):
-            return int(places[equal[np.argmin(self.left[places[equal]])]]), 0.0
-        nth = max(self.count - 1, 0)
-        core = np.partition(distance, nth)[nth] if self.count else 0.0
-        mutual = np.maximum(np.maximum(distance / self.alpha, core), self.cores[places])
+            return int(equal[np.lexsort((equal, self.left[equal]))[0]]), 0.0
+        core = self._core_of(distance)
+        mutual = np.maximum(np.maximum(distance / self.alpha, core), self._cores[index])
         least = mutual.min()
         ties = np.flatnonzero(mutual == least)
-        first = np.lexsort((places[ties], distance[ties], self.left[places[ties]]))[0]
-        return int(places[ties[first]]), float(least)
+        first = np.lexsort((index[ties], distance[ties], self.left[index[ties]]))[0]
+        return int(index[ties[first]]), float(least)
 
-    def _query(self, points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        assert self.tree is not None
-        p = METRICS[str(self.metric)].norm.p
-        distance, places = self.tree.query(points, [*range(1, k + 1)], p=p)
-        return shown(distance, str(self.metric)), places
+    def _core_of(self, distance: np.ndarray) -> float:
+        """Return the core distance of a new point from its ascending distances."""
+        return float(distance[self.count - 1]) if self.count else 0.0
+
+    def _compute_cores(self, index: np.ndarray) -> None:
+        """Compute the core distances of some training points that are not known yet."""
+        if self.count == 0:
+            return
+        unknown = np.unique(index[np.isnan(self._cores[index])])
+        for begin in range(0, len(unknown), BLOCK):
+            some = unknown[begin : begin + BLOCK]
+            found, _ = self.search.nearest_to_own(some, self.count + 1)
+            self._cores[some] = found[:, -1]
 
 
 def nearest_distances(

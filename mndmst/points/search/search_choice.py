@@ -29,7 +29,6 @@ from ..devices.point_tree import MOST_DIMENSIONS, MOST_SAMPLES
 from ..kernels.visits import count_visited
 from ..metrics import METRICS, Norm, check_metric
 from ..ranks.remote_points import NoRemotePoints
-from ..scale import Scale
 from ..search_reporter import SearchReporter
 from .build_tree import build_tree
 from .parted_products import PartedProducts
@@ -223,17 +222,15 @@ def make_products(
     return HostProducts(arrays, threads)
 
 
-def visits_most(points: np.ndarray, neighbours: int) -> bool:
+def visits_most(points: PointCoordinates, neighbours: int) -> bool:
     """Return whether products of the host find neighbours sooner than a tree.
 
     Distances are Euclidean.
     """
-    count, dimensions = points.shape
+    count, dimensions = points.values.shape
     if count < FEW_POINTS or worth(dimensions) >= 1:
         return False
-    none = np.empty(0)
-    computed = PointCoordinates(points, none, none, Scale())
-    return visits(computed, neighbours, count) / count > worth(dimensions)
+    return visits(points, neighbours, count) / count > worth(dimensions)
 
 
 def visits(points: PointCoordinates, neighbours: int, count: int) -> float:

@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import mndmst
+from mndmst.points.clusters.prediction import FIRST, TrainingPoints
 from mndmst.points.point_files import example_points
 
 hdbscan = pytest.importorskip("hdbscan", reason="needs hdbscan")
@@ -73,6 +74,58 @@ def test_a_new_point_joins_the_nearest_by_mutual_reachability() -> None:
     mutual = np.maximum(np.maximum(distance, cores), own[:, None])
     found = mutual[np.arange(len(new)), joined.neighbour]
     np.testing.assert_allclose(found, mutual.min(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
+@pytest.mark.parametrize("samples", [0, 1, 7, 499])
+@pytest.mark.parametrize(
+    ("metric", "dimensions", "count"),
+    [("manhattan", 2, 500), ("chebyshev", 5, 500), ("euclidean", 40, 2600)],
+)
+def test_connections_are_those_of_the_definition(
+    metric: str, dimensions: int, count: int, samples: int, alpha: float
+) -> None:
+    """Of small integers, of which many are equal or equally far; all exact."""
+    generator = np.random.default_rng(dimensions)
+    points = generator.integers(0, 12, (count, dimensions)).astype(np.float64)
+    points[count // 2 :][:9] = points[0]
+    new = generator.integers(0, 12, (60, dimensions)) + generator.choice(
+        [0, 0.5], (60, 1)
+    )
+    new[:9] = points[:9]
+    left = generator.integers(0, 4, count) / 8
+    distance = cdist(new, points, metric.replace("manhattan", "cityblock"))
+    between = cdist(points, points, metric.replace("manhattan", "cityblock"))
+    core = np.sort(distance, axis=1)[:, [samples - 1]] if samples else 0.0
+    mutual = np.maximum(distance / alpha, np.sort(between, axis=1)[:, samples])
+    mutual = np.maximum(mutual, core)
+    equal = (distance == 0).any(axis=1)
+    mutual[equal] = np.where(distance[equal] == 0, 0, np.inf)
+    least = mutual.min(axis=1)
+    first = [
+        min(np.flatnonzero(row == low), key=lambda i: (left[i], far[i], i))
+        for row, low, far in zip(mutual, least, distance, strict=True)
+    ]
+    training = TrainingPoints(points, metric, {}, samples, alpha, left)
+    joined = training.connect(new)
+    np.testing.assert_array_equal(joined.neighbour, first)
+    np.testing.assert_allclose(
+        joined.distance, np.maximum(least, left[first]), rtol=1e-15
+    )
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "kind"), [(3, "_TreeSearch"), (100, "_ProductSearch")]
+)
+def test_a_few_new_points_need_few_core_distances(dimensions: int, kind: str) -> None:
+    """In many dimensions by products, since a tree would be visited whole."""
+    generator = np.random.default_rng(1)
+    points = generator.normal(size=(3000, dimensions))
+    left = np.zeros(3000)
+    training = TrainingPoints(points, "cosine", {}, 5, 1.0, left)
+    training.connect(generator.normal(size=(3, dimensions)))
+    assert type(training.search).__name__ == kind
+    assert 0 < np.isfinite(training._cores).sum() <= 3 * (2 * 5 + FIRST)
 
 
 def test_predictions_do_not_depend_on_the_order_of_the_points() -> None:
