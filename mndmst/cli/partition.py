@@ -35,6 +35,7 @@ from .parser import (
 if TYPE_CHECKING:
     from ..host.memory import Budget
     from ..io.partitioner.partition_run import Options
+    from ..io.shards.sharded_graph import ShardedGraph
 
 
 def add_building(parser: Parser) -> None:
@@ -73,11 +74,8 @@ def add_building(parser: Parser) -> None:
     add_quiet(parser)
 
 
-def print_graph(path: Path, quiet: bool = False) -> int:
+def print_graph(facts: dict[str, Any], quiet: bool = False) -> int:
     """Print the facts of a new graph, and the RESULT line."""
-    from ..io.file_info import describe as facts_of_graph
-
-    facts = facts_of_graph(path)
     if not quiet:
         print_facts(facts, as_json=False)
     print(
@@ -106,6 +104,7 @@ def build(
     """
     from ..host.launcher import launched_processes
     from ..host.memory import Budget, free_bytes
+    from ..io.file_info import describe_graph
     from ..io.partitioner.builders import (
         Builders,
         LocalBuilders,
@@ -137,14 +136,18 @@ def build(
             processes = jobs = _jobs(arguments.jobs, file, parts)
         memory = arguments.memory or free_bytes() // 2 // processes
         options = build_options(arguments, parts, memory)
-    if builders.size > 1:
-        graph = partition(builders, file, options)
-    else:
-        graph = run_forked(jobs, partition, file, options)
-    with builders.raise_on_all():
+    facts: dict[str, Any] = {}
+
+    def inspect(graph: "ShardedGraph") -> None:
         if check is not None:
             check(graph)
-    return print_graph(arguments.out, arguments.quiet) if builders.rank == 0 else 0
+        facts.update(describe_graph(arguments.out))
+
+    if builders.size > 1:
+        partition(builders, file, options, inspect)
+    else:
+        run_forked(jobs, partition, file, options, inspect)
+    return print_graph(facts, arguments.quiet) if builders.rank == 0 else 0
 
 
 def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Options":

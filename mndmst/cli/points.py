@@ -907,6 +907,7 @@ def add_neighbours(commands: Any) -> None:
 def _neighbours(arguments: argparse.Namespace) -> int:
     from ..host.errors import OutputError
     from ..io.atomic_output import AtomicOutput, check_outputs
+    from ..io.file_info import describe_graph
     from ..io.output_kinds import POINTS
     from ..io.partitioner.partition import build_shards, check_new_graph
     from ..points.neighbour_graph import neighbour_graph
@@ -935,8 +936,15 @@ def _neighbours(arguments: argparse.Namespace) -> int:
                 arguments.search,
                 reporter,
             )
-        build_shards(edges, arguments.out, arguments.parts, arguments.overwrite)
-    return print_graph(arguments.out, arguments.quiet)
+        facts: dict[str, Any] = {}
+        build_shards(
+            edges,
+            arguments.out,
+            arguments.parts,
+            arguments.overwrite,
+            lambda _: facts.update(describe_graph(arguments.out)),
+        )
+    return print_graph(facts, arguments.quiet)
 
 
 def add_predict(commands: Any) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ...host.errors import OutputError
 from ..file_access import PATIENCE_SECONDS, PAUSE_SECONDS, lock, writing
+from ..shards.graph_directory import Destination
 from .builders import Builders
 
 TEXT = b"A run of mndmst writes the graph beside this file.\n"
@@ -27,7 +28,7 @@ def locked(builders: Builders, place: Path, name: Path) -> Iterator[bool]:
 
     Yields whether the lock works; some network file systems have no locks.
     """
-    path = place.with_name(f"{place.name}.mndmst-lock")
+    path = _lock_path(place)
     file = -1
     with builders.raise_on_all():
         if builders.rank == 0:
@@ -54,6 +55,26 @@ def locked(builders: Builders, place: Path, name: Path) -> Iterator[bool]:
             _remove(path, file)
         if file >= 0:
             os.close(file)
+
+
+def check_early(target: Destination, num_parts: int) -> None:
+    """Refuse a directory that holds something else, before any work.
+
+    While another run writes there, its files are in no state to judge; the run that has
+    the lock checks them.
+    """
+    path = _lock_path(target.path.resolve())
+    if os.path.lexists(path):
+        return
+    try:
+        target.check(num_parts)
+    except OutputError:
+        if not os.path.lexists(path):
+            raise
+
+
+def _lock_path(place: Path) -> Path:
+    return place.with_name(f"{place.name}.mndmst-lock")
 
 
 def _take(path: Path, name: Path, kind: int, making: int = 0) -> int:

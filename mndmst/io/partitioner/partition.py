@@ -101,9 +101,14 @@ Piece = TypeVar("Piece", bound=Edges | RowPiece)
 
 
 def partition(
-    builders: Builders, file: EdgeFile | NamedEdgeFile, options: Options
+    builders: Builders,
+    file: EdgeFile | NamedEdgeFile,
+    options: Options,
+    inspect: Callable[[ShardedGraph], object] | None = None,
 ) -> ShardedGraph:
     """Make shards of an edge file. Collective.
+
+    Rank 0 calls `inspect` with the graph while no other run may replace its files.
 
     The graph is the same for every number of processes and any memory. Its uuid is
     derived from the contents. Raises ConfigError if the memory does not suffice, there
@@ -151,7 +156,10 @@ def partition(
                     give_up(options.work, start.target)
                 raise
         with builders.raise_on_all():
-            return open_graph(options.out, check=False)
+            graph = open_graph(options.out, check=False)
+            if inspect is not None and builders.rank == 0:
+                inspect(graph)
+            return graph
 
 
 def _about_names(file: NamedEdgeFile, names: Names) -> str:
@@ -423,11 +431,16 @@ class _Passes:
 
 
 def build_shards(
-    edges: Edges, out: str | Path, num_parts: int, overwrite: bool = False
+    edges: Edges,
+    out: str | Path,
+    num_parts: int,
+    overwrite: bool = False,
+    inspect: Callable[[ShardedGraph], object] | None = None,
 ) -> ShardedGraph:
     """Write edges in memory as a sharded graph; see `partition`."""
     options = _in_memory(out, num_parts, overwrite)
-    return partition(LocalBuilders(), EdgesInMemory("edges", edges, True), options)
+    file = EdgesInMemory("edges", edges, True)
+    return partition(LocalBuilders(), file, options, inspect)
 
 
 def check_new_graph(out: str | Path, num_parts: int, overwrite: bool) -> None:

@@ -39,7 +39,7 @@ from ..shards.graph_directory import (
 )
 from .arc_buckets import Plan
 from .builders import LocalBuilders
-from .graph_lock import locked
+from .graph_lock import check_early, locked
 
 PLAN, NAMING = "plan.json", "naming.json"
 # The old number of each new one, and the other way
@@ -201,7 +201,7 @@ def record_of(described: dict[str, Any]) -> str:
 def check_place(options: Options) -> None:
     """Refuse a directory that is in the way; `prepare` decides after a killed run."""
     if not options.restart and read_token(options.work) is None:
-        Destination(options.out, options.overwrite).check(options.parts)
+        check_early(Destination(options.out, options.overwrite), options.parts)
 
 
 def prepare(options: Options, described: dict[str, Any], has_locks: bool) -> RunStart:

@@ -30,7 +30,7 @@ from ..shards.graph_directory import Destination, no_new_folders
 from ..shards.shard_writer import OriginalIds, PartWriter, ShardWriter, VertexIds
 from .arc_buckets import KEY_BYTES, Plan, final_weights, read_buckets, run_file
 from .builders import Builders, RankBuilders
-from .graph_lock import locked
+from .graph_lock import check_early, locked
 from .partition_run import NAMING, part_note, write_json
 
 # Yields the rows of some buckets: ascending ids, none twice, lightest weights
@@ -212,7 +212,7 @@ def check_new(out: Path, num_parts: int, overwrite: bool, read: Path) -> None:
                 f"{out}: is read by this command, and would be replaced. Give another "
                 "directory."
             )
-    Destination(out, overwrite).check(num_parts)
+    check_early(Destination(out, overwrite), num_parts)
 
 
 def graph_uuid(

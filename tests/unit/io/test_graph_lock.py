@@ -6,7 +6,10 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +22,9 @@ from mndmst.io import file_access
 from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner.graph_lock import TEXT
 from mndmst.io.partitioner.partition import build_shards
+from mndmst.io.partitioner.partition_run import Options, check_place
 from mndmst.io.partitioner.random_graphs import open_random
+from mndmst.io.shards.graph_directory import Destination
 from mndmst.io.shards.sharded_graph import open_graph
 
 EDGES = random_edges(2000, 9000)
@@ -202,3 +207,61 @@ def test_a_file_system_without_locks(
     assert contents(tmp_path) == before
     made(out, EDGES, overwrite=True, restart=True, parts=2)
     assert open_graph(out).num_parts == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("generate", "gnm", "{out}", "--n", 300, "--m", 900),
+        ("partition", "{folder}/edges.txt", "{out}"),
+        ("neighbours", "{folder}/points.npy", "{out}", "--k", 4),
+    ],
+)
+def test_a_run_tells_of_its_own_graph_though_another_replaces_it_at_once(
+    tmp_path: Path,
+    words: tuple[object, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The next run gets the lock as soon as it is free, and leaves a single part."""
+    out, true = tmp_path / "graph", passes.locked
+    np.save(tmp_path / "points.npy", np.random.default_rng(1).normal(size=(300, 2)))
+    (tmp_path / "edges.txt").write_text("0 299 1\n" * 3)
+
+    @contextmanager
+    def followed(*given: Any) -> Iterator[bool]:
+        with true(*given) as has_locks:
+            yield has_locks
+        monkeypatch.setattr(passes, "locked", true)
+        build_shards(random_edges(20, 90), out, 1, overwrite=True)
+
+    monkeypatch.setattr(passes, "locked", followed)
+    given = [str(word).format(out=out, folder=tmp_path) for word in words]
+    assert main([*given, "--parts", "3", "--overwrite", "--quiet"]) == 0
+    found = capsys.readouterr().out
+    assert found.startswith("RESULT n=300 ") and " parts=3 " in found
+    assert open_graph(out).num_parts == 1
+
+
+def test_a_graph_that_is_being_replaced_is_judged_by_the_run_with_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the removal of one index and the next, parts belong to no graph."""
+    out = tmp_path / "graph"
+    build_shards(EDGES, out, 3)
+    options = Options(out, 3, overwrite=True)
+    check_place(options)
+    (out / "index.h5").rename(out / "index.h5.0123456789abcdef.old")
+    with pytest.raises(OutputError, match="is in the way"):
+        check_place(options)
+    lock = tmp_path / "graph.mndmst-lock"
+    lock.write_bytes(TEXT)
+    check_place(options)
+    lock.unlink()
+
+    def begun(target: Destination, num_parts: int) -> None:
+        lock.write_bytes(TEXT)
+        raise OutputError("seen in between")
+
+    monkeypatch.setattr(Destination, "check", begun)
+    check_place(options)
