@@ -55,12 +55,14 @@ from ..results.text_tables import (
     number_cells,
     write_rows,
 )
+from .edge_layout import TextLayout, read_layout
 from .edge_text import TextFile, check_counts, read_head, read_lines
 from .packed_files import import_scipy
 from .table_columns import ColumnNames, check_no_columns
-from .table_text import SAMPLE_LINES, TextLayout, read_layout
+from .table_dialect import MARKS, check_comments_alone
+from .table_text import SAMPLE_LINES
 
-_COMMENTS = b"#%"
+_COMMENTS = MARKS.encode()
 _KAGEN = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
 _VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
 _DIMACS = re.compile(rb"p[ \t]+sp[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*")
@@ -145,11 +147,11 @@ def open_file(
     counts = [_bounded(path, int(promise[1])) for promise in promises if promise]
     promised = counts[-1] if counts else None
     if not line.strip():  # no edge at all
+        check_comments_alone(path, comments)
         return TextFile(path, budget, TextLayout.of_list(), promised, start=offset)
     behind = offset + len(line) + 1
     rows = read_lines(path, budget, _COMMENTS, behind, SAMPLE_LINES)
-    above = next((comment for comment in reversed(comments) if comment), b"")
-    layout = read_layout(path, len(comments) + 1, line, rows, picked, above)
+    layout = read_layout(path, comments, line, rows, picked)
     start = behind if layout.first_is_header else offset
     return DelimitedFile(path, budget, layout, promised, start)
 

@@ -33,16 +33,16 @@ from ..edge_file import (
 )
 from ..file_access import opened, state_of
 from ..named_edge_file import NameableFile
+from .edge_layout import TextLayout
 from .packed_files import COMPRESSIONS, readable, unpacked_pieces
 from .table_columns import ROLES
 from .table_text import (
     BLANKS,
     NUMERAL,
-    TextLayout,
     has_width,
-    like_comment,
     split_line,
     split_row,
+    without_comment,
 )
 
 LONGEST_HEAD = 1 << 21
@@ -316,7 +316,12 @@ class TextFile(EdgeFile):
     def _is_mixed(self, block: bytes) -> bool:
         """Return whether commas, semicolons and blanks separate columns alike."""
         mixed = self.layout.mixed and b'"' not in block
-        return mixed and _EMPTY_COLUMN.search(block) is None
+        if not mixed or _EMPTY_COLUMN.search(block) is not None:
+            return False
+        dialect, text = self.layout.dialect, block.decode(errors="surrogateescape")
+        if dialect is None or not any(mark in text for mark in self.layout.comments):
+            return True
+        return not any(map(dialect.is_like_row, text.split("\n")))
 
     def bounds(self) -> range:
         """Return the ids of vertices, as the file has them."""
@@ -344,8 +349,8 @@ class TextFile(EdgeFile):
         lines = self._edge_lines(text)
         if (
             len(lines) < text.count("\n")
-            and layout.separator != BLANKS
-            and any(map(self._like_comment, text.split("\n")))
+            and layout.dialect is not None
+            and any(map(layout.dialect.is_like_row, text.split("\n")))
         ):
             return None
         simple = layout.in_order and '"' not in text  # NumPy compares the widths
@@ -397,13 +402,6 @@ class TextFile(EdgeFile):
         begin = line.lstrip(" \t\r")[:1]
         return begin != "" and begin not in self.layout.comments
 
-    def _like_comment(self, line: str) -> bool:
-        """Return whether a line is a comment, but has all columns of a table."""
-        columns, mark = self.layout.columns, self.layout.separator.decode()
-        if mark == " " or 0 in columns.wanted or self._is_edge(line):
-            return False
-        return line.count(mark) == len(columns.names) - 1
-
     def rows_of(self, offset: int, block: bytes) -> "TextRows":
         """Return the rows in the lines of a block; InputError for a wrong line."""
         layout, numbers, rows = self.layout, [], []
@@ -420,9 +418,10 @@ class TextFile(EdgeFile):
             block.decode(errors="surrogateescape").split("\n")
         ):
             if not self._is_edge(line):
-                if self._like_comment(line):
-                    raise like_comment(where(number), line.lstrip()[:1], width)
+                if layout.dialect is not None:
+                    layout.dialect.check_comment(partial(where, number), line)
                 continue
+            line = without_comment(line, separator)
             if listed:
                 cells = split_line(line, separator)
                 begin, cells = cells[: len(prefix)], cells[len(prefix) :]
@@ -504,7 +503,8 @@ class TextRows:
     def _wrong_end(self, role: str, row: int, cell: str) -> InputError:
         ids = self.file.bounds()
         top = "2^48" if self.file.num_vertices is None else ids.stop
-        nameable = isinstance(self.file, NameableFile)
+        # A file that says how many vertices it has numbers them
+        nameable = isinstance(self.file, NameableFile) and top == "2^48"
         error = UnnumberedEndError if cell and nameable else InputError
         remedy = "Fix it, or leave the line out."
         if NUMERAL.fullmatch(cell) and not INTEGER.fullmatch(cell):

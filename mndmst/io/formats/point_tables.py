@@ -38,18 +38,16 @@ from .table_columns import (
     position_of,
     shown,
 )
+from .table_dialect import MARKS, TableDialect, TableSubject, check_comments_alone
 from .table_text import (
     BLANKS,
     SAMPLE_LINES,
     WHOLE,
-    TextSample,
     has_decimal_commas,
-    has_index_header,
     has_width,
     is_number,
-    like_comment,
-    split_line,
     split_row,
+    without_comment,
 )
 from .typed_tables import ParquetTable, check_complete
 
@@ -62,6 +60,13 @@ _NOT_COORDINATES = re.compile(
     r"|species|probability"
 )
 
+# Names of coordinates: x, lon, pc1, dim_0, ...
+_COORDINATE = re.compile(
+    r"[a-z]|(x|y|z|pc|dim|d|f|v|var|feature|feat|umap|tsne|col|coord)\d+"
+    r"|[xyz](coord|coordinate|pos|mm|cm|m|km)|(pos|coord|position|center|centroid)[xyz]"
+    r"|(lon|lat|long|lng)(deg|degrees|rad|radians)?|longitude|latitude|easting|northing"
+    r"|ra|dec|height|width|depth|elevation|altitude|time|timestamp"
+)
 # Names of columns with labels or results; such columns have no ids of rows
 _GROUPS = (
     "label", "labels", "type", "class", "cluster", "clusters", "component", "target",
@@ -70,11 +75,8 @@ _GROUPS = (
 )  # fmt: skip
 # The text, as a string, and NumPy's lists of its words.
 TEXT_COPIES = 12
-_COMMENTS = b"#"
 # An id that is a number as it stands: 7, but not 007
 _ID = re.compile(r"0|[1-9][0-9]*")
-# The part of a line before a # outside quotes
-_COMMENT = re.compile(r'^((?:[^"#]|"(?:[^"]|"")*")*)#.*$')
 # Arrow's batches, NumPy's columns, and all of them as one array.
 TYPED_COPIES = 4
 
@@ -214,8 +216,27 @@ def _refuse_edges(table: object, columns: Sequence[Column]) -> None:
     )
 
 
+def knows_points(names: Sequence[str]) -> bool:
+    """Return whether some names are known for coordinates or ids of points."""
+    return any(_COORDINATE.fullmatch(plain(name)) or _is_id(name) for name in names)
+
+
 def _is_id(name: str) -> bool:
     return is_ignored(name) or _NOT_COORDINATES.fullmatch(plain(name)) is not None
+
+
+def is_float(cell: str, separator: bytes) -> bool:
+    """Return whether a field is a number, nan or inf."""
+    if is_number(cell, separator):
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+POINTS = TableSubject("a point", is_float, knows_points, texts=False)
 
 
 @dataclass(frozen=True)
@@ -229,59 +250,41 @@ class TextPoints:
 
 def read_point_text(path: Path, picked: Sequence[str] = ()) -> TextPoints:
     """Read points from a text; `picked` as in `choose_coordinates`."""
-    comments, first, offset = read_head(path, FREE_MEMORY, _COMMENTS)
+    comments, first, offset = read_head(path, FREE_MEMORY, MARKS.encode())
     if not first.strip():
+        check_comments_alone(path, comments)
         raise InputError(f"{path}: holds no points. Give one a row.")
     behind = offset + len(first) + 1
-    rows = read_lines(path, FREE_MEMORY, _COMMENTS, behind, SAMPLE_LINES)
-    sample = TextSample.of(path, first, rows)
-    separator = sample.separator
-    headed = _is_header(path, sample, picked)
-    if headed and not rows:
+    rows = read_lines(path, FREE_MEMORY, MARKS.encode(), behind, SAMPLE_LINES)
+    dialect = TableDialect.of(path, comments, first, rows, picked, POINTS)
+    if dialect.first_is_header and not rows:
         raise InputError(
             f"{path}: holds no points below the names of columns. Give one a row."
         )
-    table = sample.as_table(path, len(comments) + 1, rows, headed)
-    columns = table.columns(partial(_is_float, separator=separator))
-    chosen = choose_coordinates(path, columns, picked, headed)
-    text = bytes(read_bytes(path, FREE_MEMORY, TEXT_COPIES))
-    text = text[behind if headed else offset :]
-    lines = _Lines(
-        path,
-        text.decode("utf-8", "replace"),
-        separator,
-        len(table.names),
-        0 in chosen.coordinates,
-    )
-    words = (row[i] for row in table.cells for i in chosen.coordinates)
-    decimal_commas = has_decimal_commas(f"{path}:", words, separator)
+    columns = list(map(Column, dialect.names, dialect.kinds))
+    chosen = choose_coordinates(path, columns, picked, dialect.headed)
+    begin = behind if dialect.first_is_header else offset
+    whole = bytes(read_bytes(path, FREE_MEMORY, TEXT_COPIES))
+    text = whole[begin:].decode("utf-8", "replace")
+    lines = _Lines(path, text, dialect)
+    words = (row[i] for row in dialect.cells for i in chosen.coordinates)
+    decimal_commas = has_decimal_commas(f"{path}:", words, dialect.separator)
     points = lines.numbers(chosen, decimal_commas)
     if (np.abs(points) >= MOST_EXACT).any():  # larger ones may be rounded to it
         lines.check_integers(chosen)
-    if not headed and not picked:
+    if not dialect.headed and not picked:
         _check_counter(path, points)
     ids = None if chosen.ids is None else lines.ids(chosen.ids)
     return TextPoints(points, ids, chosen)
 
 
 class _Lines:
-    """The lines below a header, without which messages count wrong.
+    """The lines below a header, without which messages count wrong."""
 
-    Where the first column is a coordinate, # begins a comment there.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        text: str,
-        separator: bytes,
-        width: int,
-        first_is_coordinate: bool,
-    ) -> None:
-        self.path, self.text = path, text
-        self.separator, self.width = separator, width
-        self.first_is_coordinate = first_is_coordinate
-        self._bare = '"' not in text and "#" not in text
+    def __init__(self, path: Path, text: str, dialect: TableDialect) -> None:
+        self.path, self.text, self.dialect = path, text, dialect
+        self.separator, self.width = dialect.separator, len(dialect.names)
+        self._bare = not any(letter in text for letter in ('"', *MARKS))
 
     def numbers(self, columns: PointColumns, decimal_commas: bool) -> np.ndarray:
         """Return the coordinates."""
@@ -313,7 +316,7 @@ class _Lines:
         """Yield the coordinates row by row; refuse texts that are not numbers."""
         for number, row in self._rows():
             for i in columns.coordinates:
-                if not _is_float(row[i], self.separator):
+                if not is_float(row[i], self.separator):
                     has = f'"{row[i][:40]}"' if row[i] else "nothing"
                     raise InputError(
                         f"{self._place(number)} has {has} in column "
@@ -348,78 +351,18 @@ class _Lines:
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the fields of all lines, and which line of the text has them."""
         for number, line in enumerate(self.text.split("\n")):
-            whole = line
-            if "#" in line:
-                line = _COMMENT.sub(r"\1", line)
-                if not line.strip():
-                    self._check_comment(number, whole)
-            if line.strip(" \r"):
-                where = partial(self._place, number)
-                yield number, split_row(line, self.separator, self.width, where)
-
-    def _check_comment(self, number: int, line: str) -> None:
-        """Refuse a comment that looks like a row whose first field begins with #."""
-        row = split_line(line.rstrip("\r"), self.separator)
-        alike = self.separator != BLANKS and len(row) == self.width
-        if alike and not self.first_is_coordinate:
-            raise like_comment(self._place(number), "#", self.width)
+            where = partial(self._place, number)
+            if line.lstrip(" \t\r")[:1] in MARKS:  # or the line is empty
+                self.dialect.check_comment(where, line)
+                continue
+            line = without_comment(line, self.separator)
+            yield number, split_row(line, self.separator, self.width, where)
 
     def _place(self, number: int) -> str:
         """Return how messages name a line of the text: by its line in the file."""
         whole = read_bytes(self.path, FREE_MEMORY).decode("utf-8", "replace")
         line = whole.count("\n") - self.text.count("\n") + number + 1
         return f"{self.path}: line {line}"
-
-
-def _is_float(cell: str, separator: bytes) -> bool:
-    if is_number(cell, separator):
-        return True
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
-
-
-def _is_header(path: Path, sample: TextSample, picked: Sequence[str]) -> bool:
-    """Return whether the first line has the names of the columns."""
-    names, cells, separator = sample
-    texts = [i for i, name in enumerate(names) if not _is_float(name, separator)]
-    if texts:
-        known = set(map(plain, names))
-        if (
-            len(texts) == len(names)
-            or has_index_header(names)
-            or (picked and known.issuperset(map(plain, picked)))
-        ):
-            return True
-        if picked and all(map(WHOLE.fullmatch, picked)):
-            return False
-        below = [row for row in cells if len(row) == len(names)]
-        if any(not _is_float(row[i], separator) for row in below for i in texts):
-            return False
-        raise InputError(
-            f"{path}: its first line is neither a point nor names of columns: "
-            f"{listed(names[i] for i in texts)} {'is' if len(texts) == 1 else 'are'} "
-            "not a number, and the others are. Fix it, or begin it with # if it is a "
-            "comment."
-        )
-    if names != [str(i) for i in range(len(names))]:
-        return False
-    if picked:  # positions count from 1: "0" is a name
-        return "0" in picked
-    rows = [cell for row in cells for cell in row]
-    if rows and not any(map(re.compile(r"[+-]?\d+").fullmatch, rows)):
-        return True
-    if len(names) == 1 or not rows:
-        return False
-    first = separator.decode().join(names)
-    positions = ",".join(str(i + 1) for i in range(len(names)))
-    raise InputError(
-        f"{path}: its first line {first} may be the names that pandas gives to "
-        f"columns, or a point. Give --columns {','.join(names)} for names, or "
-        f"--columns {positions} for a point."
-    )
 
 
 def _check_counter(path: Path, points: np.ndarray) -> None:

@@ -222,7 +222,7 @@ class TableColumns:
 
 def plain(name: str) -> str:
     """Return a column's name as the lists of known names have it."""
-    name = name.strip().strip("\"'").strip().casefold()
+    name = name.strip().strip("\"'").strip().lstrip("#").casefold()
     name = _UNIT_IN_BRACKETS.sub("", _TYPE_BEHIND.sub("", name))
     return re.sub(r"[\s_\-.:]+", "", name)
 
@@ -255,6 +255,11 @@ def knows_ends(names: Sequence[str], surely: bool = False) -> bool:
     """Return whether some names are known for ends; `surely` for nothing else."""
     kinds = _KINDS_OF_PAIRS[:1] if surely else _KINDS_OF_PAIRS
     return bool(_ends_of(list(map(plain, names)), kinds))
+
+
+def known_ends(names: Sequence[str]) -> tuple[int, int] | None:
+    """Return the positions of the first pair of names that are known for ends."""
+    return next(iter(_ends_of(list(map(plain, names)))), None)
 
 
 def choose_columns(

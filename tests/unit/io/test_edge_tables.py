@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -265,7 +266,7 @@ def test_a_matrix_with_names_is_not_a_list_of_edges(
         InputError, match=r"a matrix.*looks like|looks like a matrix"
     ) as found:
         triples_of(tmp_path, text)
-    assert "scipy.sparse.save_npz" in str(found.value)
+    assert "--metric precomputed" in str(found.value)
     assert triples_of(tmp_path, text, columns)
 
 
@@ -448,6 +449,154 @@ def test_named_ends_in_quotes(tmp_path: Path) -> None:
     assert src.tolist() == ["a, b", "c d"]
     assert dst.tolist() == ['say "x"', "a, b"]
     assert weight.tolist() == [2, 3]
+
+
+REFUSED = "begins with [#%] like a comment, but has [234] columns like a row"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "source,target,weight\n#python,#data,3\n#data,zeta,4\n%x,zeta,1\na,b,1\n",
+        "source\ttarget\tweight\na\tb\t1\n#python\t#data\t3\n",
+        "\ufeffsource;target;weight\r\n%python;data;3\r\na;b;1\r\n",
+        "source target weight\na b 1\n#python #data 3\n",
+        "#python,#data,3\n#data,zeta,4\na,b,1\n",  # without a header
+        "#python,#data,3\n#data,zeta,4\n",  # rows like comments alone
+        "#python\t3\n",
+        "source,target,weight\n#python,#data,3\n",
+        "source,target\na,b\n#python,#data\n",
+        "a b\nb c\n#python #data\n",
+        "0,1,2\n#python,#data,4\n1,2,3\n",  # a name below numbers
+        "source,target,weight\n" + "0,1,2\n" * 300 + "#python,#data,4\n",
+        "name,source,target,weight\nx,0,1,2\n#y,1,2,3\n",
+        "source,target,weight\n\na,b,\n#python,b,NA\n",
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "txt"])
+def test_a_comment_like_a_row_is_refused(
+    tmp_path: Path, suffix: str, text: str
+) -> None:
+    path = tmp_path / f"table.{suffix}"
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
+    with pytest.raises(InputError, match=REFUSED):
+        read_edges(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# SNAP\n# FromNodeId\tToNodeId\n0\t1\n1\t2\n",
+        "#FromNodeId\tToNodeId\n0\t1\n#FromNodeId\tToNodeId\n1\t2\n",
+        "0,1\n#0,2\n1,2\n",  # an edge that is commented out
+        "0 1\n# 0 2\n#0 2\n% a b\n1 2\n",
+        "source,target\n0,1\n# 1, 2, 3\n#source,target\n1,2\n",
+        '"source","target"\n"0","1"\n\n#\n1,2 # the last\n',
+    ],
+)
+def test_other_comments_are_passed_over(tmp_path: Path, text: str) -> None:
+    assert triples_of(tmp_path, text) == [(0, 1, 1), (1, 2, 1)]
+
+
+def test_quotes_make_rows_of_names_with_marks(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text('source,target,weight\n"#python","#data",3\n"%x",#data,1\n')
+    names = read_edges(path).names
+    assert names is not None and names.values() == ["#data", "#python", "%x"]
+
+
+HEADERS = [
+    "#node1\tnode2\tscore",
+    "#node1\tnode2\tstring1\tstring2\tcoexpression\tscore",
+    "# node1\tnode2\ta\tb\tc\td\te\tf\tg\th\ti\tj\tscore",
+    "% node1\tnode2\tscore\tremark",
+    '#"node1"\t"node2"\t"score"',
+    "# node1 node2 score",
+]
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("columns", [None, "source=node1,target=node2,weight=score"])
+@pytest.mark.parametrize("above", ["", "# STRING\n\n", "# 3 vertices\n"])
+@pytest.mark.parametrize("behind", ["", "#\n", "\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_comment_above_names_the_columns(
+    tmp_path: Path, header: str, columns: str, above: str, behind: str, end: str
+) -> None:
+    names = header.replace('"', "").replace(" ", "\t").lstrip("#%\t").split("\t")
+    cells = dict(zip(names, "ghijklmnopqrs", strict=False))
+    rows = [
+        cells | {"node1": u, "node2": v, "score": w}
+        for u, v, w in (("0", "1", "2.5"), ("1", "2", "3"))
+    ]
+    lines = "".join("\t".join(row.values()) + "\n" for row in rows)
+    text = (above + header + "\n" + behind + lines).replace("\n", end)
+    assert triples_of(tmp_path, text, columns) == [(0, 1, 2.5), (1, 2, 3.0)]
+
+
+def test_a_user_may_name_a_column_with_its_mark(tmp_path: Path) -> None:
+    text = "#left\tright\ta\tscore\n0\t1\t7\t2.5\n"
+    columns = "source=#left,target=right,weight=score"
+    assert triples_of(tmp_path, text, columns) == [(0, 1, 2.5)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A B\nB C\nC D\nA D\n",
+        "A,B\nB,C\nC,D\nA,D\n",
+        '"A"\t"B"\r\n"B"\t"C"\r\nC\tD\r\n\r\nA\tD',
+        "# c\nA;B\nB;C\nC;D\nA;D\n",
+        "gene1 gene2\ngene2 gene3\ngene3 gene4\ngene1 gene4\n",
+        "node1,node2\nnode2,node3\nnode3,node4\nnode1,node4\n",
+        "ana bob\nbob cem\ncem dan\nana dan\n",
+    ],
+)
+def test_a_first_line_whose_names_recur_is_an_edge(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "table.txt"
+    path.write_text(text)
+    file = open_edges(path)
+    edges = file.read()
+    assert (edges.num_vertices, len(edges.src)) == (4, 4)
+    assert re.search(r"line \d is an edge: \w+ recurs below", file.notes[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "edges"),
+    [
+        ("u v\nv w\nw x\nu x\n", "source=u,target=v", 4),
+        ("source,target\nsource,a\na,target\n", "source=source,target=target", 3),
+        ("gene1 gene2\ngene7 gene9\n", "source=gene1,target=gene2", 2),
+        ("A B\nC D\n", "source=A,target=B", 2),
+        ("A B\n", "source=A,target=B", 1),
+        ("ana,bob\ncem,dan\n", "source=ana,target=bob", 2),
+    ],
+)
+def test_a_first_line_with_two_readings_is_refused_with_both_remedies(
+    tmp_path: Path, text: str, names: str, edges: int
+) -> None:
+    path = tmp_path / "table.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match="may be an edge or the names") as found:
+        read_edges(path)
+    for option, count in ((names, edges - 1), ("source=1,target=2", edges)):
+        assert f"--columns {option}" in str(found.value)
+        assert len(read_edges(path, columns=option).src) == count
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "u v\n0 1\n1 2\n",
+        "node1,node2\nBonn,Rome\nRome,Oslo\n",
+        "A,B,weight\nB,C,3\nC,D,4\n",  # a text above numbers
+        "source,target,kind\nsource,a,x\na,b,x\n",
+    ],
+)
+def test_a_header_above_texts_is_no_edge(tmp_path: Path, text: str) -> None:
+    (tmp_path / "table.csv").write_text(text)
+    assert len(read_edges(tmp_path / "table.csv").src) == 2
 
 
 def triples_of(

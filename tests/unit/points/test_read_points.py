@@ -210,7 +210,7 @@ def test_two_readings_are_refused_until_the_user_decides(
         ("0.5,1\nx,2\n", 'line 2 has "x" in column 1'),
         (
             "x,2\n0.5,1\n",
-            "its first line is neither a point nor names of columns: x is",
+            "line 1 is neither a point nor names of columns: x is",
         ),
         ("a b\nc d\n", "column a does not hold numbers"),
         ("id,name\n1,a\n2,b\n", "has no column of coordinates, only id, name"),
@@ -276,6 +276,45 @@ def test_options_of_other_formats(tmp_path: Path) -> None:
     for name in ("p.npy", "p.csv"):
         with pytest.raises(ConfigError, match=r"--key goes with \.npz files"):
             read_points(tmp_path / name, key="x")
+
+
+@pytest.mark.parametrize("mark", ["#", "# ", "%", "#\t"])
+@pytest.mark.parametrize("separator", [",", "\t", ";", " "])
+@pytest.mark.parametrize("columns", [None, "y,x"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_comment_above_names_the_columns(
+    tmp_path: Path, mark: str, separator: str, columns: str | None, end: str
+) -> None:
+    rows = [["id", "x", "y"], *zip(IDS, X, Y, strict=True)]
+    lines = [separator.join(map(str, row)) for row in rows]
+    found = table_in(
+        tmp_path, end.join(["# c", "", mark + lines[0], *lines[1:]]), columns
+    )
+    expected = POINTS if columns is None else POINTS[:, ::-1]
+    np.testing.assert_array_equal(found.points, expected)
+    assert found.ids is not None and found.ids.tolist() == IDS
+    assert found.id_name == "id"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,x,y\n#python,1,2\nb,2,3\n",
+        "name;x;y\r\nb;2;3\r\n%x;1;2\r\n",
+        "#python,1,2\nb,2,3\n",
+        "#python\t1\t2\n",
+        "name x y\nb 2 3\n#c 1 2\n",
+    ],
+)
+def test_a_comment_like_a_row_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError, match="like a comment, but has 3 columns like"):
+        table_in(tmp_path, text)
+
+
+def test_a_mark_inside_a_name_stays(tmp_path: Path) -> None:
+    found = table_in(tmp_path, "x,y,name\n1,2,C#\n3,4,#f00\n5,6,a # b\n")
+    assert found.ids is not None and found.ids.tolist() == ["C#", "#f00", "a # b"]
+    assert found.points.tolist() == [[1, 2], [3, 4], [5, 6]]
 
 
 LARGE = 1_700_000_000_000_000_007  # nanoseconds: no float64 is equal to it
