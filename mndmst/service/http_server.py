@@ -1,41 +1,38 @@
 """The HTTP server of rank 0: metrics, health and a page for operators.
 
-Every path but the health checks and the sign-in needs the token: in the header
-`Authorization: Bearer TOKEN`, or by a cookie that the sign-in form sets. No address
-holds the token. The page loads nothing from elsewhere.
+Every path but the health checks needs the token in the header `Authorization`: `Bearer
+TOKEN`, or `Basic` with the token as password, which browsers ask for. No address holds
+the token. No request changes anything, and no body is read. The page loads nothing from
+elsewhere.
 """
 
-import asyncio
 import ipaddress
 import secrets
 import socket
-import time
+from base64 import b64decode
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import urlsplit
 
 from ..host.errors import ConfigError, optional
 from .access import Access, bracketed
 from .front_server import FrontServer
 
-COOKIE = "mndmst_session"
-SESSION_SECONDS, MOST_SESSIONS = 12 * 3600.0, 100
-MOST_BODY_BYTES, MOST_HEADER_BYTES = 4096, 16384
+MOST_HEADER_BYTES = 16384
 # A connection without a complete request is closed after this time.
 REQUEST_SECONDS = 10.0
 MOST_CONNECTIONS = 200
-# Delay of the answer to a wrong token
-WRONG_TOKEN_SECONDS = 0.5
 ENDING_SECONDS = 5.0
 
 HEADERS = {
     "Cache-Control": "no-store",
-    # With no-referrer browsers send `Origin: null` with the form
-    "Referrer-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
 }
 
 
@@ -72,11 +69,12 @@ class HttpServer:
         scheme = "https" if setting.certificate else "http"
         self.url = f"{scheme}://{bracketed(setting.host)}:{port}"
         config = uvicorn.Config(
-            Guard(app, scheme, setting.host),
+            Guard(app, setting.host),
             http=_limited_protocol(),
             ws="none",
             lifespan="off",
             log_config=None,
+            log_level="error",  # clients without the token write no lines
             access_log=False,
             server_header=False,
             proxy_headers=False,
@@ -133,62 +131,49 @@ def _limited_protocol() -> Any:
 
 
 class Guard:
-    """Refuses foreign Host and Origin headers, before the application sees a request.
+    """Refuses long heads and foreign Host headers before the application runs.
 
-    A foreign Host shows DNS rebinding, a foreign Origin the page of another site. An IP
-    address cannot be rebound, so the guard admits every address as Host.
+    A foreign Host shows DNS rebinding. An IP address cannot be rebound, so the guard
+    admits every address as Host.
     """
 
-    def __init__(self, app: Any, scheme: str, host: str) -> None:
-        self._app, self._scheme = app, scheme
-        self._responses = optional("starlette.responses", "http")
+    def __init__(self, app: Any, host: str) -> None:
+        self._app, self._responses = app, optional("starlette.responses", "http")
         self._hosts = {host, "localhost", socket.gethostname(), socket.getfqdn()}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass a request on, or refuse it."""
-        headers = [(name, value.decode("latin-1")) for name, value in scope["headers"]]
-        hosts = [value for name, value in headers if name == b"host"]
-        origins = [value for name, value in headers if name == b"origin"]
-        app = self._app
-        if len(hosts) != 1 or not self._is_own(hosts[0]):
-            text = "the Host header names another host; use the service's address\n"
-            app = self._responses.PlainTextResponse(text, 421, HEADERS)
-        elif any(origin != f"{self._scheme}://{hosts[0]}" for origin in origins):
-            text = "the request comes from the page of another site\n"
-            app = self._responses.PlainTextResponse(text, 403, HEADERS)
+        app, headers = self._app, scope["headers"]
+        hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
+        size = len(scope["raw_path"]) + len(scope["query_string"])
+        size += sum(len(name) + len(value) + len(": \r\n") for name, value in headers)
+        if size > MOST_HEADER_BYTES:
+            app = self._refusal(f"the head has over {MOST_HEADER_BYTES:,} bytes", 431)
+        elif len(hosts) != 1 or not self._is_own(hosts[0]):
+            app = self._refusal("the Host header names another host", 421)
         await app(scope, receive, send)
 
+    def _refusal(self, text: str, status: int) -> Any:
+        return self._responses.PlainTextResponse(f"{text}\n", status, HEADERS)
+
     def _is_own(self, header: str) -> bool:
-        name = header.rpartition(":")[0] if not header.endswith("]") else header
-        name = name or header
-        if name in self._hosts:
-            return True
         try:
-            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+            name = urlsplit(f"//{header}").hostname or ""
+            return name in self._hosts or bool(ipaddress.ip_address(name))
         except ValueError:
             return False
-        return True
 
 
-class Sessions:
-    """The cookies of signed-in browsers."""
-
-    def __init__(self) -> None:
-        self._ends: dict[str, float] = {}
-
-    def begin(self) -> str:
-        """Return the cookie of a new session; the oldest ends beyond a number."""
-        now = time.monotonic()
-        self._ends = {name: end for name, end in self._ends.items() if end > now}
-        while len(self._ends) >= MOST_SESSIONS:
-            del self._ends[next(iter(self._ends))]
-        cookie = secrets.token_urlsafe(32)
-        self._ends[cookie] = now + SESSION_SECONDS
-        return cookie
-
-    def has(self, cookie: str) -> bool:
-        """Return whether a cookie belongs to a session."""
-        return self._ends.get(cookie, 0.0) > time.monotonic()
+def _bearer(header: str) -> str:
+    """Return a header `Authorization` with the password of `Basic` as bearer token."""
+    scheme, _, value = header.partition(" ")
+    if scheme.lower() != "basic":
+        return header
+    try:
+        pair = b64decode(value, validate=True).decode()
+    except ValueError:
+        return ""
+    return f"Bearer {pair.partition(':')[2]}"
 
 
 def _application(access: Access, front: FrontServer) -> Any:
@@ -196,82 +181,51 @@ def _application(access: Access, front: FrontServer) -> Any:
     starlette = optional("starlette.applications", "http", "The HTTP server needs")
     routing = optional("starlette.routing", "http")
     responses = optional("starlette.responses", "http")
-    sessions = Sessions()
-    text = Path(__file__).with_name("operators_page.html").read_text()
-    head, _, rest = text.partition("<!-- sign-in -->\n")
-    sign_in, _, operators_page = rest.partition("<!-- page -->\n")
+    operators_page = Path(__file__).with_name("operators_page.html").read_text()
 
-    def plain(text: str, status: int = 200) -> Any:
-        return responses.PlainTextResponse(text, status, HEADERS)
+    def plain(text: str, status: int = 200, **headers: str) -> Any:
+        return responses.PlainTextResponse(f"{text}\n", status, {**HEADERS, **headers})
 
-    def refused() -> Any:
-        return plain("no valid token: Authorization: Bearer TOKEN\n", 401)
+    def route(path: str, answer: Callable[[Any], Any]) -> Any:
+        """Return a path that needs the token."""
 
-    def admitted(request: Any) -> bool:
-        header = request.headers.get("authorization", "")
-        cookie = request.cookies.get(COOKIE, "")
-        return access.admits(header) or sessions.has(cookie)
+        async def respond(request: Any) -> Any:
+            if access.admits(_bearer(request.headers.get("authorization", ""))):
+                return answer(request)
+            text = "no valid token: give it as Authorization: Bearer TOKEN, or as the "
+            challenge = {"WWW-Authenticate": 'Basic realm="mndmst", charset="UTF-8"'}
+            return plain(f"{text}password of any user", 401, **challenge)
 
-    def page(text: str, status: int = 200) -> Any:
+        return routing.Route(path, respond)
+
+    def page(request: Any) -> Any:
         nonce = secrets.token_urlsafe(16)
         policy = (
             f"default-src 'none'; style-src 'nonce-{nonce}'; script-src "
-            f"'nonce-{nonce}'; connect-src 'self'; img-src data:; form-action 'self'; "
+            f"'nonce-{nonce}'; connect-src 'self'; img-src data:; form-action 'none'; "
             "frame-ancestors 'none'; base-uri 'none'"
         )
         headers = {**HEADERS, "Content-Security-Policy": policy}
-        text = (head + text).replace("NONCE", nonce)
-        return responses.HTMLResponse(text, status, headers)
+        text = operators_page.replace("NONCE", nonce)
+        return responses.HTMLResponse(text, 200, headers)
 
-    async def home(request: Any) -> Any:
-        if admitted(request):
-            return page(operators_page)
-        return page(sign_in, 401)
-
-    async def login(request: Any) -> Any:
-        body = b""
-        try:
-            async with asyncio.timeout(REQUEST_SECONDS):
-                async for chunk in request.stream():
-                    body += chunk
-                    if len(body) > MOST_BODY_BYTES:
-                        return plain("the form is too long\n", 413)
-        except TimeoutError:
-            return plain("the form did not arrive in time\n", 408)
-        fields = parse_qs(body.decode("latin-1"))
-        token = fields.get("token", [""])[0].strip()
-        if not access.admits(f"Bearer {token}"):
-            await asyncio.sleep(WRONG_TOKEN_SECONDS)
-            return page(sign_in.replace("<!-- said -->", "The token is wrong."), 401)
-        answer = responses.RedirectResponse("/", 303, HEADERS)
-        answer.set_cookie(
-            COOKIE, sessions.begin(), max_age=int(SESSION_SECONDS), httponly=True,
-            samesite="strict", secure=bool(access.certificate),
-        )  # fmt: skip
-        return answer
-
-    async def metrics(request: Any) -> Any:
-        if not admitted(request):
-            return refused()
+    def metrics(request: Any) -> Any:
         content, kind = front.metrics.text(request.headers.get("accept", ""))
         return responses.Response(content, 200, {**HEADERS, "Content-Type": kind})
 
-    async def status(request: Any) -> Any:
-        if not admitted(request):
-            return refused()
+    def status(request: Any) -> Any:
         return responses.JSONResponse(front.status(), 200, HEADERS)
 
     async def healthz(request: Any) -> Any:
-        return plain("ok\n")
+        return plain("ok")
 
     async def readyz(request: Any) -> Any:
-        return plain("ending\n", 503) if front.jobs.closed else plain("ready\n")
+        return plain("ending", 503) if front.jobs.closed else plain("ready")
 
     routes = [
-        routing.Route("/", home),
-        routing.Route("/login", login, methods=["POST"]),
-        routing.Route("/metrics", metrics),
-        routing.Route("/status", status),
+        route("/", page),
+        route("/metrics", metrics),
+        route("/status", status),
         routing.Route("/healthz", healthz),
         routing.Route("/readyz", readyz),
     ]
