@@ -50,7 +50,7 @@ def add_convert(commands: Any) -> None:
     add_flag(
         convert, "--numbers", "write vertex numbers instead of names or original ids"
     )
-    add_memory(convert, "memory limit, such as 8GiB (default: all free memory)", size)
+    add_memory(convert, "memory limit (default: all free memory)", size)
     add_flag(
         convert,
         "--dendrogram",

@@ -14,6 +14,9 @@ from .parser import Parser
 if TYPE_CHECKING:
     from ..points.point_files import PointTable
 
+# How `parse_bytes` takes sizes, for the help of options
+SIZES = "8G or 8GiB: units of 2^30 bytes, 8GB: of 10^9"
+
 
 def add_flag(parser: Any, name: str, help: str) -> None:
     """Add an option without a value to a parser or a group."""
@@ -72,10 +75,11 @@ def add_threads(
 
 def add_memory(
     parser: Parser,
-    help: str = "memory limit per rank, such as 8GiB",
+    help: str = "memory limit per rank",
     type: Callable[[str], object] = str,
 ) -> None:
     """Add `--memory`."""
+    help = f"{help}; {SIZES}"
     parser.add_argument("--memory", type=type, metavar="SIZE", help=help)
 
 
@@ -90,7 +94,7 @@ def add_devices(parser: Parser) -> None:
     add_threads(parser)
     add_memory(
         parser,
-        "memory limit per rank, such as 8GiB (default: its share of the host)",
+        "memory limit per rank (default: its share of the host)",
     )
     parser.advanced.add_argument(
         "--merge",

@@ -55,7 +55,7 @@ def add_building(parser: Parser) -> None:
     )
     add_memory(
         parser,
-        "memory limit per process, such as 8GiB (default: half of the free memory)",
+        "memory limit per process (default: half of the free memory)",
         size,
     )
     add_flag(parser, "--compress", "compress the shards: smaller and slower")

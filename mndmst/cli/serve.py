@@ -7,6 +7,7 @@ from typing import Any
 
 from ..host.option_types import number
 from .options import (
+    SIZES,
     add_devices,
     add_file,
     add_flag,
@@ -64,8 +65,8 @@ def add_serve(commands: Any) -> None:
         type=size,
         default=0,
         metavar="SIZE",
-        help="bytes of unused uploads of one client on a rank, such as 1GiB (default: "
-        "no limit)",
+        help="bytes of unused uploads of one client on a rank (default: no limit); "
+        f"{SIZES}",
     )
     add_file(
         serve,

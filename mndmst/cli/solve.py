@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import ConfigError
 from .options import (
+    SIZES,
     add_file,
     add_flag,
     add_graph,
@@ -45,7 +46,7 @@ def add_solve(commands: Any) -> None:
     solve.add_argument(
         "--gpu-memory",
         metavar="SIZE",
-        help="GPU memory limit per rank (default: all free memory)",
+        help=f"GPU memory limit per rank (default: all free memory); {SIZES}",
     )
     add_file(solve, "--checkpoint", "save checkpoints to this directory", metavar="DIR")
     add_flag(solve, "--resume", "continue from the last checkpoint in --checkpoint")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..host.errors import ConfigError, InputError, MndmstError, OutputError
+from ..host.formatting import size_text
 
 if TYPE_CHECKING:
     import h5py
@@ -84,7 +85,7 @@ def read_small(path: Path, most: int = LARGEST_TEXT) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > most:
             raise InputError(
-                f"{path}: is larger than {most:,} bytes, the limit for such files. "
+                f"{path}: is larger than {size_text(most)}, the limit for such files. "
                 "Give another file."
             )
         return file.read(size)

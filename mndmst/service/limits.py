@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from weakref import WeakSet
 
 from ..host.errors import ConfigError
+from ..host.formatting import option_size, size_text
 from ..host.memory import MIB, free_bytes
 
 # Requests may hold this much beside graphs of any size.
@@ -75,17 +76,18 @@ class ServiceMemory:
             free = nbytes if nbytes < UNCHECKED else free_bytes()
             if nbytes > free:
                 raise ConfigError(
-                    f"{what} of {nbytes:,} bytes do not fit the {free:,} bytes that "
-                    "the host has free; ask for less, send less, or use a larger host"
+                    f"{what} of {size_text(nbytes)} do not fit the {size_text(free)} "
+                    "that the host has free; ask for less, send less, or use a larger "
+                    "host"
                 )
             return
         needed, graphs = self._of_requests + nbytes, self.of_graphs
         if needed > max(LEAST, self.limit - graphs):
             raise ConfigError(
-                f"--memory {self.limit:,} is too little for {what} of {nbytes:,} bytes "
-                f"beside {graphs:,} bytes of graphs and {self._of_requests:,} "
-                f"of other requests; --memory {(graphs + needed) // MIB + 1}"
-                "MiB suffices"
+                f"--memory {option_size(self.limit)} is too little for {what} of "
+                f"{size_text(nbytes)} beside {size_text(graphs)} of graphs and "
+                f"{size_text(self._of_requests)} of other requests; --memory "
+                f"{(graphs + needed) // MIB + 1}MiB suffices"
             )
 
     @contextmanager

@@ -34,7 +34,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..host.errors import ConfigError, InputError, optional
-from ..host.formatting import to_json
+from ..host.formatting import size_text, to_json
 
 MOST_REQUEST_BYTES = 1 << 20
 # gRPC's clients receive messages of up to 4 MiB by default. The columns of a batch have
@@ -192,8 +192,8 @@ def read_request(
     """
     if len(body) > MOST_REQUEST_BYTES:
         raise ConfigError(
-            f"{what}: the request has {len(body):,} bytes; at most "
-            f"{MOST_REQUEST_BYTES:,} will do. Send columns by do_put."
+            f"{what}: the request has {size_text(len(body))}; at most "
+            f"{size_text(MOST_REQUEST_BYTES)} will do. Send columns by do_put."
         )
     try:
         values = json.loads(bytes(body) or b"{}")

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..changes.batch import OPERATIONS, Batch
 from ..host.errors import ConfigError, InputError, optional
+from ..host.formatting import size_text
 from ..host.memory import MIB, give_back_freed
 from .limits import ClientLimitError, ServiceMemory
 
@@ -141,9 +142,9 @@ class Uploads:
         held = self.bytes_by_client().get(client, 0)
         if held > self.client_limit:
             raise ClientLimitError(
-                f"the unused uploads of client {client} have {held:,} bytes, and the "
-                f"limit of this service is {self.client_limit:,} (--client-bytes); use "
-                "the columns that were sent, or send less"
+                f"the unused uploads of client {client} have {size_text(held)}, and "
+                f"the limit of this service is {size_text(self.client_limit)} "
+                "(--client-bytes); use the columns that were sent, or send less"
             )
 
     def _check_room(self) -> None:

@@ -42,11 +42,16 @@ Typed = Callable[[str, Any], str]
 
 _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
-    _UNITS |= {f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
+    # A letter alone is a power of 1024, as Slurm and Docker take it
+    _UNITS |= dict.fromkeys((_letter, f"{_letter}ib"), 1024**_power)
+    _UNITS[f"{_letter}b"] = 1000**_power
 
 
 def parse_bytes(text: str) -> int:
-    """Read a size such as 512MiB, 8GB or 1000000; raise ConfigError otherwise."""
+    """Read a size such as 512MiB, 8G, 8GB or 1000000; raise ConfigError otherwise.
+
+    8G and 8GiB are 8 * 2^30 bytes, and 8GB are 8 * 10^9.
+    """
     number = text.strip().lower().rstrip("bikmgt")
     unit = text.strip().lower()[len(number) :]
     try:
@@ -54,7 +59,10 @@ def parse_bytes(text: str) -> int:
     except (ValueError, KeyError, OverflowError):
         size = 0
     if size <= 0:
-        raise ConfigError(f"{text!r} is not a size; write for example 8GiB or 500MB")
+        raise ConfigError(
+            f"{text!r} is not a size; write for example 8G or 8GiB "
+            "(units of 2^30 bytes) or 500MB (of 10^6)"
+        )
     return size
 
 

@@ -211,3 +211,15 @@ def test_architecture_is_short_and_its_paths_exist() -> None:
         if not ((ROOT / name).exists() or (ROOT / "mndmst" / name).exists())
     }
     assert missing == set()
+
+
+def test_a_checkout_stays_editable() -> None:
+    """A copy in place of it would hide changes; an image of a host has no checkout."""
+    pages = [ROOT / "README.md", *ROOT.glob("*/README.md"), *DOCS.glob("*.md")]
+    copies = [
+        line
+        for page in pages
+        for line in page.read_text().splitlines()
+        if re.search(r"pip install (?!-e )['\"]?\.", line) and "/opt/" not in line
+    ]
+    assert copies == []

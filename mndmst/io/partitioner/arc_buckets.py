@@ -14,7 +14,7 @@ import numpy as np
 
 from ...graph.order import id_dtype, stored_id_dtype
 from ...host.errors import ConfigError, InputError, OutputError
-from ...host.formatting import counted
+from ...host.formatting import counted, size_text
 from ..atomic_output import whole_file
 from ..edge_file import (
     BOUND_BYTES,
@@ -97,7 +97,7 @@ def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
         return
     raise InputError(
         f"{file.name}: {counted(num_entries, 'edge')} would make a graph of "
-        f"{counted(num_vertices, 'vertex')}, whose rows take {rows:,} bytes, over "
+        f"{counted(num_vertices, 'vertex')}, whose rows take {size_text(rows)}, over "
         f"{TIMES_ALLOWED:,} times what the file takes. The largest vertex id that "
         f"occurs, or that the header allows, is {num_vertices - 1}, counted from 0. If "
         "it is wrong, fix it; else give --compact-ids for a graph of the vertices "
@@ -131,9 +131,9 @@ def check_size(
     if need > free:
         raise OutputError(
             f"{out}: to make a graph of {name} in {counted(num_parts, 'part')} takes "
-            f"{need:,} bytes, and {free:,} are free. Its largest vertex id, counted "
-            f"from 0, is {n - 1}, and every number up to it is a vertex: if one id is "
-            "wrong, fix it; else give a directory with more room."
+            f"{size_text(need)}, and {size_text(free)} are free. Its largest vertex "
+            f"id, counted from 0, is {n - 1}, and every number up to it is a vertex: "
+            "if one id is wrong, fix it; else give a directory with more room."
         )
 
 
@@ -170,8 +170,8 @@ def make_plan(
                 raise ConfigError(
                     f"{name}: the {int(before[high] - before[low]):,} arcs of the "
                     f"vertices {edges[low]} to {edges[high]} take "
-                    f"{int(cost[high] - cost[low]):,} bytes to sort, and --memory "
-                    f"leaves {room:,}. Give more."
+                    f"{size_text(int(cost[high] - cost[low]))} to sort, and --memory "
+                    f"leaves {size_text(room)}. Give more."
                 )
             blocks.append(high)
         begins.append(len(blocks) - 1)

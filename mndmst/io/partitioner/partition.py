@@ -26,8 +26,8 @@ from typing import TypeVar
 import numpy as np
 
 from ...host.errors import ConfigError
-from ...host.formatting import counted
-from ...host.memory import Budget
+from ...host.formatting import counted, option_size, size_text
+from ...host.memory import MIB, Budget
 from ...host.progress import Progress
 from ...native.loader import announcing_compilation
 from ..edge_file import (
@@ -395,8 +395,8 @@ class _Passes:
         arcs, size = built_size(found, options.parts)
         self.progress.say(
             f"{file.name}: makes {counted(found.num_vertices, 'vertex')} and at most "
-            f"{counted(arcs, 'arc')}, {size:,} "
-            f"bytes{' before --compress' * options.compress}"
+            f"{counted(arcs, 'arc')}, {size_text(size)}"
+            f"{' before --compress' * options.compress}"
         )
         with builders.raise_on_all():
             if builders.rank == 0:
@@ -423,9 +423,10 @@ class _Passes:
         room = min(self.builders.allgather(room))
         with self.builders.raise_on_all():
             if room <= 0:
+                enough = -(-(memory - room) // MIB) + 64
                 raise ConfigError(
-                    f"--memory {memory:,} is less than a process takes before it "
-                    f"begins. Give {memory - room + (64 << 20):,} bytes or more."
+                    f"--memory {option_size(memory)} is less than a process takes "
+                    f"before it begins. Give --memory {enough}MiB or more."
                 )
         return room
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from ...graph.order import id_dtype, stored_id_dtype
 from ...host.errors import ConfigError, InputError
+from ...host.formatting import size_text
 from ...host.memory import free_bytes
 from ..edge_file import (
     EdgeFile,
@@ -365,10 +366,11 @@ def _check_room(name: str, counts: int, num_vertices: int) -> None:
     free = free_bytes()
     if counts * DEGREE_BYTES > free:
         raise ConfigError(
-            f"{name}: to order its vertices takes {counts * DEGREE_BYTES:,} bytes in "
-            f"every process, and {free:,} are free. It has a vertex id, counted from "
-            f"0, of {num_vertices - 1}, and every number up to it is a vertex: if that "
-            "id is wrong, fix it; else use fewer processes, or no --reorder."
+            f"{name}: to order its vertices takes {size_text(counts * DEGREE_BYTES)} "
+            f"in every process, and {size_text(free)} are free. It has a vertex id, "
+            f"counted from 0, of {num_vertices - 1}, and every number up to it is a "
+            "vertex: if that id is wrong, fix it; else use fewer processes, or no "
+            "--reorder."
         )
 
 

@@ -39,6 +39,7 @@ from ...backends.base import DeviceMemoryError
 from ...backends.cuda.modules import struct_of
 from ...backends.cuda.transfer import Transfer
 from ...host.errors import ConfigError
+from ...host.formatting import size_text
 from ..devices.component_pairs import (
     FILLED,
     MOST,
@@ -887,7 +888,8 @@ def check_room(takers: str, needed: int) -> None:
     if needed > free:
         device = cupy.cuda.Device().id
         raise DeviceMemoryError(
-            f"CUDA device {device} has {free:,} free bytes, and {takers} {needed:,}"
+            f"CUDA device {device} has {size_text(free)} free, and {takers} "
+            f"{size_text(needed)}"
         )
 
 

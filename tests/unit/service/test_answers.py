@@ -279,7 +279,7 @@ def test_the_work_on_labels_takes_no_more_than_is_counted(
 def test_answers_side_by_side_share_the_memory() -> None:
     memory = ServiceMemory(100)
     with memory.hold(60, "one"):
-        with pytest.raises(ConfigError, match="and 60 of other requests"):
+        with pytest.raises(ConfigError, match="and 60 bytes of other requests"):
             memory.hold(41, "another").__enter__()
         with memory.hold(40, "a third"):
             assert memory.of_requests == 100

@@ -21,7 +21,20 @@ def test_later_sources_win(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("8GiB", 8 << 30), ("500MB", 500_000_000), ("1.5kib", 1536), ("7", 7)],
+    [
+        ("8GiB", 8 << 30),
+        ("500MB", 500_000_000),
+        ("1.5kib", 1536),
+        ("7", 7),
+        ("2G", 2 << 30),
+        ("2g", 2 << 30),
+        ("2GB", 2 * 10**9),
+        ("2gb", 2 * 10**9),
+        ("3m", 3 << 20),
+        ("4K", 4096),
+        ("0.5T", 1 << 39),
+        ("9b", 9),
+    ],
 )
 def test_sizes(text: str, size: int) -> None:
     assert parse_bytes(text) == size
