@@ -95,6 +95,13 @@ class Served:
             self.process.communicate()
 
 
+def peak(service: Served, rank: int = 0) -> int:
+    """Return the most bytes that a rank has had in memory so far."""
+    status = Path(f"/proc/{service.ranks()[rank]}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
+    return 1024 * int(line.split()[1])
+
+
 def wait_until(condition: Callable[[], object], otherwise: str) -> None:
     """Wait until a condition holds; fail after a long time."""
     deadline = time.monotonic() + SECONDS

@@ -1,7 +1,6 @@
 """The command `serve`."""
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
@@ -108,20 +107,25 @@ def add_serve(commands: Any) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
-    # Arrow's other allocators keep freed memory; it reads this as it is imported
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     leave_out_pandas()
 
     from ..comm.mpi_library import forgo_memory_events
+    from ..host.progress import notice
     from ..io.output_kinds import ADDRESS
-    from ..service.limits import ClientLimits
-    from ..service.metrics import RequestLog
-    from ..service.serve import Setting, serve
+    from ..service.arrow_memory import UNBOUNDED, bound_arrow
     from .ranks import begin
 
     forgo_memory_events()
     outputs = [(arguments.address_file, ADDRESS)]
     comm, config, progress = begin(arguments, outputs)
+    with comm.raise_on_all():
+        if not bound_arrow(config.memory) and comm.rank == 0:
+            notice(UNBOUNDED)
+
+    from ..service.limits import ClientLimits
+    from ..service.metrics import RequestLog
+    from ..service.serve import Setting, serve
+
     with comm.raise_on_all():
         graphs = _named(arguments.graphs)
         until = _until(arguments, graphs)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from graphs import simple_path, write_graph
-from services import Served, raw, served
+from services import peak, raw, served
 
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
@@ -19,12 +19,6 @@ pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 N, PAIRS, MIB = 20_000, 1500, 1 << 20
 # All paths take more than this many bytes, of which the service may hold this share.
 ALL, SHARE = 100 * MIB, 3
-
-
-def peak(service: Served) -> int:
-    status = Path(f"/proc/{service.ranks()[0]}/status").read_text()
-    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
-    return 1024 * int(line.split()[1])
 
 
 def test_paths_are_answered_in_batches(tmp_path: Path) -> None:
