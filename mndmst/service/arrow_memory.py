@@ -37,6 +37,7 @@ def bound_arrow(limit: int) -> bool:
         "MIMALLOC_RESERVE_OS_MEMORY": f"{most >> 10}KiB",
         "MIMALLOC_DISALLOW_OS_ALLOC": "1",
         "MIMALLOC_LIMIT_OS_ALLOC": "1",  # its name in older versions
+        "MIMALLOC_ARENA_MAX_OBJECT_SIZE": f"{most >> 10}KiB",  # else 2 GiB
         "MIMALLOC_PURGE_DELAY": "0",  # give freed memory back
     }
     bounded = os.environ.get(POOL, "mimalloc") == "mimalloc" and _can_reserve(most)
@@ -48,7 +49,7 @@ def bound_arrow(limit: int) -> bool:
     arrow = optional("pyarrow", "serve", "The service needs")
     if bounded:
         try:
-            arrow.allocate_buffer(most + 1)
+            arrow.allocate_buffer(2 * most)  # some versions round up the range
             bounded = False
         except MemoryError:
             arrow.allocate_buffer(1)
