@@ -23,6 +23,7 @@ from .io.results.text_tables import SEPARATORS, write_table
 from .pipeline import contract
 from .solver.config import Config
 from .solver.contract import any_cut_edge
+from .solver.devices import DeviceAssignment, on_working_ranks
 from .solver.part_graph import part_graph
 from .solver.run import Run
 from .solver.run_report import Report, write_report
@@ -84,9 +85,14 @@ def connected_components(
     """
     outputs = (labels, LABELS), (report, REPORT)
     check_on_all(comm, [path], outputs, overwrite=overwrite)
-    run = part_graph(comm, path, config, Report(comm, progress))
-    contract(run, exception=any_cut_edge)
-    return _label(run, labels, report, overwrite, numbers)
+    record = Report(comm, progress)
+
+    def find(ranks: Comm, assigned: DeviceAssignment | None) -> Components:
+        run = part_graph(ranks, path, config, record, assigned=assigned)
+        contract(run, exception=any_cut_edge)
+        return _label(run, labels, report, overwrite, numbers)
+
+    return on_working_ranks(comm, path, config, record, find)
 
 
 def _label(

@@ -18,6 +18,7 @@ from .io.results.text_tables import SEPARATORS
 from .solver.checkpoint import Checkpoint
 from .solver.config import Config
 from .solver.contract import ExceptionCondition, lightest_cut_edge
+from .solver.devices import DeviceAssignment, on_working_ranks
 from .solver.merging.choose import choose
 from .solver.merging.strategy import Proceed, Strategy
 from .solver.part_graph import part_graph
@@ -61,28 +62,33 @@ def solve(
                 f"{targets.forest}: is a table of edges, which has no place for "
                 "--labels. Give the forest a name in .h5, or leave --labels out."
             )
-    with Checkpoint(
-        comm, targets.checkpoint, config.checkpoint_interval, targets.resume
-    ) as checkpoint:
-        # 1. Every rank reads its rows, balanced by arcs; 2. they go to its devices
-        run = part_graph(comm, path, config, report)
-        resumed = checkpoint.start(run.graph, run.state, report)
-        run = replace(run, resumed=resumed, save=checkpoint.save)
 
-        # 3. to 7. Parts contract, and merge until no edge is left
-        contract(run)
+    def forest(ranks: Comm, assigned: DeviceAssignment | None) -> Summary:
+        with Checkpoint(
+            ranks, targets.checkpoint, config.checkpoint_interval, targets.resume
+        ) as checkpoint:
+            # 1. Every rank reads its rows, balanced by arcs; 2. they go to its devices
+            run = part_graph(ranks, path, config, report, assigned=assigned)
+            resumed = checkpoint.start(run.graph, run.state, report)
+            run = replace(run, resumed=resumed, save=checkpoint.save)
 
-        # 8. Every rank writes the forest edges that begin at its vertices
-        summary = write_forest(
-            run,
-            targets.forest,
-            targets.labels,
-            targets.report,
-            targets.overwrite,
-            targets.numbers,
-        )
-        checkpoint.remove()
-    return summary
+            # 3. to 7. Parts contract, and merge until no edge is left
+            contract(run)
+
+            # 8. Every rank writes the forest edges that begin at its vertices
+            summary = write_forest(
+                run,
+                targets.forest,
+                targets.labels,
+                targets.report,
+                targets.overwrite,
+                targets.numbers,
+            )
+            checkpoint.remove()
+        return summary
+
+    # Where a host has more ranks than devices, the ranks with a device do the work
+    return on_working_ranks(comm, path, config, report, forest)
 
 
 def contract(

@@ -26,6 +26,7 @@ class Accelerator(Protocol):
     """The contents of a package in `ACCELERATORS`; its import loads no driver."""
 
     NAME: str  # in `ACCELERATORS`
+    VISIBLE: str  # The environment variable by which launchers show devices to a rank
     ARRAY_ATTRIBUTE: str  # Most arrays on devices of this kind have it
     # DLPack's numbers of such devices; other libraries' arrays name theirs.
     DLPACK_DEVICES: tuple[int, ...]
@@ -44,7 +45,8 @@ class Accelerator(Protocol):
     def start_driver(self, local_rank: int) -> None:
         """Begin to start a process's device in a thread, before MPI has started.
 
-        Devices are assigned round robin (`comm.placement`).
+        A process without a device of its own starts nothing
+        (`comm.placement.assigned_devices`).
         """
 
     def started(self) -> bool:
@@ -65,13 +67,12 @@ class Accelerator(Protocol):
         device: int,
         host: "Backend | None" = None,
         limit: int = 0,
-        sharers: int = 1,
         tuning: "Tuning | None" = None,
     ) -> "Backend":
         """Return a visible device by its number.
 
         `host` takes over small graphs, and steps for which the device lacks memory. The
-        device may take `limit` bytes (0: no limit), and `sharers` ranks use it. Raises
+        device may take `limit` bytes (0: no limit). Raises
         ConfigError if the device cannot be used.
         """
 

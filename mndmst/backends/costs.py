@@ -27,9 +27,9 @@ class DeviceCosts:
         """
         return arcs * max(self.core_arc / cores, self.host_arc * ranks)
 
-    def gpu_seconds(self, arcs: float, sharers: int) -> float:
-        """Predict the seconds of a GPU that several ranks share, for one of them."""
-        return self.gpu_start + arcs * self.gpu_arc * sharers
+    def gpu_seconds(self, arcs: float) -> float:
+        """Predict the seconds of a GPU for the arcs of its rank."""
+        return self.gpu_start + arcs * self.gpu_arc
 
 
 COSTS = DeviceCosts()

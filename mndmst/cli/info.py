@@ -124,12 +124,11 @@ def describe_installation() -> dict[str, Any]:
 
 def describe_places(comm: "Comm") -> "list[RankPlacement] | None":
     """Return the places of all ranks on rank 0, None elsewhere. Collective."""
-    from ..backends import find_accelerator
     from ..comm.placement import locate
+    from ..solver.devices import visible_devices
 
-    kind, _ = find_accelerator("auto")
-    gpus = kind.device_ids() if kind else []
-    return comm.gather(locate(comm).equipped(gpus))
+    visible = visible_devices(comm, "auto")
+    return comm.gather(locate(comm).equipped(visible.ids, visible.device))
 
 
 def _mpi_library() -> str:

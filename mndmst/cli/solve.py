@@ -117,7 +117,7 @@ def _likely_accelerators(arguments: argparse.Namespace) -> list[str]:
     arcs = estimated_arcs(Path(arguments.graph)) / launched_processes()
     ranks = launched_local_size()
     cores = arguments.threads or max(1, core_count() // ranks)
-    gpu_is_faster = COSTS.gpu_seconds(arcs, 1) < COSTS.cpu_seconds(arcs, cores, ranks)
+    gpu_is_faster = COSTS.gpu_seconds(arcs) < COSTS.cpu_seconds(arcs, cores, ranks)
     return list(ACCELERATORS) if gpu_is_faster else []
 
 

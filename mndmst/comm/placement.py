@@ -1,8 +1,10 @@
 """Placement of ranks: the host, cores and GPUs of each."""
 
+import os
 import platform
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from ..host.cores import own_cores
@@ -22,28 +24,19 @@ class RankPlacement(NamedTuple):
     share: int  # Number of cores for this rank if ranks divide shared ones
     threads: int = 0  # Threads of its CPU worker; 0 while they have not been chosen
     gpus: tuple[str, ...] = ()  # Identifiers of the visible GPUs
+    device: int | None = None  # Index of this rank's GPU in `gpus`; None without one
 
     def equipped(
-        self, gpus: Sequence[str], threads: int | None = None
+        self, gpus: Sequence[str], device: int | None, threads: int | None = None
     ) -> "RankPlacement":
-        """Return the placement with GPUs, and threads beside the GPU's."""
-        chosen = threads or max(1, self.share - bool(gpus))
-        return self._replace(gpus=tuple(gpus), threads=chosen)
-
-    @property
-    def device(self) -> int:
-        """Index of this rank's GPU among the visible ones, assigned round robin."""
-        return self.local_rank % len(self.gpus)
+        """Return the placement with a GPU or none, and threads beside the GPU's."""
+        chosen = threads or max(1, self.share - (device is not None))
+        return self._replace(gpus=tuple(gpus), device=device, threads=chosen)
 
     @property
     def gpu(self) -> str:
         """The GPU of this rank; empty without one."""
-        return self.gpus[self.device] if self.gpus else ""
-
-    @property
-    def sharers(self) -> int:
-        """Number of the machine's ranks with this rank's GPU."""
-        return len(range(self.device, self.local_size, len(self.gpus)))
+        return "" if self.device is None else self.gpus[self.device]
 
     def line(self) -> str:
         """Return a line for people."""
@@ -81,6 +74,51 @@ def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:
     return max(1, sum(number // share for share, number in groups.items()))
 
 
+def assigned_devices(visible: Sequence[Sequence[str]]) -> list[int | None]:
+    """Return the device of each rank of a host, as an index of its visible ones.
+
+    `visible` has the identifiers of the devices that each rank sees. A device belongs
+    to one rank: its context, its kernels and its pinned memory are made once. Ranks
+    take devices in their order; a rank whose devices are all taken gets None.
+    """
+    taken: set[str] = set()
+    assigned: list[int | None] = []
+    for names in visible:
+        index = next((i for i, name in enumerate(names) if name not in taken), None)
+        assigned.append(index)
+        if index is not None:
+            taken.add(names[index])
+    return assigned
+
+
+@contextmanager
+def cores_of_waiting_ranks(comm: Comm, works: bool) -> Iterator[None]:
+    """Let ranks that work use the cores of ranks of their host that wait. Collective.
+
+    Launchers such as `srun` bind each rank to cores of its own, so the cores of waiting
+    ranks would be idle. Threads that exist already keep their cores.
+    """
+    node = comm.node()
+    own = own_cores()
+    ranks = node.bcast(node.gather((own, works)))
+    workers = [cores for cores, at_work in ranks if at_work]
+    waiting = [cores for cores, at_work in ranks if not at_work]
+    free = sorted(set().union(*waiting) - set().union(*workers))
+    if not (works and free):
+        yield
+        return
+    number = sum(at_work for _, at_work in ranks[: node.rank])
+    count = len(workers)
+    share = free[number * len(free) // count : (number + 1) * len(free) // count]
+    with suppress(OSError):  # the system may refuse: then the rank has its own
+        os.sched_setaffinity(0, own | set(share))
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.sched_setaffinity(0, own)
+
+
 def warnings(places: Sequence[RankPlacement]) -> list[str]:
     """Return warnings about the placements of all ranks, with threads and GPUs.
 
@@ -111,15 +149,14 @@ def _crowded_cores(ranks: Sequence[RankPlacement]) -> str:
 
 
 def _idle_gpu(ranks: Sequence[RankPlacement]) -> str:
-    users = Counter(place.gpu for place in ranks if place.gpu)
-    idle = {gpu for place in ranks for gpu in place.gpus} - set(users)
-    shared = [gpu for gpu, number in users.items() if number > 1]
-    if not (shared and idle):
+    idle = {gpu for place in ranks for gpu in place.gpus} - {r.gpu for r in ranks}
+    without = [place.rank for place in ranks if place.gpus and not place.gpu]
+    if not (without and idle):
         return ""
+    have = "has" if len(without) == 1 else "have"
     return (
-        f"ranks share a GPU ({', '.join(shared)}) while another is idle "
-        f"({', '.join(sorted(idle))}); show all GPUs, in the same order, to every "
-        "rank, or one to each"
+        f"{counted(len(without), 'rank')} {have} no GPU while one is idle "
+        f"({', '.join(sorted(idle))}); show all GPUs to every rank, or one to each"
     )
 
 

@@ -1,64 +1,219 @@
-"""Which devices a rank has. No other module of the algorithm knows CPUs from GPUs."""
+"""Which devices a rank has. No other module of the algorithm knows CPUs from GPUs.
 
-from ..backends import cpu_device, find_accelerator
+A host may have more ranks than devices. Then as many ranks as it has devices drive one
+each, with the cores of all, and do the whole work of the host. The other ranks wait and
+touch no driver (`on_working_ranks`): contexts, kernels and pinned memory of several
+ranks on one device cost seconds and gain nothing. MND-MST (4.3.1) deals rows to a
+rank's two devices by their speeds; here ranks with devices and ranks of hosts without
+one get rows in the same way (`DeviceAssignment.speed`).
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from ..backends import ACCELERATORS, accelerator, cpu_device, find_accelerator
 from ..backends.base import Backend
 from ..backends.costs import COSTS
 from ..backends.fallback import Fallback
 from ..comm.communicator import Comm
-from ..comm.placement import locate, ranges, warnings
-from ..host.errors import MissingExtraError
+from ..comm.placement import (
+    assigned_devices,
+    cores_of_waiting_ranks,
+    locate,
+    ranges,
+    warnings,
+)
+from ..host.errors import MissingExtraError, MndmstError
+from ..host.memory import Budget
+from ..host.progress import Progress
+from ..io.shards.sharded_graph import ShardedGraph, open_graph
 from ..kernels.freed_memory import keep_freed
 from .config import Config
 from .run_report import Report
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
-def make_backends(
-    comm: Comm, config: Config, num_arcs: int, report: Report
-) -> tuple[list[Backend], int]:
-    """Return this rank's devices, the GPU first, and its threads on the host.
 
-    Collective. With `auto` a rank has the device that `COSTS` predicts to be faster. It
-    has both if the ratio is given, or if the faster one takes so long that measuring
-    the speeds of both pays (`Tuning.measured_seconds`).
+class VisibleDevices(NamedTuple):
+    """The devices that a rank sees, and the one that it drives."""
 
-    The GPUs of a machine are assigned to its ranks round robin. Each rank gets an equal
-    share of the cores, and one core fewer for its CPU worker if it drives a GPU. Warns
-    of poor placement (see `placement`). Raises MissingExtraError if the GPU was asked
-    for and there is none.
+    kind: str | None  # in `ACCELERATORS`; None if the rank sees no device
+    ids: tuple[str, ...]  # unique on the host
+    device: int | None  # Index of the rank's device in `ids`
+    on_host: bool  # Whether any rank of the host drives a device
+    reason: str | None  # Why the rank sees none
+
+
+@dataclass(frozen=True)
+class DeviceAssignment:
+    """The device of this rank, and whether the rank works."""
+
+    kind: str | None  # in `ACCELERATORS`; None if the rank computes on its CPU alone
+    ids: tuple[str, ...]
+    device: int | None
+    works: bool
+    # Predicted seconds of CPU and GPU; None where the user has chosen.
+    seconds: tuple[float, float] | None
+
+    def speed(self, threads: int, ranks: int) -> float:
+        """Predict the arcs per second of this rank, one of some ranks of its host."""
+        if self.kind is not None:
+            return 1 / COSTS.gpu_arc
+        return 1 / COSTS.cpu_seconds(1.0, threads, ranks)
+
+
+def visible_devices(comm: Comm, backend: str) -> VisibleDevices:
+    """Return the devices that a choice of `--backend` finds for this rank. Collective.
+
+    Of the ranks of a host that see the same devices only the first asks the driver.
+    """
+    node = comm.node()
+    shown = tuple(os.environ.get(accelerator(name).VISIBLE) for name in ACCELERATORS)
+    groups = node.bcast(node.gather(shown))
+    first = groups.index(shown)
+    answer: tuple[str | None, tuple[str, ...], str | None] = None, (), None
+    if first == node.rank:
+        kind, reason = find_accelerator(backend)
+        answer = (None, (), reason)
+        if kind is not None:
+            answer = (kind.NAME, tuple(kind.device_ids()), None)
+    answers = node.bcast(node.gather(answer))
+    seen = [answers[groups.index(group)] for group in groups]
+    devices = assigned_devices([ids for _, ids, _ in seen])
+    kind_name, ids, reason = seen[node.rank]
+    on_host = any(device is not None for device in devices)
+    return VisibleDevices(kind_name, ids, devices[node.rank], on_host, reason)
+
+
+def assign_devices(
+    comm: Comm, config: Config, graph: ShardedGraph, progress: Progress
+) -> DeviceAssignment:
+    """Return the device of this rank, and whether it works. Collective.
+
+    With `auto` the ranks have the devices that `COSTS` predicts to be faster. Raises
+    MissingExtraError on every rank if a GPU was asked for and a host has none.
     """
     place = locate(comm)
     cores = comm.min(config.threads or place.share)
     free = config.backend == "auto" and config.ratio is None
-    arcs = num_arcs / comm.size
+    arcs = graph.num_arcs / comm.size
     cpu = COSTS.cpu_seconds(arcs, cores, comm.max(place.local_size))
-    chosen = "cpu" if free and cpu <= COSTS.gpu_seconds(arcs, 1) else config.backend
-    kind, reason = find_accelerator(chosen)
+    chosen = "cpu" if free and cpu <= COSTS.gpu_seconds(arcs) else config.backend
+    visible = visible_devices(comm, chosen)
     with comm.raise_on_all():
-        if config.backend != "auto" and reason is not None:
-            raise MissingExtraError(f"--backend {config.backend}: {reason}")
-    if reason is not None:
-        report.progress.say(f"computing on the CPU ({reason})")
-    equipped = place.equipped(kind.device_ids() if kind else [], config.threads)
-    sharers = comm.max(equipped.sharers if equipped.gpus else 1)
-    gpu = COSTS.gpu_seconds(arcs, sharers)
-    if free:
+        if config.backend != "auto" and visible.reason and not visible.on_host:
+            raise MissingExtraError(f"--backend {config.backend}: {visible.reason}")
+    if visible.reason is not None:
+        progress.say(f"computing on the CPU ({visible.reason})")
+    drivers = comm.sum(int(visible.device is not None))
+    gpu = COSTS.gpu_seconds(graph.num_arcs / max(drivers, 1))
+    seconds = (cpu, gpu) if free else None
+    if drivers == 0 or (free and cpu <= gpu):
+        return DeviceAssignment(None, (), None, True, seconds)
+    works = visible.device is not None or not visible.on_host
+    workers = comm.sum(int(works))
+    if workers < comm.size and not _fits(config, graph, workers):
+        works = True
+    elif workers < comm.size:
+        progress.detail(
+            f"{workers} of {comm.size} ranks work: {drivers} with a device; the "
+            "others wait, and leave them their cores"
+        )
+    kind = None if visible.device is None else visible.kind
+    return DeviceAssignment(kind, visible.ids, visible.device, works, seconds)
+
+
+def _fits(config: Config, graph: ShardedGraph, workers: int) -> bool:
+    """Return whether `--memory` holds the rows of a rank if some ranks have all."""
+    rows, arcs = -(-graph.num_vertices // workers), -(-graph.num_arcs // workers)
+    row_bytes = 8 * rows + (8 + graph.weight_dtype.itemsize) * arcs
+    budget = Budget(config.memory, one_band=not config.light_edges)
+    return not budget.given or budget.limit >= budget.for_rows(
+        rows, arcs, row_bytes, workers
+    )
+
+
+ResultT = TypeVar("ResultT", bound="DataclassInstance")
+
+
+def on_working_ranks(
+    comm: Comm,
+    path: str | Path,
+    config: Config,
+    report: Report,
+    program: Callable[[Comm, DeviceAssignment | None], ResultT],
+) -> ResultT:
+    """Run a program on the ranks that work, while the others wait. Collective.
+
+    The program gets the communicator of these ranks and the device of its rank (None if
+    it has yet to be chosen). It returns the same on every rank, but for its field
+    `report`, which only the first has. Every rank returns it, or raises its error.
+    """
+    if comm.size == 1 or config.backend == "cpu":
+        return program(comm, None)
+    with report.stage("start"):
+        with comm.raise_on_all():
+            graph = open_graph(path, check=False)
+        assigned = assign_devices(comm, config, graph, report.progress)
+        first = comm.min(comm.rank if assigned.works else comm.size)
+        workers = comm.split(0 if assigned.works else None)
+    result: ResultT | None = None
+    error: MndmstError | None = None
+    with cores_of_waiting_ranks(comm, assigned.works):
+        if workers is not None:
+            report.comm = workers
+            try:
+                result = program(workers, assigned)
+            except MndmstError as raised:
+                if raised.ranks < workers.size:
+                    raise  # alone: it ends the other ranks
+                error = raised
+        comm.barrier(politely=True)
+    shared = None if result is None else replace(result, report=None)
+    shared, error = comm.bcast((shared, error), root=first)
+    if error is not None:
+        error.ranks = comm.size
+        raise error
+    assert shared is not None
+    return shared if result is None else result
+
+
+def make_backends(
+    comm: Comm, config: Config, assigned: DeviceAssignment, report: Report
+) -> tuple[list[Backend], int]:
+    """Return this rank's devices, the GPU first, and its threads on the host.
+
+    Collective over the ranks that work. A rank has both devices if the ratio is given,
+    or if the faster one takes so long that measuring the speeds of both pays
+    (`Tuning.measured_seconds`).
+
+    Each rank gets an equal share of the cores, and one core fewer for its CPU worker if
+    it drives a GPU. Warns of poor placement (see `placement`).
+    """
+    if assigned.seconds is not None:
+        cpu, gpu = assigned.seconds
         report.facts["device_seconds"] = {"cpu": cpu, "gpu": gpu}
         report.progress.detail(f"predicted: CPU {cpu:.2f} s, GPU {gpu:.2f} s")
-    if free and cpu <= gpu:
-        kind = None
-    place = equipped if kind else place.equipped([], config.threads)
+    place = locate(comm).equipped(assigned.ids, assigned.device, config.threads)
     for warning in warnings(comm.gather(place) or []):
         report.progress.say(warning)
     keep_freed()
     host = cpu_device(place.threads, config.tuning)
     backends = [host]
-    if kind and place.gpus:
-        device = kind.make_device(
-            place.device, host, config.gpu_memory, place.sharers, config.tuning
+    if assigned.kind is not None and assigned.device is not None:
+        device = accelerator(assigned.kind).make_device(
+            assigned.device, host, config.gpu_memory, config.tuning
         )
         if config.backend != "auto":
             backends = [device]
-        elif free and min(cpu, gpu) < config.tuning.measured_seconds:
+        elif (
+            assigned.seconds is not None
+            and min(assigned.seconds) < config.tuning.measured_seconds
+        ):
             backends = [Fallback(device, host)]
         else:
             backends = [Fallback(device, host), host]

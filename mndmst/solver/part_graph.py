@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
 from ..host.formatting import size_text
@@ -9,7 +11,7 @@ from ..host.memory import Budget, resident_bytes
 from ..io.shards.sharded_graph import open_graph
 from ..kernels.threads import Threads
 from .config import Config
-from .devices import make_backends
+from .devices import DeviceAssignment, assign_devices, make_backends
 from .read import balanced_vtxdist, begin_read, keep_to_host
 from .run import Run, State
 from .run_report import Report
@@ -23,27 +25,33 @@ def part_graph(
     config: Config,
     report: Report,
     host_rows: bool = False,
+    assigned: DeviceAssignment | None = None,
 ) -> Run:
     """Read a graph and divide it among ranks and devices (partGraph). Collective.
 
     Every rank reads consecutive rows, balanced by arcs, and divides them between its
     devices by their measured speed (4.3.1). Every vertex is its own component. `path`
     is a directory of shards, its index, or a graph in one shard. If `host_rows`, the
-    rows are also kept in host memory where a GPU has all of them. Raises MndmstError on
-    every rank if the graph, the options or the machine do not suit.
+    rows are also kept in host memory where a GPU has all of them. `assigned` is the
+    device of this rank, if it has been chosen. Raises MndmstError on every rank if the
+    graph, the options or the machine do not suit.
     """
     budget = Budget(config.memory, one_band=not config.light_edges)
     with report.stage("start"):
         with comm.raise_on_all():
             graph = open_graph(path, check=comm.rank == 0)
-        backends, threads = make_backends(comm, config, graph.num_arcs, report)
+        if assigned is None:
+            assigned = assign_devices(comm, config, graph, report.progress)
+        backends, threads = make_backends(comm, config, assigned, report)
         one_host = comm.is_one_host()
+        speeds = None if host_rows else _unlike_speeds(comm, assigned, threads)
     with report.stage("kernels"):
         background = start_devices(comm, backends, graph, report.progress)
         if budget.given:  # the rows cannot have the memory of devices
             background.loaded()
         else:
-            budget = keep_to_host(comm, graph, budget, background.loaded)
+            most = None if speeds is None else float(speeds.max() / speeds.sum())
+            budget = keep_to_host(comm, graph, budget, background.loaded, most)
         if budget.shared:
             report.progress.say(
                 "the rows may not fit the memory of the hosts: each rank keeps to "
@@ -52,7 +60,7 @@ def part_graph(
     # 1. Read consecutive rows
     with report.stage("read") as entry:
         entry["resident_bytes"] = resident_bytes()
-        vtxdist = balanced_vtxdist(comm, graph)
+        vtxdist = balanced_vtxdist(comm, graph, speeds)
         reading = begin_read(comm, graph, vtxdist, budget, threads, entry)
         rows = reading.rows if host_rows else reading.rows_for(backends)
         inspection = begin_placing(background, backends, rows, config)
@@ -70,3 +78,16 @@ def part_graph(
         comm, config, graph, num_edges, state, workers, ratio, reading.budget, report,
         reading.stored, one_host=one_host, threads=Threads(threads, config.tuning),
     )  # fmt: skip
+
+
+def _unlike_speeds(
+    comm: Comm, assigned: DeviceAssignment, threads: int
+) -> np.ndarray | None:
+    """Return the speeds of all ranks, if some have a device and others none.
+
+    Collective. Else rows are balanced by arcs alone: None.
+    """
+    devices = comm.sum(int(assigned.kind is not None))
+    if devices in (0, comm.size):
+        return None
+    return comm.allgather(assigned.speed(threads, comm.max(comm.node().size)))

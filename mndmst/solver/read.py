@@ -6,6 +6,7 @@ keeps the locality of a graph. Rows that `--memory` does not hold are read in pi
 and stay in their file. `io/shards/row_reading.py` reads the files.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -39,17 +40,23 @@ BUCKETS = 4096
 DEVICE_BYTES = 384 << 20
 
 
-def balanced_vtxdist(comm: Comm, graph: ShardedGraph) -> np.ndarray:
+def balanced_vtxdist(
+    comm: Comm, graph: ShardedGraph, speeds: np.ndarray | None = None
+) -> np.ndarray:
     """Return the first vertex of every rank (int64, ranks + 1). Collective.
 
-    Each rank finds its own first vertex, and reads only the row pointers that it needs
-    for this.
+    `speeds` (float64, one per rank) deals the load in proportion; without it every rank
+    has the same. Each rank finds its own first vertex, and reads only the row pointers
+    that it needs for this.
     """
     if comm.size == 1:
         return np.array([0, graph.num_vertices])
     total = graph.num_arcs + VERTEX_COST * graph.num_vertices
+    load = total * comm.rank // comm.size
+    if speeds is not None:
+        load = int(total * (speeds[: comm.rank].sum() / speeds.sum()))
     with comm.raise_on_all():
-        first = _first_with_load(graph, total * comm.rank // comm.size)
+        first = _first_with_load(graph, load)
     firsts = comm.allgatherv(np.array([first], np.int64))
     # Damaged row pointers may give first vertices in disorder; reading finds the damage
     return np.append(np.maximum.accumulate(firsts), graph.num_vertices)
@@ -182,15 +189,22 @@ def begin_read(
 
 
 def keep_to_host(
-    comm: Comm, graph: ShardedGraph, budget: Budget, start_devices: Callable[[], object]
+    comm: Comm,
+    graph: ShardedGraph,
+    budget: Budget,
+    start_devices: Callable[[], object],
+    most: float | None = None,
 ) -> Budget:
     """Return a budget limited to the rank's share of its host, if the rows need more.
 
     Collective. If not, the budget stays as it is, and much of the remaining memory may
     be kept for the next step. If memory is close, it calls `start_devices`: the rows
-    cannot have the memory that devices take.
+    cannot have the memory that devices take. `most` is the largest share of the rows of
+    any rank; by default all have the same.
     """
-    rows, arcs = -(-graph.num_vertices // comm.size), -(-graph.num_arcs // comm.size)
+    share_of_rows = 1 / comm.size if most is None else most
+    rows = math.ceil(graph.num_vertices * share_of_rows)
+    arcs = math.ceil(graph.num_arcs * share_of_rows)
     row_bytes = _row_bytes(graph, rows, arcs)
     work = budget.for_rows(rows, arcs, row_bytes, comm.size) - row_bytes
     needed = row_bytes + work // 2  # it plans for the worst, and that may fit, too

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from ..base import Backend
 
 NAME = "cuda"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 ARRAY_ATTRIBUTE = "__cuda_array_interface__"
 DLPACK_DEVICES = 2, 13  # CUDA memory; managed memory
+MOST_DEVICES = 1 << 10  # where the system does not list devices as files
 DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x")
 
 
@@ -65,13 +67,12 @@ def make_device(
     device: int,
     host: "Backend | None" = None,
     limit: int = 0,
-    sharers: int = 1,
     tuning: "Tuning | None" = None,
 ) -> "Backend":
     """Return a CUDA device; see `Accelerator.make_device`."""
     from .backend import CudaBackend
 
-    return CudaBackend(device, host, limit, sharers, tuning)
+    return CudaBackend(device, host, limit, tuning)
 
 
 def started() -> bool:
@@ -117,10 +118,16 @@ def start_driver(local_rank: int) -> None:
     """Begin to start a process's device and to import CuPy, in a thread.
 
     Without CuPy or a driver do nothing: `unavailable` says so where the device is used.
+    A process with more processes before it than the system has devices gets none.
     """
-    if find_spec("cupy") is None:
+    if find_spec("cupy") is None or local_rank >= _device_files():
         return
     Thread(target=_start, args=(local_rank,), name="mndmst-driver").start()
+
+
+def _device_files() -> int:
+    """Return at least the number of CUDA devices, without a call of the driver."""
+    return len(list(Path("/dev").glob("nvidia[0-9]*"))) or MOST_DEVICES
 
 
 def _start(local_rank: int) -> None:
@@ -131,8 +138,9 @@ def _start(local_rank: int) -> None:
     count = ctypes.c_int(0)
     if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
         return
-    if count.value:
-        device = local_rank % count.value
+    # A launcher that shows each process its own device shows it as the first
+    device = 0 if count.value == 1 else local_rank
+    if device < count.value:
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), device)
         with suppress(Exception):  # `unavailable` names the error
             import_module("cupy")

@@ -43,8 +43,7 @@ class CudaBackend(Backend):
 
     `host` (by default a `CpuBackend`) solves small reduced graphs, and looks into rows
     that stay in host memory. `limit` are the bytes of the device it may take, 0 without
-    one. `sharers` ranks use the device: each leaves the others their share. Raises
-    ConfigError if the device cannot be used.
+    one. Raises ConfigError if the device cannot be used.
     """
 
     name = "cuda"
@@ -55,7 +54,6 @@ class CudaBackend(Backend):
         device: int = 0,
         host: Backend | None = None,
         limit: int = 0,
-        sharers: int = 1,
         tuning: Tuning | None = None,
     ) -> None:
         self.tuning = tuning or Tuning.default
@@ -72,7 +70,7 @@ class CudaBackend(Backend):
 
             host = CpuBackend()
         self.host = host
-        self._limit, self._sharers = limit, sharers
+        self._limit = limit
         self.device = cupy.cuda.Device(device)
         self._kernels: dict[np.dtype, Kernels] = {}
         self._steps = RLock()
@@ -146,7 +144,7 @@ class CudaBackend(Backend):
                 raise
             return Memory(0, 0)
         limit = self._limit or total
-        return Memory(min(total, limit), min(free // self._sharers, limit))
+        return Memory(min(total, limit), min(free, limit))
 
     def rows_nbytes(self, rows: Rows) -> int:
         """Return the least bytes that `place` and the steps on rows will need."""

@@ -46,6 +46,7 @@ class TwinBackend(CpuBackend):
 def twin(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """Register a kind of accelerator; yield its package."""
     package = ModuleType("twin_accelerator")
+    package.NAME, package.VISIBLE = "twin", "TWIN_VISIBLE_DEVICES"
     package.ARRAY_ATTRIBUTE = "__twin_array__"
     package.DISTRIBUTIONS = ("twin-driver",)
     package.unavailable = lambda: None

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 import pytest
 
 from mndmst.comm.mpi_library import choose_network
-from mndmst.comm.placement import RankPlacement, ranges, share_of_cores, warnings
+from mndmst.comm.placement import (
+    RankPlacement,
+    assigned_devices,
+    ranges,
+    share_of_cores,
+    warnings,
+)
 from mndmst.host.launcher import prepare_environment
 
 
@@ -21,7 +27,8 @@ def place(
     mask = frozenset(range(cores))
     share = cores // local_size
     bare = RankPlacement(local_rank, host, local_rank, local_size, mask, share)
-    return bare.equipped(gpus, threads)
+    device = local_rank if local_rank < len(gpus) else None
+    return bare.equipped(gpus, device, threads)
 
 
 @pytest.mark.parametrize(
@@ -44,11 +51,25 @@ def test_cores_are_divided_among_those_who_may_use_them(
     assert [share_of_cores(sets, rank) for rank in range(len(sets))] == shares
 
 
-def test_gpus_are_dealt_in_turn() -> None:
-    ranks = [place(rank, 5, ["a", "b"]) for rank in range(5)]
-    assert [rank.gpu for rank in ranks] == ["a", "b", "a", "b", "a"]
-    assert [rank.sharers for rank in ranks] == [3, 2, 3, 2, 3]
-    assert place(3, 4, ["a"]).gpu == "a"  # each rank shown one
+@pytest.mark.parametrize(
+    ("visible", "devices"),
+    [
+        (["ab"] * 5, [0, 1, None, None, None]),
+        (["ab"] * 2, [0, 1]),
+        (["ab"], [0]),
+        (["a", "b", "c"], [0, 0, 0]),  # each rank sees one
+        (["ab", "ba"], [0, 0]),
+        (["a", "a", "b", "b"], [0, None, 0, None]),
+        (["", "a"], [None, 0]),
+        ([""] * 3, [None] * 3),
+    ],
+)
+def test_a_gpu_has_one_rank(visible: list[str], devices: list[int | None]) -> None:
+    assert assigned_devices(visible) == devices
+
+
+def test_a_placement_names_its_gpu() -> None:
+    assert [place(rank, 3, ["a", "b"]).gpu for rank in range(3)] == ["a", "b", ""]
     assert place(0, 1).gpu == ""
 
 
@@ -56,12 +77,13 @@ def test_a_rank_that_drives_a_gpu_has_a_thread_fewer() -> None:
     assert place(0, 2).threads == 4
     assert place(0, 2, ["a"]).threads == 3
     assert place(0, 8, ["a"]).threads == 1
+    assert place(1, 2, ["a"]).threads == 4
     assert place(0, 2, ["a"], threads=7).threads == 7
 
 
 def test_nothing_is_said_of_a_good_deal() -> None:
     assert warnings([place(rank, 4, ["a", "b"]) for rank in range(4)]) == []
-    assert warnings([place(rank, 2, [gpu]) for rank, gpu in enumerate("ab")]) == []
+    assert warnings([place(0, 2, ["a"]), place(0, 2, ["b"])]) == []
     assert warnings([place(0, 1, ["a", "b"])]) == []  # idle, but nobody shares
     assert warnings([place(0, 1, cores=1, host=host) for host in "xy"]) == []
 
@@ -77,9 +99,9 @@ def test_machines_with_the_same_fault_share_a_line() -> None:
     assert text.startswith("x and 2 more: 2 cores for 3 threads")
 
 
-def test_a_shared_gpu_beside_an_idle_one() -> None:
-    (text,) = warnings([place(0, 2, ["a", "b"]), place(1, 2, ["b", "a"])])
-    assert text.startswith("here: ranks share a GPU (a) while another is idle (b)")
+def test_a_rank_without_a_gpu_beside_an_idle_one() -> None:
+    (text,) = warnings([place(0, 2, ["a", "b"]), place(1, 2, ["a"])])
+    assert text.startswith("here: 1 rank has no GPU while one is idle (b)")
 
 
 def test_ranges() -> None:

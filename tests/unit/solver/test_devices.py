@@ -1,8 +1,9 @@
 """Which devices a rank takes, and what they look at while rows are read."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from graphs import random, write_graph
 
@@ -35,12 +36,21 @@ def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "make_device", lambda *_: Gpu(1))
 
 
+class Arcs(NamedTuple):
+    """The size of a graph, as the choice of devices sees it."""
+
+    num_arcs: int
+    num_vertices: int = 1
+    weight_dtype: np.dtype = np.dtype(np.int32)
+
+
 def devices(num_arcs: float, **options: Any) -> list[str]:
     """Return the names of the devices of a run on four cores."""
     comm = world()
     report = Report(comm, Progress(False))
     config = Config(threads=4, **options)
-    backends, _ = module.make_backends(comm, config, int(num_arcs), report)
+    assigned = module.assign_devices(comm, config, Arcs(int(num_arcs)), report.progress)
+    backends, _ = module.make_backends(comm, config, assigned, report)
     return [backend.name for backend in backends]
 
 
@@ -56,7 +66,7 @@ def test_few_arcs_are_left_to_the_cores() -> None:
 
 def test_both_devices_share_long_runs_by_measured_speeds() -> None:
     arcs = 2 * break_even()
-    tuning = Tuning(measured_seconds=0.99 * COSTS.gpu_seconds(arcs, 1))
+    tuning = Tuning(measured_seconds=0.99 * COSTS.gpu_seconds(arcs))
     assert devices(arcs, tuning=tuning) == ["gpu", "cpu"]
 
 
@@ -73,7 +83,9 @@ def test_warnings_of_the_placement_are_shown(
 ) -> None:
     monkeypatch.setattr(module, "warnings", lambda places: [f"{len(places)} place"])
     report = Report(world(), Progress(True))
-    module.make_backends(world(), Config(threads=1), 10, report)
+    config = Config(threads=1)
+    assigned = module.assign_devices(world(), config, Arcs(10), report.progress)
+    module.make_backends(world(), config, assigned, report)
     assert "1 place" in capsys.readouterr().err
 
 
@@ -82,11 +94,6 @@ def test_memory_bounds_many_cores() -> None:
     assert few == pytest.approx(1e9 * COSTS.core_arc / 4)
     assert many == pytest.approx(1e9 * COSTS.host_arc)
     assert COSTS.cpu_seconds(1e9, 1 << 10, 2) == 2 * many
-
-
-def test_a_shared_gpu_takes_longer() -> None:
-    alone, shared = (COSTS.gpu_seconds(1e9, sharers) for sharers in (1, 3))
-    assert shared - alone == pytest.approx(2e9 * COSTS.gpu_arc)
 
 
 def test_without_a_gpu_that_is_asked_for_there_is_an_error(
