@@ -5,7 +5,7 @@ a position in the source: in `G.edges` of NetworkX, `es` of igraph, `edge_indice
 rustworkx.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,12 @@ from ..host.errors import (
     InputTypeError,
     shown,
 )
+from ..io.formats.edge_attributes import (
+    find_weight,
+    kind_of_objects,
+    unnested,
+    values_of,
+)
 from ..io.formats.table_columns import (
     EMPTY,
     NUMBER,
@@ -24,7 +30,6 @@ from ..io.formats.table_columns import (
     Column,
     ColumnNames,
     choose_columns,
-    choose_weight,
 )
 
 
@@ -39,19 +44,6 @@ class GraphColumns:
     nodes: Sequence[Any] | None = None
     # The names of the three columns in messages.
     titles: tuple[str, str, str] = ("src", "dst", "weight")
-
-
-def kind_of_objects(values: Iterable[Any]) -> str:
-    """Return the kind of a column of Python's values, one of `table_columns`."""
-    kinds = {type(value) for value in values if value is not None and value == value}
-    if not kinds:
-        return EMPTY
-    if all(issubclass(kind, str) for kind in kinds):
-        return TEXT
-    numbers = all(
-        issubclass(kind, int | float) and not issubclass(kind, bool) for kind in kinds
-    )
-    return NUMBER if numbers else OTHER
 
 
 def in_python(message: str) -> str:
@@ -254,39 +246,18 @@ def _weights(
     name_of: Callable[[int], str],
 ) -> list[Any]:
     """Return the weights of edges from their attributes; see `read_graph`."""
-    if weight is None:
-        weight = _known_weight(attributes)
-        if weight is None:
-            return [1] * len(attributes)
-    values = [data.get(weight) for data in attributes]
-    missing = next((i for i, value in enumerate(values) if value is None), None)
-    if missing is None:
-        return values
-    if not any(weight in data for data in attributes):
-        known = sorted({name for data in attributes for name in data})
-        raise ConfigError(
-            f"no edge has an attribute {weight!r}; known: {', '.join(known) or 'none'}"
-        )
-    raise InputError(
-        f"the edge {name_of(missing)} has no {weight}; give it one, or leave it out"
-    )
-
-
-def _known_weight(attributes: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the attribute that edges are weighed by; None if none is a number.
-
-    Raises InputError if several attributes may be meant, or only numbers of unknown
-    meaning exist.
-    """
-    names = dict.fromkeys(str(name) for data in attributes for name in data)
-    if WEIGHT in names:
-        return WEIGHT
-    columns = [
-        Column(name, kind_of_objects(data.get(name) for data in attributes))
-        for name in names
-    ]
     try:
-        found = choose_weight("the graph", columns)
+        attributes = unnested("the graph", attributes, weight)
+        if weight is None and any(WEIGHT in data for data in attributes):
+            weight = WEIGHT
+        elif weight is None:
+            weight = find_weight("the graph", attributes, None)
+        elif weight and not any(weight in data for data in attributes):
+            known = sorted({name for data in attributes for name in data})
+            raise ConfigError(
+                f"no edge has an attribute {weight!r}; known: "
+                f"{', '.join(known) or 'none'}"
+            )
+        return values_of("the graph", attributes, weight or None, name_of)
     except InputError as error:
         raise InputError(in_python(str(error))) from None
-    return None if found is None else columns[found].name

@@ -22,8 +22,10 @@ from . import (
     binary_graphs,
     delimited_text,
     graph_files,
+    json_graphs,
     metis_adjacency,
-    networkx_formats,
+    networkx_files,
+    pajek,
     scipy_npz,
     typed_tables,
     webgraph,
@@ -60,11 +62,11 @@ def _dot_h5(path: Path, budget: Budget) -> EdgeFile | Edges:
     return graph_files.ForestEdges(path, budget)
 
 
-def _networkx(kind: str) -> Format:
+def _by_networkx(kind: str) -> Format:
     """Return a format that NetworkX reads and writes."""
-    write = partial(networkx_formats.write, kind)
-    read = partial(networkx_formats.open_file, kind)
-    return Format(read, write, True, True, True, networkx_formats.writing_bytes)
+    write = partial(networkx_files.write, kind)
+    read = partial(networkx_files.open_file, kind)
+    return Format(read, write, True, True, True, networkx_files.writing_bytes)
 
 
 _EDGE_LISTS = (
@@ -96,14 +98,12 @@ _FORMATS: dict[str, Format] = {
     ".parquet": Format(typed_tables.ParquetFile, typed_tables.write, True, True),
     ".arrow": Format(typed_tables.ArrowFile, is_table=True),
     ".feather": Format(typed_tables.ArrowFile, is_table=True),
-    ".json": Format(
-        networkx_formats.open_json, networkx_formats.write_json, True, True, True
-    ),
-    ".graphml": _networkx("graphml"),
-    ".gexf": _networkx("gexf"),
-    ".gml": _networkx("gml"),
-    ".net": _networkx("pajek"),
-    ".leda": _networkx("leda")._replace(write=None, named=False),
+    ".json": Format(json_graphs.open_file, json_graphs.write, True, True, True),
+    ".graphml": _by_networkx("graphml"),
+    ".gexf": _by_networkx("gexf"),
+    ".gml": _by_networkx("gml"),
+    ".net": Format(pajek.open_file, pajek.write, True, True, True, pajek.writing_bytes),
+    ".leda": _by_networkx("leda")._replace(write=None, named=False),
 }
 NAMES = tuple(suffix[1:] for suffix in _FORMATS)
 

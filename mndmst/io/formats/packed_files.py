@@ -57,6 +57,22 @@ def read_bytes(path: Path, budget: Budget, copies: int = 1) -> bytearray:
     return contents
 
 
+def read_text(path: Path, budget: Budget, copies: int) -> str:
+    """Return a file's contents in UTF-8 as text; see `read_bytes`."""
+    try:
+        return read_bytes(path, budget, copies).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, error) from error
+
+
+def not_utf8(path: Path, error: UnicodeDecodeError) -> InputError:
+    """Return the error for a text in another encoding."""
+    return InputError(
+        f"{path}: is not UTF-8 ({error.reason} at byte {error.start}). Save it as "
+        "UTF-8."
+    )
+
+
 def unpacked_pieces(
     path: Path, budget: Budget, state: State | None = None
 ) -> Iterator[bytes]:

@@ -376,10 +376,13 @@ def test_packed_tables(
 def test_weights_of_adjacency_data(tmp_path: Path) -> None:
     """Its ends are not columns."""
     path = tmp_path / "g.json"
-    rows = [[{"id": 1, "length": 8.0}, {"id": 2, "length": 1.5}], [{"id": 2, "d": 2.5}]]
+    rows = [
+        [{"id": 1, "length": 8.0, "d": 1}, {"id": 2, "length": 1.5, "d": 1}],
+        [{"id": 2, "length": 1, "d": 3}],
+    ]
     nodes = [{"id": i} for i in range(3)]
     path.write_text(json.dumps({"nodes": nodes, "adjacency": [*rows, []]}))
-    assert forest_weight(path) == (3, 2.5)  # an edge without the weight has 1
+    assert forest_weight(path) == (3, 2.5)
     assert forest_weight(path, "weight=d") == (3, 2)
     assert forest_weight(path, "weight=") == (3, 2)
     with pytest.raises(ConfigError, match="has no such column; it has id, length, d"):

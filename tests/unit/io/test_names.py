@@ -478,7 +478,9 @@ def test_the_order_of_names_is_seen_across_pieces(monkeypatch):
         assert not names_of_texts("it", swapped).ascend()
 
 
-LEDA = "LEDA.GRAPH\nstring\nint\n# c\n-1\n\n3\n|{a}|\n|{LABEL}|\n|{b}|\n1\n1 3 0 |{}|\n"
+LEDA = (
+    "LEDA.GRAPH\nstring\nint\n# c\n-1\n\n3\n|{a}|\n|{LABEL}|\n|{b}|\n1\n1 3 0 |{4}|\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -492,12 +494,12 @@ LEDA = "LEDA.GRAPH\nstring\nint\n# c\n-1\n\n3\n|{a}|\n|{LABEL}|\n|{b}|\n1\n1 3 0
         (
             "g.net",
             '*vertices 2\n1 "a"\n2 "b"\n*arcs\n1 3 2\n',
-            "an edge names vertex 3, which is not in the list",
+            "line 5 names vertex 3, but ids run from 1 to 2",
         ),
         (
             "g.leda",
             LEDA.replace("LABEL", "a"),
-            "lists 3 vertices, and their labels are 2 different ones",
+            "lists 3 nodes, and NetworkX reads 2: two nodes have one id or label",
         ),
     ],
 )
