@@ -239,13 +239,17 @@ def add_plot(parser: Parser, pictures: Sequence[str]) -> None:
 
 
 def read_points(
-    arguments: argparse.Namespace, source: Path, finite: bool = True
+    arguments: argparse.Namespace, source: Path, finite: bool = True, metric: str = ""
 ) -> "PointTable":
     """Read points as `--columns` and `--key` say, and print notes on how."""
     from ..points.point_files import read_point_table
 
     table = read_point_table(
-        source, columns=arguments.columns, key=arguments.key, finite=finite
+        source,
+        columns=arguments.columns,
+        key=arguments.key,
+        finite=finite,
+        metric=metric,
     )
     print_notes(table.notes, arguments.quiet)
     return table

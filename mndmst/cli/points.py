@@ -431,6 +431,7 @@ def load_points(
     """Return the points that a command reads, and print notes on the columns."""
     from ..points.point_files import named_points
 
+    metric = getattr(arguments, "metric", "")  # neighbours has none
     table = named_points(
         arguments.points,
         arguments.count,
@@ -439,8 +440,9 @@ def load_points(
         arguments.key,
         typed,
         finite,
+        metric,
     )
-    if getattr(arguments, "metric", None) == "precomputed":
+    if metric == "precomputed":
         table = table.as_distances()
     print_notes(table.notes, arguments.quiet)
     return table
@@ -992,7 +994,8 @@ def _predict(arguments: argparse.Namespace) -> int:
     given, outputs = [arguments.model, source], [(output, PREDICTIONS)]
     check_outputs(given, outputs, overwrite=arguments.overwrite)
     model = StoredModel.read(arguments.model)
-    table = read_points(arguments, source, finite=model.non_finite == "error")
+    finite = model.non_finite == "error"
+    table = read_points(arguments, source, finite, model.metric)
     if arguments.columns is None:
         model.check_coordinates(table.names, source)
     labels, probabilities = model.predict(table.points, source)

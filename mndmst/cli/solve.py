@@ -339,11 +339,16 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _verify_points(arguments: argparse.Namespace) -> int:
+    from ..io.results.forest_file import read_forest
     from ..points.certificate.point_certificate import verify_points
     from ..points.point_files import read_point_table
 
     table = read_point_table(
-        arguments.graph, columns=arguments.columns, key=arguments.key, finite=False
+        arguments.graph,
+        columns=arguments.columns,
+        key=arguments.key,
+        finite=False,
+        metric=str(read_forest(arguments.forest).header.config.get("metric", "")),
     )
     # The forest says whether the rows are points
     print_notes(table.as_distances().notes, arguments.quiet)

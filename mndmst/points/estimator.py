@@ -24,6 +24,7 @@ from ..host.cores import MOST_THREADS, core_count
 from ..host.errors import ConfigError, InputError, shown
 from ..host.formatting import counted
 from ..host.progress import Progress
+from ..io.formats.point_columns import check_angles
 from ..io.formats.point_tables import check_integers
 from ..kernels.threads import Threads
 from .clusters.cluster_measures import (
@@ -706,6 +707,8 @@ core_dist_n_jobs, prediction_data
                 check_integers(X.toarray(), "X: ")
         else:
             check_table_columns(X, "X: ")
+            if self.metric == "haversine":
+                check_angles(list(getattr(X, "columns", ())), "X")
             given = _as_array(X)
             if given.ndim:  # scikit-learn would round them
                 check_integers(given, "X: ")

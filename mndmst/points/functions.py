@@ -215,6 +215,10 @@ def single_linkage(
             "points has one dimension; give a point a row, or metric='precomputed' for "
             "the distances of SciPy's pdist"
         )
+    if metric == "haversine":
+        from ..io.formats.point_columns import check_angles
+
+        check_angles(list(getattr(points, "columns", ())), "points")
     return link(
         as_points(points, "points", True),
         ALIASES.get(metric, metric),

@@ -110,7 +110,8 @@ def _centred_on_sphere(points: np.ndarray, first: int) -> np.ndarray:
 
 def _on_globe(points: np.ndarray, first: int) -> np.ndarray:
     """Return the points of a unit sphere at latitudes and longitudes."""
-    if points.shape[1] != 2 or (np.abs(points[:, 0]) > POLE + BEYOND_POLE).any():
+    far = np.array([POLE, 2 * np.pi]) + BEYOND_POLE
+    if points.shape[1] != len(far) or (np.abs(points) > far).any():
         raise InputError(
             "haversine distances take points with a latitude and a longitude, in "
             "radians; np.radians converts degrees."

@@ -19,9 +19,9 @@ from ..host.formatting import counted
 from ..host.memory import FREE_MEMORY
 from ..io.file_access import opened
 from ..io.formats.packed_files import COMPRESSIONS, readable
+from ..io.formats.point_columns import names_of
 from ..io.formats.point_tables import (
     check_integers,
-    names_of,
     read_point_text,
     read_typed_points,
 )
@@ -84,6 +84,7 @@ def read_point_table(
     key: str | None = None,
     typed: bool = False,
     finite: bool = True,
+    metric: str = "",
 ) -> PointTable:
     """Return points from a file, and the ids of its rows.
 
@@ -95,7 +96,8 @@ def read_point_table(
 
     With `mapped`, the points of an .npy file stay there, as they are: `checked_points`
     is for the part that is taken of them. With `typed`, arrays of float16 and float32
-    stay as they are. Without `finite`, coordinates that are not finite pass.
+    stay as they are. Without `finite`, coordinates that are not finite pass. For the
+    `metric` haversine a column that is named as a latitude comes first.
 
     Raises InputError if the file does not hold points, or a coordinate cannot be
     computed with; ConfigError if the user names a column or an array that is not there;
@@ -117,16 +119,15 @@ def read_point_table(
     if key is not None:
         raise ConfigError(f"--key goes with .npz files, and {path} is another.")
     if suffix in _TYPED:
-        found = read_typed_points(_TYPED[suffix](path, FREE_MEMORY), asked)
+        found = read_typed_points(_TYPED[suffix](path, FREE_MEMORY), asked, metric)
     else:
         with readable(path):
-            found = read_point_text(path, asked)
+            found = read_point_text(path, asked, metric)
     points = checked_points(found.points, f"{path}: ", finite=finite)
     chosen = found.columns
     name = "" if chosen.ids is None else chosen.names[chosen.ids]
     names = tuple(chosen.names[i] for i in chosen.coordinates if chosen.headed)
-    notes = (chosen.text(),) if chosen.text() else ()
-    return _told(path, PointTable(points, found.ids, name, notes, names))
+    return _told(path, PointTable(points, found.ids, name, (chosen.text(),), names))
 
 
 def point_suffix(path: Path) -> str:
@@ -291,6 +292,7 @@ def named_points(
     key: str | None = None,
     typed: bool = False,
     finite: bool = True,
+    metric: str = "",
 ) -> PointTable:
     """Return the points of a file, or `count` points of the example of that name.
 
@@ -302,7 +304,7 @@ def named_points(
                 "--count is the number of points of an example, "
                 f"{' or '.join(EXAMPLES)}, and {name} is a file. Leave it out."
             )
-        return read_point_table(name, mapped, columns, key, typed, finite)
+        return read_point_table(name, mapped, columns, key, typed, finite, metric)
     if columns or key:
         raise ConfigError(f"--columns and --key go with files, and {name} is not one.")
     count = EXAMPLE_POINTS if count is None else count

@@ -224,6 +224,11 @@ def kind_of(kind: Any) -> str:
     return EMPTY if types.is_null(kind) else OTHER
 
 
+def is_whole(kind: Any) -> bool:
+    """Return whether the values of a column are integers by its type in PyArrow."""
+    return bool(import_extra("pyarrow.types").types.is_integer(kind))
+
+
 class ParquetFile(NameableFile):
     """A table in row groups, `.parquet`. It counts in rows."""
 

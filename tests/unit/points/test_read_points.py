@@ -1,6 +1,7 @@
 """Points from every format: coordinates are read, ids and index columns are not."""
 
 import gzip
+import re
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -214,7 +215,10 @@ def test_two_readings_are_refused_until_the_user_decides(
         ),
         ("a b\nc d\n", "column a does not hold numbers"),
         ("id,name\n1,a\n2,b\n", "has no column of coordinates, only id, name"),
-        ("x,y\n1,9007199254740993\n", "9007199254740993, which float64 would round"),
+        (
+            "x,y\n1,9007199254740993\n",
+            "9007199254740993 in column y, which float64 would round",
+        ),
         ("x,y\r0,1\r1,2\r", "has carriage returns where lines end"),
         ("0 1\r1 2\r", "has carriage returns where lines end"),
     ],
@@ -262,7 +266,7 @@ def test_a_matrix_of_distances_is_told_of(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", matrix)
     np.savetxt(tmp_path / "d.csv", matrix, delimiter=",")
     for name in ("d.npy", "d.csv"):
-        (note,) = read_point_table(tmp_path / name).notes
+        *_, note = read_point_table(tmp_path / name).notes
         assert f"{name} is a square symmetric matrix with zeros on its diagonal" in note
     np.save(tmp_path / "e.npy", matrix + 1)
     assert read_point_table(tmp_path / "e.npy").notes == ()
@@ -315,6 +319,174 @@ def test_a_mark_inside_a_name_stays(tmp_path: Path) -> None:
     found = table_in(tmp_path, "x,y,name\n1,2,C#\n3,4,#f00\n5,6,a # b\n")
     assert found.ids is not None and found.ids.tolist() == ["C#", "#f00", "a # b"]
     assert found.points.tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+IDS_BY_NAME = (
+    "hit_id", "halo_id", "HaloID", "galaxyId", "cell_id", "track_id", "device_id",
+    "objid", "objID", "SPECOBJID", "source_id", "SOURCE_ID", "particle_id", "uid",
+    "uuid", "id_star", "tweet id", "trip.id", "orderid", "event idx",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDS_BY_NAME)
+def test_ids_by_name_are_left_out(write: Callable[..., Path], name: str) -> None:
+    if " " in name:
+        name = name.replace(" ", "_")
+    found = read_point_table(write({"x": X, name: [3, 10**18, 7], "y": Y}))
+    np.testing.assert_array_equal(found.points, POINTS)
+    assert found.ids is not None and found.ids.tolist() == [3, 10**18, 7]
+    assert found.notes == (
+        f"coordinates: x, y; left out: {name}; ids of the rows: {name}",
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["humid", "fluid", "grid", "acid", "mid", "centroid_x", "heat_index", "valid"],
+)
+def test_other_names_that_end_alike_are_coordinates(
+    write: Callable[..., Path], name: str
+) -> None:
+    found = read_point_table(write({"x": X, name: [0.5, 1, 2]}))
+    assert found.points.shape == (3, 2)
+    assert found.notes == (f"coordinates: x, {name}",)
+
+
+@pytest.mark.parametrize(
+    ("ids", "how"),
+    [
+        ([1700 - 7 * i for i in range(20)], "never repeats"),
+        ([5_853_498_713_190_525_697 + i * 10**13 for i in range(20)], "never repeats"),
+        (list(range(20)), "counts the rows from 0"),
+        (list(range(1, 5)), "counts the rows from 1"),
+    ],
+    ids=["any", "19 digits", "from 0", "from 1"],
+)
+def test_a_column_that_may_have_ids_is_refused_with_both_remedies(
+    write: Callable[..., Path], ids: list[int], how: str
+) -> None:
+    x = [0.25 * (i % 7) for i in range(len(ids))]
+    path = write({"designation": ids, "mag": x, "y": x})
+    if ids[0] > 2**53 and path.suffix in (".parquet", ".arrow", ".feather"):
+        how = "in column designation, which float64 would round.*If it is an id"
+    with pytest.raises(InputError, match=how) as found:
+        read_points(path)
+    if "round" not in how:
+        assert (
+            "Give --columns mag,y to leave it out, or --columns designation,mag,y"
+            in (str(found.value))
+        )
+    assert read_points(path, columns="mag,y").tolist() == [[v, v] for v in x]
+    if ids[0] < 2**53:
+        assert read_points(path, columns="designation,mag,y")[:, 0].tolist() == ids
+    bare = path.with_name("bare.txt")
+    bare.write_text("".join(f"{i} {v} {v}\n" for i, v in zip(ids, x, strict=True)))
+    with pytest.raises(
+        InputError, match=r"column 1 has whole numbers.*--columns 2,3 to"
+    ):
+        read_points(bare)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"x": list(range(12)), "y": [0.5] * 12},  # known for coordinates
+        {"time": [7 * i for i in range(12)], "level": [0.5] * 12},
+        {"a": [3 * i for i in range(12)], "foo": [7 * i for i in range(12)]},
+        {"foo": [i % 5 for i in range(12)], "bar": [0.5] * 12},  # repeats
+        {"foo": [3, 8, 20], "bar": [0.5] * 3},  # too few to tell
+        {"foo": [7.0 * i for i in range(12)], "bar": [0.5] * 12},
+        {"foo": [7 * i for i in range(12)]},  # a single one
+    ],
+)
+def test_other_whole_numbers_are_coordinates_and_said(
+    write: Callable[..., Path], table: dict[str, list]
+) -> None:
+    found = read_point_table(write(table))
+    assert found.points.shape[1] == len(table)
+    assert found.notes == (f"coordinates: {', '.join(table)}",)
+
+
+def test_positions_are_said_where_columns_have_no_names(tmp_path: Path) -> None:
+    assert table_in(tmp_path, "1.5 2\n3 4\n").notes == ("coordinates: columns 1, 2",)
+
+
+def test_messages_of_wide_tables_are_short(tmp_path: Path) -> None:
+    names = [f"a rather long name of a column {i}" for i in range(900)]
+    rows = "".join(f"{i}," + ",".join("0.5" for _ in names) + "\n" for i in range(20))
+    for head in ("remark", "foo"):
+        text = ",".join([head, *names]) + "\n"
+        text += rows if head == "foo" else re.sub("(?m)^", "x", rows.rstrip("\n"))
+        with pytest.raises(InputError, match=r"with all 90[01] names") as found:
+            table_in(tmp_path, text)
+        assert len(str(found.value)) < 700
+
+
+ANGLES = [[0.84, 0.10], [0.84, 0.14], [0.86, 0.12]]  # latitude, longitude
+
+
+@pytest.mark.parametrize(
+    ("names", "swapped"),
+    [
+        ("lon,lat", True), ("lat,lon", False), ("Longitude,Latitude", True),
+        ("lng,lat", True), ("long_rad,lat_rad", True), ("ra,dec", True),
+        ("lat,x", False), ("x,lat", True), ("lon,y", True), ("p,q", False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("picked", [False, True])
+def test_haversine_takes_the_latitude_first_by_name(
+    write: Callable[..., Path], names: str, swapped: bool, picked: bool
+) -> None:
+    columns = np.array(ANGLES).T.tolist()[:: -1 if swapped else 1]
+    path = write({"id": IDS, **dict(zip(names.split(","), columns, strict=True))})
+    asked = names if picked else None
+    found = read_point_table(path, columns=asked, metric="haversine")
+    assert found.points.tolist() == ANGLES
+    assert re.search("latitude and longitude.* in radians", found.notes[0])
+    other = read_point_table(path, columns=asked)
+    assert other.points.tolist() == np.array(columns).T.tolist()
+
+
+@pytest.mark.parametrize(
+    "name", ["lat_deg", "lat (deg)", "Latitude [°]", "lat_degrees"]
+)
+def test_haversine_refuses_degrees_by_name(
+    write: Callable[..., Path], name: str
+) -> None:
+    path = write({name: [0.5, 1, 1.5], "lon": [0.5, 1, 1.5]})
+    with pytest.raises(InputError, match=r"in degrees, and haversine.*numpy\.radians"):
+        read_point_table(path, metric="haversine")
+    assert read_points(path).shape == (3, 2)
+
+
+def test_haversine_refuses_degrees_by_range_and_two_latitudes(tmp_path: Path) -> None:
+    for text in ("lat,lon\n47,8\n48,9\n", "lat,lon\n0.5,103.8\n0.6,104\n"):
+        found = table_in(tmp_path, text)
+        with pytest.raises(InputError, match=r"np\.radians converts degrees"):
+            mndmst.single_linkage(found.points, "haversine")
+    (tmp_path / "t.csv").write_text("lat,latitude\n0.5,1\n1,1\n")
+    with pytest.raises(InputError, match="are both a latitude"):
+        read_point_table(tmp_path / "t.csv", metric="haversine")
+
+
+def test_haversine_of_a_data_frame_with_the_longitude_first_is_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(ANGLES, columns=["lat", "lon"])  # noqa: N806
+    expected = mndmst.single_linkage(np.array(ANGLES), "haversine")
+    turned = X[["lon", "lat"]]
+    for call in (
+        lambda points: mndmst.single_linkage(points, "haversine"),
+        lambda points: mndmst.HDBSCAN(2, metric="haversine").fit(points),
+    ):
+        call(X)
+        with pytest.raises(
+            InputError, match=r"latitude first: give .*\['lat', 'lon'\]"
+        ):
+            call(turned)
+        with pytest.raises(InputError, match="in degrees"):
+            call(X.rename(columns={"lat": "lat_deg"}))
+    given = turned[["lat", "lon"]]  # as the message says
+    np.testing.assert_array_equal(mndmst.single_linkage(given, "haversine"), expected)
 
 
 LARGE = 1_700_000_000_000_000_007  # nanoseconds: no float64 is equal to it
