@@ -176,8 +176,9 @@ class Budget:
     # itself, its partner in the merge, and the sort of its edges.
     COPIES = 4
     # The first band has at most two edges a row, of 24 bytes each with their ends in
-    # 32 bits; a row has its component, and an edge of the forest.
-    EDGES_PER_ROW, EDGE_BYTES, ROW_BYTES = 2, 24, 24
+    # 32 bits. A row has its component and an edge of the forest; where ranks merge, the
+    # copies that they exchange, too: 17 and 41 bytes have been seen.
+    EDGES_PER_ROW, EDGE_BYTES, LONE_ROW_BYTES, ROW_BYTES = 2, 24, 24, 44
     # All in one band, every arc may be an edge; 79 bytes for each have been seen.
     ARC_BYTES = 80
     # Rows that pass in pieces leave a component and an edge each; a column of these is
@@ -218,7 +219,7 @@ class Budget:
         work = self.COPIES * self.EDGE_BYTES * edges
         if self.one_band:
             work = self.ARC_BYTES * arcs
-        work += self.ROW_BYTES * rows
+        work += (self.ROW_BYTES if ranks > 1 else self.LONE_ROW_BYTES) * rows
         return row_bytes + work + self.RESERVE + self.RANK_BYTES * ranks
 
     def for_piece(self, room: int, rows: int, ranks: int) -> int:

@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 RANKS = 4
 EDGES = 2_000_000
+# Vertices of a graph most of which have no edge
+ISOLATED = 2_000_000
 # Of an edge between components, three times over while leaders merge.
 PLAIN_MERGE = 3 * 20 * EDGES
 AT_ONCE = ("--merge", "ring", "--light-edges", 0)
@@ -95,6 +97,24 @@ def test_all_edges_at_once_in_memory_need_more(mpirun: Callable, case: Case) -> 
     run = solve(mpirun, case.path, "--memory", limit, *AT_ONCE)
     assert run.result["digest"] == case.digest
     assert max(peak for _, peak in ranks(case.path)) <= limit
+
+
+@pytest.mark.parametrize("count", [1, 2, RANKS])
+@pytest.mark.parametrize("edges", [2, ISOLATED // 10])
+@pytest.mark.parametrize("options", [(), ("--merge", "messages"), AT_ONCE])
+def test_a_limit_that_is_named_suffices_for_isolated_vertices(
+    mpirun: Callable,
+    tmp_path: Path,
+    count: int,
+    edges: int,
+    options: tuple[object, ...],
+) -> None:
+    graph = weighted(graphs.random(ISOLATED, edges, 3))
+    path = graphs.write_graph(tmp_path / "graph", graph, RANKS)
+    limit = least(solve(mpirun, path, "--memory", "1MiB", *options, count=count))
+    run = solve(mpirun, path, "--memory", limit, *options, count=count)
+    assert run.result["digest"] == kruskal(*graph).digest
+    assert max(peak for _, peak in ranks(path)) <= limit
 
 
 @pytest.mark.parametrize("options", [(), ("--merge", "ring"), AT_ONCE])
