@@ -27,6 +27,7 @@ from .host.errors import (
     OutputError,
     StoppedError,
 )
+from .host.signals import interrupts_deferred
 
 if TYPE_CHECKING:
     from .api.arrays import minimum_spanning_forest, minimum_spanning_tree
@@ -116,7 +117,9 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    with interrupts_deferred():
+        module = import_module(f".{_MODULES[name]}", __name__)
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from .signals import interrupts_deferred
+
 
 class MndmstError(Exception):
     """An error that a user can fix; the message names the place and the remedy.
@@ -62,7 +64,8 @@ def optional(module: str, extra: str, subject: str = "This needs") -> Any:
     """
     package = module.partition(".")[0]
     try:
-        return import_module(module)
+        with interrupts_deferred():
+            return import_module(module)
     except ImportError as error:
         missing = isinstance(error, ModuleNotFoundError)
         if not missing and find_spec(package) is not None:

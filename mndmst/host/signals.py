@@ -10,6 +10,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 STOP = (signal.SIGTERM, signal.SIGUSR1)
 
@@ -131,6 +132,30 @@ def interrupts_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """Raise a Ctrl-C of the block at its end.
+
+    It is for imports: Python forgets a module that KeyboardInterrupt leaves half
+    imported, but not the modules that this one has imported, and a second import of
+    asyncio, pandas or scipy then fails until the process ends. Only the main thread
+    hears Ctrl-C, so that in other threads nothing is to be done.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or not callable(handler):
+        yield
+        return
+    frames: list[FrameType | None] = []
+    signal.signal(signal.SIGINT, lambda _, frame: frames.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if frames:
+            handler(signal.SIGINT, frames[0])
 
 
 def die_at_interrupt() -> None:

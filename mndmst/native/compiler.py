@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ..host.signals import interrupts_deferred
 from .code_store import RELEASE, RUNTIME, Code
 from .linker import undefined_symbols
 from .processor_levels import LEVELS, NATIVE
@@ -25,7 +26,8 @@ def _leave_out_blas() -> None:
         return
     sys.modules[_BLAS] = None  # type: ignore[assignment]
     try:
-        from numba.np import arraymath
+        with interrupts_deferred():
+            from numba.np import arraymath
     finally:
         del sys.modules[_BLAS]
     arraymath._HAVE_BLAS = find_spec("scipy") is not None

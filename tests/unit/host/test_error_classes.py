@@ -19,7 +19,9 @@ BROAD = {"ValueError", "TypeError", "ImportError"}
 # Handlers whose calls raise none of ours.
 HARMLESS = {
     ("mndmst/changes/table.py", "_weight"),
+    ("mndmst/host/errors.py", "interrupts_deferred"),
     ("mndmst/host/memory.py", "_bounded"),
+    ("mndmst/io/output_kinds.py", "_carries_mark"),
     ("mndmst/host/option_types.py", "plain"),
     ("mndmst/io/hdf5_reader.py", "undo"),
     ("mndmst/io/partitioner/partition_run.py", "_plan_of"),
