@@ -317,4 +317,5 @@ def _public(found: "KernelForest", dtype: np.dtype, given: InputEdges) -> Forest
         weight,
         found.label.astype(np.int64),
         given=given,
+        maximum=given.maximum,
     )

@@ -33,9 +33,10 @@ class Forest:
     them ask many queries at once, and return arrays. A query of an array takes a few
     nanoseconds to a microsecond, a single one mostly the time of the interpreter. Edges
     are answered as positions in `src`, `dst` and `weight`. A vertex that does not exist
-    raises InputError; a threshold `below` that is not a number raises ConfigError. The
-    first query builds an index, in about the time of a sort. The index takes 20 bytes a
-    vertex, and up to 28 more with labels and paths.
+    raises InputError; a threshold that is not a number raises ConfigError. A maximum
+    forest takes `above` for `below` and `path_min` for `path_max`; it refuses the other
+    word by a ConfigError. The first query builds an index, in about the time of a sort.
+    The index takes 20 bytes a vertex, and up to 28 more with labels and paths.
 
     Attributes
     ----------
@@ -50,6 +51,8 @@ class Forest:
     given : InputEdges or None
         The edges that the forest was computed from, for `edge_ids` and `ties`; None for
         the forest of a file, of points or of a service.
+    maximum : bool
+        Whether it is a maximum spanning forest.
     """
 
     src: np.ndarray
@@ -58,6 +61,7 @@ class Forest:
     labels: np.ndarray
     graph_uuid: str = ""
     given: "InputEdges | None" = field(default=None, repr=False)
+    maximum: bool = False
 
     def __len__(self) -> int:
         return len(self.src)
@@ -81,7 +85,9 @@ class Forest:
         """
         from ..tree.index import ForestIndex
 
-        return ForestIndex(self.num_vertices, self.src, self.dst, self.weight)
+        return ForestIndex(
+            self.num_vertices, self.src, self.dst, self.weight, self.maximum
+        )
 
     def connected(self, u: Any, v: Any) -> Any:
         """Return whether two vertices are in the same tree (bool)."""
@@ -94,10 +100,33 @@ class Forest:
 
         In a minimum spanning forest it is the bottleneck: on every path of the graph
         between them some edge weighs as much, or more. Its position is -1 if both are
-        the same vertex, or in different trees.
+        the same vertex, or in different trees. Raises ConfigError in a maximum forest.
         """
+        if self.maximum:
+            raise ConfigError(
+                "the bottleneck of a maximum spanning forest is the lightest edge of a "
+                "path; ask path_min"
+            )
+        return self._bottleneck(u, v)
+
+    def path_min(self, u: Any, v: Any) -> Any:
+        """Return the lightest edge on the path between two vertices.
+
+        In a maximum spanning forest it is the bottleneck: on every path of the graph
+        between them some edge weighs as little, or less. Its position is -1 if both
+        are the same vertex, or in different trees. Raises ConfigError in a minimum
+        forest.
+        """
+        if not self.maximum:
+            raise ConfigError(
+                "the bottleneck of a minimum spanning forest is the heaviest edge of a "
+                "path; ask path_max"
+            )
+        return self._bottleneck(u, v)
+
+    def _bottleneck(self, u: Any, v: Any) -> Any:
         one, u, v = self._pair(u, v)
-        found = self.index.path_max(u, v)
+        found = self.index.bottleneck(u, v)
         return found[0].item() if one else found
 
     def path(self, u: Any, v: Any) -> np.ndarray:
@@ -112,24 +141,38 @@ class Forest:
         _, u, v = self._pair(u, v)
         return self.index.path(u, v)[1].astype(np.int64)
 
-    def cut(self, below: int | float) -> np.ndarray:
-        """Label the components formed by edges lighter than a threshold.
+    def cut(
+        self, below: int | float | None = None, *, above: int | float | None = None
+    ) -> np.ndarray:
+        """Label the components formed by edges on one side of a threshold.
 
         Weights are compared exactly, integers beyond 2^53 as well.
+
+        Parameters
+        ----------
+        below : int or float
+            Of a minimum forest: edges that weigh less join components.
+        above : int or float
+            Of a maximum forest: edges that weigh more join components.
 
         Returns
         -------
         ndarray of int64, shape (num_vertices,)
             For each vertex the smallest vertex of its component.
         """
-        return self._names(self._cut(below).astype(np.int64))
+        threshold = self._threshold(below, above)
+        if threshold is None:
+            raise ConfigError(f"give a threshold: {self._side}=")
+        return self._names(self.index.cut(threshold).astype(np.int64))
 
-    def component_sizes(self, below: int | float | None = None) -> np.ndarray:
+    def component_sizes(
+        self, below: int | float | None = None, *, above: int | float | None = None
+    ) -> np.ndarray:
         """Return the number of vertices of each tree.
 
         Parameters
         ----------
-        below : int or float, optional
+        below, above : int or float, optional
             Count the components that `cut` makes in place of the trees.
 
         Returns
@@ -137,12 +180,13 @@ class Forest:
         ndarray of int64, shape (components,)
             In the order of their smallest vertices.
         """
-        index = self.index
-        labels = index.labels if below is None else self._cut(below)
+        labels = self._labels(below, above)
         first = labels == np.arange(len(labels))
-        return index.component_sizes(labels)[first]
+        return self.index.component_sizes(labels)[first]
 
-    def components(self, below: int | float | None = None) -> list[np.ndarray]:
+    def components(
+        self, below: int | float | None = None, *, above: int | float | None = None
+    ) -> list[np.ndarray]:
         """Return the vertices of each tree, or of each component that `cut` makes.
 
         Returns
@@ -150,14 +194,30 @@ class Forest:
         list of ndarray
             In the order of their smallest vertices; each in ascending order.
         """
-        index = self.index
-        labels = index.labels if below is None else self._cut(below)
+        labels = self._labels(below, above)
         order = np.argsort(labels, kind="stable")
-        bounds = np.cumsum(self.component_sizes(below))[:-1]
+        bounds = np.cumsum(self.component_sizes(below, above=above))[:-1]
         return np.split(self._names(order), bounds) if len(order) else []
 
-    def _cut(self, below: Any) -> np.ndarray:
-        return self.index.cut(as_number(below, "below"))
+    def _labels(self, below: Any, above: Any) -> np.ndarray:
+        threshold = self._threshold(below, above)
+        return self.index.labels if threshold is None else self.index.cut(threshold)
+
+    @property
+    def _side(self) -> str:
+        """The name of the threshold whose edges come first in the order."""
+        return "above" if self.maximum else "below"
+
+    def _threshold(self, below: Any, above: Any) -> int | float | None:
+        """Return the threshold that is given; refuse that of the other kind."""
+        given, other = (above, below) if self.maximum else (below, above)
+        if other is not None:
+            kind = "maximum" if self.maximum else "minimum"
+            raise ConfigError(
+                f"this is a {kind} spanning forest, whose components are joined by "
+                f"edges {self._side} a threshold; give {self._side}="
+            )
+        return None if given is None else as_number(given, self._side)
 
     def _pair(self, u: Any, v: Any) -> tuple[bool, np.ndarray, np.ndarray]:
         """Return whether a query is about one pair, and the numbers of its vertices."""
@@ -183,7 +243,9 @@ class Forest:
         -------
         ndarray of float64, shape (num_vertices - 1, 4)
             In the format of `scipy.cluster.hierarchy.linkage`, for `dendrogram` and
-            `fcluster`. Trees are joined last, at an infinite distance.
+            `fcluster`. Trees are joined last, at an infinite distance. A maximum
+            forest merges from the heaviest edge down, at the distance (largest weight
+            - weight) in place of the weight.
 
         Raises
         ------
@@ -211,6 +273,7 @@ class Forest:
 
     def __repr__(self) -> str:
         counts = f"{counted(len(self), 'edge')}, {counted(self.num_trees, 'tree')}"
+        counts = "maximum, " * self.maximum + counts
         return f"{type(self).__name__}({counts}, total weight {self.total_weight})"
 
     def _repr_html_(self) -> str:
@@ -221,6 +284,7 @@ class Forest:
             "trees": f"{self.num_trees:,}",
             "total weight": self.total_weight,
             "weights": self.weight.dtype.name,
+            **({"kind": "maximum"} if self.maximum else {}),
         }
         shown = zip(range(SHOWN), self, strict=False)
         edges = [f"{u} &ndash; {v} ({w})" for _, (u, v, w) in shown]
@@ -262,9 +326,9 @@ class Forest:
 
         Columns and tables count rows, edge lists and graphs their edges in their own
         order, sparse matrices the stored entries (`matrix.tocoo().data`), dense ones
-        all entries, row by row. Of parallel edges it is the lightest, and the first of
-        several as light. Found when it is first asked for, from the arrays given: they
-        must not change before.
+        all entries, row by row. Of parallel edges it is the lightest (in a maximum
+        forest the heaviest), and the first of several as light. Found when it is first
+        asked for, from the arrays given: they must not change before.
 
         Raises
         ------
@@ -344,7 +408,8 @@ class Forest:
                 f"not two of {n} vertices in ascending order. Solve again."
             )
         labels = file.read_labels(0, n) if file.has_labels else labels_of(n, src, dst)
-        return cls(src, dst, weight, labels, file.header.graph_uuid)
+        header = file.header
+        return cls(src, dst, weight, labels, header.graph_uuid, maximum=header.maximum)
 
     def write(
         self, path: str | Path, labels: bool = False, overwrite: bool = False
@@ -388,7 +453,11 @@ class Forest:
         from ..io.results.forest_file import ForestHeader, write_forest_alone
 
         header = ForestHeader(
-            self.graph_uuid, self.num_vertices, self.total_weight, self.digest
+            self.graph_uuid,
+            self.num_vertices,
+            self.total_weight,
+            self.digest,
+            maximum=self.maximum,
         )
         trees = self.labels if labels else None
         columns = self.src, self.dst, self.weight

@@ -48,6 +48,7 @@ class NamedForest(Forest):
             names[forest.labels],
             forest.graph_uuid,
             forest.given,
+            forest.maximum,
             _numbered=forest,
             _vertex_names=vertex_names,
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..host.errors import optional
+from ..host.errors import ConfigError, optional
 from ..host.formatting import counted
 from ..host.option_types import number, whole
 from .options import (
@@ -18,6 +18,7 @@ from .options import (
     add_point_columns,
     add_quiet,
     notice_not_kept,
+    print_notes,
     read_points,
 )
 from .parser import on_disk
@@ -48,7 +49,10 @@ def add_cluster(commands: Any) -> None:
     )
     rule = cluster.add_mutually_exclusive_group(required=True)
     rule.add_argument(
-        "--threshold", type=number, metavar="X", help="remove edges heavier than X"
+        "--threshold",
+        type=number,
+        metavar="X",
+        help="remove edges heavier than X (of a maximum forest, lighter ones)",
     )
     rule.add_argument("--count", type=whole(1), metavar="N", help="number of clusters")
     rule.add_argument(
@@ -75,7 +79,6 @@ def add_cluster(commands: Any) -> None:
 
 def _cluster(arguments: argparse.Namespace) -> int:
     from ..api.forest import Forest
-    from ..host.errors import ConfigError
     from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.output_kinds import CLUSTERS, PICTURE
     from ..io.results.clusters_file import write_clusters
@@ -100,6 +103,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     if arguments.output is not None and arguments.output.suffix in (".csv", ".nwk"):
         names = _names(arguments)
     forest = Forest.of_file(file)
+    _check_similarities(arguments, forest)
     linkage = single_linkage(forest)
     flat = _flat(arguments, forest, linkage)
     columns, labels = flat.columns, flat.columns["labels"]
@@ -137,6 +141,22 @@ def _cluster(arguments: argparse.Namespace) -> int:
     if not any((arguments.output, arguments.plot)):
         notice_not_kept("the clusters are", arguments.quiet)
     return 0
+
+
+def _check_similarities(arguments: argparse.Namespace, forest: "Forest") -> None:
+    """Refuse HDBSCAN* of a maximum forest; say which distances its dendrogram has."""
+    if not forest.maximum:
+        return
+    if arguments.min_size is not None:
+        raise ConfigError(
+            f"{arguments.forest}: is a maximum spanning forest, whose weights are "
+            "similarities, and HDBSCAN* needs distances. Give --threshold or --count, "
+            "or solve a graph whose weights are distances."
+        )
+    note = "a maximum forest: clusters merge from the heaviest edge down"
+    if arguments.output is not None or arguments.plot is not None:
+        note += "; distances of the dendrogram are the largest weight less each weight"
+    print_notes([note], arguments.quiet)
 
 
 def _names(arguments: argparse.Namespace) -> "NameSource | None":

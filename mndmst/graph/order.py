@@ -6,6 +6,10 @@ integer is shifted to start at zero; the bits of a float are flipped so that
 negative values come first and in the right direction (the usual radix-sort
 transform). The map is exact in both directions, except that -0.0, which equals
 0.0 as a weight, becomes 0.0.
+
+A maximum spanning forest is the minimum forest of descending keys, whose bits are all
+flipped: edges are ordered by falling weight, then by smaller and larger endpoint as
+before. Nothing is negated, so no weight overflows.
 """
 
 import math
@@ -43,16 +47,18 @@ class KeyRule(NamedTuple):
         return self._replace(above=zero, at=zero, below=zero)
 
 
-def key_rule(weight_dtype: np.dtype) -> KeyRule:
-    """Return the map of a weight type's bits to keys."""
+def key_rule(weight_dtype: np.dtype, descending: bool = False) -> KeyRule:
+    """Return the map of a weight type's bits to keys; see `weights_to_keys`."""
     dtype, word = np.dtype(weight_dtype), key_dtype(weight_dtype).type
     sign, ones, zero = word(1 << (8 * dtype.itemsize - 1)), ~word(0), word(0)
+    all_bits = ones if descending else zero
     if dtype.kind == "u":
-        return KeyRule(sign, zero, zero, zero, ones)
+        return KeyRule(sign, all_bits, all_bits, all_bits, ones)
     if dtype.kind == "i":
-        return KeyRule(sign, sign, sign, sign, ones)
+        flips = sign ^ all_bits
+        return KeyRule(sign, flips, flips, flips, ones)
     infinity = np.array(np.inf, dtype).view(word)[()]
-    return KeyRule(sign, ones, zero, sign, infinity)
+    return KeyRule(sign, ones ^ all_bits, all_bits, sign ^ all_bits, infinity)
 
 
 def weights_to_keys(weights: np.ndarray, descending: bool = False) -> np.ndarray:
@@ -62,7 +68,7 @@ def weights_to_keys(weights: np.ndarray, descending: bool = False) -> np.ndarray
     their memory and overwrite them. If `descending`, the order is reversed: the minimum
     forest of the keys is the maximum forest of the weights.
     """
-    rule = key_rule(weights.dtype)
+    rule = key_rule(weights.dtype, descending)
     bits = weights.view(key_dtype(weights.dtype))
     if rule.above != rule.below:
         flips = np.where(bits > rule.sign, rule.above, rule.below)
@@ -70,7 +76,7 @@ def weights_to_keys(weights: np.ndarray, descending: bool = False) -> np.ndarray
         bits ^= flips
     elif rule.below:
         bits ^= rule.below
-    return np.invert(bits, out=bits) if descending else bits
+    return bits
 
 
 def reversed_keys(keys: np.ndarray) -> np.ndarray:

@@ -293,7 +293,8 @@ def flat_clusters(
 def clusters_within(forest: Forest, threshold: int | float) -> np.ndarray:
     """Return the clusters that forest edges up to a threshold join.
 
-    Integer weights are compared exactly.
+    In a maximum forest edges from the threshold on join them. Integer weights are
+    compared exactly.
 
     Parameters
     ----------
@@ -319,6 +320,8 @@ def clusters_within(forest: Forest, threshold: int | float) -> np.ndarray:
 
 def clusters_by_count(forest: Forest, count: int) -> np.ndarray:
     """Divide a forest into a number of clusters by removing its heaviest edges.
+
+    Of a maximum forest the lightest edges are removed.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ class ForestView:
             dtype = self.forest.index.weight.dtype
             src, dst = edges.ends
             return PathMaxima(position, src, dst, keys_to_weights(edges.key, dtype))
-        return PathMaxima(index.path_max(u, v), index.src, index.dst, index.weight)
+        return PathMaxima(index.bottleneck(u, v), index.src, index.dst, index.weight)
 
 
 def hold_index(

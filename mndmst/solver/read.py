@@ -18,7 +18,6 @@ import numpy as np
 from ..backends.base import Backend
 from ..comm.communicator import Comm
 from ..graph.model import Rows
-from ..graph.order import keys_to_weights
 from ..host.errors import InputError
 from ..host.memory import Budget, free_bytes, held_bytes
 from ..io.shards.row_reading import ReadInProgress, StoredRows
@@ -300,7 +299,7 @@ def _no_reverse(
     odd = np.flatnonzero(surplus)[0]
     first = order[starts[odd]]
     u, v = (low[first], high[first])[:: int(np.sign(surplus[odd]))]
-    weight = keys_to_weights(key[first : first + 1], graph.weight_dtype)[0]
+    weight = graph.weights(key[first : first + 1])[0]
     part = int(np.searchsorted(graph.vtxdist, u, side="right")) - 1
     return InputError(
         f"{graph.parts[part]}: the arc ({u}, {v}) of weight {weight} has no reverse "

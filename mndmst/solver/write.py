@@ -14,7 +14,6 @@ import numpy as np
 
 from ..comm.directory import Directory
 from ..graph.model import EdgeList, places_among
-from ..graph.order import keys_to_weights
 from ..io.atomic_output import AtomicOutput
 from ..io.output_kinds import FOREST_OR_TABLE
 from ..io.results.digest_and_total import begin_digest, exact_total
@@ -76,7 +75,7 @@ def write_forest(
         count = comm.sum(len(edges))
     with run.report.stage("digest"):
         finish_digest = begin_digest(comm, edges.u, edges.v)
-        weights = keys_to_weights(edges.key, graph.weight_dtype)
+        weights = graph.weights(edges.key)
         weight = exact_total(comm, weights)
     results: dict[str, Any] = {
         "num_vertices": graph.num_vertices,
@@ -99,6 +98,7 @@ def write_forest(
             config,
             record,
             names_place(graph),
+            graph.maximum,
         )
 
     with AtomicOutput(comm, overwrite) as outputs:

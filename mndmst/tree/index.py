@@ -29,14 +29,19 @@ class ForestIndex:
         Ends of the edges of a forest, in any order and direction.
     weight : ndarray of any of `WEIGHT_DTYPES`, shape (edges,)
         Edges are compared by (weight, smaller end, larger end). Kept, not copied.
+    maximum : bool
+        Whether the forest is a maximum spanning forest: a larger weight comes first,
+        and stands below for a lighter one.
 
     Attributes
     ----------
     num_vertices : int
+    maximum : bool
     src, dst : ndarray of uint32, shape (edges,)
     weight : ndarray, shape (edges,)
     order : ndarray of uint32, shape (edges,)
-        The positions of the edges, lightest first. An edge's place in it is its rank.
+        The positions of the edges, lightest first (heaviest first in a maximum forest).
+        An edge's place in it is its rank.
     links : ndarray of uint64, shape (vertices,)
         See `kruskal_tree`.
 
@@ -48,19 +53,26 @@ class ForestIndex:
     Examples
     --------
     >>> index = ForestIndex(5, [0, 2, 1], [1, 1, 3], np.array([4, 7, 5]))
-    >>> index.path_max([0, 2, 0], [3, 3, 4])
+    >>> index.bottleneck([0, 2, 0], [3, 3, 4])
     array([ 2,  1, -1])
     >>> index.connected([0, 0], [2, 4])
     array([ True, False])
     """
 
-    def __init__(self, num_vertices: int, src: Any, dst: Any, weight: np.ndarray):
+    def __init__(
+        self,
+        num_vertices: int,
+        src: Any,
+        dst: Any,
+        weight: np.ndarray,
+        maximum: bool = False,
+    ):
         if num_vertices > MOST_VERTICES:
             raise InputError(
                 f"{num_vertices:,} vertices; an index has up to {MOST_VERTICES:,}. Ask "
                 "for the forest of a part of the graph."
             )
-        self.num_vertices = num_vertices
+        self.num_vertices, self.maximum = num_vertices, maximum
         self.src, self.dst = self.vertices(src), self.vertices(dst)
         self.weight = np.asarray(weight)
         self._check_columns()
@@ -71,7 +83,8 @@ class ForestIndex:
             edge = self.order[joined]
             raise InputError(
                 f"the edge ({self.src[edge]}, {self.dst[edge]}) closes a cycle with "
-                "lighter ones, so this is not a forest; verify it, or solve again"
+                f"{'heavier' if maximum else 'lighter'} ones, so this is not a forest; "
+                "verify it, or solve again"
             )
 
     def __len__(self) -> int:
@@ -110,8 +123,8 @@ class ForestIndex:
         u, v = self.pairs(u, v)
         return self.labels[u] == self.labels[v]
 
-    def path_max(self, u: Any, v: Any) -> np.ndarray:
-        """Return the heaviest edge on the path between the vertices of each pair.
+    def bottleneck(self, u: Any, v: Any) -> np.ndarray:
+        """Return the last edge in the order on the path between each pair of vertices.
 
         The result is its position; -1 where both are the same vertex or no path exists.
         """
@@ -143,19 +156,25 @@ class ForestIndex:
         write_paths(self.rooted, u, v, offsets, edges)
         return offsets, edges
 
-    def count_below(self, below: int | float) -> int:
-        """Return how many edges weigh less than a threshold, compared exactly."""
-        check_threshold(below)
-        # Python compares integers with floats exactly.
-        return bisect_left(self.order, below, key=lambda i: self.weight[i].item())
+    def count_before(self, threshold: int | float) -> int:
+        """Return how many edges come before a threshold in the order.
 
-    def cut(self, below: int | float) -> np.ndarray:
-        """Label vertices by the edges that weigh less than a threshold.
+        They weigh less, or more in a maximum forest; compared exactly.
+        """
+        check_threshold(threshold)
+        # Python compares integers with floats exactly.
+        sign = -1 if self.maximum else 1
+        return bisect_left(
+            self.order, sign * threshold, key=lambda i: sign * self.weight[i].item()
+        )
+
+    def cut(self, threshold: int | float) -> np.ndarray:
+        """Label vertices by the edges that come before a threshold in the order.
 
         A label is the smallest vertex of the component. Raises ConfigError if the
         threshold is NaN.
         """
-        return self._labels(self.count_below(below))
+        return self._labels(self.count_before(threshold))
 
     def component_sizes(self, labels: np.ndarray) -> np.ndarray:
         """Return for each vertex the number of vertices with its label; see `cut`."""
@@ -206,7 +225,7 @@ class ForestIndex:
 
     def _ascending(self) -> np.ndarray:
         """Return the positions of the edges in ascending order."""
-        keys = weights_to_keys(self.weight.copy())
+        keys = weights_to_keys(self.weight.copy(), self.maximum)
         low, high = np.minimum(self.src, self.dst), np.maximum(self.src, self.dst)
         pairs = low.astype(np.uint64) << np.uint64(32) | high
         if (pairs[1:] > pairs[:-1]).all():

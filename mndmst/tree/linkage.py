@@ -39,6 +39,10 @@ class SpanningForest(Protocol):
     def num_trees(self) -> int:
         """Number of trees."""
 
+    @property
+    def maximum(self) -> bool:
+        """Whether it is a maximum spanning forest."""
+
 
 def single_linkage(forest: SpanningForest) -> np.ndarray:
     """Return the single-linkage dendrogram of a graph from its spanning forest.
@@ -46,7 +50,7 @@ def single_linkage(forest: SpanningForest) -> np.ndarray:
     Trees of a forest that is not connected are joined last, at an infinite distance.
     All cores take part. The result, float64 of shape (num_vertices - 1, 4), is as
     `scipy.cluster.hierarchy.linkage` returns it, equal distances in the order of the
-    edges.
+    edges. A maximum forest merges from the heaviest edge down; see `_distances`.
     """
     if forest.num_vertices == 0:
         raise ConfigError("a graph without vertices has no clusters")
@@ -59,8 +63,8 @@ def single_linkage(forest: SpanningForest) -> np.ndarray:
         )
     src = np.concatenate([forest.src, roots[:-1]])
     dst = np.concatenate([forest.dst, roots[1:]])
-    distance = np.concatenate([forest.weight, np.full(len(roots) - 1, np.inf)])
-    order = ascending(forest)
+    distance = np.concatenate([_distances(forest), np.full(len(roots) - 1, np.inf)])
+    order = in_merge_order(forest)
     order = np.concatenate([order, np.arange(len(order), len(src), dtype=order.dtype)])
     return link(src[order], dst[order], distance[order], _all_cores())
 
@@ -69,8 +73,10 @@ def clusters_within(forest: SpanningForest, threshold: int | float) -> np.ndarra
     """Return the cluster of each vertex, its smallest; see `mndmst.clusters_within`."""
     check_threshold(threshold)
     if forest.weight.dtype.kind in "iu" and not math.isinf(threshold):
-        threshold = math.floor(threshold)  # as a float64 it would round the weights
-    kept = forest.weight <= threshold
+        # as a float64 it would round the weights
+        threshold = (math.ceil if forest.maximum else math.floor)(threshold)
+    weight = forest.weight
+    kept = weight >= threshold if forest.maximum else weight <= threshold
     return component_labels(forest.src[kept], forest.dst[kept], forest.num_vertices)
 
 
@@ -87,7 +93,7 @@ def clusters_by_count(forest: SpanningForest, count: int) -> np.ndarray:
             f"{counted(forest.num_vertices, 'vertex')}. Give a number from "
             f"{max(1, forest.num_trees):,} to {forest.num_vertices:,}."
         )
-    kept = ascending(forest)[: forest.num_vertices - count]
+    kept = in_merge_order(forest)[: forest.num_vertices - count]
     return component_labels(forest.src[kept], forest.dst[kept], forest.num_vertices)
 
 
@@ -96,10 +102,35 @@ def numbered(labels: np.ndarray) -> np.ndarray:
     return np.unique(labels, return_inverse=True)[1]
 
 
-def ascending(forest: SpanningForest) -> np.ndarray:
-    """Return the positions of the edges in ascending order."""
-    keys = weights_to_keys(forest.weight.copy())
+def in_merge_order(forest: SpanningForest) -> np.ndarray:
+    """Return the positions of the edges: lightest first, heaviest in a maximum one."""
+    keys = weights_to_keys(forest.weight.copy(), forest.maximum)
     return sort_positions(keys, _all_cores())
+
+
+def _distances(forest: SpanningForest) -> np.ndarray:
+    """Return the distances at which edges merge clusters: the weights of a minimum one.
+
+    A dendrogram needs distances of 0 and more that ascend. In a maximum forest they are
+    the largest weight less each weight. Raises ConfigError if a difference is not a
+    finite number.
+    """
+    weight = forest.weight
+    if not forest.maximum or len(weight) == 0:
+        return weight
+    if weight.dtype.kind == "f":
+        wide = weight.astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            distance = wide.max() - wide
+        if not np.isfinite(distance).all():
+            raise ConfigError(
+                "a dendrogram of a maximum forest has the distances (largest weight - "
+                "weight), and one is infinite; give smaller, finite weights"
+            )
+        return distance
+    # Differences of integers fit the unsigned type, where signed ones overflow
+    word = np.dtype(f"u{weight.dtype.itemsize}")
+    return (weight.max().astype(word) - weight.astype(word)).astype(np.float64)
 
 
 def _all_cores() -> Threads:

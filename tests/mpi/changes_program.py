@@ -131,7 +131,7 @@ def check_paths(forest: CurrentForest, index: ForestIndex, dtype: np.dtype) -> N
     u, v = pairs.astype(np.uint32)
     assert connected(forest, u, v).tolist() == index.connected(u, v).tolist()
     place, edges = path_max(forest, u, v)
-    right = index.path_max(u, v)
+    right = index.bottleneck(u, v)
     assert (place < 0).tolist() == (right < 0).tolist()
     place, right = place[place >= 0], right[right >= 0]
     weights = keys_to_weights(edges.key, dtype)

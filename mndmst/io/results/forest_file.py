@@ -59,6 +59,7 @@ class ForestHeader:
     report: dict[str, Any] = field(default_factory=dict)
     # The graph that keeps the names of the vertices, if they have any
     names: NamesPlace | None = None
+    maximum: bool = False  # Whether it is a maximum spanning forest
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,7 @@ def describe_forest(path: str | Path) -> dict[str, Any]:
         "total_weight": total.total(),
         "weight_dtype": forest.weight_dtype.name,
         "digest": digest.hexdigest(),
+        "maximum": header.maximum,
         "labels": forest.has_labels,
         **({"names": f"in {header.names.path}"} if header.names else {}),
         "config": header.config,
@@ -197,6 +199,7 @@ def _from_attributes(path: Path, file: h5py.File) -> ForestFile:
         config=json.loads(attributes["config"]),
         report=json.loads(attributes["report"]),
         names=_names_place(file),
+        maximum=bool(attributes.get("maximum", False)),
     )
     return ForestFile(
         path=path,
@@ -317,6 +320,7 @@ def _attributes(
         "total_weight": total,
         "weight_dtype": weight_dtype.name,
         "digest": header.digest,
+        **({"maximum": True} if header.maximum else {}),
         "config": to_json(header.config),
         "report": to_json(header.report),
         **_names_attributes(path, header.names),

@@ -117,7 +117,7 @@ class ReadInProgress:
     @property
     def rule(self) -> KeyRule:
         """See `ArcFiles.rule`."""
-        return key_rule(self.graph.weight_dtype)
+        return self.graph.key_rule
 
     def _open_all(self) -> tuple[ArcPieces | None, ExitStack]:
         """Open all parts; return their arcs (see `ArcFiles.opened`) and the files."""
@@ -170,7 +170,7 @@ class ReadInProgress:
         `to_keys` turns weights into keys, in place. With an `inspection` elsewhere,
         only checksums and weights are checked here, unless it fails.
         """
-        rule = key_rule(self.graph.weight_dtype)
+        rule = self.graph.key_rule
         rule = rule if to_keys else rule.unchanged()
         check = Check(self.graph.num_vertices, rule, whole=inspection is None)
         found: list[ArcFacts] = []

@@ -15,7 +15,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from ...graph.order import WEIGHT_DTYPES
+from ...graph.order import WEIGHT_DTYPES, KeyRule, key_rule, keys_to_weights
 from ...host.errors import InputError
 from ...kernels.threads import ALONE, Threads, each_range
 from ..edge_file import MAX_VERTICES
@@ -56,6 +56,8 @@ class ShardedGraph:
     original_vertices: int = 0
     # The kind of the vertices' names, where the graph keeps any; see `read_names`
     names: NameKind | None = None
+    # Whether rows are read for a maximum forest; the files do not depend on it
+    maximum: bool = False
     _checked: dict = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -67,6 +69,15 @@ class ShardedGraph:
     def num_arcs(self) -> int:
         """Arcs of the whole graph; every undirected edge is two."""
         return int(self.arcdist[-1])
+
+    @property
+    def key_rule(self) -> KeyRule:
+        """The map of the bits of weights to keys, which descend if `maximum`."""
+        return key_rule(self.weight_dtype, self.maximum)
+
+    def weights(self, keys: np.ndarray) -> np.ndarray:
+        """Return keys that rows of this graph have as weights, in a new array."""
+        return keys_to_weights(keys, self.weight_dtype, self.maximum)
 
     @property
     def num_parts(self) -> int:

@@ -1,6 +1,7 @@
 """What a forest in memory can be asked, and how it is written and shown."""
 
 import itertools
+import pickle
 from functools import partial
 from pathlib import Path
 
@@ -168,3 +169,86 @@ def test_a_forest_on_disk_is_named_as_what_it_is(tmp_path: Path) -> None:
         demo(output=tmp_path / name)
         assert len(mndmst.Forest.read(tmp_path / name)) == 5094
     assert sorted(path.name for path in tmp_path.iterdir()) == ["f", "f.h5"]
+
+
+DTYPES = ("int32", "int64", "uint32", "uint64", "float32", "float64")
+
+
+def mirrored(seed: int, dtype: str) -> tuple[mndmst.Forest, mndmst.Forest, int]:
+    """Return a maximum forest, the minimum forest of 8 - (weight - L), and L."""
+    random = np.random.default_rng(seed)
+    ends, steps = random.integers(0, 60, (2, 150)), random.integers(0, 9, 150)
+    # Some weights are -0.0, beside 0.0
+    lowest = -4 * (seed % 2) if dtype[0] == "f" else int(np.iinfo(dtype).min)
+    weight = np.array([lowest + step for step in steps.tolist()], dtype)
+    if dtype[0] == "f":
+        weight[np.flatnonzero(weight == 0)[::2]] = -0.0
+    largest = mndmst.minimum_spanning_forest(*ends, weight, 60, maximum=True)
+    return largest, mndmst.minimum_spanning_forest(*ends, 8 - steps, 60), lowest
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("seed", (1, 2))
+def test_a_maximum_forest_answers_as_the_minimum_forest_of_mirrored_weights(
+    seed: int, dtype: str, tmp_path: Path
+) -> None:
+    forest, mirror, lowest = mirrored(seed, dtype)
+    assert forest.edges.tolist() == mirror.edges.tolist()
+    forest.write(tmp_path / "f.h5", labels=True)
+    read = mndmst.Forest.read(tmp_path / "f.h5")
+    assert read.maximum
+    assert not mirror.maximum
+    u, v = np.random.default_rng(seed).integers(0, 60, (2, 200))
+    linkage_of_mirror = mirror.linkage()
+    linkage_of_mirror[:, 2] -= mirror.weight.min()
+    for one in (forest, read):
+        assert one.path_min(u, v).tolist() == mirror.path_max(u, v).tolist()
+        assert np.array_equal(one.linkage(), linkage_of_mirror)
+        for step in range(10):
+            above = lowest + step
+            assert one.cut(above=above).tolist() == mirror.cut(8 - step).tolist()
+            sizes = one.component_sizes(above=above).tolist()
+            assert sizes == mirror.component_sizes(8 - step).tolist()
+            parts = [part.tolist() for part in one.components(above=above)]
+            assert parts == [part.tolist() for part in mirror.components(8 - step)]
+            within = mndmst.clusters_within(one, above).tolist()
+            assert within == mndmst.clusters_within(mirror, 8 - step).tolist()
+        for count in (forest.num_trees, 40, 60):
+            found = mndmst.clusters_by_count(one, count).tolist()
+            assert found == mndmst.clusters_by_count(mirror, count).tolist()
+
+
+def test_the_words_of_the_other_direction_are_refused_with_the_remedy(forest) -> None:
+    largest = mndmst.minimum_spanning_forest([0, 1], [1, 2], [4, 7], maximum=True)
+    for call, remedy in (
+        (lambda: largest.path_max(0, 1), "path_min"),
+        (lambda: largest.cut(5), "above="),
+        (lambda: largest.cut(), "above="),
+        (lambda: largest.components(below=5), "above="),
+        (lambda: largest.component_sizes(5), "above="),
+        (lambda: forest.path_min(0, 1), "path_max"),
+        (lambda: forest.cut(above=5), "below="),
+        (lambda: forest.components(above=5), "below="),
+        (lambda: forest.cut(), "below="),
+    ):
+        with pytest.raises(ConfigError, match=remedy):
+            call()
+
+
+def test_a_maximum_forest_says_so_and_stays_so(tmp_path: Path) -> None:
+    named = mndmst.minimum_spanning_forest(
+        ["a", "b"], ["b", "c"], [0.5, 0.9], maximum=True
+    )
+    assert repr(named) == "NamedForest(maximum, 2 edges, 1 tree, total weight 1.4)"
+    assert named.maximum
+    assert pickle.loads(pickle.dumps(named)).maximum
+    assert named.cut(above=0.5).tolist() == ["a", "b", "b"]
+    assert named.weight[named.path_min("a", "c")] == 0.5
+
+
+def test_distances_of_a_maximum_forest_are_finite() -> None:
+    weight = np.array([np.inf, 1.0])
+    forest = mndmst.minimum_spanning_forest([0, 1], [1, 2], weight, maximum=True)
+    assert forest.weight[forest.path_min(0, 2)] == 1
+    with pytest.raises(ConfigError, match="largest weight - weight"):
+        forest.linkage()

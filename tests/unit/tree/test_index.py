@@ -75,7 +75,7 @@ def test_all_pairs(name: str) -> None:
     paths = {a: walks.from_vertex(a) for a in range(n)}
     expected = [paths[a].get(b) for a, b in zip(u.tolist(), v.tolist(), strict=True)]
     heaviest = [max(p, key=walks.edge_order) if p else -1 for p in expected]
-    assert index.path_max(u, v).tolist() == heaviest
+    assert index.bottleneck(u, v).tolist() == heaviest
     assert index.connected(u, v).tolist() == [p is not None for p in expected]
     offsets, edges = index.path(u, v)
     found = [edges[a:b].tolist() for a, b in pairwise(offsets)]
@@ -94,7 +94,7 @@ def test_cuts_at_every_weight(name: str) -> None:
         labels = index.cut(below)
         assert labels.tolist() == [min(part) for part in parts]
         assert index.component_sizes(labels).tolist() == [len(part) for part in parts]
-        assert index.count_below(below) == sum(w < below for w in weights)
+        assert index.count_before(below) == sum(w < below for w in weights)
     assert index.num_trees == len(set(index.labels.tolist()))
 
 
@@ -115,7 +115,7 @@ def test_every_type_of_weights(dtype: np.dtype) -> None:
     index, walks = indexed(graph)
     for u in range(0, 80, 7):
         paths = walks.from_vertex(u)
-        found = index.path_max([u] * 80, range(80)).tolist()
+        found = index.bottleneck([u] * 80, range(80)).tolist()
         for v, edge in enumerate(found):
             right = max(paths[v], key=walks.edge_order) if paths.get(v) else -1
             assert edge == right
@@ -159,7 +159,7 @@ def test_what_is_no_forest(columns: tuple, words: str) -> None:
 def test_wrong_questions() -> None:
     index = ForestIndex(3, [0], [1], np.array([7], np.int32))
     with pytest.raises(InputError, match="no vertex 3"):
-        index.path_max([0], [3])
+        index.bottleneck([0], [3])
     with pytest.raises(InputError, match="1 first vertices of pairs, 2 second"):
         index.connected([0], [1, 2])
     with pytest.raises(ConfigError, match="must not be NaN"):
@@ -168,4 +168,4 @@ def test_wrong_questions() -> None:
         ForestIndex(2, [0], [1], np.array([True]))
     with pytest.raises(InputError, match="4,294,967,296 vertices"):
         ForestIndex(1 << 32, [], [], np.empty(0))
-    assert index.path_max([], []).tolist() == []
+    assert index.bottleneck([], []).tolist() == []
