@@ -14,6 +14,7 @@ host would be idle. `widen_binding` gives ranks all cores, unless the user has c
 """
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import re
@@ -25,9 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from ..host.cores import own_cores
-from ..host.errors import MissingExtraError
+from ..host.errors import ConfigError, MissingExtraError
 from ..host.launcher import (
     by_open_mpi,
+    launched_processes,
     launcher_of_this_host,
     prepare_environment,
     slurm_started_nodes,
@@ -180,15 +182,73 @@ def version() -> str:
 
 
 def start() -> Any:
-    """Start MPI unless it runs already; return mpi4py's module."""
+    """Start MPI unless it runs already; return mpi4py's module.
+
+    Raises ConfigError if the launcher belongs to another MPI.
+    """
     prepare_environment()
     mpi = load()
     if not mpi.Is_initialized():
+        check_launcher(mpi.Get_library_version())
         remove_leftovers()  # their space, or names, may be missing
         choose_network(mpi.Get_library_version())
+        forgo_memory_of_others()
         with without_networks():
             mpi.Init_thread(mpi.THREAD_MULTIPLE)
     return mpi
+
+
+def check_launcher(library: str) -> None:
+    """Refuse a launcher that a library of this description cannot start under.
+
+    MPICH would abort with an error of its own under the mpirun of Open MPI.
+    """
+    if by_open_mpi() and library.startswith("MPICH"):
+        raise other_launcher(launched_processes(), "cannot start under it", library)
+
+
+def other_launcher(processes: int, fault: str, library: str) -> ConfigError:
+    """Return the error of a launcher that does not belong to the MPI library."""
+    name = " ".join(library.splitlines()[0].strip("\0 \t:").split())
+    return ConfigError(
+        f"the launcher started {processes} processes, but the MPI library "
+        f"{fault} ({name}). Use the mpirun or srun --mpi=... that belongs to this "
+        "library, or point MPI4PY_LIBMPI at the library of your launcher."
+    )
+
+
+class _Span(ctypes.Structure):
+    """A `struct iovec` of the system: an address and a number of bytes."""
+
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+def forgo_memory_of_others() -> None:
+    """Keep MPICH, before it starts, from reading memory of other processes.
+
+    It reads long messages by process_vm_readv, and fails in the middle of a run where
+    the system forbids the call, as some containers and emulators do. A process may
+    always read its own memory, so if that fails, the call is forbidden. A setting that
+    the user has made is kept.
+    """
+    if not _reads_memory():
+        os.environ.setdefault("MPIR_CVAR_CH4_CMA_ENABLE", "0")
+
+
+def _reads_memory() -> bool:
+    """Return whether process_vm_readv copies a byte of this process."""
+    read = getattr(ctypes.CDLL(None), "process_vm_readv", None)
+    if read is None:
+        return False
+    source, target = (
+        ctypes.create_string_buffer(b"1", 1),
+        ctypes.create_string_buffer(1),
+    )
+    spans = [_Span(ctypes.addressof(buffer), 1) for buffer in (target, source)]
+    here, there = map(ctypes.byref, spans)
+    one, none = ctypes.c_ulong(1), ctypes.c_ulong(0)
+    copied = read(os.getpid(), here, one, there, one, none)
+    return bool(copied == 1 and target.raw == source.raw)
 
 
 def forgo_memory_events() -> None:

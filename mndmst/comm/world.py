@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..host.cores import own_cores
-from ..host.errors import ConfigError
 from ..host.launcher import launched_processes, started_alone
 from . import messages, mpi_library
 from .communicator import Comm
@@ -31,11 +30,8 @@ def world(polite: bool = False) -> Comm:
     comm = Comm.dup(mpi_library.start().COMM_WORLD, polite)
     launched = launched_processes()
     if comm.size == 1 and launched > 1:
-        raise ConfigError(
-            f"the launcher started {launched} processes, but the MPI library sees "
-            f"only one ({mpi_library.version()}). Use the "
-            "mpirun or srun --mpi=... that belongs to this library, or point "
-            "MPI4PY_LIBMPI at the library of your launcher."
+        raise mpi_library.other_launcher(
+            launched, "sees only one", mpi_library.version()
         )
     mpi_library.widen_binding(comm)
     return comm

@@ -1,11 +1,16 @@
 """Cores and GPUs dealt to the ranks of a machine, and what is said of bad deals."""
 
+import ctypes
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from mndmst.comm.mpi_library import choose_network
+from mndmst.comm import mpi_library
+from mndmst.comm.mpi_library import check_launcher, choose_network
 from mndmst.comm.placement import (
     RankPlacement,
     assigned_devices,
@@ -13,6 +18,7 @@ from mndmst.comm.placement import (
     share_of_cores,
     warnings,
 )
+from mndmst.host.errors import ConfigError
 from mndmst.host.launcher import prepare_environment
 
 
@@ -171,3 +177,56 @@ def test_slurm_is_not_sent_what_it_does_not_read(
     monkeypatch.setattr(os, "environ", dict(environment))
     choose_network(library)
     assert os.environ.get("MPIR_CVAR_CH4_NETMOD") == network
+
+
+MPICH = "MPICH Version:      5.0.1\nMPICH Release date: x"
+
+
+@pytest.mark.parametrize(
+    ("environment", "library", "refused"),
+    [
+        ({"OMPI_COMM_WORLD_SIZE": "2"}, MPICH, True),
+        ({"OMPI_COMM_WORLD_SIZE": "2"}, "Open MPI v4.1.4, package: x", False),
+        ({"PMI_SIZE": "2"}, MPICH, False),
+        ({}, MPICH, False),
+    ],
+)
+def test_the_launcher_of_open_mpi_starts_no_mpich(
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    library: str,
+    refused: bool,
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(environment))
+    expected = r"2 processes.*MPICH Version: 5.*mpirun"
+    with pytest.raises(ConfigError, match=expected) if refused else nullcontext():
+        check_launcher(library)
+
+
+def test_memory_of_other_ranks_is_read_unless_that_is_forbidden(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By seccomp (-1), by an emulator that copies nothing, or by another system."""
+    name = "MPIR_CVAR_CH4_CMA_ENABLE"
+
+    def allowed(process: int, here: Any, one: int, there: Any, *_: object) -> int:
+        ctypes.memmove(here._obj.base, there._obj.base, there._obj.length)
+        return 1
+
+    library = SimpleNamespace(process_vm_readv=allowed)
+    monkeypatch.setattr(os, "environ", {})
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
+    mpi_library.forgo_memory_of_others()
+    assert name not in os.environ
+    for other in (
+        SimpleNamespace(process_vm_readv=lambda *_: -1),
+        SimpleNamespace(process_vm_readv=lambda *_: 0),
+        SimpleNamespace(),
+    ):
+        library = other
+        os.environ.clear()
+        mpi_library.forgo_memory_of_others()
+        assert os.environ[name] == "0"
+        os.environ[name] = "1"  # of the user
+        mpi_library.forgo_memory_of_others()
+        assert os.environ[name] == "1"
