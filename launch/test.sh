@@ -16,6 +16,7 @@ unset PYTHONDONTWRITEBYTECODE
 if (($# == 0)); then
     set -- -m "not slow"
 fi
-# Two files at a time: many tests wait for launchers, timeouts and sockets. In order:
-# the files with the fewest tests take longest, and would be last otherwise.
+# Two files at a time: many tests wait for launchers, timeouts and sockets. pytest-randomly
+# shuffles files and tests: the report begins with the seed, which --randomly-seed=SEED
+# repeats. xdist would sort the files again, those with the fewest tests last.
 exec "$venv/bin/python" -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"

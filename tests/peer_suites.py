@@ -65,7 +65,8 @@ def failures(package: str) -> tuple[list[str], int]:
     )
     environment.pop("PYTEST_ADDOPTS", None)
     command = [
-        sys.executable, "-m", "pytest", "-c", os.devnull, "-p", "peer_plugin", "-q",
+        sys.executable, "-m", "pytest", "-c", os.devnull, "-p", "peer_plugin",
+        "-p", "no:randomly", "-q",
         "-p", "no:cacheprovider", "-W", "ignore", "--tb=line", "-rf",
         "--pyargs", SUITES[package].module,
     ]  # fmt: skip

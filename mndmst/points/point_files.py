@@ -3,7 +3,6 @@
 import hashlib
 import os
 import uuid
-import warnings
 import zipfile
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -17,6 +16,7 @@ import numpy as np
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.formatting import counted
 from ..host.memory import FREE_MEMORY
+from ..host.warning_filters import filtered_warnings
 from ..io.file_access import opened
 from ..io.formats.packed_files import COMPRESSIONS, readable
 from ..io.formats.point_columns import names_of
@@ -154,9 +154,8 @@ def _split_key(path: Path, key: str | None) -> tuple[Path, str | None]:
 
 def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
     try:
-        with opened(path) as file, warnings.catch_warnings():
-            # Of NumPy, for files that are empty or of old versions
-            warnings.simplefilter("ignore", UserWarning)
+        # NumPy warns of files that Python 2 has written
+        with opened(path) as file, filtered_warnings("ignore", r"Reading `\.npy`"):
             if mapped:
                 points: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
                 check_shape(points, f"{path}: ")

@@ -38,7 +38,17 @@ def outcome(**environment: str) -> dict[str, int]:
     """Run NetworkX's tests with the backend; return how many ended how."""
     run = finish(
         start(
-            python("-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", *SUITES),
+            python(
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "no:randomly",
+                "--pyargs",
+                *SUITES,
+            ),
             NETWORKX_TEST_BACKEND="mndmst",
             PYTEST_ADDOPTS="-o addopts= -o filterwarnings= -o timeout=0",
             **environment,

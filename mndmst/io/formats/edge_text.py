@@ -8,7 +8,6 @@ cell by cell, which finds the mistake of a wrong line.
 import codecs
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import numpy as np
 
 from ...host.errors import InputError
 from ...host.memory import Budget
+from ...host.warning_filters import filtered_warnings
 from ..edge_file import (
     MAX_VERTICES,
     MOST_EXACT,
@@ -199,8 +199,8 @@ def read_numbers(
         # Of a longer first word than the prefix NumPy keeps one more letter
         types = [("prefix", "U2"), ("src", "i8"), ("dst", "i8"), ("weight", kind)]
         types = types[not prefix : 3 + weighted]
-        with suppress(ValueError, Warning), warnings.catch_warnings():
-            warnings.simplefilter("error")  # NumPy may warn of 1.0 for an id, and go on
+        # NumPy before 2.4 warns of 1.0 for an id, and goes on
+        with suppress(ValueError, Warning), filtered_warnings("error", "loadtxt"):
             table = np.loadtxt(lines, types, comments=None, ndmin=1, **columns)
             if prefix and (table["prefix"] != prefix).any():
                 return None
