@@ -18,7 +18,6 @@ from ..host.errors import (
 )
 from ..io.edge_file import Edges, checked_edges, supported_weights
 from ..kernels.threads import Threads
-from ..native.precompile import compile_for
 from .forest import Forest
 from .graph_columns import (
     GraphColumns,
@@ -296,7 +295,6 @@ def _forest_of(
             f"{edges.num_vertices:,} vertices; in memory at most 2^32 - 1 are "
             "supported. Write the edges to a file, and use mndmst partition and solve."
         )
-    compile_for("arrays", edges.weight.dtype)
     found = backend.msf_of_edges(
         edges.num_vertices, edges.src, edges.dst, edges.weight, maximum
     )

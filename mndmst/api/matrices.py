@@ -17,6 +17,8 @@ from .inputs import NUMBERS, on_device
 
 # Formats of blocks or diagonals, which store zeros where there is no entry.
 PADDED = ("bsr", "dia")
+# The forest of up to so many entries takes one kernel as edges, several as rows.
+FEW_ENTRIES = 4096
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,13 @@ class CompressedEntries(MatrixEntries):
         return Edges(n, tails, self.heads, self.weights)
 
     def symmetric_rows(self, threads: Threads) -> Rows | None:
-        """Return rows that hold every edge twice; None if the matrix does not."""
+        """Return rows that hold every edge twice; None if the matrix does not.
+
+        Nor are there rows for a few entries, whose forest as edges takes one kernel.
+        """
         n = self.num_vertices
+        if len(self.heads) <= FEW_ENTRIES:
+            return None
         if not self._has_reverse_arcs() or n >= 1 << 31 or not self.canonical:
             return None
         compile_for("matrices", self.weights.dtype)

@@ -259,6 +259,7 @@ def verify(
     """
     from ..certificate.certificate import verify as verify_shards
     from ..comm.placement import locate
+    from ..host.progress import Progress
     from ..io.shards.sharded_graph import open_graph
     from ..solver.startup import compile_kernels
 
@@ -267,7 +268,7 @@ def verify(
     with _ranks(comm) as ranks:
         with ranks.raise_on_all():
             graph = open_graph(place, check=ranks.rank == 0)
-        compile_kernels(ranks, "verify", graph.weight_dtype, lambda _: None)
+        compile_kernels(ranks, "verify", graph.weight_dtype, Progress(False))
         own = threads or locate(ranks).share
         return verify_shards(ranks, graph, proved, own)
 

@@ -15,9 +15,10 @@ from ...kernels.borders import ACCEPTED
 from ...kernels.kruskal import PairEdgeList
 from ...kernels.spanning_forest import pack_ends, spanning_edges
 from ...kernels.threads import Threads
+from ...native.precompile import compile_for
 from ..base import Backend, Band, Growth, LabelledForest, Memory, RowGrowth
 from .band_forest import band_forest, row_hooks
-from .edge_forest import forest_of_edges
+from .edge_forest import FEW_EDGES, forest_of_edges
 from .msf import msf
 from .row_growth import grow_rows
 
@@ -78,6 +79,8 @@ class CpuBackend(Backend):
         maximum: bool,
     ) -> LabelledForest:
         """See `Backend.msf_of_edges`."""
+        if len(weight) > FEW_EDGES:  # fewer need one kernel, or none
+            compile_for("arrays", weight.dtype)
         keys = weights_to_keys(weight.copy(), descending=maximum)
         u, v = (np.ascontiguousarray(end, np.uint32) for end in (src, dst))
         return forest_of_edges(num_vertices, u, v, keys, self.threads)

@@ -29,6 +29,9 @@ from .select import BLOCK, CHUNK, masks, with_room
 SAMPLE = 4096
 # Up to so few edges one kernel takes less time than the calls of several.
 FEW_EDGES = 4096
+# Up to so few, Python takes as long as all that surrounds it; and on a machine whose
+# kernels are not compiled yet, a thousandth of the time that one takes to compile.
+VERY_FEW_EDGES = 64
 
 
 def forest_of_edges(
@@ -44,6 +47,8 @@ def forest_of_edges(
     a tree is its smallest vertex.
     """
     every = EdgeColumns(src, dst, key)
+    if len(key) <= VERY_FEW_EDGES:
+        return very_small_forest(num_vertices, every)
     if len(key) <= FEW_EDGES:
         u, v, chosen, parent = small_forest(num_vertices, every)
         return LabelledForest(EdgeList(u, v, chosen), parent)
@@ -99,6 +104,33 @@ def _band(
     pieces = EdgePieces.of(edges, threads.bounds(len(edges.key)))
     found = threads.run(joining_edges, pieces, least, most, parent, outside)
     return in_order(EdgeList(*concatenate(found, threads)), threads)
+
+
+def very_small_forest(num_vertices: int, edges: EdgeColumns) -> LabelledForest:
+    """Return what `small_forest` returns, without a kernel: Kruskal's algorithm."""
+    src, dst, key = edges
+    low, high = np.minimum(src, dst), np.maximum(src, dst)
+    order = np.lexsort((high, low, key))
+    parent: dict[int, int] = {}  # of vertices that are not roots; always smaller
+
+    def root(vertex: int) -> int:
+        while vertex in parent:
+            vertex = parent[vertex]
+        return vertex
+
+    chosen = []
+    ends = zip(low[order].tolist(), high[order].tolist(), strict=True)
+    for edge, (u, v) in zip(order.tolist(), ends, strict=True):
+        smaller, larger = sorted((root(u), root(v)))
+        if smaller != larger:
+            parent[larger] = smaller
+            chosen.append(edge)
+    label = np.arange(num_vertices, dtype=np.uint32)
+    for vertex in parent:
+        label[vertex] = root(vertex)
+    kept = np.array(chosen, np.int64)
+    kept = kept[np.lexsort((high[kept], low[kept]))]
+    return LabelledForest(EdgeList(low[kept], high[kept], key[kept]), label)
 
 
 @kernel

@@ -1,10 +1,17 @@
-"""Few edges in any order are solved by one kernel."""
+"""Few edges in any order are solved by one kernel, and very few without any."""
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from mndmst.backends.cpu.edge_forest import small_forest
-from mndmst.graph.model import EdgeColumns
+from mndmst.backends.base import LabelledForest
+from mndmst.backends.cpu.edge_forest import (
+    VERY_FEW_EDGES,
+    small_forest,
+    very_small_forest,
+)
+from mndmst.graph.model import EdgeColumns, EdgeList
 
 
 def kruskal(n: int, edges: list[tuple[int, int, int]]) -> tuple[list, list[int]]:
@@ -18,17 +25,26 @@ def kruskal(n: int, edges: list[tuple[int, int, int]]) -> tuple[list, list[int]]
     return sorted(kept), label
 
 
-@pytest.mark.parametrize("m", [0, 1, 30, 300])
+def by_kernel(n: int, edges: EdgeColumns) -> LabelledForest:
+    *columns, label = small_forest(n, edges)
+    return LabelledForest(EdgeList(*columns), label)
+
+
+@pytest.mark.parametrize("m", [0, 1, VERY_FEW_EDGES, 300])
 @pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
-def test_small_forests_are_kruskals(m: int, dtype: type) -> None:
+@pytest.mark.parametrize("solve", [by_kernel, very_small_forest])
+def test_small_forests_are_kruskals(
+    m: int, dtype: type, solve: Callable[[int, EdgeColumns], LabelledForest]
+) -> None:
     generator, n = np.random.default_rng(m), 40
     src, dst = generator.integers(0, n, (2, m)).astype(np.uint32)
     key = generator.integers(0, 7, m).astype(dtype)  # loops, parallel edges, ties
-    u, v, chosen, label = small_forest(n, EdgeColumns(src, dst, key))
+    edges, label = solve(n, EdgeColumns(src, dst, key))
+    u, v, chosen = edges.u, edges.v, edges.key
     ends = np.sort([src, dst], axis=0)
     expected = kruskal(n, list(zip(*ends.tolist(), key.tolist(), strict=True)))
     assert (
         list(zip(u.tolist(), v.tolist(), chosen.tolist(), strict=True)) == expected[0]
     )
     assert label.tolist() == expected[1]
-    assert chosen.dtype == dtype
+    assert (u.dtype, chosen.dtype, label.dtype) == (np.uint32, dtype, np.uint32)
