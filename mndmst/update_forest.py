@@ -76,7 +76,7 @@ def update(
         if comm.rank == 0 and files.graph_out is not None:
             check_new(files.graph_out, comm.size, files.overwrite, files.graph)
         graph = open_graph(files.graph, check=comm.rank == 0)
-    compile_kernels(comm, "update", graph.weight_dtype, progress.say)
+    compile_kernels(comm, "update", graph.weight_dtype, progress)
     index, batch = None, None
     with comm.raise_on_all():
         if comm.rank == 0:

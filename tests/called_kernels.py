@@ -106,6 +106,22 @@ MATRICES = """if True:
 """
 
 
+# Clusters of few points, of each norm, by one thread and several.
+FEW_POINTS = """if True:
+    import json
+    import numpy as np
+    from mndmst import HDBSCAN
+    from mndmst.native.loader import loaded
+    rng = np.random.default_rng(1)
+    for count, threads in ((30, 1), (512, 4)):
+        points = np.round(rng.normal(size=(count, 3)), 1)  # some distances are equal
+        for metric in ("euclidean", "manhattan", "chebyshev", "cosine"):
+            HDBSCAN(metric=metric, n_jobs=threads).fit(points)
+        HDBSCAN(n_jobs=threads).fit(points.astype(np.float32))
+    print(json.dumps(sorted(set(loaded()))))
+"""
+
+
 def write_graphs(directory: Path, dtype: str) -> list[Path]:
     """Write graphs that take all ways through the program; return where they are."""
     many = (np.arange(1 << 20) % 65_521).tolist()
@@ -173,6 +189,8 @@ def main() -> None:
             if dtype.itemsize in sizes
             for user in callers
         }
+    for name, signature in called_in_memory(FEW_POINTS, ""):
+        users[name, signature] |= {"few-points", "points"}
     for user, paths in TESTS.items():
         for entry in stored_by_tests(*paths) - users.keys():
             users[entry].add(user)

@@ -77,7 +77,12 @@ def main(argv: list[str] | None = None) -> int:
         from .ranks import on_rank_0
 
         return on_rank_0(partial(arguments.process, arguments))
-    return int(arguments.process(arguments) or 0)
+    with contextlib.ExitStack() as stack:
+        if getattr(arguments, "quiet", False):
+            from ..native.loader import announcing_compilation
+
+            stack.enter_context(announcing_compilation(lambda _: None))
+        return int(arguments.process(arguments) or 0)
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from ..host.errors import ConfigError
@@ -20,19 +21,42 @@ from .processor_levels import best_level
 # A file of the store; each of its bytes is a lock of some kernels.
 LOCK = "lock"
 
+# Seconds of waiting for a compilation before a line says so.
+PATIENCE = 1.0
+
 _loaded: list[tuple[str, str]] = []
-# Takes the announcement of the first compilation, if there is one to make.
-_announce: list[Callable[[str], object]] = []
+# Those that write the line in place of `notice`, the innermost last.
+_sayers: list[Callable[[str], object]] = []
 
 
 @contextmanager
 def announcing_compilation(say: Callable[[str], object]) -> Iterator[None]:
-    """Announce the first compilation of this process, if it is in the block."""
-    _announce.append(say)
+    """Have `say` write the line on a compilation in the block, or leave it out."""
+    _sayers.append(say)
     try:
         yield
     finally:
-        _announce.clear()
+        _sayers.remove(say)
+
+
+@contextmanager
+def announced() -> Iterator[None]:
+    """Write a line if the compilation in the block takes long; once in a process."""
+    timer = Timer(PATIENCE, _announce)
+    timer.daemon = True
+    with suppress(RuntimeError):  # there is no memory for the stack of a thread
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@functools.cache
+def _announce() -> None:
+    if launched_rank() == 0:
+        say = _sayers[-1] if _sayers else notice
+        say("compiling kernels, once on this machine")
 
 
 def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
@@ -48,9 +72,8 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
             "Install it: pip install numba"
         )
     if code is None:
-        while _announce:
-            _announce.pop()("compiling kernels, once on this machine")
-        with _locked(name, signature):  # another process may have saved it meanwhile
+        # Another process may save it while this one waits for the lock.
+        with announced(), _locked(name, signature):
             code = find(directories(), name, signature)
             if code is None and _compiler_serves():
                 code = compile_and_keep(name, signature, function)

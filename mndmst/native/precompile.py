@@ -27,7 +27,7 @@ from ..host.progress import notice
 from ..host.signals import interrupts_blocked
 from .cache_dirs import directories, has_compiler, writable
 from .code_store import RUNTIME_NAME, has
-from .loader import compile_and_keep
+from .loader import announced, compile_and_keep
 from .processor_levels import best_level
 
 PARENT = Path(__file__).parents[2]
@@ -73,7 +73,8 @@ def without_code(
 @functools.cache
 def compile_for(user: str, weights: np.dtype | None = None) -> None:
     """Compile a user's missing kernels in parallel, on all cores."""
-    compile_side_by_side(uncompiled(user, weights))
+    with announced():
+        compile_side_by_side(uncompiled(user, weights))
 
 
 def uncompiled(user: str, weights: np.dtype | None = None) -> list[KernelSignature]:

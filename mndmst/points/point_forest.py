@@ -36,6 +36,7 @@ from .devices import searches_on
 from .devices.point_products import PointArrays, PointsOnDevice
 from .devices.point_tree import TreeEdges, TreePoints
 from .kernels.boruvka_steps import PointEdges, name_components, sort_by_ends
+from .kernels.few_points import join_few_points
 from .metrics import METRICS, Norm, prepared, shown
 from .ranks.distribute import OwnedPoints, distribute
 from .ranks.remote_points import MpiPoints, OwnPoints, OwnProducts, OwnTree, key_of
@@ -64,6 +65,10 @@ from .search_reporter import SearchReporter
 BEYOND, LEAST, FULL = 2, 6, 4
 # Neighbours listed on a device, at least: there they cost less than later rounds.
 LEAST_ON_DEVICE = 16
+# Up to so many points, one kernel for all pairs takes about as long as a tree, and the
+# longer the more neighbours count.
+FEW_POINTS, FEW_SAMPLES = 512, 64
+PAIRS = "pairs"  # the search by that kernel
 # Bytes of the points of a message between ranks.
 BATCH_BYTES = 1 << 26
 # Neighbours listed for the approximate forest.
@@ -86,7 +91,7 @@ class PointForest:
     forest: Forest  # its vertices are the points, by number
     certain: int  # number of edges that the nearest neighbours alone certify
     exact: bool  # whether the forest is that of all distances
-    # the search that found it, of `search_choice`; empty if there was none
+    # the search that found it, of `search_choice`, or `PAIRS`; empty without any
     search: str = ""
 
 
@@ -127,12 +132,19 @@ def points_forest(
     check_search(search, metric)
     reporter = reporter or SearchReporter()
     team = Threads(threads or core_count())
+    min_samples = min(min_samples, n - 1)
+    chosen = approximate or neighbours or search != "auto"
+    few = n <= FEW_POINTS and min_samples <= FEW_SAMPLES and not chosen
+    compile_for("few-points" if few else "points")
     computed = point_coordinates(points, metric, team)
     if n == 1:
         none = forest_of_keys(np.empty(0), np.empty(0, np.uint64), 1)
         return PointForest(none, 0, True)
-    compile_for("points")
-    min_samples = min(min_samples, n - 1)
+    if few:
+        reporter.detail(f"search by pairs: there are at most {FEW_POINTS:,} points")
+        norm = METRICS[metric].norm
+        every = _few_points_forest(computed.all(), norm, min_samples)
+        return _shown_forest(every, computed, metric, True, PAIRS)
     usual = APPROXIMATE if approximate else 0
     k = neighbours_to_list(neighbours or usual, min_samples, n)
     device_tree = not approximate and suits_device(computed, min_samples)
@@ -155,15 +167,40 @@ def points_forest(
         )
         found = TreeEdges(edges.weight, edges.key, certified)
 
+    exact = not approximate or found.certain == n - 1
+    return _shown_forest(found, computed, metric, exact, choice.name)
+
+
+def _shown_forest(
+    found: TreeEdges,
+    computed: PointCoordinates,
+    metric: str,
+    exact: bool,
+    search: str,
+) -> PointForest:
+    """Return the forest of edges between scaled points, with the metric's distances."""
+
     def differ(near: np.ndarray) -> np.ndarray:
         src, dst = _ends(found.key[near])
         return (computed.of(src) != computed.of(dst)).any(axis=1)
 
     computed.scale.check(found.weight, differ)
     weight = shown(computed.scale.original(found.weight), metric)
-    exact = not approximate or found.certain == n - 1
-    forest = forest_of_keys(weight, found.key, n)
-    return PointForest(forest, found.certain, exact, choice.name)
+    forest = forest_of_keys(weight, found.key, len(computed.values))
+    return PointForest(forest, found.certain, exact, search)
+
+
+def _few_points_forest(points: np.ndarray, norm: Norm, min_samples: int) -> TreeEdges:
+    """Return the forest of a few points of a norm, by all pairs, in order of keys.
+
+    Each point knows all its neighbours, so every edge is certain.
+    """
+    columns = np.ascontiguousarray(points.T)
+    weight, key = np.empty(len(points) - 1), np.empty(len(points) - 1, np.uint64)
+    cores = np.empty(len(points))
+    join_few_points(columns, int(norm), min_samples, cores, weight, key)
+    order = np.argsort(key)
+    return TreeEdges(weight[order], key[order], len(key))
 
 
 def _device_forest(

@@ -75,7 +75,7 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     with comm.raise_on_all():
         if comm.rank == 0 and setting.address_file is not None:
             remove_left_over(setting.address_file)
-    compile_kernels(comm, "service", None, progress.say)
+    compile_kernels(comm, "service", None, progress)
     jobs = JobQueue()
     uploads = Uploads(ServiceMemory(config.memory), setting.limits.upload_bytes)
     executor = Executor(comm, {}, uploads)
@@ -135,7 +135,7 @@ def _loaded(
         comm, name, found.path, config, progress, memory, version=found.version
     )
     weights = graph.loaded.run.graph.weight_dtype
-    compile_kernels(comm, "update", weights, progress.say)
+    compile_kernels(comm, "update", weights, progress)
     graph.journal, graph.journaled = journal, setting.journal is not None
     return graph
 

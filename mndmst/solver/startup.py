@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 
 import numpy as np
 
@@ -13,31 +14,37 @@ from ..host.progress import Progress
 from ..io.shards.sharded_graph import ShardedGraph
 from ..kernels.arc_inspection import ArcFacts
 from ..native.cache_dirs import directories, use_directories
+from ..native.loader import announced, announcing_compilation
 from ..native.precompile import compile_side_by_side, uncompiled
 
 
 def compile_kernels(
-    comm: Comm, user: str, weights: np.dtype | None, say: Callable[[str], object]
+    comm: Comm, user: str, weights: np.dtype | None, progress: Progress
 ) -> None:
     """Compile missing kernels; the ranks of a host divide them, and use all its cores.
 
     Collective. For `user` and `weights` see `native.precompile.listed_kernels`.
-    `say` writes a message if there is anything to compile.
+    If it takes long, a line says so: of `progress` where that is active.
     """
     node = comm.node()
     found = (uncompiled(user, weights), directories()) if node.rank == 0 else None
     left, dirs = node.bcast(found)
     use_directories(dirs)
     if left:
-        say("compiling kernels, once on this machine")
         cores = len(node.cores())
         sharers = min(node.size, cores)
         share = left[node.rank :: sharers] if node.rank < sharers else []
-        compile_side_by_side(
-            share,
-            cores // sharers,
-            report=lambda done, count: say(f"compiling kernels: {done} of {count}"),
-        )
+        with ExitStack() as stack:
+            if progress.active:
+                stack.enter_context(announcing_compilation(progress.say))
+            stack.enter_context(announced())
+            compile_side_by_side(
+                share,
+                cores // sharers,
+                report=lambda done, count: progress.say(
+                    f"compiling kernels: {done} of {count}"
+                ),
+            )
         node.barrier(politely=True)
 
 
@@ -97,5 +104,5 @@ def start_devices(
             backend.start(keys)
 
     background = Background(load)
-    compile_kernels(comm, "solve", graph.weight_dtype, progress.say)
+    compile_kernels(comm, "solve", graph.weight_dtype, progress)
     return background

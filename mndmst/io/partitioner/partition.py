@@ -123,7 +123,7 @@ def partition(
     progress = Progress(builders.rank == 0 and not options.quiet)
     own = no_new_folders(options.place) if builders.rank == 0 else nullcontext()
     with (
-        announcing_compilation(progress.say),
+        announcing_compilation(progress.say) if progress.active else nullcontext(),
         own,
         locked(builders, options.place, options.out) as has_locks,
     ):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...kernels.sorting import merge_ascents
 from ...native.kernel import kernel
 from ...tree.kernels.link import DISTANCE, LEFT, RIGHT, SIZE
 
@@ -149,8 +150,11 @@ def choose_stable(parent, size, mass, allowed, best, chosen, end):
         while begin > 1 and parent[begin - 1] == above:
             begin -= 1
         below = 0.0
-        for value in np.sort(best[begin:end]):
-            below += value
+        # `np.sort` takes Numba a second to compile.
+        terms = best[begin:end].copy()
+        merge_ascents(terms, best[begin:end].copy())
+        for term in terms:
+            below += term
         # Every term has a relative error of three roundings, and all are positive.
         error = (size[above] + 4) * EPSILON * (below + mass[above])
         if not allowed[above] or below > mass[above]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from called_kernels import ARRAYS, MATRICES, called_in_memory
+from called_kernels import ARRAYS, FEW_POINTS, MATRICES, called_in_memory
 
 from mndmst.native.precompile import listed_kernels
 
@@ -20,3 +20,9 @@ def test_solves_call_nothing_that_is_not_registered(
     called = set(called_in_memory(program, dtype))
     assert called
     assert called <= set(listed_kernels(user, np.dtype(dtype)))
+
+
+def test_clusters_of_few_points_call_nothing_that_is_not_registered() -> None:
+    called = set(called_in_memory(FEW_POINTS, ""))
+    few = set(listed_kernels("few-points"))
+    assert called and called <= few <= set(listed_kernels("points"))

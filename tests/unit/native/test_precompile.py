@@ -5,14 +5,17 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from services import wait_until
 
-from mndmst.native import precompile
+from mndmst.native import loader, precompile
 from mndmst.native.arguments import named, parse, words_of
 from mndmst.native.kernel import Kernel
+from mndmst.native.loader import announced, announcing_compilation
 from mndmst.native.precompile import (
     KernelSignature,
     compile_side_by_side,
@@ -120,3 +123,44 @@ def test_few_kernels_take_arguments_in_floating_point() -> None:
         "mndmst.points.kernels.dendrogram.raised",
         "mndmst.io.kernels.generators.ssca2",
     }
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Say at once, and again, that kernels are compiled."""
+    monkeypatch.setattr(loader, "PATIENCE", 0.0)
+    loader._announce.cache_clear()
+    yield
+    loader._announce.cache_clear()
+
+
+def compile_until(told: Callable[[], bool]) -> None:
+    with announced():
+        wait_until(told, "no line on the compilation")
+    with announced():  # a second compilation
+        pass
+
+
+def test_python_says_that_it_compiles(
+    impatient: None, capsys: pytest.CaptureFixture
+) -> None:
+    said: list[str] = []
+    compile_until(lambda: bool(said.append(capsys.readouterr().err) or "".join(said)))
+    said.append(capsys.readouterr().err)
+    assert "".join(said) == "mndmst: compiling kernels, once on this machine\n"
+
+
+def test_a_run_says_it_in_its_own_way(
+    impatient: None, capsys: pytest.CaptureFixture
+) -> None:
+    said: list[str] = []
+    with announcing_compilation(said.append):
+        compile_until(lambda: bool(said))
+    assert said == ["compiling kernels, once on this machine"]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_short_compilation_says_nothing(capsys: pytest.CaptureFixture) -> None:
+    with announced():
+        pass
+    assert capsys.readouterr().err == ""

@@ -10,7 +10,12 @@ from scipy.spatial.distance import pdist, squareform
 import mndmst
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.points.point_files import example_points
-from mndmst.points.point_forest import points_forest
+from mndmst.points.point_forest import (
+    FEW_POINTS,
+    FEW_SAMPLES,
+    PAIRS,
+    points_forest,
+)
 
 Edge = tuple[int, int, float]
 
@@ -101,6 +106,28 @@ def test_the_forest_is_that_of_prim(
     found = points_forest(points, metric, min_samples, neighbours=neighbours)
     assert found.exact
     assert edges_of(found.forest) == prim(points, min_samples, metric)
+
+
+@settings(deadline=None, max_examples=120)
+@given(
+    kind=st.sampled_from(["uniform", "grid", "line", "equal", "far"]),
+    n=st.integers(2, 160) | st.just(FEW_POINTS),
+    dimensions=st.integers(1, 6),
+    min_samples=st.integers(0, 7) | st.integers(0, 160),
+    metric=st.sampled_from(["euclidean", "manhattan", "chebyshev", "cosine"]),
+    seed=st.integers(0, 99),
+)
+def test_few_points_by_pairs_have_the_bits_of_the_tree(
+    kind: str, n: int, dimensions: int, min_samples: int, metric: str, seed: int
+) -> None:
+    """A machine without compiled kernels answers by pairs, with one kernel."""
+    points = points_of(kind, n, dimensions, seed) + (metric == "cosine")
+    found = points_forest(points, metric, min_samples)
+    tree = points_forest(points, metric, min_samples, search="tree")
+    few = min(min_samples, n - 1) <= FEW_SAMPLES
+    assert (found.search, tree.search) == (PAIRS if few else "tree", "tree")
+    assert found.exact and found.certain <= n - 1
+    assert edges_of(found.forest) == edges_of(tree.forest)
 
 
 @pytest.mark.parametrize("min_samples", [0, 1, 5])
