@@ -11,7 +11,7 @@ from .options import (
     add_file,
     add_flag,
     add_overwrite,
-    add_quiet,
+    add_talk,
     leave_out_pandas,
 )
 from .parser import Number, size
@@ -102,7 +102,7 @@ def add_serve(commands: Any) -> None:
         help="end if a host is unreachable, or all ranks wait for each other, this "
         "long (default: 120; 0 for never)",
     )
-    add_quiet(serve)
+    add_talk(serve, "requests for lists and facts, and details of the start")
     serve.set_defaults(process=_serve, holds_signals=True)
 
 
@@ -135,7 +135,12 @@ def _serve(arguments: argparse.Namespace) -> int:
         access,
         token_file,
         arguments.address_file,
-        RequestLog(arguments.quiet, arguments.log_json, arguments.slow_request),
+        RequestLog(
+            arguments.quiet,
+            arguments.verbose,
+            arguments.log_json,
+            arguments.slow_request,
+        ),
         _http(comm, arguments),
         arguments.journal,
         arguments.attached,

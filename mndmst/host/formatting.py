@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-_PLURALS = {"vertex": "vertices", "entry": "entries"}
+_PLURALS = {"vertex": "vertices", "entry": "entries", "batch": "batches"}
 _BINARY_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 

@@ -20,9 +20,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from ..host.errors import ConfigError
-from ..io.file_access import opened
+from ..io.file_access import lock, opened
 
 LEAST_TOKEN, MOST_TOKEN = 16, 1024
 MOST_PEM_BYTES = 1 << 20
@@ -215,27 +216,70 @@ def _check_pem(path: Path, text: bytes) -> bytes:
 def find_token(path: Path | None) -> tuple[str, Path]:
     """Return the token, and the file where it is; make both if there is no file.
 
-    A file of an automatic name is removed when this process ends. Raises ConfigError if
-    the file cannot serve.
+    A file of an automatic name is removed when this process ends, or by a later call if
+    this process is killed. Raises ConfigError if the file cannot serve.
     """
-    if path is not None and path.exists():
-        return read_token(path), path
-    token = secrets.token_urlsafe(32)
     if path is None:
-        handle, name = tempfile.mkstemp(".token", "mndmst-")  # mode 0600
-        path = Path(name)
-        atexit.register(path.unlink, missing_ok=True)
-    else:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        try:
-            handle = os.open(path, flags, 0o600)
-        except OSError as error:
-            raise ConfigError(
-                f"{path}: cannot be made ({error.strerror}); give another --token-file"
-            ) from error
+        _sweep_tokens()
+        return _automatic_token()
+    if path.exists():
+        return read_token(path), path
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    try:
+        handle = os.open(path, flags, 0o600)
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: cannot be made ({error.strerror}); give another --token-file"
+        ) from error
     with os.fdopen(handle, "w") as file:
-        file.write(token + "\n")
+        token = _write_token(file)
     return token, path
+
+
+def _write_token(file: TextIO) -> str:
+    token = secrets.token_urlsafe(32)
+    file.write(token + "\n")
+    file.flush()
+    return token
+
+
+# The names of automatic token files, in the folder for temporary files
+TOKEN_PREFIX, TOKEN_SUFFIX = "mndmst-", ".token"
+
+
+def _automatic_token() -> tuple[str, Path]:
+    """Make a token file that is locked until this process ends."""
+    while True:
+        handle, name = tempfile.mkstemp(TOKEN_SUFFIX, TOKEN_PREFIX)  # mode 0600
+        path = Path(name)
+        file = os.fdopen(handle, "w")
+        with suppress(OSError):  # a file system without locks, where none are swept
+            lock(file.fileno())
+        # Another service may have swept the file before it was locked
+        if path.exists():
+            break
+        file.close()
+    atexit.register(_remove_token, path, file)
+    return _write_token(file), path
+
+
+def _remove_token(path: Path, file: TextIO) -> None:
+    path.unlink(missing_ok=True)
+    file.close()
+
+
+def _sweep_tokens() -> None:
+    """Remove the automatic token files of this user whose services were killed."""
+    folder = Path(tempfile.gettempdir())
+    for path in folder.glob(f"{TOKEN_PREFIX}*{TOKEN_SUFFIX}"):
+        with suppress(OSError), ExitStack() as stack:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            file = os.open(path, flags)
+            stack.callback(os.close, file)
+            found = os.fstat(file)
+            if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
 
 
 def bracketed(host: str) -> str:
@@ -316,12 +360,22 @@ def own_socket(path: Path | None) -> Iterator[OwnSocket]:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Let one service at a time look for a name and take it, where locks work."""
+    """Let one service at a time look for a name and take it, where locks work.
+
+    Raises ConfigError if another process keeps the folder locked.
+    """
     with ExitStack() as stack:
-        with suppress(OSError):  # not readable, or without locks
+        try:
             file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             stack.callback(os.close, file)
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file)
+        except BlockingIOError as error:
+            raise ConfigError(
+                f"{folder}: another process keeps this folder locked (flock). End it, "
+                "or give a name in another folder."
+            ) from error
+        except OSError:  # not readable, or without locks
+            pass
         yield
 
 

@@ -82,8 +82,7 @@ class FrontServer(RankServer):
     def events(self, action: str, body: bytes, client: str) -> Iterator[dict[str, Any]]:
         """Yield the answers to an action."""
         name = action if action in ACTIONS else "unknown"
-        limited = None if name in UNLIMITED_ACTIONS else client
-        with self.noted(name, limited) as request:
+        with self.noted(name, client, name not in UNLIMITED_ACTIONS) as request:
             if name == "unknown":
                 raise ConfigError(
                     f"no action is named {action[:80]!r}; there are "

@@ -1,5 +1,6 @@
 """Finished requests of the service: log lines, and metrics in Prometheus's format."""
 
+import json
 import sys
 import time
 from collections import deque
@@ -30,8 +31,14 @@ class FinishedRequest:
     status: str  # ok, refused, stale, cancelled, left (by the client) or failed
     seconds: float
     error: str = ""  # The first line of the error; empty without one
+    client: str = "-"  # See `limits.client_of`
     # The time of its end, in seconds since 1970.
     time: float = field(default_factory=time.time)
+
+
+# Requests that look at the service, or are a part of another request: a table is asked
+# for and then read, columns are sent and then used.
+ROUTINE = {"list", "info", "metrics", "flight-info", "put"}
 
 
 @dataclass(frozen=True)
@@ -39,13 +46,15 @@ class RequestLog:
     """Writes a line for each finished request to standard error."""
 
     quiet: bool = False  # Write slow requests only
+    verbose: bool = False  # Also write requests of `ROUTINE` that went well
     as_json: bool = False  # Write JSON objects in place of text
     slow_seconds: float = 10.0  # A request of at least this time is slow
 
     def write(self, request: FinishedRequest, waiting: int) -> None:
         """Write the line of a request."""
         slow = request.seconds >= self.slow_seconds
-        if self.quiet and not slow:
+        routine = request.action in ROUTINE and request.status == "ok"
+        if not slow and (self.quiet or (routine and not self.verbose)):
             return
         now = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(request.time))
         if self.as_json:
@@ -54,8 +63,10 @@ class RequestLog:
             line = (
                 f"{now} mndmst {request.action} graph={request.graph} "
                 f"status={request.status} seconds={request.seconds:.6f} "
-                f"waiting={waiting} request={request.id}" + " slow" * slow
+                f"waiting={waiting} client={request.client} request={request.id}"
             )
+            line += " slow" * slow
+            line += f" error={json.dumps(request.error)}" if request.error else ""
         sys.stderr.write(line + "\n")
 
 

@@ -7,7 +7,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -176,21 +176,18 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
 
     @contextmanager
     def noted(
-        self, request: str, client: str | None = None
+        self, request: str, client: str, limited: bool = True
     ) -> Iterator[dict[str, Any]]:
-        """Record how a request ends, and turn errors into Flight's.
+        """Record how a request of a client ends, and turn errors into Flight's.
 
         The block may put the fields of the request into the mapping that it gets. The
-        request counts towards the limit of `client`, if given.
+        request counts towards the limit of the client, if it is `limited`.
         """
         begin, status, reason = time.monotonic(), "ok", ""
         fields: dict[str, Any] = {}
         try:
-            if client is None:
+            with self.open_requests.request(client) if limited else nullcontext():
                 yield fields
-            else:
-                with self.open_requests.request(client):
-                    yield fields
         except CancelledError as error:
             status = "cancelled"
             raise flight.FlightCancelledError(str(error)) from None
@@ -198,8 +195,8 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             status, reason = "stale", str(error)
             raise arrow.ArrowKeyError(str(error)) from None
         except MndmstError as error:
-            limited = isinstance(error, ClientLimitError)
-            status, reason = "limited" if limited else "refused", str(error)
+            beyond = isinstance(error, ClientLimitError)
+            status, reason = "limited" if beyond else "refused", str(error)
             raise arrow.ArrowInvalid(str(error)) from None
         except arrow.ArrowMemoryError as error:  # see `arrow_memory`
             status = "refused"
@@ -220,7 +217,9 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             seconds = round(time.monotonic() - begin, 6)
             error_line = reason.partition("\n")[0][:500]
             self._note(
-                FinishedRequest(identifier, request, graph, status, seconds, error_line)
+                FinishedRequest(
+                    identifier, request, graph, status, seconds, error_line, client
+                )
             )
 
     def read(
@@ -266,14 +265,16 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
 
     def events(self, action: str, body: bytes, client: str) -> Iterator[dict[str, Any]]:
         """Refuse an action: rank 0 alone takes them."""
-        with self.noted("unknown"):
+        with self.noted("unknown", client, limited=False):
             raise ConfigError("actions are for rank 0; ask there")
 
     def do_get(self, context: Any, ticket: Any) -> Any:
         """Stream the share of a table."""
-        with self.noted("get") as request:
+        client = client_of(context.peer())
+        # The stream counts towards the limit, and not its beginning
+        with self.noted("get", client, limited=False) as request:
             request |= self.read("get", ticket.ticket, TABLE)
-            share = self._while_streaming(request, client_of(context.peer()))
+            share = self._while_streaming(request, client)
             schema = next(share)  # from here on the end of the stream ends the request
             return flight.GeneratorStream(schema, share)
 

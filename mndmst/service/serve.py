@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
 from ..host.errors import InputError, MndmstError, StoppedError
+from ..host.formatting import counted
 from ..host.memory import give_back_freed
 from ..host.progress import Progress
 from ..host.signals import stop_signals
@@ -147,11 +148,12 @@ def _replay(executor: Executor, graph: ServedGraph, progress: Progress) -> None:
         if graph.journal is not None:
             uuid = graph.loaded.run.graph.uuid
             batches = graph.journal.open(graph.version, uuid)
+    first = graph.version
     while True:
         with comm.raise_on_all():
             batch = next(batches, None) if batches is not None else None
         if not comm.bcast(batch is not None):
-            return
+            break
         if graph.version % REPORTED_REPLAYS == 0:
             progress.stage(f"journal of {graph.name}: version {graph.version}")
         try:
@@ -161,6 +163,11 @@ def _replay(executor: Executor, graph: ServedGraph, progress: Progress) -> None:
                 advice = graph.journal.recovery_advice(graph.version + 1)
                 error.args = (f"{error} {advice}",)
             raise
+    if graph.journaled:
+        progress.say(
+            f"journal of {graph.name}: {counted(graph.version - first, 'batch')} "
+            f"replayed, version {graph.version}"
+        )
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """A name in the file system has one service, and no other file is removed."""
 
+import fcntl
 import os
 import socket
 from collections.abc import Iterator
@@ -27,6 +28,22 @@ def test_a_name_that_is_free(tmp_path: Path) -> None:
     own.remove()
     own.remove()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_another_process_keeps_locked(tmp_path: Path) -> None:
+    """Any user may lock a folder such as /tmp; the service does not wait for ever."""
+    file = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        with (
+            pytest.raises(ConfigError, match=f"{tmp_path}: another process keeps this"),
+            own_socket(tmp_path / "s"),
+        ):
+            pytest.fail("it was given")
+    finally:
+        os.close(file)
+    with own_socket(tmp_path / "s"), listening(tmp_path / "s"):
+        pass
 
 
 def test_a_name_where_a_process_listens(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from mndmst.host.errors import ConfigError, InputError
 from mndmst.service.access import Access, check_open, find_token, read_listen
 from mndmst.service.jobs import CancelledError, JobQueue
 from mndmst.service.limits import ServiceMemory
-from mndmst.service.metrics import FinishedRequest, Metrics
+from mndmst.service.metrics import FinishedRequest, Metrics, RequestLog
 from mndmst.service.protocol import ACTIONS, MESSAGE_BYTES, batches_of, read_request
 from mndmst.service.uploads import Uploads
 
@@ -206,6 +206,50 @@ def test_a_job_that_is_cancelled_while_it_waits_has_no_turn() -> None:
     with pytest.raises(CancelledError):
         waiting.result()
     assert not jobs.cancel("1")  # it is forgotten
+
+
+LOGGED = {  # by options: the requests whose lines are written
+    (): ["solve ok", "solve refused", "list failed", "put left", "list slow"],
+    ("quiet",): ["list slow"],
+    ("verbose",): [
+        "solve ok", "list ok", "put ok", "solve refused", "list failed", "put left",
+        "list slow",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("options", LOGGED)
+def test_the_log_has_a_line_for_what_was_done_or_refused(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...], as_json: bool
+) -> None:
+    log = RequestLog(**dict.fromkeys(options, True), as_json=as_json)
+    error = 'no column "x"'
+    for request in (
+        FinishedRequest("1", "solve", "city", "ok", 0.5, client="10.0.0.7"),
+        FinishedRequest("2", "list", "-", "ok", 0.5, client="10.0.0.7"),
+        FinishedRequest("3", "put", "city", "ok", 0.5, client="10.0.0.7"),
+        FinishedRequest("4", "solve", "city", "refused", 0.5, error, "10.0.0.7"),
+        FinishedRequest("5", "list", "-", "failed", 0.5, error, "10.0.0.7"),
+        FinishedRequest("6", "put", "-", "left", 0.5, client="10.0.0.7"),
+        FinishedRequest("7", "list", "-", "ok", 10.5, client="10.0.0.7"),
+    ):
+        log.write(request, 0)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(LOGGED[options])
+    for line, wanted in zip(lines, LOGGED[options], strict=True):
+        action, end = wanted.split()
+        refused = end in ("refused", "failed")
+        if as_json:
+            told = json.loads(line)
+            assert told["action"] == action and told["client"] == "10.0.0.7"
+            assert told["slow"] == (end == "slow")
+            assert told["status"] == ("ok" if end == "slow" else end)
+            assert told["error"] == (error if refused else "")
+        else:
+            assert f" mndmst {action} " in line and " client=10.0.0.7 " in line
+            assert line.endswith(" slow") if end == "slow" else f"status={end}" in line
+            assert line.endswith(' error="no column \\"x\\""') == refused
 
 
 def test_metrics_are_those_of_prometheus() -> None:

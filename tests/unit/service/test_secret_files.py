@@ -4,6 +4,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,51 @@ def test_a_key_with_a_password(tmp_path: Path) -> None:
     paths = certificate(tmp_path, "locked", "-passout", "pass:secret")
     with pytest.raises(ConfigError, match="is encrypted"):
         read_keys(*paths)
+
+
+HOLDER = """
+import sys
+from mndmst.service.access import find_token
+print(find_token(None)[1], flush=True)
+sys.stdin.read()
+"""
+
+
+def holder(folder: Path) -> tuple[subprocess.Popen[str], Path]:
+    """Start a process with an automatic token; return the file, too."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER],
+        env=os.environ | {"TMPDIR": str(folder)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_tokens_of_killed_services_are_swept(tmp_path: Path) -> None:
+    (tmp_path / "mndmst-notes.txt").touch()
+    (tmp_path / "other.token").touch()
+    (tmp_path / "mndmst-folder.token").mkdir()
+    (tmp_path / "mndmst-l.token").symlink_to(tmp_path / "other.token")
+    theirs = {path.name for path in tmp_path.iterdir()}
+    killed, left = holder(tmp_path)
+    running, kept = holder(tmp_path)
+    killed.kill()
+    killed.communicate(timeout=30)
+    assert left.exists() and kept.exists()
+    last, own = holder(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {*theirs, kept.name, own.name}
+    assert read_token(kept) != read_token(own)
+    for process in (running, last):
+        process.communicate(timeout=30)
+    assert {path.name for path in tmp_path.iterdir()} == theirs
+
+
+def test_services_that_start_at_once_keep_their_tokens(tmp_path: Path) -> None:
+    holders = [holder(tmp_path) for _ in range(6)]
+    assert len({read_token(path) for _, path in holders}) == 6
+    for process, _ in holders:
+        process.communicate(timeout=30)
+    assert not list(tmp_path.iterdir())
