@@ -92,7 +92,7 @@ def write_table(table: Any, path: Path) -> None:
 
 def _check_lines(table: Any, path: Path) -> None:
     """Refuse texts with a line feed, which would not be read back from CSV."""
-    compute = optional("pyarrow.compute", "serve", "Tables need").compute
+    compute = optional("pyarrow.compute", "serve", "Tables need")
     arrow = optional("pyarrow", "serve", "Tables need")
     for name, column in zip(table.column_names, table.columns, strict=True):
         if not (
