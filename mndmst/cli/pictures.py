@@ -1,11 +1,13 @@
 """The commands `draw` and `report`: pictures of a forest and of a run."""
 
 import argparse
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import counted
+from ..host.progress import notice
 from ..report.forest_layout import LAYOUTS
 from ..report.forest_picture import MOST_LABELS
 from .options import (
@@ -99,13 +101,22 @@ def _draw(arguments: argparse.Namespace) -> int:
             if names is not None:
                 labels = names.take(slice(None)).texts()
         progress.stage(f"drawing {arguments.output}")
-        write_drawing(
-            placed,
-            arguments.output,
-            labels,
-            lambda v: v.tolist() if names is None else names.take(v).values(),
-            arguments.overwrite,
-        )
+        with warnings.catch_warnings(record=True) as found:
+            warnings.filterwarnings("always", "Glyph .* missing from font")
+            write_drawing(
+                placed,
+                arguments.output,
+                labels,
+                lambda v: v.tolist() if names is None else names.take(v).values(),
+                arguments.overwrite,
+            )
+        lacking = any("missing from font" in str(one.message) for one in found)
+        if lacking and not arguments.quiet:
+            notice(
+                f"{arguments.output}: the font has no picture of some letters of the "
+                "names, which are boxes; a font with them in Matplotlib's font.family "
+                "shows them"
+            )
     if not arguments.quiet:
         print(
             f"{arguments.output}: {counted(forest.num_vertices, 'vertex')}, "

@@ -2,10 +2,13 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 _PLURALS = {"vertex": "vertices", "entry": "entries", "batch": "batches"}
+# Control characters but line feeds, and code points that XML excludes.
+_UNPRINTABLE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 _BINARY_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -31,6 +34,11 @@ def option_size(nbytes: int) -> str:
     if nbytes < 1 << 10:
         return str(nbytes)
     return size_text(nbytes).replace(" ", "").replace(",", "")
+
+
+def printable(text: str) -> str:
+    """Return a text with escapes, such as \\u0001, for what no picture can show."""
+    return _UNPRINTABLE.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

@@ -282,6 +282,32 @@ def read_attribute(item: "h5py.Group", name: str) -> Any:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
+def text_attribute(item: "h5py.Group", name: str) -> str:
+    """Return an attribute that is a text; ValueError for another one."""
+    value = read_attribute(item, name)
+    if not isinstance(value, str):
+        raise ValueError(f"attribute {name} is not a text")
+    return value
+
+
+def count_attribute(item: "h5py.Group", name: str) -> int:
+    """Return an attribute that is an integer from 0 on; ValueError for another one."""
+    value = read_attribute(item, name)
+    if not isinstance(value, np.integer) or value < 0:
+        raise ValueError(f"attribute {name} is not a count")
+    return int(value)
+
+
+def flag_attribute(item: "h5py.Group", name: str) -> bool:
+    """Return a boolean attribute; False for none, ValueError for another type."""
+    if name not in item.attrs:
+        return False
+    value = read_attribute(item, name)
+    if not isinstance(value, np.bool_):
+        raise ValueError(f"attribute {name} is not a boolean")
+    return bool(value)
+
+
 def read_attributes(item: "h5py.Group") -> dict[str, Any]:
     """Return all attributes as plain values."""
     return {
@@ -292,10 +318,11 @@ def read_attributes(item: "h5py.Group") -> dict[str, Any]:
 
 def check_version(path: Path, file: "h5py.File", version: int, remake: str) -> None:
     """Refuse a file of another version of its format; `remake` is the remedy."""
-    if file.attrs["version"] != version:
+    found = count_attribute(file, "version")
+    if found != version:
         raise InputError(
-            f"{path}: has version {file.attrs['version']} of the format, and version "
-            f"{version} can be read. {remake}."
+            f"{path}: has version {found} of the format, and version {version} can be "
+            f"read. {remake}."
         )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..api.forest import Forest
 from ..host.errors import InputError, optional
-from ..host.formatting import counted, to_json
+from ..host.formatting import counted, printable, to_json
 from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import FOREST_PICTURE, json_mark
 
@@ -72,7 +72,7 @@ def write_forest_picture(
     for name, (x, y) in zip(names or (), placed.positions.tolist(), strict=False):
         # A dollar sign would begin a formula.
         axes.annotate(
-            name.replace("$", r"\$"),
+            printable(name).replace("$", r"\$"),
             (x, y),
             xytext=(3, 3),
             textcoords="offset points",
@@ -81,8 +81,9 @@ def write_forest_picture(
     if placed.axis_names is None:
         axes.set_axis_off()
     else:
-        axes.set_xlabel(placed.axis_names[0])
-        axes.set_ylabel(placed.axis_names[1])
+        across, up = map(printable, placed.axis_names)
+        axes.set_xlabel(across.replace("$", r"\$"))
+        axes.set_ylabel(up.replace("$", r"\$"))
     axes.set_title(
         f"{counted(forest.num_vertices, 'vertex')}, {counted(len(forest), 'edge')}, "
         f"{counted(forest.num_trees, 'tree')}"

@@ -21,7 +21,15 @@ from ...host.errors import InputError
 from ...host.formatting import counted, to_json
 from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
-from ..file_access import check_version, open_hdf5, read_attribute, reading
+from ..file_access import (
+    check_version,
+    count_attribute,
+    flag_attribute,
+    open_hdf5,
+    read_attribute,
+    reading,
+    text_attribute,
+)
 from ..hdf5_reader import checked_dataset, read_dataset, read_names
 from ..hdf5_writer import create_dataset, hdf5_file
 from ..names import NameKind, Names
@@ -189,27 +197,36 @@ def differences(forest: ForestFile, digest: PairDigest, total: ExactSum) -> list
 
 
 def _from_attributes(path: Path, file: h5py.File) -> ForestFile:
-    attributes = file.attrs
-    total = attributes["total_weight"]
     header = ForestHeader(
-        graph_uuid=attributes["graph-uuid"],
-        num_vertices=int(attributes["num_vertices"]),
-        total_weight=int(total) if isinstance(total, str) else total.item(),
-        digest=attributes["digest"],
-        config=json.loads(attributes["config"]),
-        report=json.loads(attributes["report"]),
+        graph_uuid=text_attribute(file, "graph-uuid"),
+        num_vertices=count_attribute(file, "num_vertices"),
+        total_weight=_total_weight(file),
+        digest=text_attribute(file, "digest"),
+        config=json.loads(text_attribute(file, "config")),
+        report=json.loads(text_attribute(file, "report")),
         names=_names_place(file),
-        maximum=bool(attributes.get("maximum", False)),
+        maximum=flag_attribute(file, "maximum"),
     )
     return ForestFile(
         path=path,
-        creator=attributes["creator"],
+        creator=text_attribute(file, "creator"),
         header=header,
-        num_edges=int(attributes["num_edges"]),
-        num_trees=int(attributes["num_trees"]),
-        weight_dtype=np.dtype(attributes["weight_dtype"]),
+        num_edges=count_attribute(file, "num_edges"),
+        num_trees=count_attribute(file, "num_trees"),
+        weight_dtype=np.dtype(text_attribute(file, "weight_dtype")),
         has_labels="labels" in file,
     )
+
+
+def _total_weight(file: h5py.File) -> int | float:
+    """Return the total, which is a text where it needs more than 64 bits."""
+    total = read_attribute(file, "total_weight")
+    if isinstance(total, str):
+        return int(total)
+    if not isinstance(total, np.integer | np.float64):
+        raise ValueError("attribute total_weight is not a number")
+    number: int | float = total.item()
+    return number
 
 
 def _names_place(file: h5py.File) -> NamesPlace | None:

@@ -19,7 +19,16 @@ from ...graph.order import WEIGHT_DTYPES, KeyRule, key_rule, keys_to_weights
 from ...host.errors import InputError
 from ...kernels.threads import ALONE, Threads, each_range
 from ..edge_file import MAX_VERTICES
-from ..file_access import ascends, check_version, open_hdf5, read_attribute, reading
+from ..file_access import (
+    ascends,
+    check_version,
+    count_attribute,
+    flag_attribute,
+    open_hdf5,
+    read_attribute,
+    reading,
+    text_attribute,
+)
 from ..hdf5_reader import ChunkReader, checked_dataset, read_dataset, read_names
 from ..kernels.chunk_reading import move_ascending
 from ..names import NameKind, Names, joined_names
@@ -220,7 +229,7 @@ class ShardedGraph:
         }
         for name, value in expected.items():
             found = read_attribute(file, name)
-            if found != value:
+            if found != value or isinstance(found, np.floating | np.bool_):
                 raise InputError(
                     f"{self.parts[part]}: belongs to another graph ({name} is {found}, "
                     f"{self.path.name} expects {value}). Put the part there that was "
@@ -322,7 +331,7 @@ def open_graph(path: str | Path, check: bool = True) -> "ShardedGraph":
 
 
 def _from_index(path: Path, file: h5py.File) -> ShardedGraph:
-    num_parts = int(file.attrs["num_parts"])
+    num_parts = count_attribute(file, "num_parts")
     if not 1 <= num_parts <= path.stat().st_size:
         raise InputError(f"{path}: names {num_parts} parts. Make the graph again.")
     names = read_dataset(path, checked_dataset(path, file, "parts", num_parts))
@@ -337,13 +346,14 @@ def _from_index(path: Path, file: h5py.File) -> ShardedGraph:
 
 
 def _from_shard(path: Path, file: h5py.File) -> ShardedGraph:
-    if file.attrs["num_parts"] != 1:
+    num_parts = count_attribute(file, "num_parts")
+    if num_parts != 1:
         raise InputError(
-            f"{path}: is one part of {file.attrs['num_parts']}. Open {INDEX_NAME} or "
-            "the directory instead."
+            f"{path}: is one part of {num_parts}. Open {INDEX_NAME} or the directory "
+            "instead."
         )
     weights = checked_dataset(path, file, "graph/data").dtype.name
-    totals = (file.attrs[name] for name in ("num_vertices", "num_arcs"))
+    totals = (count_attribute(file, name) for name in ("num_vertices", "num_arcs"))
     vtxdist, arcdist = (np.array([0, total], np.int64) for total in totals)
     return _with_header(path, file, weights, vtxdist, arcdist, (path,))
 
@@ -363,8 +373,10 @@ def _with_header(
             f"{path}: has weights of type {weights}; supported are "
             f"{', '.join(dtype.name for dtype in WEIGHT_DTYPES)}. Make the graph again."
         )
-    bound = int(read_attribute(file, ORIGINAL_VERTICES) or 0)
-    if not 0 <= bound <= MAX_VERTICES:
+    bound = 0
+    if ORIGINAL_VERTICES in file.attrs:
+        bound = count_attribute(file, ORIGINAL_VERTICES)
+    if bound > MAX_VERTICES:
         raise InputError(
             f"{path}: was made of {bound} vertices; at most 2^48 can be numbered. Make "
             "the graph again."
@@ -377,21 +389,22 @@ def _with_header(
         )
     return ShardedGraph(
         path,
-        uuid=read_attribute(file, "graph-uuid"),
+        uuid=text_attribute(file, "graph-uuid"),
         weight_dtype=dtype,
         vtxdist=vtxdist,
         arcdist=arcdist,
         parts=parts,
-        reordered=bool(read_attribute(file, "reordered")),
+        reordered=flag_attribute(file, "reordered"),
         original_vertices=bound,
         names=None if names is None else NameKind(names),
     )
 
 
 def _read_bounds(path: Path, file: h5py.File, name: str, total: str) -> np.ndarray:
-    dataset = checked_dataset(path, file, name, int(file.attrs["num_parts"]) + 1)
+    dataset = checked_dataset(path, file, name, count_attribute(file, "num_parts") + 1)
     bounds = read_dataset(path, dataset).astype(np.int64)
-    if bounds[[0, -1]].tolist() != [0, file.attrs[total]] or not ascends(bounds):
+    ends = [0, count_attribute(file, total)]
+    if bounds[[0, -1]].tolist() != ends or not ascends(bounds):
         raise InputError(
             f"{path}: {name} does not ascend from 0 to {total}. Make the graph again."
         )

@@ -14,7 +14,14 @@ from ...graph.order import WEIGHT_DTYPES
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ..atomic_output import whole_file
-from ..file_access import open_hdf5, read_attribute, reading, write_attributes, writing
+from ..file_access import (
+    count_attribute,
+    open_hdf5,
+    read_attribute,
+    reading,
+    write_attributes,
+    writing,
+)
 from ..hdf5_reader import checked_dataset, read_dataset
 from ..hdf5_writer import ColumnWriter, hdf5_file
 from ..kernels.csr_conversion import forward_arcs
@@ -132,13 +139,14 @@ def _same_names(graph: ShardedGraph, other: ShardedGraph, begin: int, end: int) 
 
 def _open(path: Path, graph: ShardedGraph) -> WeightColumn:
     with reading(path, REMAKE), open_hdf5(path) as file:
-        if read_attribute(file, "format") != FORMAT or file.attrs["version"] != VERSION:
+        known = {"format": FORMAT, "version": VERSION}
+        if any(read_attribute(file, name) != known[name] for name in known):
             raise InputError(f"{path}: is not a column of weights. Write it again.")
         if read_attribute(file, "graph-uuid") != graph.uuid:
             raise InputError(
                 f"{path}: belongs to another graph. Remove it, or write it again."
             )
-        count = int(file.attrs["num_edges"])
+        count = count_attribute(file, "num_edges")
         dtype = checked_dataset(path, file, "weight", count).dtype
     if dtype not in WEIGHT_DTYPES:
         raise InputError(f"{path}: has weights of type {dtype}. Write it again.")

@@ -145,6 +145,34 @@ def test_lying_attributes(
         survives(read, copy)
 
 
+@pytest.mark.parametrize("kind", ["array", "half"])
+def test_an_attribute_of_another_type_is_damage(
+    case: tuple[Path, str, Callable], kind: str
+) -> None:
+    """An array of a text twice, and a half-precision number in place of a count."""
+    path, file, read = case
+    with h5py.File(path / file) as opened:
+        stored = dict(opened.attrs)
+    if read is read_graph:
+        del stored["creator"]  # a graph is read without it
+    if file.startswith("part"):
+        del stored["reordered"]  # the index says it
+    for name, value in stored.items():
+        wrong = np.array([value, value])
+        if kind == "half":
+            if not isinstance(value, np.integer):
+                continue
+            wrong = np.float16(value)
+        elif wrong.dtype.kind == "U":
+            wrong = wrong.astype("S")
+        with copied(path) as copy:
+            with h5py.File(copy / file, "r+") as opened:
+                opened.attrs[name] = wrong
+            with pytest.raises(InputError, match=file):
+                read(copy)
+                pytest.fail(f"{name} is read")
+
+
 def store(file: h5py.File, name: str, value: Any) -> None:
     try:
         file.attrs[name] = value

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from xml.etree import ElementTree
 
 import forests
 import graphs
@@ -109,6 +110,26 @@ def test_a_circle_has_the_root_inside_and_the_depth_as_radius(small: Forest) -> 
 def test_a_large_forest_has_no_springs() -> None:
     with pytest.raises(ConfigError, match=r"at most 2,000 vertices.*radial"):
         layout(random_forest(2_001, 1), "spring")
+
+
+def test_letters_that_xml_excludes_are_drawn_as_escapes(
+    mndmst: Callable, tmp_path: Path
+) -> None:
+    names = ["a\x01$b", "\x7f\x9f\ufffe", "two\nlines", "\u4e2d"]
+    links = [{"source": names[0], "target": name, "weight": 1} for name in names[1:]]
+    (tmp_path / "g.json").write_text(json.dumps(links))
+    for words in ("partition {0}/g.json {0}/g -q", "solve {0}/g -o {0}/f.h5 -q"):
+        assert mndmst(*words.format(tmp_path).split()).returncode == 0
+    draw = ("draw", tmp_path / "f.h5", "--labels", "-o")
+    run = mndmst(*draw, tmp_path / "f.svg", "-q")
+    assert (run.returncode, run.stderr) == (0, "")
+    tree = ElementTree.parse(tmp_path / "f.svg")  # it is XML
+    assert tree.getroot().tag.endswith("svg")
+    text = (tmp_path / "f.svg").read_text(encoding="utf-8")
+    assert "\\u0001" in text and "\\u007f\\u009f\\ufffe" in text
+    run = mndmst(*draw, tmp_path / "f.png")
+    assert run.returncode == 0 and "Warning" not in run.stderr
+    assert "the font has no picture of some letters" in run.stderr
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
