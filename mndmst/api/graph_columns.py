@@ -92,8 +92,8 @@ def read_table(
         message = in_python(str(error))
         if _may_be_matrix(table, columns):
             message += (
-                " If the table is a matrix of weights, give table.to_numpy(); its "
-                "vertex i is then table.columns[i]."
+                " If the table is a matrix of distances, give it without names to "
+                "mndmst.single_linkage(table, metric='precomputed')."
             )
         raise type(error)(message) from None
     src, dst = table[names[found.source]], table[names[found.target]]
@@ -123,8 +123,9 @@ def _names_of(table: Any) -> list[str]:
         if not isinstance(name, str):
             raise InputError(
                 f"the table has a column named {shown(name)}; give text, or the "
-                "columns one by one: minimum_spanning_forest(src, dst, weight), or a "
-                "matrix: minimum_spanning_forest(table.to_numpy())"
+                "columns one by one: minimum_spanning_forest(src, dst, weight); a "
+                "matrix of distances goes to mndmst.single_linkage(table, "
+                "metric='precomputed')"
             )
         if names.count(name) > 1:
             raise InputError(f"the table has the column {name!r} more than once")

@@ -86,8 +86,8 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
         "latitude and longitude in radians; or, comparing all pairs of points, hamming "
         "or jaccard of categorical rows, minkowski, seuclidean, mahalanobis, "
         "sqeuclidean, braycurtis, canberra, and of binary rows dice, rogerstanimoto, "
-        "russellrao, sokalsneath, yule; or precomputed: POINTS is a square matrix of "
-        "distances",
+        "russellrao, sokalsneath, yule; or precomputed: POINTS is a matrix of "
+        "distances, with or without names",
     )
     parser.add_argument(
         "--p", type=real(1), metavar="P", help="exponent, for minkowski (default: 2)"

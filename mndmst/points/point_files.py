@@ -18,10 +18,13 @@ from ..host.formatting import counted
 from ..host.memory import FREE_MEMORY
 from ..host.warning_filters import filtered_warnings
 from ..io.file_access import opened
+from ..io.formats.distance_tables import read_distance_text, read_typed_distances
 from ..io.formats.packed_files import COMPRESSIONS, readable
 from ..io.formats.point_columns import names_of
 from ..io.formats.point_tables import (
+    LEAST_MATRIX,
     check_integers,
+    ids_of_words,
     read_point_text,
     read_typed_points,
 )
@@ -35,8 +38,6 @@ EXAMPLE_POINTS = 100_000
 _ARRAYS = (".npy", ".npz")
 _TYPED = {".parquet": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable}
 POINT_SUFFIXES = (*_ARRAYS, ".csv", ".tsv", ".txt", *_TYPED)
-# Rows of a square matrix that is taken for one of distances, at least.
-LEAST_MATRIX = 3
 _DAMAGED = (
     OSError, ValueError, EOFError, SyntaxError, TokenError, zipfile.BadZipFile,
     KeyError,
@@ -97,7 +98,8 @@ def read_point_table(
     With `mapped`, the points of an .npy file stay there, as they are: `checked_points`
     is for the part that is taken of them. With `typed`, arrays of float16 and float32
     stay as they are. Without `finite`, coordinates that are not finite pass. For the
-    `metric` haversine a column that is named as a latitude comes first.
+    `metric` haversine a column that is named as a latitude comes first, and for
+    precomputed a table is a matrix of distances (`io.formats.distance_tables`).
 
     Raises InputError if the file does not hold points, or a coordinate cannot be
     computed with; ConfigError if the user names a column or an array that is not there;
@@ -118,6 +120,12 @@ def read_point_table(
         return _told(path, PointTable(points))
     if key is not None:
         raise ConfigError(f"--key goes with .npz files, and {path} is another.")
+    if metric == "precomputed":
+        if asked:
+            raise ConfigError(
+                f"--columns names coordinates, and {path} has distances. Leave it out."
+            )
+        return _read_distances(path)
     if suffix in _TYPED:
         found = read_typed_points(_TYPED[suffix](path, FREE_MEMORY), asked, metric)
     else:
@@ -128,6 +136,18 @@ def read_point_table(
     name = "" if chosen.ids is None else chosen.names[chosen.ids]
     names = tuple(chosen.names[i] for i in chosen.coordinates if chosen.headed)
     return _told(path, PointTable(points, found.ids, name, (chosen.text(),), names))
+
+
+def _read_distances(path: Path) -> PointTable:
+    """Return a matrix of distances from a table, and the names of its points."""
+    suffix = point_suffix(path)
+    if suffix in _TYPED:
+        found = read_typed_distances(_TYPED[suffix](path, FREE_MEMORY))
+    else:
+        with readable(path):
+            found = read_distance_text(path)
+    ids = None if found.names is None else ids_of_words(found.names)
+    return PointTable(found.matrix, ids, "name", (f"{path}: {found.note}",))
 
 
 def point_suffix(path: Path) -> str:

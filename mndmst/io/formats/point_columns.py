@@ -129,7 +129,7 @@ def choose_coordinates(
     names = tuple(column.name for column in columns)
     if headed and not picked:
         _refuse_edges(table, columns)
-    not_coordinates = [i for i in range(len(names)) if headed and _is_id(names[i])]
+    not_coordinates = [i for i in range(len(names)) if headed and is_id(names[i])]
     if picked:
         chosen = [position_of(table, names, name, name) for name in picked]
         if len(set(chosen)) < len(chosen):
@@ -292,10 +292,11 @@ def _refuse_edges(table: object, columns: Sequence[Column]) -> None:
 
 def knows_points(names: Sequence[str]) -> bool:
     """Return whether some names are known for coordinates or ids of points."""
-    return any(_COORDINATE.fullmatch(plain(name)) or _is_id(name) for name in names)
+    return any(_COORDINATE.fullmatch(plain(name)) or is_id(name) for name in names)
 
 
-def _is_id(name: str) -> bool:
+def is_id(name: str) -> bool:
+    """Return whether a column has ids, an index, labels or results by its name."""
     words = [word.casefold() for word in _WORDS.split(name.strip()) if word]
     is_word = bool(words) and (words[-1] in _ID_WORDS or words[0] == "id")
     return (

@@ -22,10 +22,11 @@ from .packed_files import read_bytes
 from .point_columns import (
     PointColumns,
     choose_coordinates,
+    is_id,
     knows_points,
     refuse_ids,
 )
-from .table_columns import Column, shown
+from .table_columns import TEXT, Column, shown
 from .table_dialect import MARKS, TableDialect, TableSubject, check_comments_alone
 from .table_text import (
     BLANKS,
@@ -40,6 +41,8 @@ from .table_text import (
 from .typed_tables import ParquetTable, check_complete, is_whole
 
 CHECKED = 1 << 16  # points at a time
+# Rows of a square matrix that is taken for one of distances, at least.
+LEAST_MATRIX = 3
 # The text, as a string, and NumPy's lists of its words.
 TEXT_COPIES = 12
 # An id that is a number as it stands: 7, but not 007
@@ -122,6 +125,8 @@ def read_point_text(
             f"{path}: holds no points below the names of columns. Give one a row."
         )
     columns = list(map(Column, dialect.names, dialect.kinds))
+    if not picked:
+        _refuse_matrix(path, dialect)
     chosen = choose_coordinates(path, columns, picked, dialect.headed, metric)
     begin = behind if dialect.first_is_header else offset
     whole = bytes(read_bytes(path, FREE_MEMORY, TEXT_COPIES))
@@ -140,6 +145,26 @@ def read_point_text(
         lines.check_integers(chosen)
     ids = None if chosen.ids is None else lines.ids(chosen.ids)
     return TextPoints(points, ids, chosen)
+
+
+def _refuse_matrix(path: Path, dialect: TableDialect) -> None:
+    """Refuse a table whose rows have the names of its columns, below any word."""
+    names = [row[0] for row in dialect.cells]
+    if dialect.kinds[0] != TEXT or is_id(dialect.names[0]) or len(names) < LEAST_MATRIX:
+        return
+    if tuple(names) == dialect.names[1 : len(names) + 1]:
+        raise InputError(
+            f"{path}: its rows have the names of its columns, as in a matrix of "
+            "distances. If it is one, give --metric precomputed; if its rows are "
+            "points, name the first column id."
+        )
+
+
+def ids_of_words(words: Sequence[str]) -> np.ndarray:
+    """Return ids as integers, or as text if a word is none or is padded."""
+    if all(map(_ID.fullmatch, words)) and max(map(int, words)) < 1 << 63:
+        return np.array(list(map(int, words)), np.int64)
+    return np.array(words, np.str_)
 
 
 class _Lines:
@@ -207,11 +232,8 @@ class _Lines:
                     raise rounded_integer(f"{self.path}: ", row, int(words[i]), name)
 
     def ids(self, position: int) -> np.ndarray:
-        """Return a column as integers, or as text if a cell is none or is padded."""
-        words = [row[position] for _, row in self._rows()]
-        if all(map(_ID.fullmatch, words)) and max(map(int, words)) < 1 << 63:
-            return np.array(list(map(int, words)), np.int64)
-        return np.array(words, np.str_)
+        """Return a column as `ids_of_words` does."""
+        return ids_of_words([row[position] for _, row in self._rows()])
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the fields of all lines, and which line of the text has them."""

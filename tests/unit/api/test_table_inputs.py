@@ -106,12 +106,12 @@ def test_a_table_that_may_be_a_matrix_is_refused_with_the_remedy(
     names = ["oslo", "bern", "rome"]
     columns: dict = {name: [0.0, 1.0, 2.0] for name in names}
     for table in tables({"city": names} | columns if named else columns):
-        with pytest.raises(InputError, match=r"matrix.*to_numpy\(\)"):
+        with pytest.raises(InputError, match=r"matrix of distances.*single_linkage"):
             mndmst.minimum_spanning_forest(table)
-    square = np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0.0]])
+    square = np.array([[0, 0, 2], [0, 0, 3], [2, 3, 0.0]])  # a distance of 0
     table = pandas.DataFrame(square, index=names, columns=names)
-    forest = mndmst.minimum_spanning_forest(table.to_numpy())
-    assert forest.total_weight == 3
+    heights = mndmst.single_linkage(table, metric="precomputed")[:, 2]
+    assert heights.tolist() == [0, 2]
 
 
 def test_missing_values_are_named_by_their_column() -> None:

@@ -1,0 +1,206 @@
+"""Matrices of distances in the shapes that programs write: one forest, and names."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pandas
+import pytest
+from processes import Run
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+
+from mndmst.__main__ import main
+from mndmst.host.errors import ConfigError, InputError
+from mndmst.points.point_files import PointTable, read_point_table
+
+NAMES = ["s 1", "b", "NA", "x-4"]
+DISTANCES = [[0, 0, 5, 9.5], [0, 0, 6, 8], [5, 6, 0, 7], [9.5, 8, 7, 0]]
+WEIGHT = linkage(squareform(np.array(DISTANCES)), "single")[:, 2].sum()
+
+
+def table_in(folder: Path, text: str, name: str = "d.tsv") -> PointTable:
+    path = folder / name
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return read_point_table(path, metric="precomputed")
+
+
+def square(separator: str, corner: str | None, column: bool = True) -> str:
+    head = [] if corner is None else [corner]
+    lines = [separator.join([*head, *NAMES])]
+    for name, row in zip(NAMES, DISTANCES, strict=True):
+        lines.append(separator.join([*[name][:column], *map(str, row)]))
+    return "\n".join(lines) + "\n"
+
+
+def triangle(upper: bool, diagonal: bool, header: bool, pad: str | None = None) -> str:
+    lines = ["\t".join(["name", *NAMES])] * header
+    for i, (name, row) in enumerate(zip(NAMES, DISTANCES, strict=True)):
+        cells = list(map(str, row))
+        kept = cells[i + 1 - diagonal :] if upper else cells[: i + diagonal]
+        if pad is not None:
+            padding = [pad] * (len(cells) - len(kept))
+            kept = padding + kept if upper else kept + padding
+        lines.append("\t".join([name, *kept]))
+    return "\n".join(lines) + "\n"
+
+
+SHAPES = {
+    "snp-dists": square("\t", "snp-dists 0.8.2"),
+    "cgmlst-dists": square("\t", "#cgmlst-dists"),
+    "empty corner": square(",", ""),
+    "no corner": square("\t", None),
+    "semicolons": square(";", "x").replace(".", ","),
+    "quoted": square(",", "").replace("s 1", '"s 1"').replace("b", '"b"'),
+    "header alone": square(",", None, column=False),
+    "column alone": "".join(square("\t", "").splitlines(True)[1:]),
+    "comments": "# made by a program\n\n" + square("\t", "id"),
+    "marks of Windows": "\ufeff" + square("\t", "id").replace("\n", "\r\n") + "\r\n",
+    "phylip": "  4\n" + "".join(square("\t", "").splitlines(True)[1:]),
+    "phylip lower": "4\n" + triangle(False, False, False),
+    "trailing separators": square("\t", "id").replace("\n", "\t\n"),
+    "missing": square("\t", "id").replace("\t9.5\n", "\t-\n", 1),
+    "dashes on the diagonal": triangle(False, False, True, "-"),
+    **{
+        f"{'upper' if upper else 'lower'} {diagonal} {header} {pad}": triangle(
+            upper, diagonal, header, pad
+        )
+        for upper in (False, True)
+        for diagonal in (False, True)
+        for header in (False, True)
+        for pad in (None, "", "NA")
+    },
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["d.tsv", "d.csv.gz"])
+def test_one_matrix_from_every_shape(tmp_path: Path, shape: str, name: str) -> None:
+    text = SHAPES[shape]
+    if shape == "trailing separators":
+        first, *rest = text.split("\n")
+        text = "\n".join([first.rstrip("\t"), *rest])
+    found = table_in(tmp_path, text, name)
+    assert found.points.tolist() == DISTANCES
+    assert found.ids is not None and found.ids.tolist() == NAMES
+    assert "distances of 4 points with names: " in found.notes[0]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+@pytest.mark.parametrize("column", ["index", "sample", None])
+def test_typed_tables(tmp_path: Path, suffix: str, column: str | None) -> None:
+    frame = pandas.DataFrame(DISTANCES, columns=NAMES, index=NAMES)
+    if column is not None:
+        frame = frame.rename_axis(column).reset_index()
+    elif suffix == ".feather":
+        frame = frame.reset_index(drop=True)
+    path = tmp_path / f"d{suffix}"
+    getattr(frame, f"to_{suffix[1:]}")(path)
+    found = read_point_table(path, metric="precomputed")
+    assert found.points.tolist() == DISTANCES
+    assert found.ids is not None and found.ids.tolist() == NAMES
+
+
+@pytest.mark.parametrize("separator", [" ", "\t", ",", ";"])
+def test_numbers_alone_have_no_names(tmp_path: Path, separator: str) -> None:
+    rows = [separator.join(map(str, row)) for row in DISTANCES]
+    found = table_in(tmp_path, "\n".join(rows))
+    assert (found.points.tolist(), found.ids) == (DISTANCES, None)
+    lower = "\n".join(
+        separator.join(map(str, row[: i + 1])) for i, row in enumerate(DISTANCES)
+    )
+    assert table_in(tmp_path, lower).points.tolist() == DISTANCES
+
+
+@pytest.mark.parametrize("names", [["101", "7", "33", "5"], ["0", "1", "2", "3"]])
+def test_names_that_are_numbers(tmp_path: Path, names: list[str]) -> None:
+    frame = pandas.DataFrame(DISTANCES, columns=names, index=names)
+    frame.to_csv(tmp_path / "d.csv")
+    found = read_point_table(tmp_path / "d.csv", metric="precomputed")
+    assert found.points.tolist() == DISTANCES
+    expected = None if names[0] == "0" else list(map(int, names))
+    assert (None if found.ids is None else found.ids.tolist()) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("x\ta\tb\na\t0\t1\nb\t2\t0\n", "distances of a and b differ: 2 below"),
+        ("x\ta\tb\na\t0\t-1\nb\t-1\t0\n", "distance of a and b is -1"),
+        ("x\ta\tb\na\t0\tNA\nb\t-\t0\n", "distance of a and b is missing"),
+        ("x\ta\tb\na\t0\tinf\nb\tinf\t0\n", "distance of a and b is inf"),
+        ("x\ta\tb\na\t1\t0.5\nb\t0.5\t1\n", "a from itself is 1.*similarities"),
+        ("x\ta\tb\nb\t0\t1\na\t1\t0\n", "row 1 is named b and column 1 a"),
+        ("x\ta\ta\na\t0\t1\na\t1\t0\n", "two rows are named a"),
+        ("x\ta\tb\na\t0\tfar\nb\t1\t0\n", 'line 2 has "far", and a distance is'),
+        ("x\ta\tb\tc\na\t0\t1\t2\nb\t1\t0\t3\n", "has 2 rows and names 4 columns"),
+        ("0 1 2\n1 0 3\n", "line 1 has 3 distances of 2 points"),
+        ("5\n6 7\n3 4 5\n", "is a triangle without names, and has other numbers"),
+        ("x\ta\n", "has 1 row"),
+        ("\t3\t4\n3\t\t5\n4\t5\t\n", "may be names, or distances beside an empty"),
+    ],
+)
+def test_other_tables_are_refused_with_the_place(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    with pytest.raises(InputError, match=rf"d\.tsv: .*{problem}"):
+        table_in(tmp_path, text)
+
+
+def test_columns_are_of_points(tmp_path: Path) -> None:
+    (tmp_path / "d.tsv").write_text(square("\t", "x"))
+    with pytest.raises(ConfigError, match="--columns names coordinates"):
+        read_point_table(tmp_path / "d.tsv", columns="b", metric="precomputed")
+
+
+def test_names_come_back_in_all_results(tmp_path: Path) -> None:
+    path = tmp_path / "d.tsv"
+    path.write_text(square("\t", "snp-dists 0.8.2"))
+    command = ["linkage", str(path), "--metric", "precomputed", "-q"]
+    for out in ("tree.nwk", "tree.h5"):
+        assert main([*command, "-o", str(tmp_path / out), "--overwrite"]) == 0
+    assert main([*command, "--forest", str(tmp_path / "f.h5")]) == 0
+    assert main(["verify", str(path), str(tmp_path / "f.h5")]) == 0
+    assert main(["convert", str(tmp_path / "f.h5"), str(tmp_path / "f.csv")]) == 0
+    labels = ["--min-cluster-size", "2", "--min-samples", "1"]
+    command[0] = "hdbscan"
+    assert main([*command, *labels, "-o", str(tmp_path / "labels.csv")]) == 0
+    newick = (tmp_path / "tree.nwk").read_text()
+    for name in ("'s 1'", "b", "NA", "x-4"):
+        assert f"{name}:" in newick
+    with h5py.File(tmp_path / "tree.h5") as file:
+        assert [name.decode() for name in file["ids"][:]] == NAMES
+        assert file["linkage"][:, 2].sum() == WEIGHT
+    rows = [line.split(",") for line in (tmp_path / "f.csv").read_text().splitlines()]
+    assert sum(float(row[2]) for row in rows[1:]) == WEIGHT
+    assert {end for row in rows[1:] for end in row[:2]} == set(NAMES)
+    lines = (tmp_path / "labels.csv").read_text().splitlines()
+    assert lines[0].startswith("vertex,name,label,")
+    assert [line.split(",")[1] for line in lines[1:]] == NAMES
+
+
+@pytest.mark.parametrize("command", ["partition {} g", "linkage {}", "hdbscan {}"])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_messages_advise_the_metric_which_keeps_distances_of_zero(
+    tmp_path: Path, command: str, labelled: bool, mndmst: Callable[..., Run]
+) -> None:
+    """A sparse matrix would lose them; the advice is followed as it stands."""
+    path = tmp_path / "d.tsv"
+    names = [f"a rather long name of a sample, number {i}" for i in range(300)]
+    points = np.arange(300) // 2
+    matrix = np.abs(points[:, None] - points)
+    text = "\n".join("\t".join(map(str, row)) for row in matrix.tolist())
+    if labelled:
+        frame = pandas.DataFrame(matrix, names, names)
+        text = "dists" + frame.to_csv(sep="\t")
+    path.write_text(text)
+    run = mndmst(*command.format(path).replace(" g", f" {tmp_path}/g").split())
+    if labelled or command.startswith("partition"):
+        assert run.returncode
+        assert "--metric precomputed" in run.stderr
+    assert "save_npz" not in run.stderr and len(run.stderr) < 1000
+    run = mndmst("linkage", path, "--metric", "precomputed")
+    assert f"weight={149.0}" in run.stdout
