@@ -6,7 +6,7 @@
 #     bash launch/test.sh tests/unit -k order
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-venv=$(bash "$root/launch/venv.sh" dev)
+venv=$(bash "$root/launch/venv.sh" test)
 cd "$root"
 # shellcheck source=launch/env.sh
 source launch/env.sh
@@ -14,6 +14,8 @@ source launch/env.sh
 unset PYTHONDONTWRITEBYTECODE
 "$venv/bin/python" -m compileall -q mndmst || true
 if (($# == 0)); then
+    # Two workers that need one kernel would both compile it, or wait for each other.
+    "$venv/bin/python" -m mndmst compile -q
     set -- -m "not slow"
 fi
 # Two files at a time: many tests wait for launchers, timeouts and sockets. pytest-randomly

@@ -41,10 +41,15 @@ if ! works "$venv/bin/python"; then
     "$python" -m venv --clear "$venv"
 fi
 
-# What was installed last; nothing to do while it is the same.
-wanted="$extra $mpi $root $(cksum <"$root/pyproject.toml")"
+# Two lines: what the environment was made of, and the extras that it has. Nothing is to
+# be done while the first is the same and the second has the extra.
+state="$mpi $root $(cksum <"$root/pyproject.toml")"
 stamp=$venv/mndmst-installed
-if [[ $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
+installed=
+if [[ $(sed -n 1p "$stamp" 2>/dev/null) == "$state" ]]; then
+    installed=$(sed -n 2p "$stamp")
+fi
+if [[ " $installed " != *" $extra "* ]]; then
     rm -f "$stamp"
     extras="[$extra]"
     [[ $mpi == system && $extra == mpi ]] && extras=""
@@ -59,6 +64,10 @@ if [[ $(cat "$stamp" 2>/dev/null) != "$wanted" ]]; then
     if [[ $mpi == system ]]; then
         "$venv/bin/python" -m pip uninstall --quiet --yes mpich >&2
     fi
-    echo "$wanted" >"$stamp"
+    case $extra in # an extra has what is in the smaller ones
+    dev) extra="dev test mpi" ;;
+    test) extra="test mpi" ;;
+    esac
+    printf '%s\n%s\n' "$state" "$installed $extra" >"$stamp"
 fi
 echo "$venv"

@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from processes import ROOT, finish, start
 
-yaml = pytest.importorskip("yaml", reason="PyYAML is in the extra 'dev'")
+yaml = pytest.importorskip("yaml", reason="PyYAML is in the extra 'test'")
 
 DOCKERFILE = ROOT / "docker/Dockerfile"
 LIMIT = 200

@@ -8,9 +8,9 @@ from processes import ROOT
 
 from mndmst.cli.main import parser
 
-yaml = pytest.importorskip("yaml", reason="PyYAML is in the extra 'dev'")
+yaml = pytest.importorskip("yaml", reason="PyYAML is in the extra 'test'")
 kubernetes_validate = pytest.importorskip(
-    "kubernetes_validate", reason="needs kubernetes-validate"
+    "kubernetes_validate", reason="kubernetes-validate is in the extra 'dev'"
 )
 jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema")
 MANIFESTS = ROOT / "docker/kubernetes"

@@ -53,6 +53,23 @@ def test_the_number_of_ranks_is_missing(arguments: tuple) -> None:
     assert "'solve' is not a number of ranks" in run.stderr
 
 
+PYTHON = """#!/bin/sh
+case $1 in -m) echo "$@" >>{log} ;; *) exec {python} "$@" ;; esac
+"""
+
+
+def test_an_extra_that_a_larger_one_has_is_not_installed_again(tmp_path: Path) -> None:
+    log, python = tmp_path / "log", tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(PYTHON.format(log=log, python=sys.executable))
+    python.chmod(0o755)
+    for extra in ("test", "mpi", "dev", "test", "mpi", "cuda", "dev", "test", "cuda"):
+        run = finish(start(script("venv.sh", extra), MNDMST_VENV=str(tmp_path)), LIMIT)
+        assert (run.returncode, run.stdout) == (0, f"{tmp_path}\n"), run.stderr
+    installed = [line.rpartition("[")[2] for line in log.read_text().splitlines()]
+    assert installed == ["test]", "dev]", "cuda]"]
+
+
 STARTERS = ["launch/mpirun.sh", "launch/hosts.sh", "launch/venv.sh"]
 STARTERS += [f"slurm/{path.name}" for path in (ROOT / "slurm").glob("*.sbatch")]
 
