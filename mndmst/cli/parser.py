@@ -5,7 +5,7 @@ argparse prints the usage before an error, which hides it; `--help` prints the u
 
 import argparse
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -54,6 +54,16 @@ class Parser(argparse.ArgumentParser):
         # argparse names the function in its messages: "invalid int value"
         for kind, read in ((int, whole()), (float, real()), (Path, on_disk)):
             self.register("type", kind, read)
+
+    # The help may list what takes long to import, such as all formats
+    @property
+    def epilog(self) -> str | None:
+        """The text below the options; a function that returns it is called late."""
+        return self._epilog() if callable(self._epilog) else self._epilog
+
+    @epilog.setter
+    def epilog(self, text: str | Callable[[], str] | None) -> None:
+        self._epilog = text
 
     def parse_known_args(self, *given: Any, **named: Any) -> Any:
         """Parse words; report unknown ones as a mistake of this command."""

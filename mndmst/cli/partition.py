@@ -174,13 +174,14 @@ def _jobs(asked: int | None, file: Any, parts: int) -> int:
     return asked
 
 
-# As `io.formats.NAMES` has them, which is not imported for a help text.
-FORMATS = (
-    "gr mtx txt el wel tsv csv edges edgelist plain-edgelist npz parquet arrow feather "
-    "json graph metis bvgraph parhip sg wsg egr adj graphml gexf gml net leda ncol "
-    "binary-edgelist undirected-binary-edgelist h5"
-)
 WEIGHTS = "file, constant:X, hash[:SEED], random:LOW:HIGH[:SEED], ecl, euclid:FILE.co"
+
+
+def _formats_and_weights() -> str:
+    from ..io.formats import NAMES
+
+    formats = " ".join(NAMES)
+    return f"Formats: {formats}; each also .gz, .xz, .zst. Weights: {WEIGHTS}."
 
 
 def add_partition(commands: Any) -> None:
@@ -190,7 +191,7 @@ def add_partition(commands: Any) -> None:
         help="convert an edge file into shards, or re-shard a graph",
         description="Read an edge file of any size, or a sharded graph, and write it "
         "as shards: by several processes on this machine, or under mpirun or srun.",
-        epilog=f"Formats: {FORMATS}; each also .gz, .xz, .zst. Weights: {WEIGHTS}.",
+        epilog=_formats_and_weights,
     )
     partition.add_argument(
         "file",

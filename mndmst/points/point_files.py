@@ -187,6 +187,8 @@ def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
             return np.asarray(np.load(file, allow_pickle=False))
     except MndmstError:
         raise
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file. Check the name.") from error
     except _DAMAGED as error:
         raise InputError(
             f"{path}: cannot be read as points ({error}). Give an .npy file of an "

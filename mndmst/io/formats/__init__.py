@@ -3,7 +3,12 @@
 A format is a function that opens a file as an `EdgeFile`, to be read in pieces of
 bounded size by any number of processes, or, for formats that cannot be read so or are
 small by nature, one that reads it as `Edges`; and, if it can be written, a function
-`write(edges, path)`. To add one, add it to the table below.
+`write(edges, path)`. `_FORMATS` registers it: commands, their help and messages take
+all that they know of formats from there.
+
+A reader knows the number of vertices from the file (`num_vertices`, None if no header
+says it), and gives whole numbers in text as the narrowest type that holds all of them:
+`EdgeFile.weight_dtype` is None then, or `edge_file.narrow_integers` has been called.
 """
 
 from collections.abc import Callable, Mapping

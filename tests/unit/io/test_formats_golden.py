@@ -33,6 +33,7 @@ WEIGHTED = (
     "square.arrow",
     "square.graph", "square.parhip", "square32.parhip", "square.wsg", "square.egr",
     "square64.egr", "square.txt", "square.adj", "square.json", "square-adjacency.json",
+    "square.graphml", "square.gml", "square.net", "square.leda",
 )  # fmt: skip
 BARE = (
     "square.sg",
@@ -107,6 +108,13 @@ def test_packed_files(name: str, suffix: str, pack: object, tmp_path: Path) -> N
     path.write_bytes(packed[:-3])
     with pytest.raises(InputError, match="damaged or cut short"):
         read_edges(path)
+
+
+def test_every_format_has_a_golden_file() -> None:
+    """But other names of edge lists and of METIS, and files that the tests write."""
+    found = {name for name in NAMES if (DATA / f"square.{name}").exists()}
+    lists = {"el", "wel", "tsv", "edges", "plain-edgelist"}
+    assert set(NAMES) - found == {*lists, "metis", "feather", "bvgraph", "ncol", "h5"}
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if (DATA / f"square.{n}").exists()])
