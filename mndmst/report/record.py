@@ -13,6 +13,7 @@ from ..io.atomic_output import AtomicOutput
 from ..io.file_access import read_small
 from ..io.output_kinds import TRACE, json_mark
 from ..solver.run_report import SCHEMA
+from .record_form import fault_of
 
 Record = dict[str, Any]
 LARGEST = 1 << 28  # bytes of a report
@@ -55,7 +56,10 @@ class Span(NamedTuple):
 
 
 def read_record(path: Path) -> Record:
-    """Read a report; raise InputError if the file is not a report of this version."""
+    """Read a report.
+
+    Raises InputError if the file is not a report of this version, or is damaged.
+    """
     try:
         record = json.loads(read_small(path, LARGEST))
         schema = record["schema"]
@@ -75,6 +79,9 @@ def read_record(path: Path) -> Record:
             f"{path}: has version {schema} of the report, and this program reads "
             f"version {SCHEMA}. Solve again."
         )
+    fault = fault_of(record)
+    if fault:
+        raise InputError(f"{path}: is a damaged report: {fault}. Solve again.")
     return dict(record)
 
 

@@ -168,7 +168,8 @@ class StoredModel:
             return False
         parent, above = tree.parent - tree.num_points, tree.cluster_parent
         return bool(
-            self._measures()
+            isinstance(self.parameters, dict)
+            and self._measures()
             and ((parent >= 0) & (parent < clusters)).all()
             and (above[1:] < np.arange(1, clusters)).all()
             and (self.labels < clusters).all()
