@@ -31,8 +31,7 @@ from .host.signals import interrupts_deferred
 
 if TYPE_CHECKING:
     from .api.arrays import minimum_spanning_forest, minimum_spanning_tree
-    from .api.forest import Forest
-    from .api.named_forest import NamedForest
+    from .api.forest import Forest, NamedForest
     from .api.programs import components, partition, solve, update, verify
     from .points.estimator import HDBSCAN
     from .points.functions import (
@@ -90,7 +89,7 @@ _MODULES = {
     "HDBSCAN": "points.estimator",
     "Config": "solver.config",
     "Forest": "api.forest",
-    "NamedForest": "api.named_forest",
+    "NamedForest": "api.forest",
     "OtherVersionError": "service.connection",
     "ServiceError": "service.connection",
     "Session": "service.session",

@@ -123,7 +123,9 @@ def _label(
                     write_table(outputs, target, header, table, names, LABELS)
                 else:
                     uuid, count = run.graph.uuid, results["components"]
-                    write_labels(outputs, target, labels, uuid, count, digest)
+                    ids = run.graph.id_range
+                    first = 0 if ids is None else ids.first
+                    write_labels(outputs, target, labels, uuid, count, digest, first)
         gathered = report.gather(config=run.config.as_dict(), **results)
         if record is not None:
             write_report(outputs, record, gathered)

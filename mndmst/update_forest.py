@@ -21,6 +21,7 @@ from .host.errors import InputError
 from .host.memory import Budget
 from .host.progress import Progress, process_start
 from .io.atomic_output import AtomicOutput, check_on_all
+from .io.names import IdRange, IntegerNames
 from .io.output_kinds import FOREST_OR_TABLE
 from .io.partitioner.write_parts import check_new, graph_uuid, write_rows
 from .io.results.digest_and_total import exact_total, forest_digest
@@ -118,11 +119,13 @@ def read_index(path: Path, graph: ShardedGraph) -> ForestIndex:
 
 
 def in_present_ids(batch: Batch, graph: ShardedGraph) -> Batch:
-    """Return changes with the ids of a graph's rows, given original ids.
+    """Return changes with the ids of a graph's rows, given the ids of its file.
 
-    Raises InputError if no vertex of a reordered graph had an id that is given.
+    Raises InputError if no vertex of the graph had an id that is given.
     """
     original = vertex_ids(graph)
+    if isinstance(original, IdRange):
+        return _numbered(batch, original)
     if not isinstance(original, OriginalIds):
         return batch
     order = np.argsort(original.ids)
@@ -138,6 +141,21 @@ def in_present_ids(batch: Batch, graph: ShardedGraph) -> Batch:
                 "the change out, or make the graph again with the vertex."
             )
         columns.append(order[place])
+    return replace(batch, src=columns[0], dst=columns[1])
+
+
+def _numbered(batch: Batch, ids: IdRange) -> Batch:
+    """Return changes with numbers from 0 for consecutive ids."""
+    columns = []
+    for ends in (batch.src, batch.dst):
+        found = ids.find(IntegerNames(ends))
+        if (found < 0).any():
+            change = int((found < 0).argmax())
+            raise InputError(
+                f"{batch.where(change)}: names vertex {ends[change]}, but ids run from "
+                f"{ids.first} to {ids.first + len(ids) - 1}. Leave it out."
+            )
+        columns.append(found)
     return replace(batch, src=columns[0], dst=columns[1])
 
 
@@ -179,14 +197,20 @@ def _write(
     place = names_place(graph)
     if place is not None and files.graph_out is not None:
         place = NamesPlace(uuid, str(files.graph_out))
-    header = ForestHeader(uuid, graph.num_vertices, total, digest, names=place)
+    first = 0 if graph.id_range is None else graph.id_range.first
+    header = ForestHeader(
+        uuid, graph.num_vertices, total, digest, names=place, first_id=first
+    )
     with AtomicOutput(comm, files.overwrite) as outputs:
         if files.forest_out.suffix in SEPARATORS:
             names = None if files.numbers else names_of_graph(graph)
             path, table = files.forest_out, (edges.u, edges.v, weights)
             write_table(outputs, path, COLUMNS, table, names, FOREST_OR_TABLE)
         else:
-            write_forest(outputs, files.forest_out, edges, weights, lambda: header)
+            write_forest(
+                outputs, files.forest_out, edges, weights, lambda: header,
+                first_id=first,
+            )  # fmt: skip
     count = comm.sum(len(edges))
     seconds = comm.max(time.monotonic() - process_start())
     trees = graph.num_vertices - count

@@ -18,7 +18,7 @@ from ..host.errors import (
 )
 from ..io.edge_file import Edges, checked_edges, supported_weights
 from ..kernels.threads import Threads
-from .forest import Forest
+from .forest import Forest, NamedForest
 from .graph_columns import (
     GraphColumns,
     is_edge_list,
@@ -31,7 +31,6 @@ from .graph_columns import (
 from .input_edges import InputEdges
 from .inputs import as_column, as_count, as_flag, as_threads
 from .matrices import MatrixEntries, is_matrix, read_matrix
-from .named_forest import NamedForest
 from .vertex_names import NumberedEnds, number_ends
 
 if TYPE_CHECKING:

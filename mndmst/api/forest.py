@@ -11,6 +11,7 @@ import numpy as np
 from ..host.errors import ConfigError, InputError, InputTypeError, optional, shown
 from ..host.formatting import counted
 from .inputs import as_column, as_flag, as_number, as_path
+from .vertex_names import VertexNames
 
 if TYPE_CHECKING:
     from ..io.results.forest_file import ForestFile
@@ -386,6 +387,8 @@ class Forest:
         """Read a forest file that `mndmst solve` has written.
 
         Labels come from the file if it has them (``--labels``), else from the edges.
+        If the ids of the graph's file begin at 1, the forest is a `NamedForest` of
+        these ids.
 
         Raises
         ------
@@ -394,11 +397,15 @@ class Forest:
         """
         from ..io.results.forest_file import read_forest
 
-        return cls.of_file(read_forest(as_path(path, "path")))
+        file = read_forest(as_path(path, "path"))
+        forest, ids = cls.of_file(file), file.header.id_range
+        if ids is None:
+            return forest
+        return NamedForest.of(forest, VertexNames(ids.columns()["integers"]))
 
     @classmethod
     def of_file(cls, file: "ForestFile") -> "Forest":
-        """Read a forest file that is open already; see `read`."""
+        """Read a forest file that is open already, with numbers for vertices."""
         n = file.header.num_vertices
         src, dst, weight = file.read(0, file.num_edges)
         wrong = np.flatnonzero((src < 0) | (src >= dst) | (dst >= n))
@@ -434,6 +441,12 @@ class Forest:
         OutputError
             If the file cannot be written, or would replace something else.
         """
+        self.write_from(0, path, labels, overwrite)
+
+    def write_from(
+        self, first_id: int, path: str | Path, labels: bool, overwrite: bool
+    ) -> None:
+        """Write the forest with the id `first_id` for vertex 0; see `write`."""
         from ..io.atomic_output import check_outputs
         from ..io.output_kinds import EDGES, FOREST
 
@@ -447,7 +460,10 @@ class Forest:
             from ..io.edge_file import Edges
             from ..io.formats import write_edges
 
-            edges = Edges(self.num_vertices, self.src, self.dst, self.weight, False)
+            edges = Edges(
+                self.num_vertices, self.src, self.dst, self.weight, False,
+                first_id=first_id,
+            )  # fmt: skip
             write_edges(edges, path)
             return
         from ..io.results.forest_file import ForestHeader, write_forest_alone
@@ -458,6 +474,7 @@ class Forest:
             self.total_weight,
             self.digest,
             maximum=self.maximum,
+            first_id=first_id,
         )
         trees = self.labels if labels else None
         columns = self.src, self.dst, self.weight
@@ -496,6 +513,116 @@ class Forest:
         """Return a `pandas.DataFrame` with columns ``src``, ``dst`` and ``weight``."""
         columns = {"src": self.src, "dst": self.dst, "weight": self.weight}
         return optional("pandas", "tables").DataFrame(columns)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NamedForest(Forest):
+    """A spanning forest that takes and gives the names of vertices.
+
+    Edges are sorted by the numbers of their ends, which ascend with the names where
+    names have an order. Queries take names; a list or an array has several of them, a
+    tuple is one.
+
+    Attributes
+    ----------
+    src, dst : ndarray, shape (edges,)
+        Names of the ends of the edges.
+    weight : ndarray, shape (edges,)
+    labels : ndarray, shape (num_vertices,)
+        For each vertex of `nodes` the first vertex of its tree.
+    """
+
+    _numbered: Forest = field(kw_only=True, repr=False)
+    _vertex_names: VertexNames = field(kw_only=True, repr=False)
+
+    @classmethod
+    def of(cls, forest: Forest, vertex_names: VertexNames) -> "NamedForest":
+        """Return a forest with names for the numbers of its vertices."""
+        names = vertex_names.names
+        return cls(
+            names[forest.src],
+            names[forest.dst],
+            forest.weight,
+            names[forest.labels],
+            forest.graph_uuid,
+            forest.given,
+            forest.maximum,
+            _numbered=forest,
+            _vertex_names=vertex_names,
+        )
+
+    @property
+    def numbers(self) -> Forest:
+        """The forest with vertices as numbers, which are positions in `nodes`."""
+        return self._numbered
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """The names of all vertices, by number."""
+        return self._vertex_names.names
+
+    def number_of(self, names: Any) -> Any:
+        """Return the number of a vertex, or of several: positions in `nodes`.
+
+        Raises
+        ------
+        InputError
+            If no vertex has such a name.
+        """
+        numbers = self._vertex_names.numbers(names)
+        return numbers.item() if numbers.ndim == 0 else numbers
+
+    @cached_property
+    def index(self) -> "ForestIndex":
+        """The index over the numbers of vertices."""
+        return self._numbered.index
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the sorted pairs of numbers."""
+        return self._numbered.digest
+
+    def write(
+        self, path: str | Path, labels: bool = False, overwrite: bool = False
+    ) -> None:
+        """Write a forest whose vertices are consecutive integers; see `Forest.write`.
+
+        Raises
+        ------
+        ConfigError
+            If the vertices have other names. It tells how to write names, and how to
+            write numbers.
+        """
+        first_id = self._vertex_names.first_id
+        if first_id is not None:
+            self._numbered.write_from(first_id, path, labels, overwrite)
+            return
+        raise ConfigError(
+            f"{path}: the vertices of this forest have names. Write them with "
+            "forest.to_pandas().to_csv(...), or numbers with forest.numbers.write(...)."
+        )
+
+    def to_scipy(self) -> Any:
+        """Return a `scipy.sparse.csr_array` over the numbers of vertices."""
+        return self._numbered.to_scipy()
+
+    def to_networkx(self, nodes: Sequence[Any] | None = None) -> Any:
+        """Return a `networkx.Graph` of the names, with ``weight`` on each edge."""
+        names = self.nodes.tolist() if nodes is None else nodes
+        return self._numbered.to_networkx(names)
+
+    def linkage(self) -> np.ndarray:
+        """Return the single-linkage dendrogram; leaves are positions in `nodes`."""
+        return self._numbered.linkage()
+
+    def _columns(self) -> "ForestColumns":
+        return self._numbered._columns()
+
+    def _vertices(self, asked: Any) -> np.ndarray:
+        return self._vertex_names.numbers(asked)
+
+    def _names(self, vertices: np.ndarray) -> np.ndarray:
+        return self.nodes[vertices]
 
 
 def labels_of(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:

@@ -260,6 +260,7 @@ def verify(
     from ..certificate.certificate import verify as verify_shards
     from ..comm.placement import locate
     from ..host.progress import Progress
+    from ..io.results.graph_names import names_of_graph
     from ..io.shards.sharded_graph import open_graph
     from ..solver.startup import compile_kernels
 
@@ -270,7 +271,9 @@ def verify(
             graph = open_graph(place, check=ranks.rank == 0)
         compile_kernels(ranks, "verify", graph.weight_dtype, Progress(False))
         own = threads or locate(ranks).share
-        return verify_shards(ranks, graph, proved, own)
+        verdict = verify_shards(ranks, graph, proved, own)
+        with ranks.raise_on_all():
+            return verdict.with_names(names_of_graph(graph))
 
 
 def update(

@@ -34,6 +34,15 @@ class VertexNames:
     names: np.ndarray
 
     @cached_property
+    def first_id(self) -> int | None:
+        """The first name, if the names are consecutive integers from 0 or above."""
+        if self.names.dtype.kind not in "iu" or len(self.names) == 0:
+            return None
+        first = int(self.names[0])
+        consecutive = np.array_equal(self.names, np.arange(len(self.names)) + first)
+        return first if consecutive and first >= 0 else None
+
+    @cached_property
     def _numbers(self) -> dict[Any, int]:
         return {name: number for number, name in enumerate(self.names.tolist())}
 

@@ -23,7 +23,7 @@ from ..comm.communicator import Comm
 from ..graph.model import Csr
 from ..graph.order import weights_to_keys
 from ..host.errors import ConfigError, InputError
-from ..io.names import NameSource, shown
+from ..io.names import IdRange, NameSource, shown
 from ..io.results.forest_file import ForestFile, read_forest
 from ..io.shards.row_reading import read_rows
 from ..io.shards.sharded_graph import ShardedGraph
@@ -120,7 +120,8 @@ def named(problem: str, names: NameSource) -> str:
         vertex = int(number[0])
         if vertex >= len(names):
             return number[0]
-        return f'"{shown(names.take(np.array([vertex])).texts()[0])}"'
+        text = shown(names.take(np.array([vertex])).texts()[0])
+        return text if isinstance(names, IdRange) else f'"{text}"'
 
     return _VERTEX.sub(name, problem)
 

@@ -40,7 +40,11 @@ class Batch:
 
     def edge(self, pair: int) -> str:
         """Return the ends of an edge, both in a word, for errors."""
-        ends = np.array([pair >> int(HALF), pair & ((1 << int(HALF)) - 1)], np.int64)
+        return self.ends_shown(pair >> int(HALF), pair & ((1 << int(HALF)) - 1))
+
+    def ends_shown(self, low: int, high: int) -> str:
+        """Return two vertices of the graph under their names, for errors."""
+        ends = np.array([low, high], np.int64)
         if self.names is None:
             return f"({ends[0]}, {ends[1]})"
         first, second = map(shown, self.names.take(ends).texts())
@@ -122,7 +126,9 @@ def _check_ends(
     change = int(wrong.argmax())
     ends = f"({src[change]}, {dst[change]})"
     reason = "is a self-loop, which no forest has"
-    if src[change] != dst[change]:
+    if src[change] == dst[change] and 0 <= src[change] < num_vertices:
+        ends = batch.ends_shown(int(src[change]), int(dst[change]))
+    elif src[change] != dst[change]:
         in_graph = 0 <= src[change] < num_vertices
         vertex = dst[change] if in_graph else src[change]
         reason = f"names vertex {vertex}, but ids run from 0 to {num_vertices - 1}"

@@ -80,6 +80,7 @@ def _convert(arguments: argparse.Namespace) -> int:
         edges = _read(arguments, lists, budget)
         progress.stage(f"writing {arguments.out}")
         write_edges(edges, arguments.out, budget)
+    _notice_other_ids(arguments.out, edges, arguments.quiet)
     if arguments.out.suffix in TABLES and edges.num_vertices > _named(edges):
         _notice_left_out(arguments.out, edges)
     return 0
@@ -131,7 +132,7 @@ def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edge
     from ..io.edge_file import EdgeFile
     from ..io.formats import open_edges
     from ..io.formats.graph_files import is_forest, read_numbered
-    from ..io.names import Names
+    from ..io.names import IdRange, Names
     from ..io.results.graph_names import (
         GraphNames,
         graph_of_forest,
@@ -157,9 +158,11 @@ def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edge
         graph = graph_of_forest(file, arguments.graph)
         return edges if arguments.numbers else with_ids(edges, graph, budget)
     if arguments.numbers:
-        return replace(edges, names=None)
+        return replace(edges, names=None, first_id=0)
     if own:
         names = names_of_forest(file)
+        if isinstance(names, IdRange):
+            return edges
         if isinstance(names, Names):
             return with_names(edges, names, file)
         if isinstance(names, GraphNames):
@@ -168,8 +171,21 @@ def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edge
     return edges if counted or not lists else with_ids_of_ends(edges)
 
 
+def _notice_other_ids(out: Path, edges: "Edges", quiet: bool) -> None:
+    """Report that a format counts vertices from another id than the input."""
+    from ..io.formats import check_writer
+
+    first = check_writer(out).first_id
+    differs = first is not None and first != edges.first_id
+    if differs and edges.names is None and not quiet:
+        notice(
+            f"{out}: counts vertices from {first}, so vertex {edges.first_id} of the "
+            f"input is vertex {first} there"
+        )
+
+
 def _notice_left_out(out: Path, edges: "Edges") -> None:
-    if edges.names is None:
+    if edges.names is None and edges.first_id == 0:
         what = (
             "has no place for the number of vertices; read it again with partition "
             f"--num-vertices {edges.num_vertices}"
@@ -183,7 +199,7 @@ def _named(edges: "Edges") -> int:
     """Return how many vertices a table of edges names, or one more than the largest."""
     import numpy as np
 
-    if edges.names is not None:
+    if edges.names is not None or edges.first_id:
         return len(np.unique(np.concatenate((edges.src, edges.dst))))
     return 1 + max((int(ends.max()) for ends in (edges.src, edges.dst) if len(ends)),
                    default=-1)  # fmt: skip

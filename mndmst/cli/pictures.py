@@ -158,7 +158,8 @@ def _placed(
     from ..report.draw_forest import check_labels, placed_forest
     from ..report.forest_picture import check_geographic
 
-    forest, points, axis_names = Forest.read(arguments.forest), None, None
+    forest = Forest.read(arguments.forest).numbers
+    points, axis_names = None, None
     if arguments.labels:
         check_labels(forest, arguments.forest)
     if arguments.points is not None:
@@ -213,7 +214,8 @@ def _rows(
     elif isinstance(names, Names) and len(table.points) == count:
         return slice(None)  # the points that the forest is of, without their ids
     elif isinstance(names, GraphNames) and names.graph.names is None:
-        row_of = {str(row): row for row in range(len(table.points))}
+        first = names.graph.first_id
+        row_of = {str(first + row): row for row in range(len(table.points))}
     else:
         raise InputError(
             f"{path}: has no column of ids, and the vertices of {arguments.forest} "
@@ -298,7 +300,7 @@ def _forest_of_run(path: Path, page: Path | None, record: Any) -> "Forest":
 
     if page is None or page.suffix != ".html":
         raise ConfigError("--forest goes with a page; give -o with a name in .html")
-    forest = Forest.read(path)
+    forest = Forest.read(path).numbers
     found = forest.digest, forest.total_weight
     made = record.get("digest"), record.get("weight")
     if found != made:

@@ -65,6 +65,8 @@ class Edges:
     directed: bool = True
     # The users' names of all vertices, ascending; None where they are numbers
     names: Names | None = None
+    # The file's id of vertex 0; `names` are None unless it is 0
+    first_id: int = 0
 
     def __len__(self) -> int:
         return len(self.src)
@@ -312,6 +314,8 @@ class EdgeFile(EntryFile):
     # edges. Otherwise a corrupt id may have inflated the count.
     vertices_given: bool = False
     names: Names | None = None  # the users' names of all vertices, where they have any
+    # The file's id of vertex 0: 1 in formats that count vertices from 1
+    first_id: int = 0
 
     @abstractmethod
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
@@ -352,7 +356,7 @@ class EdgeFile(EntryFile):
         src = joined([piece.src for piece in pieces], ids)
         dst = joined([piece.dst for piece in pieces], ids)
         weight = self.joined_weights([piece.weight for piece in pieces])
-        return Edges(count, src, dst, weight, names=self.names)
+        return Edges(count, src, dst, weight, names=self.names, first_id=self.first_id)
 
 
 def _cost(piece: Edges) -> int:
@@ -368,6 +372,7 @@ class WrappedEdgeFile(EdgeFile):
         self.file = file
         self.copy_facts(file)
         self.num_vertices, self.names = file.num_vertices, file.names
+        self.first_id = file.first_id
         self.both_directions = file.both_directions
         self.vertices_given = file.vertices_given
 
@@ -406,7 +411,7 @@ class EdgesInMemory(EdgeFile):
         self.length = self.num_entries = len(edges)
         self.num_vertices = edges.num_vertices
         self.weight_dtype = edges.weight.dtype
-        self.names = edges.names
+        self.names, self.first_id = edges.names, edges.first_id
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield slices of the list."""

@@ -94,5 +94,5 @@ def _names_shown(graph: ShardedGraph) -> dict[str, str]:
     if names is None:
         return {}
     first = ", ".join(map(shown, names.take(slice(0, FEW_NAMES)).texts()))
-    kind = graph.names or "ids in the file it was made of"
+    kind = graph.names or "ids of the file it was made of"
     return {"names": f"{kind}: {first}{', ...' * (len(names) > FEW_NAMES)}"}

@@ -200,6 +200,59 @@ class IntegerNames(Names):
 
 
 @dataclass(frozen=True)
+class IdRange(Names):
+    """Consecutive integers as names: the ids of a file that does not count from 0."""
+
+    first: int  # the id of the vertex at position 0
+    count: int
+    kind = NameKind.INT64
+
+    def __len__(self) -> int:
+        return self.count
+
+    def take(self, positions: np.ndarray | slice) -> Names:
+        """Return the ids at some positions."""
+        if isinstance(positions, slice):
+            low, high, step = positions.indices(self.count)
+            if step == 1:
+                return IdRange(self.first + low, max(0, high - low))
+            positions = np.arange(low, high, step)
+        return IntegerNames(np.asarray(positions, np.int64) + self.first)
+
+    def keys(self) -> range:
+        """Return the ids."""
+        return range(self.first, self.first + self.count)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the ids as an array."""
+        return {"integers": np.arange(self.first, self.first + self.count)}
+
+    def values(self) -> list[Any]:
+        """Return the ids."""
+        return list(self.keys())
+
+    def find(self, wanted: Names) -> np.ndarray:
+        """Return the positions of integers, -1 for none."""
+        integers = wanted.columns()["integers"]
+        inside = (integers >= self.first) & (integers < self.first + self.count)
+        return np.where(inside, integers - self.first, -1)
+
+    def count_through(self, last: Key) -> int:
+        """Count the ids up to and including `last`."""
+        assert isinstance(last, int)
+        return min(max(0, last + 1 - self.first), self.count)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the ids take: none are stored."""
+        return 0
+
+    def ascend(self) -> bool:
+        """Return whether every id is above the one before it."""
+        return True
+
+
+@dataclass(frozen=True)
 class TextNames(Names):
     """Names that are texts, or JSON."""
 
@@ -276,7 +329,7 @@ def names_of_keys(kind: NameKind, keys: Sequence[Key]) -> Names:
 
 def joined_names(parts: Sequence[Names]) -> Names:
     """Return names of one kind as one list; at least one list is given."""
-    if all(isinstance(part, IntegerNames) for part in parts):
+    if all(isinstance(part, IntegerNames | IdRange) for part in parts):
         return IntegerNames(np.concatenate([p.columns()["integers"] for p in parts]))
     columns = [part.columns() for part in parts]
     ends = np.concatenate(([0], np.cumsum([len(c["text"]) for c in columns])))
@@ -287,15 +340,16 @@ def joined_names(parts: Sequence[Names]) -> Names:
 
 def ascending_names(names: Names) -> Names:
     """Return names in ascending order, each once."""
-    if isinstance(names, IntegerNames):
-        return IntegerNames(np.unique(names.integers))
+    if isinstance(names, IntegerNames | IdRange):
+        return IntegerNames(np.unique(names.columns()["integers"]))
     return names_of_keys(names.kind, sorted(set(names.keys())))
 
 
 def distinct_names(names: Names) -> tuple[Names, np.ndarray]:
     """Return names ascending, each once, and the position of each given name."""
-    if isinstance(names, IntegerNames):
-        integers, positions = np.unique(names.integers, return_inverse=True)
+    if isinstance(names, IntegerNames | IdRange):
+        integers = names.columns()["integers"]
+        integers, positions = np.unique(integers, return_inverse=True)
         return IntegerNames(integers), positions.astype(np.int64, copy=False)
     keys = names.keys()
     ordered = sorted(set(keys))

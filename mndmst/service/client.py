@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..api.forest import Forest, labels_of
+from ..api.forest import Forest, NamedForest, labels_of
 from ..api.inputs import as_column, as_flag
-from ..api.named_forest import NamedForest
 from ..api.vertex_names import VertexNames
 from ..host.errors import (
     ConfigTypeError,

@@ -86,6 +86,7 @@ def write_forest(
         "digest": "",
     }
     config = run.config.as_dict()
+    first_id = 0 if graph.id_range is None else graph.id_range.first
 
     def header() -> ForestHeader:
         results["digest"] = finish_digest()
@@ -99,6 +100,7 @@ def write_forest(
             record,
             names_place(graph),
             graph.maximum,
+            first_id,
         )
 
     with AtomicOutput(comm, overwrite) as outputs:
@@ -114,7 +116,7 @@ def write_forest(
             with run.report.stage("write"):
                 labels = smallest_vertices(run.directory) if with_labels else None
                 write_forest_file(
-                    outputs, path, edges, weights, header, labels, run.threads
+                    outputs, path, edges, weights, header, labels, run.threads, first_id
                 )
         final = run.report.gather(config=config, **results)
         if record_path is not None:

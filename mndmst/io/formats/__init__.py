@@ -12,6 +12,7 @@ says it), and gives whole numbers in text as the narrowest type that holds all o
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from ..edge_file import EdgeFile, Edges, EdgesInMemory
 from ..file_access import state_of
 from ..memory_limit import check_room
 from ..named_edge_file import NameableFile, NamedEdgeFile
-from ..names import NameKind
+from ..names import IdRange, NameKind
 from . import (
     binary_graphs,
     delimited_text,
@@ -51,6 +52,8 @@ class Format(NamedTuple):
     lists_vertices: bool = False  # whether a written file lists all vertices
     # Bytes of memory that a graph takes while it is written; None if they are few
     writing_bytes: Callable[[Edges], int] | None = None
+    # The id of the first vertex in a written file, where the format says it
+    first_id: int | None = None
 
 
 def _dot_graph(path: Path, budget: Budget) -> EdgeFile | Edges:
@@ -80,11 +83,13 @@ _EDGE_LISTS = (
 _EDGE_LIST = Format(delimited_text.open_file, delimited_text.write, is_table=True)
 _UNDIRECTED_PAIRS = partial(binary_graphs.PairFile, both_directions=False)
 _FORMATS: dict[str, Format] = {
-    ".gr": Format(delimited_text.open_dimacs, delimited_text.write_dimacs),
+    ".gr": Format(delimited_text.open_dimacs, delimited_text.write_dimacs, first_id=1),
     ".mtx": Format(
-        delimited_text.open_matrix_market, delimited_text.write_matrix_market
+        delimited_text.open_matrix_market,
+        delimited_text.write_matrix_market,
+        first_id=1,
     ),
-    ".npz": Format(scipy_npz.open_file, scipy_npz.write),
+    ".npz": Format(scipy_npz.open_file, scipy_npz.write, first_id=0),
     ".graph": Format(_dot_graph),
     ".bvgraph": Format(webgraph.WebGraphFile),
     ".metis": Format(metis_adjacency.read_metis),
@@ -172,8 +177,9 @@ def read_edges(
 def write_edges(edges: Edges, path: str | Path, budget: Budget = FREE_MEMORY) -> None:
     """Write a graph, whole or not at all, in a format that is written.
 
-    It is a ConfigError if the suffix is none of these, has no place for names of
-    vertices, or takes more memory than the budget allows.
+    Vertices keep the ids of `edges.first_id` on, unless the format says which id is the
+    first one. It is a ConfigError if the suffix is none of these, has no place for
+    names of vertices, or takes more memory than the budget allows.
     """
     path = Path(path)
     kind = check_writer(path)
@@ -186,6 +192,9 @@ def write_edges(edges: Edges, path: str | Path, budget: Budget = FREE_MEMORY) ->
     if kind.writing_bytes is not None:
         check_room(budget, path, kind.writing_bytes(edges), f"to write {path.suffix}")
     assert kind.write is not None
+    if edges.first_id and kind.named:
+        ids = IdRange(edges.first_id, edges.num_vertices)
+        edges = replace(edges, names=ids, first_id=0)
     kind.write(edges, path)
 
 

@@ -5,8 +5,8 @@ Tabs, semicolons, commas or blanks separate columns; lines that begin with # or 
 comments. The names in a first line say which columns are the ends and the weight
 (`table_columns`); without names they are the first three. The largest id gives the
 number of vertices, unless a comment in front of the edges says `# 5 vertices`, as
-`write` does. KaGen's `.edgelist` begins with `p n m` and has lines `e u v` that count
-from 1.
+`write` does, or `# 5 vertices from 1` where the ids do not begin at 0. KaGen's
+`.edgelist` begins with `p n m` and has lines `e u v` that count from 1.
 
 DIMACS [1], `.gr`, has 1-based arcs, one `a u v w` a line. Most files list every edge in
 both directions, some only one, some different weights for the two; the list is
@@ -30,6 +30,7 @@ numbers of any size as their digits (`NameableFile`).
 import io
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ from ..named_edge_file import (
     TableEdges,
     is_number,
 )
-from ..names import NameKind, names_of_words, shown
+from ..names import IdRange, NameKind, names_of_words, shown
 from ..results.text_tables import (
     COLUMNS,
     SEPARATORS,
@@ -64,7 +65,7 @@ from .table_text import SAMPLE_LINES
 
 _COMMENTS = MARKS.encode()
 _KAGEN = re.compile(rb"p[ \t]+(\d{1,18})[ \t]+\d{1,18}")
-_VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices")
+_VERTICES = re.compile(rb"#[ \t]*(\d{1,18}) vertices(?: from (\d{1,15}))?")
 _DIMACS = re.compile(rb"p[ \t]+sp[ \t]+(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*")
 _SHORTEST_ARC = len("a 1 1 1\n")
 _BANNER = re.compile(rb"%%matrixmarket\s+matrix\s+(\w+)\s+([\w-]+)\s+([\w-]+)", re.I)
@@ -143,15 +144,17 @@ def open_file(
         return TextFile(
             path, budget, layout, _bounded(path, int(problem[1])), start=offset
         )
-    promises = map(_VERTICES.fullmatch, comments)
-    counts = [_bounded(path, int(promise[1])) for promise in promises if promise]
-    promised = counts[-1] if counts else None
+    promises = [p for p in map(_VERTICES.fullmatch, comments) if p]
+    promised = _bounded(path, int(promises[-1][1])) if promises else None
+    first_id = int(promises[-1][2] or 0) if promises else 0
     if not line.strip():  # no edge at all
         check_comments_alone(path, comments)
-        return TextFile(path, budget, TextLayout.of_list(), promised, start=offset)
+        layout = TextLayout.of_list(base=first_id)
+        return TextFile(path, budget, layout, promised, start=offset)
     behind = offset + len(line) + 1
     rows = read_lines(path, budget, _COMMENTS, behind, SAMPLE_LINES)
     layout = read_layout(path, comments, line, rows, picked)
+    layout = replace(layout, base=first_id)
     start = behind if layout.first_is_header else offset
     return DelimitedFile(path, budget, layout, promised, start)
 
@@ -162,10 +165,14 @@ def write(edges: Edges, path: Path) -> None:
     The names of the columns come first, as spreadsheets and pandas expect them in .csv;
     of numbers between tabs a comment that says how many vertices there are.
     """
-    separator, cells = SEPARATORS.get(path.suffix, "\t"), name_cells(path, edges.names)
+    separator, names = SEPARATORS.get(path.suffix, "\t"), edges.names
     head = separator.join(COLUMNS)
-    if edges.names is None and path.suffix != ".csv":
+    if names is None and path.suffix != ".csv":
         head = f"# {edges.num_vertices} vertices"
+        if edges.first_id:
+            head += f" from {edges.first_id}"
+            names = IdRange(edges.first_id, edges.num_vertices)
+    cells = name_cells(path, names)
     columns = edges.src, edges.dst, edges.weight
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(f"{head}\n")

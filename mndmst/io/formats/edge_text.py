@@ -241,6 +241,7 @@ class TextFile(EdgeFile):
         self.name = str(path)
         self.layout = layout
         self.num_vertices = num_vertices
+        self.first_id = layout.base
         self.num_entries = num_entries
         self.start = start
         self.seekable = path.suffix not in COMPRESSIONS

@@ -37,6 +37,7 @@ class ForestEdges(EdgeFile):
         self.name = str(path)
         self.length = self.num_entries = self.forest.num_edges
         self.num_vertices: int = self.forest.header.num_vertices
+        self.first_id = self.forest.header.first_id
         self.weight_dtype = self.forest.weight_dtype
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:

@@ -19,6 +19,7 @@ separates them.
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -113,7 +114,8 @@ def read_metis(path: Path, budget: Budget) -> Edges:
     weight = narrow_integers(numbers[1::2]) if weighted else np.ones(len(dst), np.int32)
     vertex = np.arange(vertices, dtype=id_dtype(vertices))
     src = np.repeat(vertex, (counts - passed_over) // step)
-    return checked_edges(path, vertices, src, (dst - 1).astype(src.dtype), weight)
+    found = checked_edges(path, vertices, src, (dst - 1).astype(src.dtype), weight)
+    return replace(found, first_id=1)
 
 
 def read_adjacency(path: Path, budget: Budget) -> Edges:

@@ -49,6 +49,9 @@ class Survey:
     shift: int  # a block has 2^shift vertices
     # int64 [blocks]: the ends of edges in each block, self-loops not counted
     counts: np.ndarray
+    # The smallest end of all edges; None if there is no edge, or the header says how
+    # many vertices there are
+    smallest_end: int | None = None
 
 
 class Spool:
@@ -156,6 +159,7 @@ class _Found:
         self.balance = np.uint64(0)
         self.types: set[np.dtype] = set()
         self.least, self.most = 0, 0
+        self.smallest_ends: list[int] | None = None  # of the pieces, where they count
         self.in_rows = as_rows
         self.outer: list[tuple[int, int]] = []  # ends of the first and the last entry
         self.shift = block_shift(self.bound)
@@ -175,6 +179,8 @@ class _Found:
             return
         self.bound = max(self.bound, piece.num_vertices)
         self.coarsen(block_shift(self.bound))
+        if self.smallest_ends is not None and len(piece):
+            self.smallest_ends.append(int(min(piece.src.min(), piece.dst.min())))
         if self.in_rows:
             self._follow(in_row_order(piece.src, piece.dst), piece.src, piece.dst)
         keys = self._add_weights(piece.weight)
@@ -222,6 +228,8 @@ def block_shift(num_vertices: int) -> int:
 def _look(file: EdgeFile, pieces: Iterator[RowPiece | Edges], as_rows: bool) -> _Found:
     """Survey a rank's share, as rows for as long as the file looks like rows."""
     found = _Found(file.num_vertices or 0, as_rows)
+    if file.num_vertices is None:
+        found.smallest_ends = []
     for piece in pieces:
         found.add(piece)
         if as_rows and not found.in_rows:
@@ -230,8 +238,11 @@ def _look(file: EdgeFile, pieces: Iterator[RowPiece | Edges], as_rows: bool) -> 
 
 
 def _merge(builders: Builders, file: EdgeFile, found: _Found) -> Survey:
-    facts = (found.bound, found.entries, found.types, found.least, found.most)
-    bounds, entries, types, least, most = zip(*builders.allgather(facts), strict=True)
+    smallest = min(found.smallest_ends or [], default=None)
+    facts = (found.bound, found.entries, found.types, found.least, found.most, smallest)
+    bounds, entries, types, least, most, smallest_ends = zip(
+        *builders.allgather(facts), strict=True
+    )
     with builders.raise_on_all():
         file.check_entries(sum(entries))
     num_vertices = max(bounds)
@@ -244,6 +255,7 @@ def _merge(builders: Builders, file: EdgeFile, found: _Found) -> Survey:
     return Survey(
         num_vertices, sum(entries), dtype, bool(surplus == 0), found.in_rows,
         found.shift, counts,
+        min((end for end in smallest_ends if end is not None), default=None),
     )  # fmt: skip
 
 
@@ -270,10 +282,12 @@ def arc_without_reverse(file: EdgeFile) -> InputError:
     u, v, w = next(pair for pair, surplus in left.items() if surplus)
     if left[u, v, w] < 0:
         u, v = v, u
+    first = file.first_id
+    u, v = u + first, v + first
     return InputError(
-        f"{file.name}: the arc ({u}, {v}) of weight {w} (vertices counted from 0) has "
-        f"no reverse ({v}, {u}) of the same weight. Give --symmetrize if the file "
-        "lists edges in one direction only."
+        f"{file.name}: the arc ({u}, {v}) of weight {w} (vertices counted from "
+        f"{first}) has no reverse ({v}, {u}) of the same weight. Give --symmetrize if "
+        "the file lists edges in one direction only."
     )
 
 

@@ -41,7 +41,7 @@ from ..edge_file import (
 )
 from ..kernels.csr_conversion import both_directions, upper_triangle
 from ..named_edge_file import EndKinds, NameableFile, NamedEdgeFile
-from ..names import Names, NameSource, ReorderedNames, shown
+from ..names import IdRange, Names, NameSource, ReorderedNames, shown
 from ..shards.graph_directory import no_new_folders
 from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
 from ..shards.sharded_graph import ShardedGraph, open_graph
@@ -215,7 +215,7 @@ class _Passes:
             rows_of = partial(listed_rows, plan, vertices.numbered)
         writer = ShardWriter(
             start.target, plan.num_vertices, plan.weight_dtype, plan.vtxdist, UNNAMED,
-            options.compress, self._vertex_ids(vertices),
+            options.compress, self._vertex_ids(vertices, plan.num_vertices),
         )  # fmt: skip
         write_parts(builders, plan, writer, rows_of, options.work, self.progress)
         with builders.raise_on_all():
@@ -276,6 +276,7 @@ class _Passes:
             found = survey_edges(self.builders, numbered, spool, report)
             sparse = is_sparse(found.num_vertices, found.num_entries)
             if compact or not (may_be_sparse and sparse):
+                self._say_first_id(numbered, found)
                 return _NumberedVertices(file, numbered, compact), found
             self._say_compact(file)
             spool.remove()
@@ -303,6 +304,19 @@ class _Passes:
         if sparse:
             self._say_compact(file)
         return sparse
+
+    def _say_first_id(self, numbered: EdgeFile, found: Survey) -> None:
+        """Report vertices below all ids of a list without a number of vertices."""
+        least = found.smallest_end
+        if not least or isinstance(numbered, ReorderedFile):
+            return
+        isolated = "vertex 0 has no edge and is a tree"
+        if least > 1:
+            isolated = f"the vertices 0 to {least - 1:,} have no edge, each a tree"
+        self.progress.say(
+            f"{numbered.name}: its ids begin at {least:,}, and vertices count from 0: "
+            f"{isolated} alone (--compact-ids leaves out ids without an edge)"
+        )
 
     def _say_compact(self, file: EdgeFile) -> None:
         self.progress.say(
@@ -364,7 +378,9 @@ class _Passes:
         compact = has_saved_vertices(work)
         return _NumberedVertices(file, self._with_numbers(file, compact), compact)
 
-    def _vertex_ids(self, vertices: _NumberedVertices) -> VertexIds | None:
+    def _vertex_ids(
+        self, vertices: _NumberedVertices, num_vertices: int
+    ) -> VertexIds | None:
         """Return the names or ids that the vertices of the graph have in the file."""
         options, file = self.options, vertices.given
         order = None if options.reorder == "none" else load_ids(options.work / ORDER)
@@ -375,12 +391,15 @@ class _Passes:
                 if positions is not None:
                     names = ReorderedNames(names, positions)
             return names
+        first = file.first_id
         if ids is None:
-            return None if order is None else OriginalIds(order, len(order))
+            if order is not None:
+                return OriginalIds(order + first, len(order), first)
+            return IdRange(first, num_vertices) if first else None
         bound = options.num_vertices or file.num_vertices
         if bound is None:
             bound = 1 + int(ids[-1]) if len(ids) else 0
-        return OriginalIds(ids if order is None else ids[order], bound)
+        return OriginalIds((ids if order is None else ids[order]) + first, bound, first)
 
     def _route(self, vertices: _NumberedVertices, spool: Spool, found: Survey) -> Plan:
         """Plan, and write the arcs to run files by their buckets."""

@@ -77,10 +77,11 @@ class BoundedFile(WrappedEdgeFile):
         for piece in self.file.pieces(begin, end):
             for ends, others in ((piece.src, piece.dst), (piece.dst, piece.src)):
                 if len(ends) and ends.max() >= bound:
-                    at = int(ends.argmax())
+                    at, first = int(ends.argmax()), self.first_id
                     raise InputError(
-                        f"{self.name}: an edge joins the vertices {ends[at]} and "
-                        f"{others[at]} (counted from 0), but --num-vertices says that "
+                        f"{self.name}: an edge joins the vertices {ends[at] + first} "
+                        f"and {others[at] + first} (counted from {first}), but "
+                        f"--num-vertices says that "
                         f"there are {bound}. Fix the edge, or give more vertices."
                     )
             src, dst = as_ids(piece.src, ids), as_ids(piece.dst, ids)

@@ -25,7 +25,7 @@ from ...kernels.sorting import sort_words
 from ..edge_file import EdgeFile, RowPiece
 from ..file_access import writing
 from ..kernels import partitioner as kernels
-from ..names import PIECE
+from ..names import PIECE, IdRange
 from ..shards.graph_directory import Destination, no_new_folders
 from ..shards.shard_writer import OriginalIds, PartWriter, ShardWriter, VertexIds
 from .arc_buckets import KEY_BYTES, Plan, final_weights, read_buckets, run_file
@@ -189,13 +189,15 @@ def name_by_content(
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{num_vertices} {weight_dtype.str} ".encode())
     digest.update(sums.astype("<u8").tobytes())
+    if isinstance(original, OriginalIds | IdRange) and original.first:
+        digest.update(f"from {original.first} ".encode())
     if isinstance(original, OriginalIds):
         if original.bound != num_vertices:
             digest.update(f"{original.bound} ".encode())
-        stored = stored_id_dtype(original.bound)
+        stored = stored_id_dtype(original.last + 1)
         for low in range(0, len(original.ids), PIECE):
             digest.update(original.ids[low : low + PIECE].astype(stored).data)
-    elif original is not None:
+    elif original is not None and not isinstance(original, IdRange):
         digest.update(original.kind.encode())
         for piece in original.pieces():
             for column in piece.columns().values():

@@ -32,10 +32,11 @@ from ..file_access import (
 )
 from ..hdf5_reader import checked_dataset, read_dataset, read_names
 from ..hdf5_writer import create_dataset, hdf5_file
-from ..names import NameKind, Names
+from ..names import IdRange, NameKind, Names
 from ..output_kinds import FOREST, hdf5_mark
+from ..shards.graph_directory import FIRST_ID, read_first_id
 from .digest_and_total import PIECE, ExactSum, PairDigest, same_total
-from .parallel_columns import write_columns
+from .parallel_columns import StoredAs, write_columns
 
 FORMAT = FOREST.format
 VERSION = 1
@@ -68,6 +69,13 @@ class ForestHeader:
     # The graph that keeps the names of the vertices, if they have any
     names: NamesPlace | None = None
     maximum: bool = False  # Whether it is a maximum spanning forest
+    # The id of vertex 0. The file has the ids; `ForestFile` reads numbers from 0.
+    first_id: int = 0
+
+    @property
+    def id_range(self) -> IdRange | None:
+        """The ids of the vertices, where they do not begin at 0."""
+        return IdRange(self.first_id, self.num_vertices) if self.first_id else None
 
 
 @dataclass(frozen=True)
@@ -83,18 +91,22 @@ class ForestFile:
     has_labels: bool
 
     def read(self, begin: int, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return src, dst (int64) and weight of the edges [begin, end)."""
+        """Return src, dst (int64, from 0) and weight of the edges [begin, end)."""
         with reading(self.path, REMAKE), open_hdf5(self.path) as file:
             src, dst, weight = (
                 self._dataset(file, name, begin, end)
                 for name in ("forest/src", "forest/dst", "forest/weight")
             )
-        return src, dst, weight
+        return self._numbers(src), self._numbers(dst), weight
 
     def read_labels(self, begin: int, end: int) -> np.ndarray:
-        """Return the labels (int64) of the vertices [begin, end)."""
+        """Return the labels (int64, from 0) of the vertices [begin, end)."""
         with reading(self.path, REMAKE), open_hdf5(self.path) as file:
-            return self._dataset(file, "labels", begin, end)
+            return self._numbers(self._dataset(file, "labels", begin, end))
+
+    def _numbers(self, ids: np.ndarray) -> np.ndarray:
+        """Return the numbers of vertices, from 0, for the ids in the file."""
+        return ids - self.header.first_id if self.header.first_id else ids
 
     def _dataset(
         self, file: h5py.File, name: str, begin: int = 0, end: int | None = None
@@ -165,6 +177,7 @@ def describe_forest(path: str | Path) -> dict[str, Any]:
         "digest": digest.hexdigest(),
         "maximum": header.maximum,
         "labels": forest.has_labels,
+        **({"first_id": header.first_id} if header.first_id else {}),
         **({"names": f"in {header.names.path}"} if header.names else {}),
         "config": header.config,
         "report": header.report,
@@ -206,6 +219,7 @@ def _from_attributes(path: Path, file: h5py.File) -> ForestFile:
         report=json.loads(text_attribute(file, "report")),
         names=_names_place(file),
         maximum=flag_attribute(file, "maximum"),
+        first_id=read_first_id(file),
     )
     return ForestFile(
         path=path,
@@ -267,23 +281,26 @@ def write_forest(
     header: Callable[[], ForestHeader],
     labels: np.ndarray | None = None,
     threads: Threads = ALONE,
+    first_id: int = 0,
 ) -> None:
     """Write a forest whose edges are spread over the ranks; every rank calls it.
 
     Edges are sorted by (u, v), also from rank to rank; weights are in the graph's type.
+    `first_id`, which the header has too, is the id that the file has for vertex 0.
     Every rank calls `header` when the edges have been written. `labels` is this rank's
     slice, in rank order, of the labels of all vertices; given by every rank or by none.
     """
     columns = {"forest/src": edges.u, "forest/dst": edges.v, "forest/weight": weights}
     if labels is not None:
         columns["labels"] = labels
-    wide = dict.fromkeys(columns.keys() - {"forest/weight"}, np.dtype(np.int64))
+    vertices = columns.keys() - {"forest/weight"}
+    stored = dict.fromkeys(vertices, StoredAs(np.dtype(np.int64), first_id))
     num_edges = outputs.ranks.sum(len(edges))
 
     def attributes() -> dict[str, Any]:
         return _attributes(path, header(), num_edges, weights.dtype)
 
-    write_columns(outputs, path, FOREST, columns, attributes, wide, threads)
+    write_columns(outputs, path, FOREST, columns, attributes, stored, threads)
 
 
 def write_forest_alone(
@@ -309,13 +326,16 @@ def write_forest_in(
     """Write a forest in memory to a file that becomes `path` with other files.
 
     Edges are src < dst (int64), sorted, and weights. The file keeps `names` itself.
+    Vertices are numbers from 0, and the file has the ids from the header's `first_id`.
     """
+    first = header.first_id
+    edges = edges[0] + first, edges[1] + first, edges[2]
     datasets = ("forest/src", "forest/dst", "forest/weight")
     columns = dict(zip(datasets, edges, strict=True))
     if names is not None:
         columns |= {f"names/{name}": c for name, c in names.columns().items()}
     if labels is not None:
-        columns["labels"] = labels
+        columns["labels"] = labels + first
     with files.file(path, FOREST) as temporary, hdf5_file(temporary) as file:
         for name, column in columns.items():
             create_dataset(file, name, column.shape, column.dtype)[:] = column
@@ -340,6 +360,7 @@ def _attributes(
         **({"maximum": True} if header.maximum else {}),
         "config": to_json(header.config),
         "report": to_json(header.report),
+        **({FIRST_ID: header.first_id} if header.first_id else {}),
         **_names_attributes(path, header.names),
     }
 

@@ -19,6 +19,7 @@ from ..memory_limit import check_room
 from ..names import (
     ORDERED_NAME_BYTES,
     PIECE,
+    IdRange,
     IntegerNames,
     NameKind,
     Names,
@@ -93,8 +94,10 @@ class GraphNames(NameSource):
         return IntegerNames(self.graph.read_original_ids(begin, end))
 
 
-def names_of_graph(graph: ShardedGraph) -> GraphNames | None:
+def names_of_graph(graph: ShardedGraph) -> GraphNames | IdRange | None:
     """Return the names of a graph's vertices; None where they are their numbers."""
+    if graph.id_range is not None:
+        return graph.id_range
     return GraphNames(graph) if graph.has_names else None
 
 
@@ -103,14 +106,15 @@ def vertex_ids(graph: ShardedGraph) -> VertexIds | None:
     if graph.names is not None:
         return GraphNames(graph)
     if not graph.reordered:
-        return None
+        return graph.id_range
     ids = graph.read_original_ids(0, graph.num_vertices)
-    return OriginalIds(ids, graph.original_vertices or graph.num_vertices)
+    bound = graph.original_vertices or graph.num_vertices
+    return OriginalIds(ids, bound, graph.first_id)
 
 
 def names_place(graph: ShardedGraph) -> NamesPlace | None:
-    """Return a forest's reference to the graph's names; None if there are none."""
-    if not graph.has_names:
+    """Return a forest's reference to the graph's names; None if it needs none."""
+    if not graph.has_names or graph.id_range is not None:
         return None
     return NamesPlace(graph.uuid, str(graph.place))
 
@@ -138,7 +142,7 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> NameSource | Non
     file = read_forest(forest)
     place = file.header.names
     if place is None:
-        return file.read_names()
+        return file.header.id_range or file.read_names()
     for found in (forest.parent / place.relative, Path(place.path)):
         with suppress(InputError):
             opened = open_graph(found, check=False)
@@ -165,9 +169,10 @@ def with_vertex_ids(
             nbytes += graph.text_bytes()
         check_room(budget, graph.path, nbytes, "the list of its vertices' names")
         return with_names(edges, graph.read_names(0, graph.num_vertices), graph.path)
+    edges = replace(edges, first_id=graph.first_id)
     if not graph.reordered:
         return edges
-    original = graph.read_original_ids(0, graph.num_vertices)
+    original = graph.read_original_ids(0, graph.num_vertices) - graph.first_id
     bound = graph.original_vertices or graph.num_vertices
     return _renumbered(edges, original, bound)
 
@@ -214,4 +219,7 @@ def _renumbered(edges: Edges, numbers: np.ndarray, bound: int) -> Edges:
     ends = numbers[np.stack((edges.src, edges.dst))].astype(id_dtype(bound))
     src, dst = np.sort(ends, axis=0)
     order = np.lexsort((dst, src))
-    return Edges(bound, src[order], dst[order], edges.weight[order], edges.directed)
+    return Edges(
+        bound, src[order], dst[order], edges.weight[order], edges.directed,
+        first_id=edges.first_id,
+    )  # fmt: skip

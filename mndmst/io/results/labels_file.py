@@ -1,7 +1,7 @@
 """Files with a label for each vertex, as `mndmst components` writes them.
 
 docs/files.md describes them. `digest` is the SHA-256 of the labels as little-endian
-int64. Nothing depends on how many ranks computed them.
+int64, counted from 0. Nothing depends on how many ranks computed them.
 """
 
 from pathlib import Path
@@ -13,8 +13,9 @@ from ..atomic_output import AtomicOutput
 from ..file_access import check_version, open_hdf5, read_attributes, reading
 from ..hdf5_reader import checked_dataset, read_dataset
 from ..output_kinds import LABELS, hdf5_mark
+from ..shards.graph_directory import FIRST_ID, read_first_id
 from .digest_and_total import PIECE, PairDigest
-from .parallel_columns import write_columns
+from .parallel_columns import StoredAs, write_columns
 
 FORMAT = LABELS.format
 
@@ -26,18 +27,23 @@ def write_labels(
     graph_uuid: str,
     num_components: int,
     digest: str,
+    first_id: int = 0,
 ) -> None:
-    """Write labels that are spread over the ranks; every rank calls it."""
+    """Write labels that are spread over the ranks; every rank calls it.
+
+    `first_id` is the id of vertex 0, from which the labels in the file count.
+    """
     attributes = {
         **hdf5_mark(FORMAT),
         "graph-uuid": graph_uuid,
         "num_vertices": outputs.ranks.sum(len(labels)),
         "num_components": num_components,
         "digest": digest,
+        **({FIRST_ID: first_id} if first_id else {}),
     }
-    wide = {"labels": np.dtype(np.int64)}
+    stored = {"labels": StoredAs(np.dtype(np.int64), first_id)}
     columns = {"labels": labels}
-    write_columns(outputs, path, LABELS, columns, lambda: attributes, wide)
+    write_columns(outputs, path, LABELS, columns, lambda: attributes, stored)
 
 
 def describe_labels(path: Path) -> dict[str, Any]:
@@ -46,11 +52,12 @@ def describe_labels(path: Path) -> dict[str, Any]:
     with reading(path, "compute it again"), open_hdf5(path) as file:
         facts = read_attributes(file)
         check_version(path, file, 1, "Compute the labels again")
+        first_id = read_first_id(file)
         labels = checked_dataset(
             path, file, "labels", facts["num_vertices"], "Compute it again"
         )
         for low in range(0, len(labels), PIECE):
-            piece = read_dataset(path, labels, low, low + PIECE)
+            piece = read_dataset(path, labels, low, low + PIECE) - first_id
             digest.add(piece)
             components += int((piece == np.arange(low, low + len(piece))).sum())
     found = {"num_components": components, "digest": digest.hexdigest()}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,17 +28,19 @@ def write_columns(
     kind: Kind,
     columns: dict[str, np.ndarray],
     attributes: Callable[[], dict[str, Any]],
-    dtypes: dict[str, np.dtype] | None = None,
+    stored: dict[str, "StoredAs"] | None = None,
     threads: Threads = ALONE,
 ) -> None:
     """Write columns that are spread over the ranks; every rank calls it.
 
     The file becomes `path` with the other outputs. `columns` are this rank's parts of
-    the datasets, in rank order; `dtypes` the stored types where they differ. Every rank
-    calls `attributes`, of the root, when the columns have been written.
+    the datasets, in rank order; `stored` says how they are stored if they are not
+    stored as they are. Every rank calls `attributes`, of the root, when the columns
+    have been written.
     """
     comm = outputs.ranks
-    kinds = {name: column.dtype for name, column in columns.items()} | (dtypes or {})
+    kinds = {name: StoredAs(column.dtype) for name, column in columns.items()}
+    kinds |= stored or {}
     lengths = [len(column) for column in columns.values()]
     bounds = np.cumsum(comm.allgather(np.array(lengths, np.int64)), axis=0)
     layouts = [
@@ -73,6 +75,13 @@ def write_columns(
                 file.attrs.update(facts)
 
 
+class StoredAs(NamedTuple):
+    """How the entries of a column are stored."""
+
+    dtype: np.dtype
+    added: int = 0  # to every entry
+
+
 @dataclass(frozen=True)
 class ReservedChunk:
     """A chunk that has an offset in the file, but is not written yet."""
@@ -80,17 +89,20 @@ class ReservedChunk:
     entries: np.ndarray  # this rank's entries of the chunk
     # The entries of later ranks, behind them. Zeros fill the rest of the chunk.
     trailing: np.ndarray
-    dtype: np.dtype  # the type to store
+    stored: StoredAs
     length: int  # entries of a whole chunk
     offset: int  # the chunk's first byte in the file
 
     def encoded(self) -> np.ndarray:
         """Return the chunk's bytes in the file: entries and checksum."""
-        nbytes, middle = self.length * self.dtype.itemsize, len(self.entries)
+        dtype, added = self.stored
+        nbytes, middle = self.length * dtype.itemsize, len(self.entries)
         raw = np.zeros(nbytes + SUM_BYTES, np.uint8)
-        values = raw[:nbytes].view(self.dtype)
+        values = raw[:nbytes].view(dtype)
         values[:middle] = self.entries
         values[middle : middle + len(self.trailing)] = self.trailing
+        if added:
+            values[: middle + len(self.trailing)] += dtype.type(added)
         raw[nbytes:].view("<u4")[0] = checksum(raw[:nbytes])
         return raw
 
@@ -100,7 +112,7 @@ class Layout:
     """A column of all ranks; a rank writes the chunks that begin among its entries."""
 
     name: str
-    dtype: np.dtype  # the type to store
+    stored: StoredAs
     starts: np.ndarray  # int64 [ranks + 1]: the first entry of each rank
 
     @property
@@ -141,7 +153,7 @@ class Layout:
             ReservedChunk(
                 column[first - begin : first - begin + length],
                 trailing if first + length > end else trailing[:0],
-                self.dtype,
+                self.stored,
                 length,
                 int(offsets[first // length]),
             )
@@ -155,10 +167,11 @@ def reserve_columns(path: Path, layouts: list[Layout]) -> list[np.ndarray]:
     with reserving_file(path) as reserving:
         for layout in layouts:
             dataset = create_dataset(
-                reserving.file, layout.name, (layout.total,), layout.dtype
+                reserving.file, layout.name, (layout.total,), layout.stored.dtype
             )
             length = layout.chunk_length
-            stand_in = np.empty(length * layout.dtype.itemsize + SUM_BYTES, np.uint8)
+            nbytes = length * layout.stored.dtype.itemsize
+            stand_in = np.empty(nbytes + SUM_BYTES, np.uint8)
             offsets = [
                 reserving.reserve(dataset, first, stand_in)
                 for first in range(0, layout.total, length)

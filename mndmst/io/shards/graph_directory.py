@@ -24,13 +24,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import h5py
+
 from ...host.errors import OutputError
-from ..file_access import MALFORMED, flush_to_disk, open_hdf5, read_attribute, writing
+from ..edge_file import MAX_VERTICES
+from ..file_access import (
+    MALFORMED,
+    count_attribute,
+    flush_to_disk,
+    open_hdf5,
+    read_attribute,
+    writing,
+)
 from ..output_kinds import INDEX_NAME
 
 MADE_FROM = "made-from"
 ORIGINAL_VERTICES = "original_vertices"
 NAMES = "names"
+FIRST_ID = "first_id"
 GRAPH_FORMAT = "mndmst-graph"
 SHARD_FORMAT = "mndmst-shard"
 VERSION = 1
@@ -48,6 +59,17 @@ def part_of_name(name: str) -> int | None:
     if digits.isdecimal() and name == part_name(int(digits)):
         return int(digits)
     return None
+
+
+def read_first_id(file: h5py.File) -> int:
+    """Return the id that a graph or a result keeps for vertex 0; 0 without one.
+
+    Raises ValueError for another value than an integer up to 2^48.
+    """
+    first = count_attribute(file, FIRST_ID) if FIRST_ID in file.attrs else 0
+    if first > MAX_VERTICES:
+        raise ValueError(f"attribute {FIRST_ID} is beyond 2^48")
+    return first
 
 
 def new_token() -> str:

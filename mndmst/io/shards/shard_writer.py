@@ -19,9 +19,10 @@ from ..file_access import (
     writing,
 )
 from ..hdf5_writer import ColumnWriter, hdf5_file
-from ..names import NameSource
+from ..names import IdRange, NameSource
 from ..output_kinds import INDEX_NAME, hdf5_mark
 from .graph_directory import (
+    FIRST_ID,
     GRAPH_FORMAT,
     MADE_FROM,
     NAMES,
@@ -76,11 +77,18 @@ class PartWriter:
 class OriginalIds(NamedTuple):
     """The ids that vertices had in the file a graph is made of."""
 
-    ids: np.ndarray  # integers [num_vertices]
-    bound: int  # how many vertices the file had; above all ids
+    ids: np.ndarray  # integers [num_vertices]: below first + bound
+    bound: int  # how many vertices the file had
+    first: int = 0  # the least id that a vertex of the file can have
+
+    @property
+    def last(self) -> int:
+        """The largest id that a vertex of the file can have."""
+        return self.first + self.bound - 1
 
 
-# The vertices' names, or ids, in the file that a graph is made of
+# The vertices' names, or ids, in the file that a graph is made of. Of an `IdRange` the
+# graph keeps the first id alone.
 VertexIds = OriginalIds | NameSource
 
 
@@ -153,9 +161,9 @@ class ShardWriter:
     def _write_vertex_ids(self, file: h5py.File, begin: int, end: int) -> None:
         """Write the original ids or the names of a part's vertices, if any."""
         if isinstance(self.original, OriginalIds):
-            stored = stored_id_dtype(self.original.bound)
+            stored = stored_id_dtype(self.original.last + 1)
             self._write(file, "original-id", self.original.ids[begin:end], stored)
-        elif self.original is not None:
+        elif self.original is not None and not isinstance(self.original, IdRange):
             group = file.create_group(NAMES)
             columns = self.original.take(slice(begin, end)).columns()
             for name, column in columns.items():
@@ -232,10 +240,13 @@ class ShardWriter:
             "num_parts": self.num_parts,
             "reordered": isinstance(self.original, OriginalIds),
         }
-        if isinstance(self.original, NameSource):
+        if isinstance(self.original, OriginalIds | IdRange) and self.original.first:
+            header[FIRST_ID] = self.original.first
+        if isinstance(self.original, OriginalIds):
+            if self.original.bound != self.num_vertices:
+                header[ORIGINAL_VERTICES] = self.original.bound
+        elif self.original is not None and not isinstance(self.original, IdRange):
             header[NAMES] = self.original.kind.value
-        elif self.original and self.original.bound != self.num_vertices:
-            header[ORIGINAL_VERTICES] = self.original.bound
         write_attributes(file, header | more)
 
     def _write(

@@ -31,7 +31,7 @@ from ..file_access import (
 )
 from ..hdf5_reader import ChunkReader, checked_dataset, read_dataset, read_names
 from ..kernels.chunk_reading import move_ascending
-from ..names import NameKind, Names, joined_names
+from ..names import IdRange, NameKind, Names, joined_names
 from ..output_kinds import INDEX_NAME
 from .graph_directory import (
     GRAPH_FORMAT,
@@ -39,6 +39,7 @@ from .graph_directory import (
     ORIGINAL_VERTICES,
     SHARD_FORMAT,
     VERSION,
+    read_first_id,
 )
 
 # Parts that are open at once, so that threads need not wait at the end of each part.
@@ -63,6 +64,8 @@ class ShardedGraph:
     reordered: bool = False
     # The number of original vertices; 0 if it equals the present number
     original_vertices: int = 0
+    # The least id of the graph's file: 1 if the file counts vertices from 1
+    first_id: int = 0
     # The kind of the vertices' names, where the graph keeps any; see `read_names`
     names: NameKind | None = None
     # Whether rows are read for a maximum forest; the files do not depend on it
@@ -101,7 +104,14 @@ class ShardedGraph:
     @property
     def has_names(self) -> bool:
         """Whether vertices have names, or had other ids in the graph's file."""
-        return self.reordered or self.names is not None
+        return self.reordered or self.first_id > 0 or self.names is not None
+
+    @property
+    def id_range(self) -> IdRange | None:
+        """The ids of the vertices, where these are consecutive integers not from 0."""
+        if self.first_id == 0 or self.reordered or self.names is not None:
+            return None
+        return IdRange(self.first_id, self.num_vertices)
 
     def read_indptr(self, begin: int, end: int, threads: Threads = ALONE) -> np.ndarray:
         """Return where rows begin (int64 [rows + 1]), counted over the whole graph."""
@@ -161,7 +171,7 @@ class ShardedGraph:
 
     def read_original_ids(self, begin: int, end: int) -> np.ndarray:
         """Return the ids that the vertices [begin, end) had in the graph's file."""
-        ids = np.arange(begin, end)
+        ids = np.arange(begin + self.first_id, end + self.first_id)
         for part, low, high in self.overlap(begin, end) if self.reordered else ():
             first, last = self.vtxdist[part : part + 2].tolist()
             with self.open(part) as file:
@@ -169,8 +179,8 @@ class ShardedGraph:
                 dataset = checked_dataset(path, file, name, last - first)
                 place = slice(low - begin, high - begin)
                 ids[place] = read_dataset(path, dataset, low - first, high - first)
-        bound = self.original_vertices or self.num_vertices
-        if len(ids) and (ids.min() < 0 or ids.max() >= bound):
+        end_id = self.first_id + (self.original_vertices or self.num_vertices)
+        if len(ids) and (ids.min() < self.first_id or ids.max() >= end_id):
             raise InputError(
                 f"{self.path}: an original id is out of range. Make the graph again."
             )
@@ -396,6 +406,7 @@ def _with_header(
         parts=parts,
         reordered=flag_attribute(file, "reordered"),
         original_vertices=bound,
+        first_id=read_first_id(file),
         names=None if names is None else NameKind(names),
     )
 

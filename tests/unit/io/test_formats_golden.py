@@ -26,6 +26,7 @@ from mndmst.io.partitioner.edge_survey import check_copies
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.weight_rules import weigh
+from mndmst.io.shards.row_reading import read_rows
 
 MEMORY = 4 << 30
 WEIGHTED = (
@@ -69,13 +70,17 @@ def test_one_digest_from_all_formats(rule: str, bvgraph: Path) -> None:
 
 
 def test_one_graph_from_all_formats(tmp_path: Path, bvgraph: Path) -> None:
-    uuids = set()
+    uuids, rows = set(), set()
     paths = (bvgraph, *(DATA / name for name in WEIGHTED + BARE))
     for number, path in enumerate(paths):
         file, out = weigh(open_edges(path), "hash"), tmp_path / str(number)
         options = Options(out, 2, MEMORY, quiet=True, symmetrize=True)
-        uuids.add(partition(LocalBuilders(), file, options).uuid)
-    assert len(uuids) == 1
+        graph = partition(LocalBuilders(), file, options)
+        uuids.add((graph.first_id, graph.uuid))
+        columns = read_rows(graph, 0, graph.num_vertices)
+        rows.add(tuple(column.tobytes() for column in columns))
+    assert len(rows) == 1
+    assert sorted(first_id for first_id, _ in uuids) == [0, 1]
 
 
 @pytest.mark.parametrize("name", WEIGHTED + BARE)

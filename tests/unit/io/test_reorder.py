@@ -129,10 +129,11 @@ def test_degrees_descend(tmp_path):
 def test_a_file_that_does_not_say_its_vertices(tmp_path):
     (tmp_path / "few.txt").write_text("0 3 5\n3 7 2\n7 1 4\n")
     (tmp_path / "few.gr").write_text("p sp 8 3\na 1 4 5\na 4 8 2\na 8 2 4\n")
-    for name in ("few.txt", "few.gr"):
+    for name, first in (("few.txt", 0), ("few.gr", 1)):
         options = Options(tmp_path / f"{name}.d", reorder="degree", quiet=True)
         graph = run_forked(2, partition, open_edges(tmp_path / name), options)
-        assert graph.read_original_ids(0, 8).tolist() == [3, 7, 0, 1, 2, 4, 5, 6]
+        ids = [first + vertex for vertex in (3, 7, 0, 1, 2, 4, 5, 6)]
+        assert graph.read_original_ids(0, 8).tolist() == ids
 
 
 @pytest.mark.parametrize("order", REORDERS)

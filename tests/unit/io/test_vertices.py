@@ -119,17 +119,19 @@ def test_the_first_line_says_what_is_made(
     assert any(line.endswith(said) for line in lines)
 
 
-@pytest.mark.parametrize("name", ["few.txt", "few.gr"])
+@pytest.mark.parametrize(
+    ("name", "ends"), [("few.txt", "5 and 3"), ("few.gr", "6 and 4")]
+)
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_the_user_says_how_many_vertices_there_are(
-    tmp_path: Path, name: str, jobs: int
+    tmp_path: Path, name: str, ends: str, jobs: int
 ) -> None:
     (tmp_path / "few.txt").write_text("0 3 5\n3 5 2\n")
     (tmp_path / "few.gr").write_text("p sp 99 2\na 1 4 5\na 4 6 2\n")
     graph = made(tmp_path / name, tmp_path / "more", jobs, num_vertices=2000)
     assert (graph.num_vertices, graph.num_arcs) == (2000, 4)
     assert made(tmp_path / name, tmp_path / "just", num_vertices=6).num_vertices == 6
-    with pytest.raises(InputError, match=rf"{name}: .* vertices 5 and 3 .* are 5\. "):
+    with pytest.raises(InputError, match=rf"{name}: .* vertices {ends} .* are 5\. "):
         made(tmp_path / name, tmp_path / "less", jobs, num_vertices=5)
     for wrong in (-1, FAR + 2):
         with pytest.raises(ConfigError, match=r"--num-vertices .* from 0 to 2\^48"):

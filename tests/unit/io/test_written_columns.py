@@ -10,7 +10,12 @@ from mndmst.host.errors import OutputError
 from mndmst.io import hdf5_writer
 from mndmst.io.file_access import writing
 from mndmst.io.results import parallel_columns
-from mndmst.io.results.parallel_columns import Layout, reserve_columns, write_chunks
+from mndmst.io.results.parallel_columns import (
+    Layout,
+    StoredAs,
+    reserve_columns,
+    write_chunks,
+)
 from mndmst.kernels.threads import Threads
 
 
@@ -45,7 +50,7 @@ def test_any_ranges_make_the_same_file(
     tmp_path: Path, threads: int, cuts: list[int]
 ) -> None:
     numbers = np.arange(71, dtype=np.uint32) * 60_000_001
-    dtype = np.dtype(np.int64)
+    dtype = StoredAs(np.dtype(np.int64))
     whole, ranks = (
         Layout("numbers", dtype, np.array([0, *inner, 71])) for inner in ([], cuts)
     )
@@ -63,7 +68,7 @@ def test_any_ranges_make_the_same_file(
 
 def test_a_chunk_is_what_hdf5_would_write(tmp_path: Path) -> None:
     numbers = np.arange(37, dtype=np.int32)
-    layout = Layout("numbers", np.dtype(np.int64), np.array([0, 20, 37]))
+    layout = Layout("numbers", StoredAs(np.dtype(np.int64)), np.array([0, 20, 37]))
     write(tmp_path / "ranks", layout, numbers, 1)
     with h5py.File(tmp_path / "alone", "w") as file:
         dataset = file.create_dataset(
@@ -78,7 +83,7 @@ def test_a_chunk_is_what_hdf5_would_write(tmp_path: Path) -> None:
 
 
 def test_a_column_without_entries(tmp_path: Path) -> None:
-    layout = Layout("none", np.dtype(np.int64), np.array([0, 0, 0]))
+    layout = Layout("none", StoredAs(np.dtype(np.int64)), np.array([0, 0, 0]))
     write(tmp_path / "f", layout, np.empty(0, np.int64), 1)
     with h5py.File(tmp_path / "f") as file:
         assert file["none"].shape == (0,)
@@ -87,7 +92,7 @@ def test_a_column_without_entries(tmp_path: Path) -> None:
 def test_a_full_disk_is_an_error_of_the_rank_that_meets_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layout = Layout("numbers", np.dtype(np.int64), np.array([0, 71]))
+    layout = Layout("numbers", StoredAs(np.dtype(np.int64)), np.array([0, 71]))
     (offsets,) = reserve_columns(tmp_path / "f", [layout])
     chunks = layout.chunks(0, np.arange(71), np.empty(0, np.int64), offsets)
 
