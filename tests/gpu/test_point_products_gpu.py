@@ -93,9 +93,10 @@ def test_many_rows_and_columns_take_several_launches(monkeypatch):
 @pytest.mark.parametrize("min_samples", [0, 6])
 def test_several_devices_share_the_rows(monkeypatch, min_samples):
     """One device twice stands for two where there is one."""
-    from mndmst.backends import cuda
+    from mndmst.backends.cuda import device_count
+    from mndmst.points import cuda
 
-    count = cuda.device_count()
+    count = device_count()
     devices = range(count) if count > 1 else (0, 0)
     make = cuda.make_point_products
     monkeypatch.setattr(
