@@ -42,6 +42,9 @@ class Accelerator(Protocol):
     def device_ids(self) -> list[str]:
         """Return names that are unique on this machine."""
 
+    def device_bytes(self, device: int) -> int:
+        """Return the bytes of memory of a visible device; this starts no device."""
+
     def start_driver(self, local_rank: int) -> None:
         """Begin to start a process's device in a thread, before MPI has started.
 

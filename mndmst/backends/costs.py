@@ -19,6 +19,8 @@ class DeviceCosts:
     host_arc: float = 0.8e-9
     gpu_start: float = 0.6  # Seconds by which a run with a GPU starts and ends later
     gpu_arc: float = 0.15e-9  # Seconds of a GPU for an arc
+    # Seconds for an arc that does not stay on the GPU: it passes the bus each run.
+    streamed_arc: float = 0.82e-9
 
     def cpu_seconds(self, arcs: float, cores: int, ranks: int) -> float:
         """Predict the seconds of a rank's cores for its arcs.
@@ -27,9 +29,12 @@ class DeviceCosts:
         """
         return arcs * max(self.core_arc / cores, self.host_arc * ranks)
 
-    def gpu_seconds(self, arcs: float) -> float:
-        """Predict the seconds of a GPU for the arcs of its rank."""
-        return self.gpu_start + arcs * self.gpu_arc
+    def gpu_seconds(self, arcs: float, streamed: bool = False) -> float:
+        """Predict the seconds of a GPU for the arcs of its rank.
+
+        Rows larger than the memory of the GPU are `streamed`.
+        """
+        return self.gpu_start + arcs * (self.streamed_arc if streamed else self.gpu_arc)
 
 
 COSTS = DeviceCosts()

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
+# Rows beyond this share of a device's memory leave too little for its work.
+DEVICE_SHARE = 0.9
+
+
 class VisibleDevices(NamedTuple):
     """The devices that a rank sees, and the one that it drives."""
 
@@ -110,7 +114,9 @@ def assign_devices(
     if visible.reason is not None:
         progress.say(f"computing on the CPU ({visible.reason})")
     drivers = comm.sum(int(visible.device is not None))
-    gpu = COSTS.gpu_seconds(graph.num_arcs / max(drivers, 1))
+    arcs = graph.num_arcs / max(drivers, 1)
+    streamed = comm.max(int(_is_streamed(config, graph, visible, arcs)))
+    gpu = COSTS.gpu_seconds(arcs, bool(streamed))
     seconds = (cpu, gpu) if free else None
     if drivers == 0 or (free and cpu <= gpu):
         return DeviceAssignment(None, (), None, True, seconds)
@@ -125,6 +131,17 @@ def assign_devices(
         )
     kind = None if visible.device is None else visible.kind
     return DeviceAssignment(kind, visible.ids, visible.device, works, seconds)
+
+
+def _is_streamed(
+    config: Config, graph: ShardedGraph, visible: VisibleDevices, arcs: float
+) -> bool:
+    """Return whether the rows of this rank's device exceed its memory."""
+    if visible.kind is None or visible.device is None:
+        return False
+    total = accelerator(visible.kind).device_bytes(visible.device)
+    room = min(total, config.gpu_memory or total)
+    return arcs * (4 + graph.weight_dtype.itemsize) > DEVICE_SHARE * room
 
 
 def _fits(config: Config, graph: ShardedGraph, workers: int) -> bool:

@@ -63,6 +63,13 @@ def device_ids() -> list[str]:
     return [f"{name} at {bus_id(i)}" for i, name in enumerate(device_names())]
 
 
+def device_bytes(device: int) -> int:
+    """Return the bytes of memory of a visible device."""
+    import cupy
+
+    return int(cupy.cuda.runtime.getDeviceProperties(device)["totalGlobalMem"])
+
+
 def make_device(
     device: int,
     host: "Backend | None" = None,

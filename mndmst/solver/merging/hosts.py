@@ -1,9 +1,11 @@
 """Ranks of a host contract as one team, where edges have no locality.
 
 Nearly every edge leads to another rank. So the ranks of a host share arrays of all
-vertices, and contract as one team, as threads would. Hosts send each other the hooks of
-vertices, then the forests of their edges, which every host merges in the same way [1].
-The edges that remain of a band have no ghosts: no rank needs to ask for a name.
+vertices, and contract as one team, as threads would. The two devices of one rank do the
+same for any graph: both see one memory, so no border lies between them. Hosts send each
+other the hooks of vertices, then the forests of their edges, which every host merges in
+the same way [1]. The edges that remain of a band have no ghosts: no rank needs to ask
+for a name.
 
 [1] Dehne and Götz: Practical parallel algorithms for minimum spanning trees, SRDS
     1998: they replicate the vertices and divide the edges.
@@ -256,9 +258,11 @@ class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
     @staticmethod
     def refuses(facts: Facts) -> str | None:
         """See `Strategy.refuses`."""
-        if facts.ranks == 1:
-            return "there is one rank"
-        if facts.has_locality:
+        if facts.ranks == 1 and facts.workers == 1:
+            return "there is one rank, with one device"
+        if facts.pieces > facts.workers:
+            return "rows stay in their file"
+        if facts.ranks > 1 and facts.has_locality:
             return f"only {facts.cut_share:.0%} of the edges lead to other ranks"
         if facts.num_vertices > int(NUMBER):
             return f"there are more than {int(NUMBER):,} vertices"

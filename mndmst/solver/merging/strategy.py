@@ -60,6 +60,7 @@ class Facts:
 
     ranks: int
     one_host: bool  # Whether all ranks are on one host
+    workers: int  # Most devices of a rank
     # Most pieces of a rank's rows: one for each device, and the stored ones.
     pieces: int
     resumed: bool  # Whether the run goes on from a checkpoint
@@ -81,6 +82,7 @@ class Facts:
             ranks=comm.size,
             one_host=run.one_host,
             pieces=comm.max(len(run.workers) + len(run.stored)),
+            workers=comm.max(len(run.workers)),
             resumed=run.resumed,
             cut_share=cut_share(run),
             num_vertices=run.num_vertices,

@@ -55,6 +55,7 @@ def twin(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     package.start_driver = lambda local_rank: None
     package.make_device = lambda *_: TwinBackend()
     package.DLPACK_DEVICES = ()
+    package.device_bytes = lambda device: 1 << 40
     monkeypatch.setitem(sys.modules, package.__name__, package)
     monkeypatch.setitem(ACCELERATORS, "twin", package.__name__)
     monkeypatch.setitem(CHOICES, "backend", backend_names())

@@ -45,6 +45,7 @@ CUT_SHARE = Tuning.default.locality_share
 FACTS = Facts(
     ranks=4,
     one_host=True,
+    workers=1,
     pieces=1,
     resumed=False,
     cut_share=0.75,
@@ -56,8 +57,10 @@ CHOICES: list[tuple[str, dict[str, Any], str]] = [
     ("auto", {}, DEVICES),
     ("auto", {"cut_share": 0.0}, DEVICES),
     ("devices", {}, DEVICES),
-    ("auto", {"pieces": 2}, HOSTS),
-    ("devices", {"pieces": 2}, HOSTS),
+    ("auto", {"pieces": 2, "workers": 2}, HOSTS),
+    ("devices", {"pieces": 2, "workers": 2}, HOSTS),
+    ("auto", {"pieces": 2, "workers": 2, "ranks": 1, "cut_share": 0.0}, HOSTS),
+    ("auto", {"pieces": 2}, MESSAGES),
     ("auto", {"one_host": False}, HOSTS),
     ("devices", {"one_host": False}, HOSTS),
     ("hosts", {}, HOSTS),
@@ -65,7 +68,7 @@ CHOICES: list[tuple[str, dict[str, Any], str]] = [
     ("replicated", {}, REPLICATED),
     ("replicated", {"cut_share": CUT_SHARE}, MESSAGES),
     ("messages", {}, MESSAGES),
-    ("auto", {"pieces": 2, "one_host": False}, HOSTS),
+    ("auto", {"pieces": 2, "workers": 2, "one_host": False}, HOSTS),
     ("auto", {"pieces": 2, "cut_share": CUT_SHARE}, MESSAGES),
     ("auto", {"one_host": False, "cut_share": CUT_SHARE}, MESSAGES),
     ("messages", {"cut_share": CUT_SHARE}, MESSAGES),
@@ -138,7 +141,7 @@ def test_every_value_of_the_option_has_candidates() -> None:
 
 @pytest.mark.parametrize("merge", MERGES)
 def test_the_last_candidate_serves_every_run(merge: str) -> None:
-    hardest = Facts(1000, False, 2, True, 1.0, 1 << 40, True, CUT_SHARE)
+    hardest = Facts(1000, False, 1, 2, True, 1.0, 1 << 40, True, CUT_SHARE)
     *others, last = CANDIDATES[merge]
     assert last.refuses(hardest) is None
     reasons = {kind.name: kind.refuses(hardest) for kind in others}
@@ -217,7 +220,7 @@ def test_the_facts_of_a_rank_alone(
     run: Callable[..., Run], exception: Callable[..., Growth]
 ) -> None:
     assert Facts.of(run(), exception) == Facts(
-        1, True, 1, False, 0, 60, False, CUT_SHARE
+        1, True, 1, 1, False, 0, 60, False, CUT_SHARE
     )
 
 

@@ -33,6 +33,7 @@ class Gpu(CpuBackend):
 def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "unavailable", lambda: None)
     monkeypatch.setattr(cuda, "device_ids", lambda: ["GPU at 0"])
+    monkeypatch.setattr(cuda, "device_bytes", lambda device: 1 << 40)
     monkeypatch.setattr(cuda, "make_device", lambda *_: Gpu(1))
 
 
@@ -44,11 +45,11 @@ class Arcs(NamedTuple):
     weight_dtype: np.dtype = np.dtype(np.int32)
 
 
-def devices(num_arcs: float, **options: Any) -> list[str]:
-    """Return the names of the devices of a run on four cores."""
+def devices(num_arcs: float, threads: int = 4, **options: Any) -> list[str]:
+    """Return the names of the devices of a run on some cores."""
     comm = world()
     report = Report(comm, Progress(False))
-    config = Config(threads=4, **options)
+    config = Config(threads=threads, **options)
     assigned = module.assign_devices(comm, config, Arcs(int(num_arcs)), report.progress)
     backends, _ = module.make_backends(comm, config, assigned, report)
     return [backend.name for backend in backends]
@@ -62,6 +63,14 @@ def break_even() -> float:
 def test_few_arcs_are_left_to_the_cores() -> None:
     assert devices(0.9 * break_even()) == ["cpu"]
     assert devices(1.1 * break_even()) == ["gpu"]
+
+
+def test_a_gpu_that_its_memory_makes_slow_is_left_idle() -> None:
+    """Its rows pass the bus."""
+    arcs, few = 1e9, 4 << 30
+    assert devices(arcs, threads=32) == ["gpu"]
+    assert devices(arcs, threads=32, gpu_memory=few) == ["cpu"]
+    assert devices(arcs, threads=4, gpu_memory=few) == ["gpu"]
 
 
 def test_both_devices_share_long_runs_by_measured_speeds() -> None:

@@ -54,6 +54,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     monkeypatch.setattr(cuda, "unavailable", lambda: None)
     monkeypatch.setattr(cuda, "device_ids", made.device_ids)
     monkeypatch.setattr(cuda, "make_device", made.make_device)
+    monkeypatch.setattr(cuda, "device_bytes", lambda device: 1 << 40)
     return made
 
 
