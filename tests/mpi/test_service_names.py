@@ -13,6 +13,7 @@ from services import Served, client, rows, served
 pytest.importorskip("pyarrow.flight", reason="the service needs pyarrow")
 
 import mndmst
+from mndmst.host.errors import InputError
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
@@ -25,6 +26,9 @@ TEXTS = {
     ("dora", "emil"): 5,
 }
 IDS = {(1684591853, 25291709): 4, (25291709, 11580501472): 2, (-7, 11580501472): 3}
+
+# The ids of this format count from 1
+DIMACS = "p sp 4 3\na 1 2 5\na 2 3 7\na 1 3 9\n"
 
 
 def partition(file: Path, *words: object) -> None:
@@ -48,10 +52,12 @@ def service(tmp_path_factory: pytest.TempPathFactory):
     write_table(folder / "nodes.csv", IDS)
     link = {"nodes": [{"id": 1}, {"id": "1"}], "links": [{"source": 1, "target": "1"}]}
     (folder / "mixed.json").write_text(json.dumps(link))
-    for file in (folder / "towns.csv", folder / "nodes.csv", folder / "mixed.json"):
+    (folder / "roads.gr").write_text(DIMACS)
+    files = ("towns.csv", "nodes.csv", "mixed.json", "roads.gr")
+    for file in (folder / name for name in files):
         partition(file, "--parts", 2)
     write_graph(folder / "plain", simple_path(5))
-    graphs = [folder / name for name in ("towns", "nodes", "mixed", "plain")]
+    graphs = [folder / name for name in ("towns", "nodes", "mixed", "roads", "plain")]
     with served(folder, 2, *graphs, "-q") as running:
         yield running
 
@@ -217,3 +223,16 @@ def test_batches_of_changes_name_vertices(tmp_path: Path) -> None:
             assert towns.set_weights(["emil"], ["dora"], [1]) == 3
             assert towns.delete(["dora"], ["01"]) == 4
             assert towns.connected("emil", "01") is False
+
+
+def test_clients_give_and_get_the_ids_of_a_file_that_counts_from_1(
+    graphs: Any,
+) -> None:
+    roads = graphs["roads"]
+    assert roads.nodes.tolist() == [1, 2, 3, 4]
+    assert edges_of(roads.solve().table) == {(1, 2): 5, (2, 3): 7}
+    assert roads.path_max(1, 3) == {"src": 2, "dst": 3, "weight": 7}
+    with pytest.raises(InputError, match="named"):
+        roads.connected(0, 1)
+    roads.delete([1], [2])
+    assert edges_of(roads.solve().table) == {(1, 3): 9, (2, 3): 7}
