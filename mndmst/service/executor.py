@@ -20,7 +20,7 @@ from ..io.shards.weight_columns import OWN
 from .control_channel import RankMemory
 from .expression import columns_of, evaluate
 from .jobs import CancelledError, JobProgress, QueuedJob
-from .loaded_graph import EdgeChoice, Weighed, lighter
+from .loaded_graph import EdgeChoice, Weighed
 from .served_graph import ServedGraph
 from .solved_forest import SolvedForest
 from .stall_watch import Activity
@@ -102,9 +102,6 @@ class Executor:
         now = graph.written()
         choice = self._choice(graph, fields)
         weighed = self._weighed(graph, fields.get("weights"))
-        if choice.below is not None:
-            with self.comm.raise_on_all():
-                lighter(np.empty(0, weighed.dtype), choice.below)
         proceed = self._proceed(job)
         proceed()  # to read a column takes a while
         found = graph.loaded.solve(

@@ -17,7 +17,7 @@ from ..comm.communicator import Comm
 from ..comm.directory import Directory
 from ..graph.model import EdgeList, Rows
 from ..graph.order import keys_to_weights, reversed_keys
-from ..host.errors import ConfigError, InputError
+from ..host.errors import InputError
 from ..host.progress import Progress
 from ..pipeline import contract
 from ..solver.run import Run, State, Worker
@@ -318,9 +318,18 @@ class LoadedGraph:
 def lighter(weights: np.ndarray, bound: int | float) -> np.ndarray:
     """Return the mask of weights that are smaller than a bound, compared exactly."""
     if weights.dtype.kind == "f":
-        if isinstance(bound, int) and abs(bound) > 1 << 53:
-            raise ConfigError(f"{bound} is not a float; give a bound of at most 2^53")
-        return weights < np.float64(bound)
-    if math.isinf(bound):
+        return weights < _least_float(bound)
+    if isinstance(bound, float) and math.isinf(bound):
         return np.full(len(weights), bound > 0)
     return weights < math.ceil(bound)
+
+
+def _least_float(bound: int | float) -> np.float64:
+    """Return the least float64 that is not below a number; some integers are none."""
+    try:
+        nearest = float(bound)
+    except OverflowError:
+        return np.float64(np.inf if bound > 0 else -np.finfo(np.float64).max)
+    return np.float64(
+        nearest if nearest >= bound else math.nextafter(nearest, math.inf)
+    )

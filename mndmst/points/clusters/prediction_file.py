@@ -28,7 +28,13 @@ import numpy as np
 from ...host.errors import InputError, MndmstError
 from ...host.formatting import counted
 from ...host.memory import FREE_MEMORY
-from ...io.file_access import open_hdf5, read_attribute, reading
+from ...io.file_access import (
+    count_attribute,
+    open_hdf5,
+    read_attribute,
+    reading,
+    text_attribute,
+)
 from ...io.formats.table_columns import listed, plain, shown
 from ...io.hdf5_reader import checked_dataset, read_dataset
 from ...io.memory_limit import check_room
@@ -137,18 +143,18 @@ class StoredModel:
         labels = column("labels", np.int64)
         mass = column("prediction/mass", np.float64)
         rows = len(labels) + len(mass) - 1
-        dimensions = int(read_attribute(file, "dimensions"))
+        dimensions = count_attribute(file, "dimensions")
         return cls(
             path=path,
             points=points.reshape(len(labels), dimensions),
-            metric=str(read_attribute(file, "metric")),
+            metric=text_attribute(file, "metric"),
             parameters=json.loads(str(file.attrs.get("metric_params", "{}"))),
             alpha=float(file.attrs.get("alpha", 1.0)),
             non_finite=str(file.attrs.get("non_finite", "error")),
             coordinates=json.loads(str(file.attrs.get("coordinates", "[]"))),
-            min_samples=int(read_attribute(file, "min_samples")),
+            min_samples=count_attribute(file, "min_samples"),
             epsilon=float(read_attribute(file, "cluster_selection_epsilon")),
-            rule=str(read_attribute(file, "rule")),
+            rule=text_attribute(file, "rule"),
             tree=CondensedTree(
                 parent=column("condensed/parent", np.int64, rows),
                 child=column("condensed/child", np.int64, rows),

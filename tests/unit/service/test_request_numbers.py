@@ -3,9 +3,11 @@
 import json
 import math
 
+import numpy as np
 import pytest
 
 from mndmst.host.errors import ConfigError
+from mndmst.service.loaded_graph import lighter
 from mndmst.service.protocol import ACTIONS, TABLE, read_request, to_bytes, to_number
 
 SOLVE = ACTIONS["solve"][1]
@@ -13,6 +15,23 @@ WRONG = (
     "NaN", "true", '"1"', '"NaN"', '"inf"', "[1]", "{}", "9" * 400, "-" + "9" * 400,
     str(1 << 64), str(-(1 << 63) - 1),
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.float32, np.float64])
+@pytest.mark.parametrize(
+    "bound",
+    [10**17, 10**17 + 1, 2**53 + 1, 10**400, -(10**400), -(10**17) - 1, 2.5, math.inf],
+)
+def test_weights_are_compared_with_a_bound_of_any_size(
+    dtype: type, bound: int | float
+) -> None:
+    numbers = [0, 2, 3, 2**53, 2**53 + 2, 10**17, 10**17 + 16]
+    if dtype == np.uint64:
+        weights = np.array(numbers, dtype)
+    else:
+        weights = np.array([*numbers, -(10**17), -(10**17) - 16], dtype)
+    expected = [weight < bound for weight in weights.tolist()]
+    assert lighter(weights, bound).tolist() == expected
 
 
 @pytest.mark.parametrize("text", WRONG)
