@@ -15,6 +15,7 @@ from .host.progress import Progress
 from .io.atomic_output import check_on_all
 from .io.output_kinds import FOREST_OR_TABLE, REPORT
 from .io.results.text_tables import SEPARATORS
+from .io.shards.sharded_graph import open_graph
 from .solver.checkpoint import Checkpoint
 from .solver.config import Config
 from .solver.contract import ExceptionCondition, lightest_cut_edge
@@ -45,13 +46,19 @@ class Targets:
 
 
 def solve(
-    comm: Comm, path: str | Path, config: Config, targets: Targets, progress: Progress
+    comm: Comm,
+    path: str | Path,
+    config: Config,
+    targets: Targets,
+    progress: Progress,
+    maximum: bool = False,
 ) -> Summary:
     """Compute the minimum spanning forest of a sharded graph. Collective.
 
-    `path` is a directory of shards, its index, or a graph in one shard. The result is
-    the same on every rank. Raises MndmstError on every rank if the input, the options
-    or the output cannot be used.
+    It is the maximum spanning forest if the graph was made for these; `maximum` refuses
+    any other. `path` is a directory of shards, its index, or a graph in one shard. The
+    result is the same on every rank. Raises MndmstError on every rank if the input, the
+    options or the output cannot be used.
     """
     report = Report(comm, progress)
     outputs = (targets.forest, FOREST_OR_TABLE), (targets.report, REPORT)
@@ -62,6 +69,11 @@ def solve(
                 f"{targets.forest}: is a table of edges, which has no place for "
                 "--labels. Give the forest a name in .h5, or leave --labels out."
             )
+        if maximum and not open_graph(path).maximum:
+            raise ConfigError(
+                f"{path}: was made for minimum forests: of parallel edges it has the "
+                'lightest. Make it again with "mndmst partition --maximum".'
+            )
 
     def forest(ranks: Comm, assigned: DeviceAssignment | None) -> Summary:
         with Checkpoint(
@@ -69,6 +81,8 @@ def solve(
         ) as checkpoint:
             # 1. Every rank reads its rows, balanced by arcs; 2. they go to its devices
             run = part_graph(ranks, path, config, report, assigned=assigned)
+            if run.graph.maximum:
+                progress.say("maximum forest: the graph was made with --maximum")
             resumed = checkpoint.start(run.graph, run.state, report)
             run = replace(run, resumed=resumed, save=checkpoint.save)
 

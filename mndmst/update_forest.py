@@ -16,7 +16,6 @@ from .changes.table import read_changes
 from .comm.communicator import Comm
 from .comm.placement import locate
 from .graph.model import EdgeList, Rows
-from .graph.order import keys_to_weights
 from .host.errors import InputError
 from .host.memory import Budget
 from .host.progress import Progress, process_start
@@ -91,7 +90,9 @@ def update(
     own = threads or locate(comm).share
     rows, num_edges = _read(comm, graph, memory, own)
     progress.say("applying the changes")
-    changing = ChangingForest(comm, rows, graph.weight_dtype, index)
+    changing = ChangingForest(
+        comm, rows, graph.weight_dtype, index, maximum=graph.maximum
+    )
     applied = changing.apply(batch)
     num_edges += applied.inserted - applied.deleted
     progress.say("writing")
@@ -109,11 +110,17 @@ def read_index(path: Path, graph: ShardedGraph) -> ForestIndex:
             f"{path}: is the forest of graph {file.header.graph_uuid}, and "
             f"{graph.path} is {graph.uuid}. Give the graph it was solved from."
         )
+    if file.header.maximum != graph.maximum:
+        kinds = ("minimum", "maximum")
+        raise InputError(
+            f"{path}: is a {kinds[file.header.maximum]} spanning forest, and "
+            f"{graph.path} is a graph for {kinds[graph.maximum]} forests. Solve again."
+        )
     src, dst, weight = file.read(0, file.num_edges)
     if not ((src < dst).all() and in_row_order(src, dst)):
         raise InputError(f"{path}: its edges do not ascend. Verify it, or solve again.")
     try:
-        return ForestIndex(graph.num_vertices, src, dst, weight)
+        return ForestIndex(graph.num_vertices, src, dst, weight, graph.maximum)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
@@ -186,20 +193,29 @@ def _write(
     dtype, rows = graph.weight_dtype, changing.rows.current()
     with comm.raise_on_all():
         original = vertex_ids(graph)
-    uuid = graph_uuid(comm, rows, dtype, original)
+    uuid = graph_uuid(comm, rows, dtype, original, graph.maximum)
     if files.graph_out is not None:
-        write_rows(comm, files.graph_out, rows, dtype, uuid, original, files.overwrite)
+        write_rows(
+            comm, files.graph_out, rows, dtype, uuid, original, files.overwrite,
+            graph.maximum,
+        )  # fmt: skip
     edges = EdgeList.empty(rows.indices.dtype, rows.keys.dtype)
     if changing.forest is not None:
         edges = changing.forest.edges()
-    weights = keys_to_weights(edges.key, dtype)
+    weights = graph.weights(edges.key)
     total, digest = exact_total(comm, weights), forest_digest(comm, edges.u, edges.v)
     place = names_place(graph)
     if place is not None and files.graph_out is not None:
         place = NamesPlace(uuid, str(files.graph_out))
     first = 0 if graph.id_range is None else graph.id_range.first
     header = ForestHeader(
-        uuid, graph.num_vertices, total, digest, names=place, first_id=first
+        uuid,
+        graph.num_vertices,
+        total,
+        digest,
+        names=place,
+        first_id=first,
+        maximum=graph.maximum,
     )
     with AtomicOutput(comm, files.overwrite) as outputs:
         if files.forest_out.suffix in SEPARATORS:

@@ -1,5 +1,6 @@
 """Spanning forests of edges in memory: columns, tables, graphs and matrices."""
 
+import warnings
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from ..host.errors import (
     shown,
 )
 from ..io.edge_file import Edges, checked_edges, supported_weights
+from ..io.formats.table_columns import is_similarity
 from ..kernels.threads import Threads
 from .forest import Forest, NamedForest
 from .graph_columns import (
@@ -47,7 +49,7 @@ def minimum_spanning_forest(
     nodes: Any = None,
     source: str | None = None,
     target: str | None = None,
-    maximum: bool = False,
+    maximum: bool | None = None,
     threads: int = 0,
 ) -> Forest:
     """Return the minimum spanning forest of edges in memory.
@@ -73,8 +75,11 @@ def minimum_spanning_forest(
         Names of all vertices, those without an edge included.
     source, target : str, optional
         Names of columns of a table; see Notes.
-    maximum : bool
-        Return the maximum spanning forest; ties are decided as before.
+    maximum : bool, optional
+        Return the maximum spanning forest: edges are compared by (falling weight,
+        smaller end, larger end), and of parallel edges the heaviest is kept. If it is
+        left out the forest is a minimum one, and weights named as similarities give a
+        warning.
     threads : int
         Number of threads; 0 for all cores this process may use.
 
@@ -112,7 +117,8 @@ def minimum_spanning_forest(
     >>> list(minimum_spanning_forest([("a", "b", 3), ("b", "c", 1), ("a", "c", 2)]))
     [('a', 'c', 2), ('b', 'c', 1)]
     """
-    cores, maximum = _cores(threads), as_flag(maximum, "maximum")
+    cores = _cores(threads)
+    heaviest = maximum is not None and as_flag(maximum, "maximum")
     if num_vertices is not None:
         num_vertices = as_count(num_vertices, "num_vertices")
     table = dst is None and is_table(src)
@@ -120,19 +126,26 @@ def minimum_spanning_forest(
         raise ConfigError("source and target name columns of a table; give a table")
     if table:
         columns = read_table(src, source, target, weight, nodes)
-        return _forest_of_names(columns, maximum, cores, num_vertices)
+        _warn_of_similarity(columns, maximum)
+        return _forest_of_names(columns, heaviest, cores, num_vertices)
     if dst is None:
         if num_vertices is not None or nodes is not None:
             raise ConfigError("a whole graph has its vertices; leave num_vertices out")
         if is_matrix(src):
-            return _forest_of_matrix(read_matrix(src), maximum, cores)
-        return _forest_of_names(_whole_graph(src, weight), maximum, cores)
+            return _forest_of_matrix(read_matrix(src), heaviest, cores)
+        columns = _whole_graph(src, weight)
+        _warn_of_similarity(columns, maximum)
+        return _forest_of_names(columns, heaviest, cores)
     kind = holder_of(src)
     if kind and nodes is None and holder_of(dst) is holder_of(weight) is kind:
         arrays = kind.as_arrays(src, dst, weight)
-        return _forest_on_device(kind, arrays, num_vertices, maximum)
-    columns = GraphColumns(src, dst, weight, nodes)
-    return _forest_of_names(columns, maximum, cores, num_vertices)
+        return _forest_on_device(kind, arrays, num_vertices, heaviest)
+    name = getattr(weight, "name", "")  # of a column of pandas or Polars
+    columns = GraphColumns(
+        src, dst, weight, nodes, weight_name=name if isinstance(name, str) else ""
+    )
+    _warn_of_similarity(columns, maximum)
+    return _forest_of_names(columns, heaviest, cores, num_vertices)
 
 
 def minimum_spanning_tree(
@@ -186,6 +199,17 @@ def minimum_spanning_tree(
     heaviest = as_flag(maximum, "maximum")
     tree = _forest_of_matrix(entries, heaviest, _cores(threads)).to_scipy()
     return sparse.csr_matrix(tree) if sparse.isspmatrix(csgraph) else tree
+
+
+def _warn_of_similarity(columns: GraphColumns, maximum: bool | None) -> None:
+    """Say that similarities are minimised, unless the caller has chosen."""
+    if maximum is None and is_similarity(columns.weight_name):
+        warnings.warn(
+            f"weight: {columns.weight_name}, of which the smallest are taken; if a "
+            "larger value means nearer, give maximum=True, else maximum=False",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _whole_graph(graph: Any, weight: Any) -> GraphColumns:

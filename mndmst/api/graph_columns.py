@@ -44,6 +44,7 @@ class GraphColumns:
     nodes: Sequence[Any] | None = None
     # The names of the three columns in messages.
     titles: tuple[str, str, str] = ("src", "dst", "weight")
+    weight_name: str = ""  # the column or attribute that has the weights, if any
 
 
 def in_python(message: str) -> str:
@@ -102,7 +103,8 @@ def read_table(
         weight_name = names[found.weight]
         weights = table[weight_name]
     titles = (names[found.source], names[found.target], weight_name)
-    return GraphColumns(src, dst, weights, nodes, titles)
+    known = "" if found.weight is None else weight_name
+    return GraphColumns(src, dst, weights, nodes, titles, known)
 
 
 def _may_be_matrix(table: Any, columns: Sequence[Column]) -> bool:
@@ -201,8 +203,8 @@ def _read_networkx(graph: Any, weight: str | None) -> GraphColumns:
         src.append(u)
         dst.append(v)
         attributes.append(data)
-    weights = _weights(attributes, weight, lambda i: shown((src[i], dst[i])))
-    return GraphColumns(src, dst, weights, list(graph))
+    weights, name = _weights(attributes, weight, lambda i: shown((src[i], dst[i])))
+    return GraphColumns(src, dst, weights, list(graph), weight_name=name)
 
 
 def _read_igraph(graph: Any, weight: str | None) -> GraphColumns:
@@ -211,9 +213,9 @@ def _read_igraph(graph: Any, weight: str | None) -> GraphColumns:
     if "name" in graph.vs.attributes():
         names = graph.vs["name"]
     attributes = [edge.attributes() for edge in graph.es]
-    weights = _weights(attributes, weight, lambda i: f"{i} {ends[i]}")
+    weights, name = _weights(attributes, weight, lambda i: f"{i} {ends[i]}")
     src, dst = [names[u] for u, _ in ends], [names[v] for _, v in ends]
-    return GraphColumns(src, dst, weights, list(names))
+    return GraphColumns(src, dst, weights, list(names), weight_name=name)
 
 
 def _read_rustworkx(graph: Any, weight: str | None) -> GraphColumns:
@@ -230,8 +232,8 @@ def _read_rustworkx(graph: Any, weight: str | None) -> GraphColumns:
                 f"edge {position} ({src[position]}, {dst[position]}) has a payload of "
                 f"type {type(payload).__name__}, without attributes; give dicts"
             )
-    weights = _weights(payloads, weight, lambda i: f"{i} ({src[i]}, {dst[i]})")
-    return GraphColumns(src, dst, weights, nodes)
+    weights, name = _weights(payloads, weight, lambda i: f"{i} ({src[i]}, {dst[i]})")
+    return GraphColumns(src, dst, weights, nodes, weight_name=name)
 
 
 READERS: dict[str, Callable[[Any, str | None], GraphColumns]] = {
@@ -245,8 +247,8 @@ def _weights(
     attributes: Sequence[Mapping[str, Any]],
     weight: str | None,
     name_of: Callable[[int], str],
-) -> list[Any]:
-    """Return the weights of edges from their attributes; see `read_graph`."""
+) -> tuple[list[Any], str]:
+    """Return the weights of edges and the name of their attribute; see `read_graph`."""
     try:
         attributes = unnested("the graph", attributes, weight)
         if weight is None and any(WEIGHT in data for data in attributes):
@@ -259,6 +261,7 @@ def _weights(
                 f"no edge has an attribute {weight!r}; known: "
                 f"{', '.join(known) or 'none'}"
             )
-        return values_of("the graph", attributes, weight or None, name_of)
+        values = values_of("the graph", attributes, weight or None, name_of)
+        return values, weight or ""
     except InputError as error:
         raise InputError(in_python(str(error))) from None

@@ -35,6 +35,7 @@ def partition(
     symmetrize: bool = False,
     reorder: str = "none",
     compress: bool = False,
+    maximum: bool = False,
     overwrite: bool = False,
     memory: int | str = 0,
 ) -> Path:
@@ -65,6 +66,9 @@ def partition(
         Give vertices new ids, so that neighbours are near each other.
     compress : bool
         Write smaller parts, which take longer to read.
+    maximum : bool
+        Make a graph for maximum spanning forests: of parallel edges the heaviest stays,
+        and `solve`, `verify` and `update` take edges by falling weight.
     overwrite : bool
         Replace a graph in `out`.
     memory : int or str
@@ -102,6 +106,7 @@ def partition(
         symmetrize=as_flag(symmetrize, "symmetrize"),
         reorder=reorder,
         compress=as_flag(compress, "compress"),
+        maximum=as_flag(maximum, "maximum"),
         overwrite=as_flag(overwrite, "overwrite"),
         quiet=True,
     )
@@ -120,6 +125,7 @@ def solve(
     config: "Config | None" = None,
     output: str | Path | None = None,
     labels: bool = False,
+    maximum: bool = False,
     report: str | Path | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
@@ -141,6 +147,9 @@ def solve(
         Where to write the forest and the report.
     labels : bool
         Write each vertex's tree to the forest file, too.
+    maximum : bool
+        Refuse a graph that was not made for maximum forests; one that was is solved as
+        such either way.
     checkpoint : str or Path, optional
         Directory to save the state in, every `checkpoint_interval` seconds.
     resume : bool
@@ -166,7 +175,7 @@ def solve(
     from ..pipeline import Targets
     from ..pipeline import solve as solve_shards
 
-    graph = as_path(path, "path")
+    graph, heaviest = as_path(path, "path"), as_flag(maximum, "maximum")
     targets = Targets(
         forest=_path(output, "output"),
         report=_path(report, "report"),
@@ -178,7 +187,7 @@ def solve(
     with _ranks(comm) as ranks:
         progress = Progress(ranks.rank == 0 and not quiet)
         agreed = _agreed(ranks, "solve", config, options)
-        return solve_shards(ranks, graph, agreed, targets, progress)
+        return solve_shards(ranks, graph, agreed, targets, progress, heaviest)
 
 
 def components(

@@ -34,6 +34,10 @@ class Described(Protocol):
     def weight_dtype(self) -> np.dtype:
         """The type of weights."""
 
+    @property
+    def maximum(self) -> bool:
+        """Whether its forest is the maximum one."""
+
 
 class Examination(NamedTuple):
     """The findings of a forest file's edges."""
@@ -77,6 +81,12 @@ def unlike(graph: Described, forest: ForestFile) -> list[str]:
             "the forest is of a graph with "
             f"{counted(forest.header.num_vertices, 'vertex')}, this graph has "
             f"{graph.num_vertices}"
+        )
+    if forest.header.maximum != graph.maximum:
+        kinds = ("minimum", "maximum")
+        texts.append(
+            f"the forest is a {kinds[forest.header.maximum]} spanning forest, this "
+            f"graph is one for {kinds[graph.maximum]} forests"
         )
     if forest.weight_dtype != graph.weight_dtype:
         texts.append(
@@ -147,15 +157,21 @@ class Candidate(NamedTuple):
         """Return the vertices of nodes."""
         return self.vertices[nodes] if len(self.vertices) else nodes
 
-    def describe(self, place: int, weight_dtype: np.dtype) -> str:
+    def describe(self, place: int, order: "WeightOrder") -> str:
         """Return an edge in words."""
         u, v = self.ids(self.a[place]), self.ids(self.b[place])
-        return f"edge ({u}, {v}) weight {weight(self.key[place], weight_dtype)}"
+        return f"edge ({u}, {v}) weight {order.weight(self.key[place])}"
 
 
-def weight(key: np.ndarray, weight_dtype: np.dtype) -> int | float:
-    """Return the weight of one key as a Python number."""
-    return keys_to_weights(key[np.newaxis], weight_dtype)[0].item()
+class WeightOrder(NamedTuple):
+    """The type of weights, and whether a larger one comes first."""
+
+    dtype: np.dtype
+    maximum: bool
+
+    def weight(self, key: np.ndarray) -> int | float:
+        """Return the weight of one key as a Python number."""
+        return keys_to_weights(key[np.newaxis], *self)[0].item()
 
 
 def load(forest: ForestFile) -> Candidate:
@@ -172,7 +188,7 @@ def load(forest: ForestFile) -> Candidate:
         piece = slice(begin, begin + len(src))
         a[piece], b[piece], weights[piece] = src, dst, weight
         begin = piece.stop
-    key = weights_to_keys(weights)
+    key = weights_to_keys(weights, forest.header.maximum)
     # Without renumbering the arcs are tested fastest; it must not cost much more room.
     vertices, num_nodes = a[:0], num_vertices
     if num_vertices > 4 * num_edges + 1024:

@@ -31,10 +31,10 @@ from .candidate import (
     LIMIT,
     Candidate,
     Examination,
+    WeightOrder,
     examine,
     load_on_machine,
     unlike,
-    weight,
 )
 from .kernels import (
     APART,
@@ -158,7 +158,7 @@ def verify(
         m = findings.distinct
         trees = graph.num_vertices - forest.num_edges + len(candidate.closing)
         problems += [
-            f"{candidate.describe(place, graph.weight_dtype)} closes a cycle"
+            f"{candidate.describe(place, _order(graph))} closes a cycle"
             for place in candidate.closing[:LIMIT]
         ]
         problems += [text for kind in KINDS for text in findings.problems[kind]]
@@ -251,7 +251,11 @@ def check_rows(
     """
     indptr, indices, weights = read_rows(graph, begin, end)
     rows = CheckedRows(
-        begin, indptr, indices, weights_to_keys(weights), graph.weight_dtype
+        begin,
+        indptr,
+        indices,
+        weights_to_keys(weights, graph.maximum),
+        _order(graph),
     )
     problems = dict(_absent_edges(rows, candidate))
     flaw = np.zeros(len(indices), np.uint8)
@@ -276,14 +280,18 @@ def check_rows(
     return Findings(problems, distinct, balance)
 
 
+def _order(graph: ShardedGraph) -> WeightOrder:
+    return WeightOrder(graph.weight_dtype, graph.maximum)
+
+
 class CheckedRows(NamedTuple):
-    """Rows, and the weight type for messages."""
+    """Rows, and the order of weights for messages."""
 
     first: int
     indptr: np.ndarray
     indices: np.ndarray
     keys: np.ndarray
-    weight_dtype: np.dtype
+    order: WeightOrder
 
     @property
     def csr(self) -> Csr:
@@ -298,7 +306,7 @@ class CheckedRows(NamedTuple):
     def describe(self, arc: int) -> str:
         """Return an arc in words."""
         u, v = self.ends(arc)
-        return f"edge ({u}, {v}) weight {weight(self.keys[arc], self.weight_dtype)}"
+        return f"edge ({u}, {v}) weight {self.order.weight(self.keys[arc])}"
 
 
 def _absent_edges(
@@ -314,19 +322,19 @@ def _absent_edges(
     keys = candidate.key[low:high]
     found, flaw = np.empty_like(keys), np.zeros(len(keys), np.uint8)
     match_edges(rows.csr, src, dst, keys, found, flaw)
-    dtype = rows.weight_dtype
+    order = rows.order
     missing, unequal = (
         np.flatnonzero(flaw == kind)[:LIMIT] for kind in (MISSING, UNEQUAL)
     )
     yield (
         "missing",
-        [f"{candidate.describe(low + k, dtype)} is not in the graph" for k in missing],
+        [f"{candidate.describe(low + k, order)} is not in the graph" for k in missing],
     )
     yield (
         "unequal",
         [
-            f"{candidate.describe(low + k, dtype)} has weight "
-            f"{weight(found[k], dtype)} in the graph"
+            f"{candidate.describe(low + k, order)} has weight "
+            f"{order.weight(found[k])} in the graph"
             for k in unequal
         ],
     )
@@ -336,11 +344,13 @@ def _lighter(rows: CheckedRows, candidate: Candidate, arc: int) -> str:
     """Return in words that an arc belongs into the forest instead of another edge."""
     ends = candidate.nodes(rows.ends(arc))
     last = candidate.edge[last_on_path(candidate.link, len(candidate.edge), *ends)]
-    verb = "is lighter than" if rows.keys[arc] < candidate.key[last] else "precedes"
+    words = ("heavier", "maximal") if rows.order.maximum else ("lighter", "minimal")
+    before = rows.keys[arc] < candidate.key[last]
+    verb = f"is {words[0]} than" if before else "precedes"
     return (
         f"{rows.describe(arc)} {verb} the tree "
-        f"{candidate.describe(last, rows.weight_dtype)} on the path between its ends: "
-        "the forest is not minimal"
+        f"{candidate.describe(last, rows.order)} on the path between its ends: "
+        f"the forest is not {words[1]}"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..graph.order import key_dtype, weights_to_keys
+from ..graph.order import weights_to_keys
 from ..host.errors import InputError
 from ..io.names import NameSource, shown
 from ..kernels.kruskal import HALF
@@ -75,16 +75,18 @@ class NetChanges(NamedTuple):
         return NetChanges(*(column[index] for column in self))
 
 
-def net_changes(batch: Batch, num_vertices: int, weight_dtype: np.dtype) -> NetChanges:
+def net_changes(
+    batch: Batch, num_vertices: int, weight_dtype: np.dtype, maximum: bool = False
+) -> NetChanges:
     """Return the net change of each edge, if a batch does not contradict itself.
 
     Raises InputError, which names the first change that no graph with this number of
-    vertices permits.
+    vertices permits. `maximum` says that keys descend with weights.
     """
     src, dst = _ends(batch, batch.src), _ends(batch, batch.dst)
     op = np.asarray(batch.op, np.uint8)
     op = np.broadcast_to(op, len(src)) if op.ndim == 0 else op
-    key = _keys(batch, op, weight_dtype)
+    key = weights_to_keys(_weights(batch, op, weight_dtype), maximum)
     if not len(src) == len(dst) == len(op) == len(key):
         raise InputError(
             f"{batch.source}: has {len(op):,} operations, {len(src):,} sources, "
@@ -163,15 +165,15 @@ def impossible(batch: Batch, change: int, pair: int, missing: bool) -> InputErro
     )
 
 
-def _keys(batch: Batch, op: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return the weights of changes as keys; weights of deletions are ignored."""
+def _weights(batch: Batch, op: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return the weights of changes in a type; those of deletions mean nothing."""
     if batch.weight is None:
         if (op != DELETE).any():
             raise InputError(
                 f"{batch.source}: has no weights. Give one for every edge that is "
                 "inserted or set."
             )
-        return np.zeros(len(op), key_dtype(dtype))
+        return np.zeros(len(op), dtype)
     given = np.atleast_1d(np.asarray(batch.weight))
     if given.dtype.kind not in "biuf" and len(given):
         raise InputError(
@@ -195,7 +197,7 @@ def _keys(batch: Batch, op: np.ndarray, dtype: np.dtype) -> np.ndarray:
             f"the type of the graph's weights{_rounded(given[change], dtype)}. Give "
             "another."
         )
-    return weights_to_keys(converted)
+    return converted
 
 
 def _rounded(weight: np.number, dtype: np.dtype) -> str:

@@ -64,7 +64,8 @@ class ChangingForest:
 
     The rows are consecutive from rank to rank; they are kept, and not written to. On
     rank 0, `index` is that of the minimum spanning forest, its edges as (u, v) with u <
-    v, ascending; it is not checked. Every batch adds 1 to the version. Raises
+    v, ascending; it is not checked. `maximum` says that it is the maximum forest, and
+    that keys of `rows` descend with weights. Every batch adds 1 to the version. Raises
     InputError on every rank if the graph has too many vertices.
     """
 
@@ -75,13 +76,14 @@ class ChangingForest:
         weight_dtype: np.dtype,
         index: ForestIndex | None,
         version: int = 0,
+        maximum: bool = False,
     ) -> None:
         if rows.num_vertices > MOST_VERTICES:
             raise InputError(
                 f"{rows.num_vertices:,} vertices; a forest of up to {MOST_VERTICES:,} "
                 "can follow changes. Solve again instead."
             )
-        self.comm, self.version = comm, version
+        self.comm, self.version, self.maximum = comm, version, maximum
         self.weight_dtype = np.dtype(weight_dtype)
         self.rows = ChangingRows(rows)
         # The forest of the present version, on rank 0. It is replaced, not changed, so
@@ -134,7 +136,9 @@ class ChangingForest:
                 if isinstance(batch, MndmstError):
                     raise batch
                 num_vertices = self.rows.rows.num_vertices
-                agreed = net_changes(batch, num_vertices, self.weight_dtype)
+                agreed = net_changes(
+                    batch, num_vertices, self.weight_dtype, self.maximum
+                )
             except MndmstError as error:
                 agreed = error
         agreed = self.comm.bcast(agreed)  # one message, be it one or the other

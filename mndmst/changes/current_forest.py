@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graph.model import EdgeList, places_among
-from ..graph.order import keys_to_weights, weights_to_keys
+from ..graph.order import keys_to_weights
 from ..kernels.kruskal import HALF
 from ..tree.index import ForestIndex
 from ..tree.kruskal_tree import heaviest_between, link_by_size
@@ -44,7 +44,7 @@ class CurrentForest:
     def of(cls, index: ForestIndex) -> "CurrentForest":
         """Return an indexed forest without changes."""
         entered = PlacedEdges(
-            PairEdges(np.empty(0, np.uint64), weights_to_keys(index.weight[:0].copy())),
+            PairEdges(np.empty(0, np.uint64), index.keys(slice(0))),
             *np.empty((2, 2, 0), np.uint32),
         )
         nowhere = np.empty(0, np.uint32)
@@ -92,7 +92,7 @@ class CurrentForest:
         low, below = np.minimum(one, other), np.maximum(one, other)
         below[(rooted.parent[below] != low) | among(below, self.left)] = 0
         key, here = np.zeros_like(given), below > 0
-        key[here] = weights_to_keys(self.index.weight[rooted.edge[below[here]]])
+        key[here] = self.index.keys(rooted.edge[below[here]])
         entered = among(pair, self.entered.edges.pair)
         place = np.searchsorted(self.entered.edges.pair, pair[entered])
         key[entered] = self.entered.edges.key[place]
@@ -129,7 +129,7 @@ class CurrentForest:
         """Return some edges of the index."""
         index = self.index
         pair = index.src[positions].astype(np.uint64) << HALF | index.dst[positions]
-        return PairEdges(pair, weights_to_keys(index.weight[positions]))
+        return PairEdges(pair, index.keys(positions))
 
     def edges(self) -> EdgeList:
         """Return the edges in the order of pairs."""
@@ -137,7 +137,7 @@ class CurrentForest:
         stays = np.ones(len(index), np.bool_)
         if len(self.left):
             stays[index.rooted.edge[self.left]] = False
-        keys = weights_to_keys(index.weight[stays])
+        keys = index.keys(stays)
         held = EdgeList(index.src[stays], index.dst[stays], keys)
         u, v = self.entered.edges.ends
         come = EdgeList(u, v, self.entered.edges.key)
@@ -155,8 +155,10 @@ class CurrentForest:
         if self.differs == 0:
             return self.index
         edges = self.edges()
-        weight = keys_to_weights(edges.key, self.index.weight.dtype)
-        return ForestIndex(self.index.num_vertices, edges.u, edges.v, weight)
+        index = self.index
+        weight = keys_to_weights(edges.key, index.weight.dtype, index.maximum)
+        u, v = edges.u, edges.v
+        return ForestIndex(index.num_vertices, u, v, weight, index.maximum)
 
 
 def numbered(tops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -155,7 +155,7 @@ def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Op
     from ..io.partitioner.partition_run import Options
 
     names = (
-        *("symmetrize", "reorder", "num_vertices", "compact_ids"),
+        *("symmetrize", "reorder", "num_vertices", "compact_ids", "maximum"),
         *("overwrite", "compress", "restart", "quiet"),
     )
     given = {name: getattr(arguments, name) for name in names if name in arguments}
@@ -233,6 +233,12 @@ def add_partition(commands: Any) -> None:
         partition,
         "--compact-ids",
         "drop ids without an edge; the original ids are kept beside the graph",
+    )
+    add_flag(
+        partition,
+        "--maximum",
+        "a graph for maximum spanning forests: weights are similarities, and of "
+        "parallel edges the heaviest stays",
     )
     partition.set_defaults(process=_partition)
 

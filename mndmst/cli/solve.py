@@ -43,6 +43,11 @@ def add_solve(commands: Any) -> None:
     add_run(solve, "forest to write, .h5, or a table, .csv or .tsv")
     add_numbers(solve)
     add_flag(solve, "--labels", "also write the tree of each vertex to the forest file")
+    add_flag(
+        solve,
+        "--maximum",
+        "refuse a graph that was not made for maximum forests by partition --maximum",
+    )
     solve.add_argument(
         "--gpu-memory",
         metavar="SIZE",
@@ -153,7 +158,8 @@ def _run(job: "CommandRun", arguments: argparse.Namespace) -> int:
         resume=arguments.resume,
         overwrite=arguments.overwrite,
     )
-    summary = solve(comm, arguments.graph, config, targets, progress)
+    maximum = arguments.maximum
+    summary = solve(comm, arguments.graph, config, targets, progress, maximum)
     if comm.rank == 0:
         if summary.report is not None and not arguments.quiet:
             from ..report.record import run_table
@@ -169,7 +175,7 @@ def demo(arguments: argparse.Namespace) -> int:
     from .ranks import begin
 
     given = dict.fromkeys(("output", "report", "labels", "checkpoint", "config"))
-    flags = dict.fromkeys(("resume", "quiet", "overwrite", "numbers"), False)
+    flags = dict.fromkeys(("resume", "quiet", "overwrite", "numbers", "maximum"), False)
     options = argparse.Namespace(graph=demo_graph(), **flags, **given)
     job = begin(options)
     status = _run(job, options)

@@ -227,6 +227,11 @@ class RemoteForest(ForestTable, Forest):  # type: ignore[override, misc]
         """Number of vertices of the graph."""
         return int(self.details["num_vertices"])
 
+    @property
+    def maximum(self) -> bool:  # type: ignore[override]
+        """Whether it is a maximum spanning forest."""
+        return bool(self.details.get("maximum", False))
+
     @cached_property
     def total_weight(self) -> int | float:
         """The sum of the weights: exact for integers, else correctly rounded."""
@@ -266,6 +271,11 @@ class NamedRemoteForest(ForestTable, NamedForest):  # type: ignore[override, mis
     def num_vertices(self) -> int:
         """Number of vertices of the graph."""
         return self._numbered.num_vertices
+
+    @property
+    def maximum(self) -> bool:  # type: ignore[override]
+        """Whether it is a maximum spanning forest."""
+        return self._numbered.maximum
 
     @property
     def total_weight(self) -> int | float:  # type: ignore[override]

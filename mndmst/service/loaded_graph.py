@@ -274,6 +274,8 @@ class LoadedGraph:
             parts = [e.take(few) for e, few in zip(parts, light, strict=True)]
         found = SolvedForest.of(run, version, parts, weighed.dtype)
         found = found.with_facts(seconds=seconds)
+        if choice.maximum:
+            found = found.with_facts(maximum=True)
         return found.with_digest(run) if choice.digest else found
 
     def _chosen(self, run: Run, choice: EdgeChoice) -> Run:

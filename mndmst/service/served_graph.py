@@ -81,6 +81,13 @@ class ServedGraph:
         """
         report = Report(comm, progress)
         run = part_graph(comm, path, config, report, host_rows=True)
+        with comm.raise_on_all():
+            if run.graph.maximum:
+                raise ConfigError(
+                    f"{path}: was made with --maximum, and a service keeps minimum "
+                    "forests. Make the graph again without it; solve(maximum=True) "
+                    "then computes maximum forests."
+                )
         loaded, weighed = LoadedGraph(run), Weighed(run.workers, run.graph.weight_dtype)
         files: dict[str, WeightColumn] = {}
         with comm.raise_on_all():

@@ -87,10 +87,11 @@ def write_forest(
     }
     config = run.config.as_dict()
     first_id = 0 if graph.id_range is None else graph.id_range.first
+    kind = {"maximum": True} if graph.maximum else {}
 
     def header() -> ForestHeader:
         results["digest"] = finish_digest()
-        record = run.report.gather(config=config, **results) or {}
+        record = run.report.gather(config=config, **results, **kind) or {}
         return ForestHeader(
             graph.uuid,
             graph.num_vertices,
@@ -118,7 +119,7 @@ def write_forest(
                 write_forest_file(
                     outputs, path, edges, weights, header, labels, run.threads, first_id
                 )
-        final = run.report.gather(config=config, **results)
+        final = run.report.gather(config=config, **results, **kind)
         if record_path is not None:
             write_report(outputs, record_path, final)
     seconds = comm.max(run.report.seconds)

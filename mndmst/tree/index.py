@@ -118,6 +118,10 @@ class ForestIndex:
         made += self.rooted if self.is_rooted else []
         return sum(array.nbytes for array in made)
 
+    def keys(self, chosen: Any) -> np.ndarray:
+        """Return the sort keys of some edges: a slice, mask or positions."""
+        return weights_to_keys(np.array(self.weight[chosen]), self.maximum)
+
     def connected(self, u: Any, v: Any) -> np.ndarray:
         """Return whether the vertices of pairs are in the same tree; bool."""
         u, v = self.pairs(u, v)
@@ -225,7 +229,7 @@ class ForestIndex:
 
     def _ascending(self) -> np.ndarray:
         """Return the positions of the edges in ascending order."""
-        keys = weights_to_keys(self.weight.copy(), self.maximum)
+        keys = self.keys(slice(None))
         low, high = np.minimum(self.src, self.dst), np.maximum(self.src, self.dst)
         pairs = low.astype(np.uint64) << np.uint64(32) | high
         if (pairs[1:] > pairs[:-1]).all():

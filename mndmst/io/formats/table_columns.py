@@ -203,11 +203,8 @@ class TableColumns:
         weight = "1 for every edge"
         if self.weight is not None:
             weight = shown(self.names[self.weight])
-            if plain(self.names[self.weight]) in SIMILARITIES:
-                weight += (
-                    " (if a larger value means nearer, negate it: a maximum spanning "
-                    "forest is meant)"
-                )
+            if is_similarity(self.names[self.weight]):
+                weight += " (if a larger value means nearer, give --maximum)"
         line = (
             f"source: {shown(self.names[self.source])}, "
             f"target: {shown(self.names[self.target])}, weight: {weight}"
@@ -238,6 +235,11 @@ def listed(names: Iterable[str]) -> str:
     text = ", ".join(names[:_MOST_NAMES])
     more = len(names) - _MOST_NAMES
     return text + (f" and {more} more" if more > 0 else "")
+
+
+def is_similarity(name: str) -> bool:
+    """Return whether a column's name says that a larger value means nearer."""
+    return plain(name) in SIMILARITIES
 
 
 def is_reverse_cost(name: str) -> bool:

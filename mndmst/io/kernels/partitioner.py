@@ -99,11 +99,12 @@ def take_in_order(keys, bits, weights, ordered):
 
 
 @kernel
-def close_up(keys, weights, bits, indptr, heads):
+def close_up(keys, weights, bits, indptr, heads, maximum):
     """Turn sorted keys into rows; of arcs with the same ends the lightest stays.
 
-    Weights are closed up in place; `indptr` and `heads`, which may share memory with
-    the keys, are filled. Returns the number of arcs left.
+    If `maximum`, the heaviest stays. Weights are closed up in place; `indptr` and
+    `heads`, which may share memory with the keys, are filled. Returns the number of
+    arcs left.
     """
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     count, row = 0, 0
@@ -112,7 +113,8 @@ def close_up(keys, weights, bits, indptr, heads):
     for i in range(len(keys)):
         key, weight = keys[i], weights[i]
         if count and key == before:
-            weights[count - 1] = min(weights[count - 1], weight)
+            if (weight > weights[count - 1]) == maximum:
+                weights[count - 1] = weight
             continue
         before = key
         while row < np.int64(key >> np.uint64(bits)):

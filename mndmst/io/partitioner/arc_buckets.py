@@ -70,6 +70,7 @@ class Plan:
     # int64 [buckets]: how many will be routed to each, repeats included
     arcs: np.ndarray
     begins: np.ndarray  # int64 [parts + 1]: the first bucket of each part
+    maximum: bool = False  # whether the heaviest of parallel edges stays
 
     @property
     def ids(self) -> np.dtype:
@@ -138,7 +139,12 @@ def check_size(
 
 
 def make_plan(
-    survey: Survey, num_parts: int, room: int, name: str, runs: int = 1
+    survey: Survey,
+    num_parts: int,
+    room: int,
+    name: str,
+    runs: int = 1,
+    maximum: bool = False,
 ) -> Plan:
     """Cut vertices into parts of equal cost, and these into buckets of `room` bytes."""
     mirrored = not survey.symmetric
@@ -179,6 +185,7 @@ def make_plan(
     return Plan(
         n, survey.weight_dtype, mirrored, in_rows, room, runs,
         edges[cuts], edges[held], np.diff(before[held]), np.array(begins),
+        maximum,
     )  # fmt: skip
 
 

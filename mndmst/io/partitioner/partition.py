@@ -216,6 +216,7 @@ class _Passes:
         writer = ShardWriter(
             start.target, plan.num_vertices, plan.weight_dtype, plan.vtxdist, UNNAMED,
             options.compress, self._vertex_ids(vertices, plan.num_vertices),
+            options.maximum,
         )  # fmt: skip
         write_parts(builders, plan, writer, rows_of, options.work, self.progress)
         with builders.raise_on_all():
@@ -424,7 +425,14 @@ class _Passes:
                 )
         room = self._room()
         with builders.raise_on_all():
-            plan = make_plan(found, options.parts, room, file.name, builders.size)
+            plan = make_plan(
+                found,
+                options.parts,
+                room,
+                file.name,
+                builders.size,
+                options.maximum,
+            )
             if not plan.in_rows:
                 pieces = self._report(
                     lambda done: f"routing: {100 * done // total} %",

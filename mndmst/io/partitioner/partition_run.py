@@ -82,6 +82,8 @@ class Options:
     num_vertices: int | None = None
     # Make a graph of the vertices that occur, in the order of their ids
     compact_ids: bool = False
+    # Keep the heaviest of parallel edges: a graph for maximum forests
+    maximum: bool = False
 
     @property
     def place(self) -> Path:
@@ -189,6 +191,8 @@ def describe(file: EntryFile, options: Options) -> dict[str, Any]:
         described["num_vertices"] = options.num_vertices
     if options.compact_ids:
         described["compact_ids"] = True
+    if options.maximum:
+        described["maximum"] = True
     return described
 
 

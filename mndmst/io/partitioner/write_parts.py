@@ -120,7 +120,7 @@ def _rows(plan: Plan, bucket: int, keys: np.ndarray, weights: np.ndarray) -> Row
     indptr = np.empty(rows + 1, np.int64)
     # The heads take the place of the keys they are taken from
     heads = keys.view(plan.ids)[: len(keys)]
-    count = kernels.close_up(keys, weights, plan.head_bits, indptr, heads)
+    count = kernels.close_up(keys, weights, plan.head_bits, indptr, heads, plan.maximum)
     return RowPiece(first, indptr, heads[:count], weights[:count])
 
 
@@ -165,7 +165,11 @@ def finish_graph(writer: ShardWriter, work: Path, record: str | None) -> None:
     sums = [_noted(work, part) for part in range(writer.num_parts)]
     total = np.array(sums, np.uint64).sum(axis=0)
     named = name_by_content(
-        writer.num_vertices, writer.weight_dtype, total, writer.original
+        writer.num_vertices,
+        writer.weight_dtype,
+        total,
+        writer.original,
+        writer.maximum,
     )
     write_json(work / NAMING, named)
     writer.finish(named, record)
@@ -184,13 +188,19 @@ def name_by_content(
     weight_dtype: np.dtype,
     sums: np.ndarray,
     original: VertexIds | None,
+    maximum: bool = False,
 ) -> str:
-    """Return a uuid computed from ids and from sums of `fingerprint` over all rows."""
+    """Return a uuid computed from ids and from sums of `fingerprint` over all rows.
+
+    The same rows for maximum forests are another graph, with another forest.
+    """
     digest = hashlib.blake2b(digest_size=16)
     digest.update(f"{num_vertices} {weight_dtype.str} ".encode())
     digest.update(sums.astype("<u8").tobytes())
     if isinstance(original, OriginalIds | IdRange) and original.first:
         digest.update(f"from {original.first} ".encode())
+    if maximum:
+        digest.update(b"maximum ")
     if isinstance(original, OriginalIds):
         if original.bound != num_vertices:
             digest.update(f"{original.bound} ".encode())
@@ -222,18 +232,19 @@ def graph_uuid(
     rows: Rows,
     weight_dtype: np.dtype,
     original: VertexIds | None = None,
+    maximum: bool = False,
 ) -> str:
     """Return the uuid that `partition` gives the graph of these rows. Collective."""
-    weights = keys_to_weights(rows.keys, weight_dtype)
+    weights = keys_to_weights(rows.keys, weight_dtype, maximum)
     words = weights.view(key_dtype(weight_dtype))
     sums = kernels.fingerprint(rows.indptr, rows.indices, words, rows.first)
     total = comm.sum(np.array(sums, np.uint64))
-    return name_by_content(rows.num_vertices, weight_dtype, total, original)
+    return name_by_content(rows.num_vertices, weight_dtype, total, original, maximum)
 
 
 def write_rows(
     comm: Comm, out: Path, rows: Rows, weight_dtype: np.dtype, uuid: str,
-    original: VertexIds | None = None, overwrite: bool = False,
+    original: VertexIds | None = None, overwrite: bool = False, maximum: bool = False,
 ) -> None:  # fmt: skip
     """Write the consecutive rows of all ranks, a part for each. Collective."""
     vtxdist = np.append(comm.allgather(rows.first), rows.num_vertices)
@@ -246,9 +257,9 @@ def write_rows(
                 target.claim(comm.size)
         writer = ShardWriter(
             comm.bcast(target), rows.num_vertices, weight_dtype, vtxdist, uuid,
-            original=original,
+            original=original, maximum=maximum,
         )  # fmt: skip
-        weights = keys_to_weights(rows.keys, weight_dtype)
+        weights = keys_to_weights(rows.keys, weight_dtype, maximum)
         try:
             with writer:
                 with comm.raise_on_all():

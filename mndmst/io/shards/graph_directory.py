@@ -42,6 +42,7 @@ MADE_FROM = "made-from"
 ORIGINAL_VERTICES = "original_vertices"
 NAMES = "names"
 FIRST_ID = "first_id"
+MAXIMUM = "maximum"
 GRAPH_FORMAT = "mndmst-graph"
 SHARD_FORMAT = "mndmst-shard"
 VERSION = 1

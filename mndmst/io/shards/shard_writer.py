@@ -25,6 +25,7 @@ from .graph_directory import (
     FIRST_ID,
     GRAPH_FORMAT,
     MADE_FROM,
+    MAXIMUM,
     NAMES,
     ORIGINAL_VERTICES,
     SHARD_FORMAT,
@@ -99,7 +100,8 @@ class ShardWriter:
     fails, they are removed. Several processes may write the parts of one graph, each
     through a writer of its own; after all of them are done one calls `finish`.
     `vtxdist` (int64 [parts + 1]) ascends from 0 to `num_vertices`. `compress` shuffles
-    and gzips the datasets: smaller, and several times slower to read.
+    and gzips the datasets: smaller, and several times slower to read. `maximum` says
+    that the forest of the graph is its maximum forest.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class ShardWriter:
         uuid: str,
         compress: bool = False,
         original: VertexIds | None = None,
+        maximum: bool = False,
     ) -> None:
         self.target = target
         self.num_vertices = int(num_vertices)
@@ -119,6 +122,7 @@ class ShardWriter:
         self.uuid = uuid
         self.compress = compress
         self.original = original
+        self.maximum = maximum
         self._written: list[Path] = []
         if self.weight_dtype not in WEIGHT_DTYPES:
             raise ValueError(f"weights of type {self.weight_dtype} are not supported")
@@ -240,6 +244,8 @@ class ShardWriter:
             "num_parts": self.num_parts,
             "reordered": isinstance(self.original, OriginalIds),
         }
+        if self.maximum:
+            header[MAXIMUM] = True
         if isinstance(self.original, OriginalIds | IdRange) and self.original.first:
             header[FIRST_ID] = self.original.first
         if isinstance(self.original, OriginalIds):

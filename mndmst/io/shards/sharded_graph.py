@@ -35,6 +35,7 @@ from ..names import IdRange, NameKind, Names, joined_names
 from ..output_kinds import INDEX_NAME
 from .graph_directory import (
     GRAPH_FORMAT,
+    MAXIMUM,
     NAMES,
     ORIGINAL_VERTICES,
     SHARD_FORMAT,
@@ -68,7 +69,8 @@ class ShardedGraph:
     first_id: int = 0
     # The kind of the vertices' names, where the graph keeps any; see `read_names`
     names: NameKind | None = None
-    # Whether rows are read for a maximum forest; the files do not depend on it
+    # Whether the forest of the graph is its maximum forest: keys descend with weights,
+    # and of parallel edges the heaviest was kept
     maximum: bool = False
     _checked: dict = field(default_factory=dict, repr=False, compare=False)
 
@@ -408,6 +410,7 @@ def _with_header(
         original_vertices=bound,
         first_id=read_first_id(file),
         names=None if names is None else NameKind(names),
+        maximum=bool(read_attribute(file, MAXIMUM)),
     )
 
 

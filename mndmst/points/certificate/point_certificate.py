@@ -133,6 +133,7 @@ class PointSet(NamedTuple):
     uuid: str
     num_vertices: int
     weight_dtype: np.dtype
+    maximum: bool = False
 
 
 def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:

@@ -1,12 +1,14 @@
 """Vertices by name: strings, UUIDs, tuples and large integers, in and out."""
 
 import uuid
+import warnings
 from datetime import date
 
 import graphs
 import networkx
 import numpy as np
 import oracle
+import pandas
 import pytest
 from hypothesis import given, settings
 
@@ -328,3 +330,18 @@ def test_graphs_of_rustworkx() -> None:
 def test_values_that_are_no_graphs(graph, message: str) -> None:
     with pytest.raises(InputError, match=message):
         mndmst.minimum_spanning_forest(graph)
+
+
+@pytest.mark.parametrize("name", ["similarity", "Score", "correlation"])
+def test_similarities_are_minimised_with_a_word_or_as_asked(name: str) -> None:
+    table = pandas.DataFrame({"src": [0, 1, 0], "dst": [1, 2, 2], name: [1, 2, 3]})
+    graph = networkx.Graph()
+    graph.add_edge(0, 1, **{name: 1})
+    for edges in ((table,), (graph,), (table.src, table.dst, table[name])):
+        with pytest.warns(UserWarning, match=f"weight: {name}.*maximum=True"):
+            mndmst.minimum_spanning_forest(*edges)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for maximum in (True, False):
+                found = mndmst.minimum_spanning_forest(*edges, maximum=maximum)
+                assert found.maximum is maximum

@@ -279,6 +279,7 @@ class FirstAndLastRows:
 
     n = (1 << 32) + 5
     weight_dtype = np.dtype(np.uint64)
+    maximum = False
     arcs = {0: (n - 1, 6), 1: (n - 2, 7), n - 2: (1, 7), n - 1: (0, 6)}  # noqa: RUF012
 
     def read_rows(self, begin: int, end: int) -> tuple:
