@@ -192,17 +192,22 @@ class ForestTable:
     @cached_property
     def src(self) -> np.ndarray:
         """The ends with smaller numbers."""
-        return np.asarray(self.table["src"].to_numpy())
+        return _aligned(self.table["src"])
 
     @cached_property
     def dst(self) -> np.ndarray:
         """The ends with larger numbers."""
-        return np.asarray(self.table["dst"].to_numpy())
+        return _aligned(self.table["dst"])
 
     @cached_property
     def weight(self) -> np.ndarray:
         """The weights."""
-        return np.asarray(self.table["weight"].to_numpy())
+        return _aligned(self.table["weight"])
+
+
+def _aligned(column: Any) -> np.ndarray:
+    """Return a column as an array for kernels; Flight does not align its buffers."""
+    return np.require(column.to_numpy(), requirements="A")
 
 
 class RemoteForest(ForestTable, Forest):  # type: ignore[override, misc]

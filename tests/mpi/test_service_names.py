@@ -231,6 +231,7 @@ def test_clients_give_and_get_the_ids_of_a_file_that_counts_from_1(
     roads = graphs["roads"]
     assert roads.nodes.tolist() == [1, 2, 3, 4]
     assert edges_of(roads.solve().table) == {(1, 2): 5, (2, 3): 7}
+    assert roads.solve().labels.tolist() == [1, 1, 1, 4]
     assert roads.path_max(1, 3) == {"src": 2, "dst": 3, "weight": 7}
     with pytest.raises(InputError, match="named"):
         roads.connected(0, 1)
