@@ -19,6 +19,7 @@ FILES = {
     "levels": ("contract", "flatten"),
     "outside": ("find_giant", "list_outside"),
     "label": ("find_smallest", "write_labels"),
+    "hooks": ("hook_rows", "mark_others"),
     "draw": ("draw_arcs",),
     "ghosts": ("mark_ghosts", "list_ghosts", "to_local"),
     "prefix": (

@@ -85,8 +85,8 @@ class RowSolver(Solver):
     def lightest_arcs(self, high: int | None) -> tuple[cupy.ndarray, DeviceEdges]:
         """Return the position of each row's lightest arc (NONE without one), and edges.
 
-        The edges are those up to the key `high` whose smaller end has its row here, in
-        no order. The band of the solver must be open on both sides.
+        The edges are those up to the key `high`, in no order. The band of the solver
+        must be open on both sides.
         """
         rows = self._rows
         if rows.num_arcs == 0:
@@ -100,9 +100,7 @@ class RowSolver(Solver):
         found = int(self.state[StateField.FOUND])
         if found > capacity:
             edges = self._scan(choice, found, first=True)
-        edges = edges.cut(found)
-        here = edges.u >= np.uint32(rows.first)
-        return self._best[: rows.own], DeviceEdges(*(column[here] for column in edges))
+        return self._best[: rows.own], edges.cut(found)
 
     def _light_share(self) -> float | None:
         """Return the share of the arcs that is listed first; None: all."""

@@ -9,7 +9,7 @@ from ..base import Band, Growth, LabelledForest
 from .kernels import NULL, TILE_THREADS, Kernels
 from .placed import PlacedRows
 from .row_solver import RowSolver
-from .solver import NONE, DeviceEdges, Solver, Tools
+from .solver import DeviceEdges, Solver, Tools
 from .streamed import StreamedRows, StreamSolver
 
 
@@ -83,18 +83,24 @@ def list_hooks(
     """See `Backend.row_hooks`; of parallel edges all are listed, side by side."""
     solver = RowSolver(tools, rows.vertices, rows, Band())
     best, edges = solver.lightest_arcs(band.high)
-    far = cupy.arange(rows.own, dtype=np.uint32)
-    far += np.uint32(rows.first)
-    key = cupy.zeros(rows.own, rows.keys.dtype)
-    some = best != NONE
-    arc = best[some].astype(np.int64)
-    far[some] = rows.ends[arc]
-    key[some] = rows.keys[arc]
-    others = edges.v != far[edges.u - np.uint32(rows.first)]
-    edges = DeviceEdges(*(column[others] for column in edges))
+    kernels, first = tools.kernels, np.uint32(rows.first)
+    far, hook = (cupy.empty(rows.own, np.uint32) for _ in range(2))
+    key = cupy.empty(rows.own, rows.keys.dtype)
+    kernels.launch(
+        "hook_rows", rows.own, best, rows.ends, rows.keys, first, np.uint64(rows.own),
+        np.uint64(rows.first_global), NULL if rows.complete else rows.ghosts, far, hook,
+        key,
+    )  # fmt: skip
+    count = np.uint64(len(edges.key))
+    marks = cupy.empty(len(edges.key), np.uint8)
+    kernels.launch(
+        "mark_others", len(marks), edges.u, edges.v, count, first, far, marks
+    )
+    place = kernels.prefix_sums("marks", marks)
+    others = DeviceEdges.empty(int(place[-1]), kernels.key)
+    kernels.launch("select_edges", len(marks), marks, place, count, *edges, *others)
     to_host = tools.transfer.to_host
-    hook = to_host(rows.to_global(far).astype(np.uint32))
-    return hook, to_host(key), edge_list(rows, tools, edges)
+    return to_host(hook), to_host(key), edge_list(rows, tools, others)
 
 
 def forest(graph: ReducedGraph, tools: Tools) -> Growth:
