@@ -105,7 +105,7 @@ def test_the_forest_is_that_of_all_pairs():
     """Prim's algorithm on all distances stands for the CPU's tree."""
     r = np.random.default_rng(6)
     points = np.round(r.standard_normal((150, 3)) * 4)
-    found = points_forest(points, "euclidean", 0).forest
+    found = points_forest(points, "euclidean", 0, search="tree").forest
     edges = _prim(points)
     assert found.src.tolist() == [edge[1] for edge in edges]
     assert found.dst.tolist() == [edge[2] for edge in edges]
