@@ -82,3 +82,22 @@ def test_the_limit_decides(backend):
     assert isinstance(placed, StreamedRows)
     assert backend.rows_nbytes(rows) < rows.nbytes
     assert isinstance(backend.place(rows.cut(0, 1)), PlacedRows)
+
+
+def test_rows_that_do_not_fit_are_compiled_for_while_they_are_placed(monkeypatch):
+    """The first solve of streamed rows compiles no kernel."""
+    from mndmst.backends.cuda.backend import CudaBackend
+    from mndmst.backends.cuda.streamed import StreamedRows
+
+    streamed = []
+    msf = CudaBackend.msf
+    monkeypatch.setattr(
+        CudaBackend, "msf", lambda self, rows: streamed.append(rows) or msf(self, rows)
+    )
+    backend = CudaBackend(limit=100_000, tuning=TUNING)
+    n, u, v, key = edges_of("dense", np.random.default_rng(1), np.uint32)
+    for _ in range(2):
+        placed = backend.place(csr(n, u, v, key, np.uint32))
+        assert isinstance(placed, StreamedRows)
+    assert [len(tiny.rows) for tiny in streamed] == [64]
+    check(backend.msf(placed).edges, kruskal(u, v, key), np.uint32, np.uint32)

@@ -17,6 +17,7 @@ from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
 from ...kernels.arc_inspection import ArcFacts
 from ...kernels.edge_order import drop_parallel_edges
+from ...native.loader import announced
 from ..base import Backend, Band, DeviceMemoryError, Growth, LabelledForest, Memory
 from . import unavailable
 from .kernels import Kernels
@@ -24,7 +25,7 @@ from .peer import CudaPeer
 from .placed import MAX_VERTICES, PlacedRows, place, place_edges, placed_nbytes
 from .row_steps import band_forest, forest, inspect, list_hooks, msf
 from .solver import Tools
-from .streamed import Need, StreamedRows
+from .streamed import Need, StreamedRows, complete_graph
 from .transfer import Transfer
 
 # The CUDA runtime's status for a lack of memory, also of memory to start a device,
@@ -73,6 +74,7 @@ class CudaBackend(Backend):
         self._limit = limit
         self.device = cupy.cuda.Device(device)
         self._kernels: dict[np.dtype, Kernels] = {}
+        self._streaming: set[np.dtype] = set()  # keys whose streaming has been compiled
         self._steps = RLock()
         self._transfer = Transfer()
 
@@ -161,10 +163,23 @@ class CudaBackend(Backend):
         See `placed.place` and `streamed`.
         """
         if self.rows_nbytes(rows) < placed_nbytes(rows):
+            self._compile_streaming(rows.key_dtype)
             return StreamedRows.of(rows, self.tuning)
         with self._current():
             kernels = self._kernels_for(rows.key_dtype)
             return place(rows, self._transfer, kernels, self.tuning)
+
+    def _compile_streaming(self, keys: np.dtype) -> None:
+        """Stream a tiny graph once: CuPy compiles its kernels on first use.
+
+        That takes seconds. Rows are placed while they are read, so reading hides it.
+        """
+        if keys in self._streaming:
+            return
+        self._streaming.add(keys)
+        tiny = StreamedRows.of(complete_graph(64, keys), self.tuning)
+        with announced():
+            self.msf(tiny)
 
     def inspect_arcs(
         self, rows: PlacedRows | StreamedRows, num_vertices: int

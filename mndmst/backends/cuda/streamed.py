@@ -155,6 +155,15 @@ class Need(NamedTuple):
         return self.fixed + self.listed * self.edges
 
 
+def complete_graph(vertices: int, keys: np.dtype) -> Rows:
+    """Return the rows of a small complete graph, whose edges have different keys."""
+    tail, head = np.divmod(np.arange(vertices**2), vertices)
+    tail, head = (end[tail != head] for end in (tail, head))
+    key = np.minimum(tail, head) * vertices + np.maximum(tail, head)
+    indptr = np.arange(0, len(tail) + 1, vertices - 1)
+    return Rows(0, vertices, indptr, head.astype(np.uint32), key.astype(keys))
+
+
 class StreamedRows(NamedTuple):
     """Rows in host memory whose forest is computed on the device.
 
