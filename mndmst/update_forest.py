@@ -225,7 +225,7 @@ def _write(
         else:
             write_forest(
                 outputs, files.forest_out, edges, weights, lambda: header,
-                first_id=first,
+                IdRange(first, graph.num_vertices),
             )  # fmt: skip
     count = comm.sum(len(edges))
     seconds = comm.max(time.monotonic() - process_start())

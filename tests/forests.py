@@ -12,6 +12,7 @@ from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
 from mndmst.io.atomic_output import AtomicOutput
+from mndmst.io.names import IdRange
 from mndmst.io.results.digest_and_total import exact_total, forest_digest
 from mndmst.io.results.forest_file import ForestHeader, write_forest
 from mndmst.io.shards.sharded_graph import open_graph
@@ -37,7 +38,13 @@ def write(
     edges = EdgeList(src, dst, weights_to_keys(weight.copy()))
     with AtomicOutput(COMM) as outputs:
         write_forest(
-            outputs, path, edges, weight, lambda: ForestHeader(**facts), labels
+            outputs,
+            path,
+            edges,
+            weight,
+            lambda: ForestHeader(**facts),
+            IdRange(0, n),
+            labels,
         )
     return path
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..comm.directory import Directory
 from ..graph.model import EdgeList, places_among
 from ..io.atomic_output import AtomicOutput
+from ..io.names import IdRange
 from ..io.output_kinds import FOREST_OR_TABLE
 from ..io.results.digest_and_total import begin_digest, exact_total
 from ..io.results.forest_file import ForestHeader
@@ -86,7 +87,7 @@ def write_forest(
         "digest": "",
     }
     config = run.config.as_dict()
-    first_id = 0 if graph.id_range is None else graph.id_range.first
+    ids = graph.id_range or IdRange(0, graph.num_vertices)
     kind = {"maximum": True} if graph.maximum else {}
 
     def header() -> ForestHeader:
@@ -101,7 +102,7 @@ def write_forest(
             record,
             names_place(graph),
             graph.maximum,
-            first_id,
+            ids.first,
         )
 
     with AtomicOutput(comm, overwrite) as outputs:
@@ -117,7 +118,7 @@ def write_forest(
             with run.report.stage("write"):
                 labels = smallest_vertices(run.directory) if with_labels else None
                 write_forest_file(
-                    outputs, path, edges, weights, header, labels, run.threads, first_id
+                    outputs, path, edges, weights, header, ids, labels, run.threads
                 )
         final = run.report.gather(config=config, **results, **kind)
         if record_path is not None:

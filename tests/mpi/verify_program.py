@@ -19,6 +19,7 @@ from mndmst.graph.model import EdgeList
 from mndmst.graph.order import weights_to_keys
 from mndmst.host.errors import ConfigError, OutputError
 from mndmst.io.atomic_output import AtomicOutput, check_writable
+from mndmst.io.names import IdRange
 from mndmst.io.results.digest_and_total import exact_total, forest_digest
 from mndmst.io.results.forest_file import ForestHeader, write_forest
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
@@ -43,8 +44,8 @@ def write(
     keys = weights_to_keys(part["weight"].copy())
     edges = EdgeList(part["src"], part["dst"], keys)
     with AtomicOutput(comm) as outputs:
-        columns = edges, part["weight"]
-        write_forest(outputs, path, *columns, lambda: header, part.get("labels"))
+        columns, ids = (edges, part["weight"]), IdRange(0, graph.num_vertices)
+        write_forest(outputs, path, *columns, lambda: header, ids, part.get("labels"))
 
 
 def fail_to_write(

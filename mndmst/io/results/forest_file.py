@@ -105,8 +105,9 @@ class ForestFile:
             return self._numbers(self._dataset(file, "labels", begin, end))
 
     def _numbers(self, ids: np.ndarray) -> np.ndarray:
-        """Return the numbers of vertices, from 0, for the ids in the file."""
-        return ids - self.header.first_id if self.header.first_id else ids
+        """Return the numbers of vertices (int64, from 0) for the ids in the file."""
+        numbers = ids.astype(np.int64, copy=False)
+        return numbers - self.header.first_id if self.header.first_id else numbers
 
     def _dataset(
         self, file: h5py.File, name: str, begin: int = 0, end: int | None = None
@@ -257,19 +258,20 @@ def _check_datasets(forest: ForestFile, file: h5py.File) -> None:
             f"{forest.path}: has weights of type {forest.weight_dtype}; supported are "
             f"{', '.join(dtype.name for dtype in WEIGHT_DTYPES)}. Solve again."
         )
+    ids = np.dtype(np.int32), np.dtype(np.int64)
     expected = [
-        ("forest/src", forest.num_edges, np.dtype(np.int64)),
-        ("forest/dst", forest.num_edges, np.dtype(np.int64)),
-        ("forest/weight", forest.num_edges, forest.weight_dtype),
+        ("forest/src", forest.num_edges, ids),
+        ("forest/dst", forest.num_edges, ids),
+        ("forest/weight", forest.num_edges, (forest.weight_dtype,)),
     ]
     if forest.has_labels:
-        expected.append(("labels", forest.header.num_vertices, np.dtype(np.int64)))
-    for name, length, dtype in expected:
+        expected.append(("labels", forest.header.num_vertices, ids))
+    for name, length, dtypes in expected:
         found = checked_dataset(forest.path, file, name, length, "Solve again")
-        if found.dtype != dtype:
+        if found.dtype not in dtypes:
             raise InputError(
-                f"{forest.path}: {name} is {found.dtype} where the attributes say "
-                f"{dtype}. Solve again."
+                f"{forest.path}: {name} is {found.dtype} in place of "
+                f"{' or '.join(map(str, dtypes))}. Solve again."
             )
 
 
@@ -279,22 +281,22 @@ def write_forest(
     edges: EdgeList,
     weights: np.ndarray,
     header: Callable[[], ForestHeader],
+    ids: IdRange,
     labels: np.ndarray | None = None,
     threads: Threads = ALONE,
-    first_id: int = 0,
 ) -> None:
     """Write a forest whose edges are spread over the ranks; every rank calls it.
 
     Edges are sorted by (u, v), also from rank to rank; weights are in the graph's type.
-    `first_id`, which the header has too, is the id that the file has for vertex 0.
-    Every rank calls `header` when the edges have been written. `labels` is this rank's
+    `ids` are the vertices' in the file; the header has the first of them, too. Every
+    rank calls `header` when the edges have been written. `labels` is this rank's
     slice, in rank order, of the labels of all vertices; given by every rank or by none.
     """
     columns = {"forest/src": edges.u, "forest/dst": edges.v, "forest/weight": weights}
     if labels is not None:
         columns["labels"] = labels
     vertices = columns.keys() - {"forest/weight"}
-    stored = dict.fromkeys(vertices, StoredAs(np.dtype(np.int64), first_id))
+    stored = dict.fromkeys(vertices, StoredAs(ids.stored_dtype, ids.first))
     num_edges = outputs.ranks.sum(len(edges))
 
     def attributes() -> dict[str, Any]:
@@ -325,17 +327,19 @@ def write_forest_in(
 ) -> None:
     """Write a forest in memory to a file that becomes `path` with other files.
 
-    Edges are src < dst (int64), sorted, and weights. The file keeps `names` itself.
+    Edges are src < dst, sorted, and weights. The file keeps `names` itself.
     Vertices are numbers from 0, and the file has the ids from the header's `first_id`.
     """
     first = header.first_id
-    edges = edges[0] + first, edges[1] + first, edges[2]
+    ids = IdRange(first, header.num_vertices).stored_dtype
+    src, dst = ((end + first).astype(ids) for end in edges[:2])
+    edges = src, dst, edges[2]
     datasets = ("forest/src", "forest/dst", "forest/weight")
     columns = dict(zip(datasets, edges, strict=True))
     if names is not None:
         columns |= {f"names/{name}": c for name, c in names.columns().items()}
     if labels is not None:
-        columns["labels"] = labels + first
+        columns["labels"] = (labels + first).astype(ids)
     with files.file(path, FOREST) as temporary, hdf5_file(temporary) as file:
         for name, column in columns.items():
             create_dataset(file, name, column.shape, column.dtype)[:] = column

@@ -12,6 +12,7 @@ import numpy as np
 from ..atomic_output import AtomicOutput
 from ..file_access import check_version, open_hdf5, read_attributes, reading
 from ..hdf5_reader import checked_dataset, read_dataset
+from ..names import IdRange
 from ..output_kinds import LABELS, hdf5_mark
 from ..shards.graph_directory import FIRST_ID, read_first_id
 from .digest_and_total import PIECE, PairDigest
@@ -41,7 +42,8 @@ def write_labels(
         "digest": digest,
         **({FIRST_ID: first_id} if first_id else {}),
     }
-    stored = {"labels": StoredAs(np.dtype(np.int64), first_id)}
+    ids = IdRange(first_id, attributes["num_vertices"])
+    stored = {"labels": StoredAs(ids.stored_dtype, first_id)}
     columns = {"labels": labels}
     write_columns(outputs, path, LABELS, columns, lambda: attributes, stored)
 
@@ -57,7 +59,7 @@ def describe_labels(path: Path) -> dict[str, Any]:
             path, file, "labels", facts["num_vertices"], "Compute it again"
         )
         for low in range(0, len(labels), PIECE):
-            piece = read_dataset(path, labels, low, low + PIECE) - first_id
+            piece = read_dataset(path, labels, low, low + PIECE) - np.int64(first_id)
             digest.add(piece)
             components += int((piece == np.arange(low, low + len(piece))).sum())
     found = {"num_components": components, "digest": digest.hexdigest()}

@@ -18,6 +18,7 @@ from mndmst.graph.model import EdgeList
 from mndmst.graph.order import WEIGHT_DTYPES, weights_to_keys
 from mndmst.host.errors import InputError, OutputError
 from mndmst.io.atomic_output import AtomicOutput, check_writable
+from mndmst.io.names import IdRange
 from mndmst.io.results import digest_and_total as totals
 from mndmst.io.results.digest_and_total import (
     exact_total,
@@ -48,7 +49,13 @@ def write(path, src, dst, weights, num_vertices=20, labels=None, **header):
     edges = EdgeList(src, dst, np.zeros(len(src), np.uint32))
     with AtomicOutput(COMM) as outputs:
         write_forest(
-            outputs, path, edges, weights, lambda: ForestHeader(**facts), labels
+            outputs,
+            path,
+            edges,
+            weights,
+            lambda: ForestHeader(**facts),
+            IdRange(0, num_vertices),
+            labels,
         )
 
 
@@ -75,13 +82,33 @@ def test_what_is_written_is_read(tmp_path, dtype):
     assert [file.name for file in tmp_path.iterdir()] == ["forest.h5"]
 
 
-def test_plain_h5py_reads_it(tmp_path):
-    write(tmp_path / "f", [1], [5], np.array([-3], np.int64))
+@pytest.mark.parametrize(
+    ("vertices", "dtype"), [(20, "int32"), (1 << 31, "int32"), (1 + (1 << 31), "int64")]
+)
+def test_plain_h5py_reads_it(tmp_path, vertices, dtype):
+    """Ids take 4 bytes where all of them fit."""
+    write(tmp_path / "f", [1], [5], np.array([-3], np.int64), vertices)
     with h5py.File(tmp_path / "f") as file:
-        assert file["forest/src"].dtype == np.int64
+        assert file["forest/src"].dtype == file["forest/dst"].dtype == dtype
         assert file["forest/src"].fletcher32
         assert file["forest/dst"][:].tolist() == [5]
         assert file.attrs["total_weight"] == -3
+
+
+def test_ids_of_either_width_are_read(tmp_path):
+    path = tmp_path / "f"
+    write(path, [1, 4], [5, 9], np.array([7, 8], np.int32), labels=np.arange(20))
+    narrow = read_forest(path)
+    with h5py.File(path, "r+") as file:
+        for name in ("forest/src", "forest/dst", "labels"):
+            ids = file[name][:].astype(np.int64)
+            del file[name]
+            file.create_dataset(name, data=ids, fletcher32=True, chunks=ids.shape)
+    for forest in (narrow, read_forest(path)):
+        src, dst, _ = forest.read(0, 2)
+        assert src.dtype == dst.dtype == forest.read_labels(0, 20).dtype == np.int64
+        assert (src.tolist(), dst.tolist()) == ([1, 4], [5, 9])
+        assert describe_forest(path)["damage"] == []
 
 
 def test_forest_without_edges(tmp_path):
@@ -181,7 +208,7 @@ def test_flipped_or_cut_bytes_are_errors(tmp_path):
     src = np.arange(1000)
     write(path, src, src + 1000, np.ones(1000, np.int32), 2000)
     whole = path.read_bytes()
-    place = whole.index(src.astype("<i8").tobytes()) + 4000
+    place = whole.index(src.astype("<i4").tobytes()) + 2000
     path.write_bytes(whole[:place] + b"\xff" + whole[place + 1 :])
     with pytest.raises(InputError, match="damaged"):
         describe_forest(path)

@@ -18,6 +18,7 @@ from mndmst.host.errors import OutputError
 from mndmst.io.atomic_output import AtomicOutput
 from mndmst.io.hdf5_reader import FEW_BYTES, checksum
 from mndmst.io.hdf5_writer import hdf5_file
+from mndmst.io.names import IdRange
 from mndmst.io.results.clusters_file import write_clusters
 from mndmst.io.results.forest_file import ForestHeader, write_forest
 from mndmst.io.results.labels_file import write_labels
@@ -26,6 +27,7 @@ from mndmst.solver.checkpoint import Folder, Saved, save
 
 COMM = Comm(MPI.COMM_SELF)
 N = 3000
+IDS = IdRange(0, N)
 NUMBERS = np.random.default_rng(1).integers(0, N, 2 * N)
 
 
@@ -49,7 +51,9 @@ def forest(path: Path) -> None:
     edges = EdgeList(ends, ends, ends)
     header = ForestHeader("uuid", N, 7, "0" * 64, {"threads": 1}, {"ranks": [1] * 500})
     with AtomicOutput(COMM) as outputs:
-        write_forest(outputs, path, edges, ends.view(np.int32), lambda: header, NUMBERS)
+        write_forest(
+            outputs, path, edges, ends.view(np.int32), lambda: header, IDS, NUMBERS
+        )
 
 
 def shards(path: Path) -> None:

@@ -23,6 +23,7 @@ from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.host.errors import InputError
 from mndmst.io.atomic_output import AtomicOutput
+from mndmst.io.names import IdRange
 from mndmst.io.results.forest_file import ForestHeader, describe_forest, write_forest
 from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import open_graph
@@ -54,7 +55,9 @@ def forest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     edges = EdgeList(ends, ends + 1, weights.view(np.uint32))
     labels = np.zeros(60, np.int64)
     with AtomicOutput(Comm(MPI.COMM_SELF)) as outputs:
-        write_forest(outputs, path, edges, weights, lambda: header, labels)
+        write_forest(
+            outputs, path, edges, weights, lambda: header, IdRange(0, 60), labels
+        )
     return path
 
 
