@@ -135,7 +135,10 @@ class Rows:
         return int(np.count_nonzero(self.indptr[1:] > self.indptr[:-1]))
 
     def cut(self, begin: int, end: int) -> "Rows":
-        """Return rows [begin, end) (local numbers); arcs are shared, not copied."""
+        """Return rows [begin, end) (local numbers); arcs are shared, not copied.
+
+        Of rows that are still being read, the first ones have the progress, too.
+        """
         low, high = self.indptr[begin], self.indptr[end]
         return Rows(
             self.first + begin,
@@ -143,6 +146,7 @@ class Rows:
             self.indptr[begin : end + 1] - low,
             self.indices[low:high],
             self.keys[low:high],
+            progress=self.progress if low == 0 else None,
         )
 
     def as_whole(self) -> "Rows":

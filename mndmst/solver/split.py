@@ -171,15 +171,24 @@ LEAST_ARCS = 1 << 20
 def begin_placing(
     background: Background, backends: list[Backend], rows: Rows, config: Config
 ) -> ArcInspection | None:
-    """Begin to copy all rows to the first device, if it may get them all.
+    """Begin to copy rows to the first device: its share, or all if it may get them all.
 
-    Returns the inspection of the rows on the device, if the device can inspect arcs.
+    Returns the inspection of all rows on the device, if the device can inspect arcs.
     """
-    shared = len(backends) > 1
-    if shared and (isinstance(config.ratio, int | float) or rows.num_arcs < LEAST_ARCS):
+    first, ratio = backends[0], config.ratio
+    if len(backends) > 1 and isinstance(ratio, int | float):
+
+        def share() -> tuple[float, Rows]:
+            bounded = bounded_ratio(first, rows, ratio)
+            return bounded, split(rows, bounded)[0]
+
+        if ratio > 0:
+            background.place_share(first, share)
         return None
-    background.place(backends[0], rows)
-    return background if backends[0].inspects_arcs else None
+    if len(backends) > 1 and rows.num_arcs < LEAST_ARCS:
+        return None
+    background.place(first, rows)
+    return background if first.inspects_arcs else None
 
 
 def deal(
@@ -192,26 +201,32 @@ def deal(
     """Divide a rank's rows between its devices; also return the share of the first.
 
     The rows of workers are not on the devices yet, except where `background` has copied
-    all rows to the first device.
+    rows to the first device.
     """
-    placed = background.placed()
+    share = background.placed()
     if len(backends) == 1:
+        placed = None if share is None else share.placed
         return (Worker(backends[0], rows, placed),), 1.0
     begin = report.seconds
     ratio, source = _ratio(backends, rows, config, report)
-    if ratio < 1:
-        placed = None  # frees its memory
-    if placed is None:
+    if source == "given" and share is not None:
+        ratio = share.ratio  # as the memory of the device allows
+    elif share is not None and ratio < 1:
+        share = None  # frees its memory
+    if share is None:
         ratio = bounded_ratio(backends[0], rows, ratio)
     seconds = report.seconds - begin
     report.facts |= {
         "ratio": ratio, "ratio_source": source, "ratio_seconds": seconds
     }  # fmt: skip
+    if share is not None and len(share.rows):
+        first = Worker(backends[0], share.rows, share.placed)
+        rest = rows.cut(len(share.rows), len(rows))
+        return (first, *([Worker(backends[1], rest)] if len(rest) else [])), ratio
     parts = zip(backends, split(rows, ratio), strict=True)
     dealt = [(backend, part) for backend, part in parts if len(part)]
     dealt = dealt or [(backends[-1], rows)]
-    first, *others = (Worker(*pair) for pair in dealt)
-    return (replace(first, placed=placed), *others), ratio
+    return tuple(Worker(*pair) for pair in dealt), ratio
 
 
 def _ratio(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,6 +49,14 @@ def compile_kernels(
         node.barrier(politely=True)
 
 
+class PlacedShare(NamedTuple):
+    """Rows that a device has received."""
+
+    ratio: float  # their share of the arcs, as it was chosen
+    rows: Rows
+    placed: object
+
+
 class Background:
     """The work of devices while rows are read: start, receive rows, inspect them.
 
@@ -58,7 +67,7 @@ class Background:
     def __init__(self, load: Callable[[], None]) -> None:
         self._threads = ThreadPoolExecutor(2, "mndmst-devices")
         self._loading = self._threads.submit(load)
-        self._placing: Future[tuple[object, ArcFacts | None]] | None = None
+        self._placing: Future[tuple[PlacedShare, ArcFacts | None]] | None = None
 
     def loaded(self) -> None:
         """Wait until the devices can be used."""
@@ -67,10 +76,22 @@ class Background:
     def place(self, backend: Backend, rows: Rows) -> None:
         """Begin to bring rows to a device; they may still be read."""
 
-        def place() -> tuple[object, ArcFacts | None]:
+        def place() -> tuple[PlacedShare, ArcFacts | None]:
             placed = backend.place(rows)
             self.loaded()
-            return placed, backend.inspect_arcs(placed, rows.num_vertices)
+            facts = backend.inspect_arcs(placed, rows.num_vertices)
+            return PlacedShare(1.0, rows, placed), facts
+
+        self._placing = self._threads.submit(place)
+
+    def place_share(
+        self, backend: Backend, share: Callable[[], tuple[float, Rows]]
+    ) -> None:
+        """Begin to bring the first rows to a device; `share` chooses them there."""
+
+        def place() -> tuple[PlacedShare, None]:
+            ratio, rows = share()
+            return PlacedShare(ratio, rows, backend.place(rows)), None
 
         self._placing = self._threads.submit(place)
 
@@ -84,7 +105,7 @@ class Background:
         if self._placing is not None:
             self._placing.result()
 
-    def placed(self) -> object | None:
+    def placed(self) -> PlacedShare | None:
         """Return the placed rows, once; None if none were begun."""
         placing, self._placing = self._placing, None
         return placing.result()[0] if placing else None
