@@ -67,7 +67,7 @@ def _add_solve(solve: argparse.ArgumentParser) -> None:
         "--weights", help="weights: a column, an expression of columns, or an .npy file"
     )
     _add_version(solve, "the file of weights")
-    add_flag(solve, "--maximum", "maximum spanning forest")
+    add_flag(solve, "--maximum", "maximum spanning forest, by other --weights")
     solve.add_argument(
         "--below", type=number, metavar="X", help="use only edges lighter than X"
     )

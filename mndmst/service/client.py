@@ -403,7 +403,9 @@ class Graph:
             The name of a column; an expression of columns, such as
             ``"length / speed"``; or a weight for each edge, in the order of `edges`.
         maximum : bool
-            Compute the maximum spanning forest.
+            Compute the maximum spanning forest, by a column or weights that are sent.
+            The graph's own weights are refused: of parallel edges the graph keeps the
+            lightest.
         below : number, optional
             Use edges of a smaller weight only.
         without_edges : pair of array-like of vertices, optional

@@ -101,6 +101,9 @@ class Executor:
         graph = self.graphs[fields["graph"]]
         now = graph.written()
         choice = self._choice(graph, fields)
+        with self.comm.raise_on_all():
+            if choice.maximum:
+                _check_weights_of_maximum(fields.get("weights"))
         weighed = self._weighed(graph, fields.get("weights"))
         proceed = self._proceed(job)
         proceed()  # to read a column takes a while
@@ -330,6 +333,23 @@ class Executor:
                 for column in columns:
                     check_vertices(column, graph.num_vertices)
         return tuple(map(self.comm.allgatherv, columns))
+
+
+def _check_weights_of_maximum(weights: dict[str, str] | None) -> None:
+    """Refuse a maximum forest by the graph's own weights.
+
+    Of parallel edges the graph has the lightest, and a maximum forest needs the
+    heaviest. Columns and sent weights have one value for each edge.
+    """
+    ((kind, what),) = (weights or {"column": OWN}).items()
+    if (kind == "column" and what == OWN) or (
+        kind == "expression" and OWN in columns_of(what)
+    ):
+        raise ConfigError(
+            f"of parallel edges this graph keeps the lightest {OWN}, so its maximum "
+            'forest may be wrong. Make a graph with "mndmst partition --maximum" and '
+            'solve it with "mndmst solve", or give other weights, one for each edge.'
+        )
 
 
 def _check_version(graph: ServedGraph, kind: str, upload: HeldUpload | None) -> None:

@@ -70,7 +70,7 @@ _CHOSEN = {
         False,
         'other weights: {"column": NAME}, {"upload": ID} or {"expression": TEXT}',
     ),
-    "maximum": Field("flag", False, "the maximum spanning forest"),
+    "maximum": Field("flag", False, "the maximum spanning forest, by other weights"),
     "below": Field("number", False, "use edges of a smaller weight only"),
     "without_edges": Field("upload", False, "upload (src, dst) of edges to leave out"),
     "vertices": Field("upload", False, "upload (vertex): use edges between these only"),

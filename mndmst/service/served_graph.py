@@ -25,6 +25,7 @@ from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError, MndmstError
 from ..host.progress import Progress
+from ..io.shards.sharded_graph import ShardedGraph, open_graph
 from ..io.shards.weight_columns import OWN, WeightColumn, find_columns
 from ..solver.config import Config
 from ..solver.part_graph import part_graph
@@ -79,15 +80,11 @@ class ServedGraph:
 
         The `memory` of this rank counts it.
         """
+        with comm.raise_on_all():
+            if comm.rank == 0:
+                _check_direction(open_graph(path))
         report = Report(comm, progress)
         run = part_graph(comm, path, config, report, host_rows=True)
-        with comm.raise_on_all():
-            if run.graph.maximum:
-                raise ConfigError(
-                    f"{path}: was made with --maximum, and a service keeps minimum "
-                    "forests. Make the graph again without it; solve(maximum=True) "
-                    "then computes maximum forests."
-                )
         loaded, weighed = LoadedGraph(run), Weighed(run.workers, run.graph.weight_dtype)
         files: dict[str, WeightColumn] = {}
         with comm.raise_on_all():
@@ -383,6 +380,16 @@ class ServedGraph:
         if versions[0].ticketed:
             comm.barrier()
         self._held = versions
+
+
+def _check_direction(graph: ShardedGraph) -> None:
+    """Refuse a graph for maximum forests, before its rows are read."""
+    if graph.maximum:
+        raise ConfigError(
+            f"{graph.path}: was made with --maximum, and a service keeps minimum "
+            'forests. Use "mndmst solve" and "mndmst update" for its maximum forest, '
+            "or make the graph again without --maximum."
+        )
 
 
 def _own(version: GraphVersion) -> Weighed:

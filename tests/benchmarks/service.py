@@ -53,7 +53,7 @@ def measure(graph: Path, ranks: int, repeat: int) -> Iterator[ServiceRow]:
         yield timed("solve, weights by a column", solve)
         yield ServiceRow("the kernel in it, on the same ranks", kernel[1:])
         yield timed("solve, weights sent", lambda: held.solve(weights))
-        yield timed("solve, maximum", lambda: held.solve(maximum=True))
+        yield timed("solve, maximum", lambda: held.solve("column", maximum=True))
         yield from _stream(held, repeat)
         u, v = draw.integers(0, n, (2, PAIRS))
         yield timed(f"connected, {PAIRS:,} pairs", lambda: held.connected(u, v))

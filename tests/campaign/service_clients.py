@@ -232,7 +232,6 @@ def solve(reader: Reader, graph: Any) -> tuple[int, Check]:
     if draw.random() < 0.3:
         vertices = reader.vertices(reader.model.n)
         options["vertices"] = vertices
-    maximum = options["maximum"] = draw.random() < 0.3
 
     def right(facts: Facts) -> Answer:
         keep = np.ones(len(facts.src), np.bool_)
@@ -244,11 +243,7 @@ def solve(reader: Reader, graph: Any) -> tuple[int, Check]:
             keep &= np.array([pair not in left for pair in pairs], np.bool_)
         if vertices is not None:
             keep &= np.isin(facts.src, vertices) & np.isin(facts.dst, vertices)
-        if not maximum:
-            return facts.forest_by(facts.weight, keep)
-        values, rank = np.unique(facts.weight, return_inverse=True)
-        answer = facts.forest_by(-rank, keep)
-        return answer._replace(weight=values[-answer.weight])
+        return facts.forest_by(facts.weight, keep)
 
     return solved(graph.solve(**options), right)
 
@@ -257,8 +252,14 @@ def sent(reader: Reader, graph: Any) -> tuple[int, Check]:
     """Solve with a weight for each edge of a table that was read before."""
     table = graph.edges()
     weight = reader.rng.integers(0, LAST_WEIGHT, table.num_rows)
-    found = graph.solve(weight, version=version_of(table))
-    version, check = solved(found, lambda facts: facts.forest_by(weight))
+    maximum = reader.draw.random() < 0.5
+    found = graph.solve(weight, version=version_of(table), maximum=maximum)
+
+    def right(facts: Facts) -> Answer:
+        answer = facts.forest_by(-weight if maximum else weight)
+        return answer._replace(weight=-answer.weight) if maximum else answer
+
+    version, check = solved(found, right)
     return version, same_edges(version_of(table), check)
 
 

@@ -69,13 +69,18 @@ def test_forests_are_those_of_kruskal(tmp_path: Path, ranks: int) -> None:
         assert mixed.digest == kruskal(n, src, dst, expected).digest
 
         heaviest = kruskal(n, src, dst, -weight)
-        same(held.solve(maximum=True), heaviest._replace(weight=-heaviest.weight))
+        found = held.solve(weight, maximum=True)
+        same(found, heaviest._replace(weight=-heaviest.weight))
+        assert found.maximum
+        for own in (None, "weight", "2 * weight + hours"):
+            with pytest.raises(ServiceError, match="partition --maximum"):
+                held.solve(own, maximum=True)
         few = weight < 2
         lighter = src[few], dst[few], weight[few]
         same(held.solve(below=1.5), kruskal(n, *lighter))
         same(held.solve(below=2), kruskal(n, *lighter))
         heaviest = kruskal(n, *lighter[:2], -lighter[2])
-        found = held.solve(maximum=True, below=2)
+        found = held.solve(weight, maximum=True, below=2)
         same(found, heaviest._replace(weight=-heaviest.weight))
         out = np.random.default_rng(4).random(len(src)) < 0.3
         left = src[~out], dst[~out]
@@ -242,7 +247,7 @@ def test_several_graphs_and_lost_forests(tmp_path: Path) -> None:
         assert list(client) == ["first", "second"]
         assert client["first"].info()["uuid"] == UUID
         same(client["second"].forest, kruskal(*two))
-        forests = [client["first"].solve(maximum=True) for _ in range(9)]
+        forests = [client["first"].solve() for _ in range(9)]
         with pytest.raises(ServiceError, match=r"not there any more|no forest"):
             len(forests[0].src)
         assert len(forests[-1].src) == len(forests[-1])

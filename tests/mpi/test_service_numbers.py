@@ -42,6 +42,10 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         graphs.write_graph(folder / dtype, graph._replace(weight=weight), 2)
         words.append(folder / dtype)
     with served(folder, 2, *words, "-q") as service:
+        with service.connect() as client:
+            for dtype in TYPES:
+                weight = client[dtype].edges()["weight"].to_numpy()
+                client[dtype].store("other", weight)
         yield service
         with service.connect() as client:
             for dtype in TYPES:
@@ -88,7 +92,8 @@ def test_bounds_of_solves(service: Served, dtype: str) -> None:
     ended = set()
     for number in NUMBERS:
         for maximum in ("false", "true"):
-            body = f'{{"graph": "{dtype}", "below": {number}, "maximum": {maximum}}}'
+            weights = '"weights": {"column": "other"}, "maximum": ' + maximum
+            body = f'{{"graph": "{dtype}", "below": {number}, {weights}}}'
             ended.add(asked(act(service, "solve", body)))
     assert ended == {"answered", "refused"}
 

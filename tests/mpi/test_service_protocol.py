@@ -238,7 +238,7 @@ def test_noise_and_silence(service: Served) -> None:
         del writer
     del client
     with service.connect() as client:
-        assert len(client["g"].solve(maximum=True)) == N - 1
+        assert len(client["g"].solve()) == N - 1
     for link in silent:
         link.close()
 
@@ -249,7 +249,7 @@ def test_a_request_is_cancelled_while_it_waits(service: Served) -> None:
     ended: dict[str, str] = {}
 
     def ask(name: str) -> None:
-        body = json.dumps({"graph": "g", "maximum": True, "request": name}).encode()
+        body = json.dumps({"graph": "g", "request": name}).encode()
         try:
             list(client.do_action(flight.Action("solve", body), options))
             ended[name] = "solved"
