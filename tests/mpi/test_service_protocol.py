@@ -72,7 +72,7 @@ def test_every_call_needs_the_token(service: Served) -> None:
         ("info", b"[1]", "not a JSON object"),
         ("info", b"[" * 100_000, "not JSON"),
         ("info", b"\xff\xfe", "not JSON"),
-        ("info", b" " * (2 << 20), "at most 1,048,576"),
+        ("info", b" " * (2 << 20), "at most 1 MiB"),
         ("info", b'{"graph": "../../etc"}', "give the graph"),
         ("info", b'{"graph": "h"}', "no graph is named 'h'"),
         ("info", b'{"graph": 1}', "give the graph"),
