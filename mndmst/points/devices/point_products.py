@@ -5,6 +5,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ...comm.communicator import Comm
+
 # Takes how many rows of a search are done, and how many there are.
 Report = Callable[[int, int], object]
 # The longest list of neighbours that a device keeps for a point.
@@ -95,26 +97,6 @@ def query_arrays(points: np.ndarray, row: np.ndarray) -> PointArrays:
     return PointArrays(points, none, none, np.arange(len(row), dtype=np.uint32), row)
 
 
-class RankReductions(Protocol):
-    """The collective operations on small arrays that a search needs; see `Comm`."""
-
-    @property
-    def rank(self) -> int:
-        """Number of this rank."""
-
-    def sum(self, value: Any) -> Any:
-        """Return the sum over all ranks."""
-
-    def min(self, value: Any) -> Any:
-        """Return the minimum over all ranks."""
-
-    def max(self, value: Any) -> Any:
-        """Return the maximum over all ranks."""
-
-    def exscan(self, value: Any) -> Any:
-        """Return the sum over the ranks before this one."""
-
-
 class Guests(NamedTuple):
     """Points of another rank that meet points of this one, by component."""
 
@@ -128,7 +110,7 @@ class Guests(NamedTuple):
 class VisitingPoints(Protocol):
     """The points of other ranks, on their way to this one."""
 
-    ranks: RankReductions
+    ranks: Comm
 
     def guests(
         self, places: np.ndarray, components: ComponentArrays

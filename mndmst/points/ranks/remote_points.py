@@ -7,11 +7,12 @@ modulo 2^32: its own are 0, 1, ...; positions on other ranks are larger.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from ...comm.communicator import Comm
+from ...comm.world import SingleProcess
 from ...kernels.threads import Threads, each_range
 from ..devices.component_pairs import BLOCK
 from ..devices.point_products import (
@@ -20,7 +21,6 @@ from ..devices.point_products import (
     Guests,
     PointArrays,
     QueriedProducts,
-    RankReductions,
     RemoteQueries,
     VisitingPoints,
 )
@@ -42,22 +42,6 @@ def key_of(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the order of edges of one weight: the smaller number, then the larger."""
     low, high = np.minimum(one, other), np.maximum(one, other)
     return low.astype(np.uint64) << np.uint64(32) | high
-
-
-class OneRank:
-    """A process alone, without MPI."""
-
-    rank = 0
-
-    def sum(self, value: Any) -> Any:
-        """Return the value."""
-        return value
-
-    min = max = sum
-
-    def exscan(self, value: Any) -> Any:
-        """Return 0."""
-        return 0
 
 
 class RemotePoints(VisitingPoints, Protocol):
@@ -110,7 +94,7 @@ class NoRemotePoints:
     """The remote points of a process that owns all points: none."""
 
     def __init__(self, total: int) -> None:
-        self.ranks: RankReductions = OneRank()
+        self.ranks: Comm = SingleProcess()
         self.total = total
 
     def gather_values(self, column: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -317,7 +301,7 @@ class MpiPoints:
 
     def __init__(self, comm: Comm, own: OwnPoints, batch: int) -> None:
         self.comm, self.own, self.batch = comm, own, batch
-        self.ranks: RankReductions = comm
+        self.ranks = comm
         self.bounds = np.append(0, np.cumsum(comm.allgather(len(own.rows))))
         self.first, self.total = int(self.bounds[comm.rank]), int(self.bounds[-1])
         self.low = self.high = None
