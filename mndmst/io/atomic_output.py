@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from ..host.errors import OutputError
 from .file_access import flush_to_disk, writing
 from .output_kinds import (
+    CREATOR,
     INDEX_NAME,
     Kind,
     check_ending,
     check_ordinary,
     check_replaceable,
-    text_mark,
 )
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def write_picture_file(
 ) -> None:
     """Write a figure as the suffix (.png, .svg, .pdf) says; `how` is for `savefig`."""
     suffix = path.suffix[1:]
-    mark = {_PLACES[suffix]: text_mark(kind)}
+    mark = {_PLACES[suffix]: CREATOR}
     with files.file(path, kind) as temporary:
         figure.savefig(temporary, format=suffix, metadata=mark, **how)
 

@@ -8,12 +8,10 @@ The proof is a mark inside the file, which every writer sets and the reader find
 without reading all of it:
 
 - HDF5: the attribute `format` of the root;
-- JSON and GeoJSON: the first two entries, `format` and `creator`;
-- HTML: `<meta name="generator">`; PNG: the text `Software`; SVG: the creator's title;
-  PDF: `Creator` of the document information.
+- JSON and GeoJSON: the first two entries, `format` and `creator`.
 
-A file of another suffix (.csv, .npy, .gr and so on) has no place for a mark that its
-readers skip. A header line or a suitable content is not a proof.
+A file of another suffix (.csv, .npy, .png, .html and so on) proves nothing. A header
+line, the name of a creator or a suitable content is not a proof.
 """
 
 import os
@@ -37,10 +35,9 @@ from .file_access import (
 _HDF5 = (".h5", ".hdf5", "")
 _PICTURE = (".png", ".svg", ".pdf")
 INDEX_NAME = "index.h5"  # of a directory of shards, where no other output goes
-# Names whose files have a place for a mark.
-MARKED = (".h5", ".hdf5", ".json", ".geojson", ".html", ".png", ".svg", ".pdf", "")
-_HEAD_BYTES, _TAIL_BYTES = 1 << 16, 1 << 18
-_PNG = b"\x89PNG\r\n\x1a\n"
+MARKED = (".h5", ".hdf5", ".json", ".geojson", "")  # suffixes of files with a mark
+CREATOR = f"mndmst {__version__}"  # what files say of the program that wrote them
+_HEAD_BYTES = 1 << 10
 
 
 class Kind(NamedTuple):
@@ -50,7 +47,7 @@ class Kind(NamedTuple):
     # Of the names that it may have; "" for a name without one. An empty tuple leaves
     # the names to the writer.
     endings: tuple[str, ...]
-    # The mark inside a file; empty where its format has no place for one
+    # The mark inside HDF5 and JSON files; empty for a kind that is written as neither
     format: str = ""
     advice: str = ""  # how to get it in other formats
 
@@ -75,11 +72,11 @@ EDGES = Kind("file of edges", ())
 REPORT = Kind("report", (".json", ""), "mndmst-report")
 TRACE = Kind("trace", (".json", ""), "mndmst-trace")
 ADDRESS = Kind("file of an address", (), "mndmst-address")
-PICTURE = Kind("picture of clusters", (*_PICTURE, ".html"), "mndmst-clusters-picture")
+PICTURE = Kind("picture of clusters", (*_PICTURE, ".html"))
 FOREST_PICTURE = Kind(
     "picture of a forest", (*_PICTURE, ".geojson"), "mndmst-forest-picture"
 )
-PAGE = Kind("page of a report", (".html", *_PICTURE), "mndmst-report-page")
+PAGE = Kind("page of a report", (".html", *_PICTURE))
 
 
 def check_ending(path: Path, kind: Kind) -> None:
@@ -92,18 +89,12 @@ def check_ending(path: Path, kind: Kind) -> None:
 
 def json_mark(kind: Kind) -> dict[str, str]:
     """Return the entries that a JSON file of a kind begins with."""
-    return {"format": kind.format, "creator": f"mndmst {__version__}"}
+    return {"format": kind.format, "creator": CREATOR}
 
 
 def hdf5_mark(format: str, version: int = 1) -> dict[str, Any]:
     """Return the attributes that the root of an HDF5 file of a format begins with."""
-    creator = f"mndmst {__version__}"
-    return {"format": format, "version": version, "creator": creator}
-
-
-def text_mark(kind: Kind) -> str:
-    """Return the text that a page or a picture of a kind carries."""
-    return f"mndmst {__version__} ({kind.format})"
+    return {"format": format, "version": version, "creator": CREATOR}
 
 
 def check_replaceable(target: Path, kind: Kind, overwrite: bool) -> None:
@@ -162,54 +153,8 @@ def is_earlier_result(path: Path, kind: Kind) -> bool:
 def _carries_mark(path: Path, kind: Kind) -> bool:
     with opened(path) as file:
         head = file.read(_HEAD_BYTES)
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - _TAIL_BYTES))
-        tail = file.read(_TAIL_BYTES)
     if is_hdf5(head):
         with open_hdf5(path) as content:
             return bool(read_attribute(content, "format") == kind.format)
-    if head.startswith(b"{"):
-        begin = rb'\{\s*"format":\s*"%s",\s*"creator":\s*"mndmst [^"]*"'
-        return re.match(begin % kind.format.encode(), head) is not None
-    mark = rb"mndmst [^()<>]{1,40} \(%s\)" % re.escape(kind.format.encode())
-    return re.fullmatch(mark, _text_mark_of(head, tail)) is not None
-
-
-def _text_mark_of(head: bytes, tail: bytes) -> bytes:
-    """Return the creator's mark in a page or a picture; "" if there is none."""
-    if head.startswith(_PNG):
-        return _software_of_png(head)
-    if head.startswith(b"%PDF-"):
-        return _creator_of_pdf(tail)
-    if head.startswith(b"<!DOCTYPE html"):
-        found = re.search(rb'<meta name="generator" content="([^"]*)">', head)
-    elif head.startswith(b"<?xml") and b"<svg" in head:
-        title = rb"<dc:creator>\s*<cc:Agent>\s*<dc:title>([^<]*)</dc:title>"
-        found = re.search(title, head)
-    else:
-        return b""
-    return found[1] if found else b""
-
-
-def _software_of_png(head: bytes) -> bytes:
-    """Return the text `Software`, which stands before the pixels."""
-    place = len(_PNG)
-    while place + 8 <= len(head):
-        length, name = int.from_bytes(head[place : place + 4]), head[place + 4 :][:4]
-        key, _, text = head[place + 8 : place + 8 + length].partition(b"\0")
-        if (name, key) == (b"tEXt", b"Software"):
-            return text
-        if name == b"IDAT":
-            break
-        place += 12 + length
-    return b""
-
-
-def _creator_of_pdf(tail: bytes) -> bytes:
-    """Return `Creator` of the document information that the trailer names."""
-    trailer = re.search(rb"trailer\s*<<[^>]*/Info (\d+) 0 R", tail)
-    if trailer is None:
-        return b""
-    entries = re.search(rb"\n%s 0 obj\s*<<(.*?)>>\s*endobj" % trailer[1], tail, re.S)
-    creator = entries and re.search(rb"/Creator \(((?:\\.|[^\\])*?)\)\s", entries[1])
-    return re.sub(rb"\\(.)", rb"\1", creator[1]) if creator else b""
+    begin = rb'\{\s*"format":\s*"%s",\s*"creator":\s*"mndmst [^"]*"'
+    return re.match(begin % kind.format.encode(), head) is not None

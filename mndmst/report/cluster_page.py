@@ -78,7 +78,7 @@ def _page(pictures: ClusterPictures) -> str:
         for kind, chart in charts.items()
     ]
     body = table_of(pictures.facts) + "".join(wide) + _clusters(pictures)
-    return html_page(_title(pictures), body, PICTURE)
+    return html_page(_title(pictures), body)
 
 
 def _title(pictures: ClusterPictures) -> str:

@@ -49,7 +49,8 @@ def draw(
     labels : bool
         Write the names of the vertices, at most 200.
     overwrite : bool
-        Replace any file of this name. Without it only earlier results are replaced.
+        Replace any file of this name. Without it only an earlier .geojson
+        file is replaced.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from ..host import __version__
 from ..host.errors import optional
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput, write_picture_file
-from ..io.output_kinds import PAGE, Kind, text_mark
+from ..io.output_kinds import CREATOR, PAGE
 from . import draw
 from .advice import advice
 from .record import Record, command, meanings, options, stage_rows
@@ -83,15 +83,15 @@ def write_page(
         f"<br>{table_of(record.get('versions', {}))}"
     )
     with files.file(path, PAGE) as temporary:
-        page = html_page(_title(record), body, PAGE)
+        page = html_page(_title(record), body)
         temporary.write_text(page, encoding="utf-8")
 
 
-def html_page(title: str, body: str, kind: Kind) -> str:
-    """Return a page of its own with a title, its body as HTML, and the kind's mark."""
+def html_page(title: str, body: str) -> str:
+    """Return a page of its own with a title and its body as HTML."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="generator" content="{text_mark(kind)}">'
+        f'<meta name="generator" content="{CREATOR}">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
         f"<h1>{escape(title)}</h1>{body}<p>mndmst {__version__}</p></body></html>\n"

@@ -66,7 +66,7 @@ def check_whole(path: Path, folder: Path, commands: Commands) -> None:
         return
     reading: tuple[object, ...] = ("info", path)
     if path.suffix == ".json":
-        reading = ("report", path, "-o", folder / "page.html")
+        reading = ("report", path, "-o", folder / "page.html", "--overwrite")
     elif path.suffix not in ("", ".h5"):
         reading = ("partition", path, folder / "again", "-q")
     ended = commands.run(*reading)

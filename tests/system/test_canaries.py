@@ -32,11 +32,11 @@ COMMANDS = {
     "components": "components in/graph -o out/labels.h5 --report out/run.json -q",
     "verify": "verify in/graph in/known.h5",
     "cluster": "cluster in/known.h5 --count 3 -o out/clusters.h5 --plot "
-    "out/clusters.png --points in/points.csv",
+    "out/clusters.png --points in/points.csv --overwrite",
     "partition": "partition in/edges.txt out/shards --parts 2 -q",
     "generate": "generate gnm out/shards --n 50 --m 200 --parts 2 -q",
     "convert": "convert in/edges.txt out/edges.gr",
-    "report": "report in/known.json -o out/a.html --trace out/trace.json",
+    "report": "report in/known.json -o out/a.html --trace out/trace.json --overwrite",
     "neighbours": "neighbours in/points.csv out/shards --k 3 --save out/points.npy",
 }
 WRITING = [name for name in COMMANDS if name != "verify"]

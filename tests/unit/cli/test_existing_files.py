@@ -23,6 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, mndmst: Callable) -> Path:
     """A directory with a graph, its forest, a report and points."""
     folder = tmp_path_factory.mktemp("existing")
     graphs.write_graph(folder / "g", graphs.path(9))
+    (folder / "f.csv").write_text("".join(f"{i},{i}\n" for i in range(9)))
     np.savetxt(folder / "p.csv", np.random.default_rng(1).random((40, 2)), "%.9f", ",")
     made = ("solve", folder / "g", "-o", folder / "f.h5", "-q")
     assert mndmst(*made, "--report", folder / "r.json").returncode == 0
@@ -32,24 +33,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory, mndmst: Callable) -> Path:
 
 
 # A command, and its output as the last word; and whether the output proves what it is.
-# tests/unit/io/test_replacing.py has pictures of every kind.
 PROVED = [
     ("cluster {}/f.h5 --count 2 -q -o", "c.h5"),
     ("cluster {}/f.h5 --count 2 -q -o", "c"),
     ("hdbscan {}/p.csv -q -o", "h.h5"),
     ("hdbscan {}/p.csv -q --forest", "hf.h5"),
-    ("hdbscan {}/p.csv -q --plot", "h.pdf"),
-    ("hdbscan {}/p.csv -q --plot", "h.html"),
     ("linkage {}/p.csv -q -o", "l.h5"),
     ("predict {0}/model.h5 {0}/p.csv -q -o", "predicted.h5"),
     ("linkage {}/p.csv -q --forest", "lf.hdf5"),
-    ("draw {}/f.h5 -q -o", "d.png"),
-    ("report {}/r.json -o", "page.html"),
+    ("draw {0}/f.h5 --points {0}/f.csv -q -o", "d.geojson"),
     ("report {}/r.json --trace", "trace.json"),
 ]
 UNPROVED = [
     ("cluster {}/f.h5 --count 2 -q -o", "c.csv"),
     ("hdbscan {}/p.csv -q -o", "h.csv"),
+    ("hdbscan {}/p.csv -q --plot", "h.pdf"),
+    ("hdbscan {}/p.csv -q --plot", "h.html"),
+    ("draw {}/f.h5 -q -o", "d.png"),
+    ("draw {}/f.h5 -q -o", "d.svg"),
+    ("report {}/r.json -o", "page.html"),
     ("hdbscan rings --count 40 -q --save", "rings.npy"),
     ("linkage {}/p.csv -q -o", "l.csv"),
     ("predict {0}/model.h5 {0}/p.csv -q -o", "predicted.csv"),

@@ -150,7 +150,7 @@ def test_pictures_are_of_their_kind(
         write_forest_picture(placed, path, files, [f"${k}" for k in range(11)])
     heads = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF-"}
     assert path.read_bytes().startswith(heads[suffix])
-    with AtomicOutput() as files:  # an earlier picture is replaced
+    with AtomicOutput(overwrite=True) as files:
         write_forest_picture(placed, path, files)
 
 
