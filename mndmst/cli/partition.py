@@ -294,8 +294,9 @@ def _open(arguments: argparse.Namespace, path: Path, budget: "Budget") -> Source
         if arguments.source:
             raise ConfigError(f"{path}: --source needs a recipe, a .toml file.")
         columns = arguments.columns
-        given = arguments.format, columns, budget
-        return Source(open_weighed(path, rule or "file", *given))
+        return Source(
+            open_weighed(path, rule or "file", arguments.format, columns, budget)
+        )
     if arguments.format or rule or arguments.columns:
         raise ConfigError(
             f"{path}: a recipe has its own format, columns and weights. Leave out "

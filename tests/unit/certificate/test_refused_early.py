@@ -26,7 +26,7 @@ def test_a_forest_of_another_graph_is_refuted_before_it_is_read(
 def test_a_forest_that_does_not_fit_is_refused_before_it_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candidate, "room", lambda: 100)
+    monkeypatch.setattr(candidate, "room", lambda budget: 100)
     monkeypatch.setattr(candidate, "load", None)
-    with pytest.raises(ConfigError, match=r"no room for .* bytes of the forest"):
+    with pytest.raises(ConfigError, match=r"no room for .* more of the forest"):
         judge(tmp_path, GRAPH, FOREST)

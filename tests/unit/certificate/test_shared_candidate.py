@@ -78,8 +78,8 @@ def test_every_rank_is_refused_if_one_has_no_room(
 ) -> None:
     """Of three ranks two need copies of their own."""
     monkeypatch.setattr(candidate, "SharedMemory", NoMemory)
-    monkeypatch.setattr(candidate, "room", lambda: room)
-    refusal = f"the 3 ranks of a machine have no room for {needed} more bytes"
+    monkeypatch.setattr(candidate, "room", lambda budget: room)
+    refusal = f"the 3 ranks of a machine have no room for {needed} bytes more"
 
     def program(comm: Comm) -> None:
         with pytest.raises(ConfigError, match=refusal):

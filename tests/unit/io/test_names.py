@@ -114,8 +114,8 @@ def test_json_keeps_names_in_their_order_and_isolated_nodes(
 @pytest.mark.parametrize(
     ("suffix", "odd"),
     [
-        (".csv", ODD),
-        (".tsv", ODD),
+        (".csv", tuple(name for name in ODD if "\n" not in name)),
+        (".tsv", tuple(name for name in ODD if "\n" not in name)),
         (".parquet", ODD),
         (".json", ODD),
         (".graphml", ODD),
@@ -147,7 +147,14 @@ def test_names_survive_in_every_format_that_has_them(
 
 
 @pytest.mark.parametrize(
-    ("suffix", "name"), [(".graphml", "a\x01"), (".net", 'a"b'), (".ncol", "a b")]
+    ("suffix", "name"),
+    [
+        (".csv", "a\nb"),
+        (".tsv", "a\nb"),
+        (".graphml", "a\x01"),
+        (".net", 'a"b'),
+        (".ncol", "a b"),
+    ],
 )
 def test_a_format_refuses_names_that_it_cannot_hold(
     tmp_path: Path, suffix: str, name: str

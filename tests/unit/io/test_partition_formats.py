@@ -113,7 +113,7 @@ def test_parts_beyond_reason_are_refused(tmp_path):
         )
     # What every part holds of all others counts, too
     edges = EdgesInMemory("edges", random_edges(1 << 23, 9))
-    with pytest.raises(OutputError, match="in 8,000,000 parts takes 512,0"):
+    with pytest.raises(OutputError, match=r"in 8,000,000 parts takes 465\.7 TiB"):
         partition(
             LocalBuilders(), edges, Options(tmp_path / "more", 8_000_000, quiet=True)
         )
