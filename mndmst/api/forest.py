@@ -406,7 +406,20 @@ class Forest:
     @classmethod
     def of_file(cls, file: "ForestFile") -> "Forest":
         """Read a forest file that is open already, with numbers for vertices."""
+        from ..host.memory import FREE_MEMORY
+        from ..io.memory_limit import check_room
+
         n = file.header.num_vertices
+        if n != file.num_edges + file.num_trees:
+            raise InputError(
+                f"{file.path}: damaged ({counted(file.num_edges, 'edge')} and "
+                f"{counted(file.num_trees, 'tree')} are not of a forest of "
+                f"{counted(n, 'vertex')}). Copy it again from where it is whole, or "
+                "solve again."
+            )
+        # The ends and weights of the edges, and a label for each vertex
+        nbytes = 8 * (3 * file.num_edges + n)
+        check_room(FREE_MEMORY, file.path, nbytes, "the forest")
         src, dst, weight = file.read(0, file.num_edges)
         wrong = np.flatnonzero((src < 0) | (src >= dst) | (dst >= n))
         if len(wrong):

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..host.errors import MissingExtraError
+from ..host.errors import InputError, MissingExtraError
 from ..host.formatting import to_json
 from ..host.launcher import launched_processes
 from .options import add_flag
@@ -77,7 +77,10 @@ def _print_installation(as_json: bool, quiet: bool) -> int:
 
 
 def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
-    """Print the facts of a graph or a forest; return 1 if it is damaged."""
+    """Print the facts of a graph or a result file, and return 0.
+
+    Raises InputError, after the facts, if the file is damaged.
+    """
     from ..io import file_info as facts_of
 
     facts = facts_of.describe(path)
@@ -87,7 +90,12 @@ def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
 
         facts |= check_graph(open_graph(path))
     print_facts(facts, as_json)
-    return 1 if facts.get("damage") else 0
+    if damage := facts.get("damage"):
+        raise InputError(
+            f"{path}: damaged ({damage[0]}). Copy it again from where it is whole, or "
+            "make it again."
+        )
+    return 0
 
 
 def print_facts(facts: dict[str, Any], as_json: bool) -> int:

@@ -279,6 +279,13 @@ def read_attribute(item: "h5py.Group", name: str) -> Any:
     value = item.attrs.get(name)
     if np.ndim(value) or isinstance(value, h5py.Empty):
         return None
+    return _printable(value)
+
+
+def _printable(value: Any) -> Any:
+    """Return an attribute; bytes as text, and a text with marks for wrong UTF-8."""
+    if isinstance(value, str):  # h5py has surrogates for wrong bytes
+        value = value.encode(errors="surrogateescape")
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
@@ -298,6 +305,13 @@ def count_attribute(item: "h5py.Group", name: str) -> int:
     return int(value)
 
 
+def check_counts(item: "h5py.Group", *names: str) -> None:
+    """Raise ValueError if one of some attributes is there and is not a count."""
+    for name in names:
+        if name in item.attrs:
+            count_attribute(item, name)
+
+
 def flag_attribute(item: "h5py.Group", name: str) -> bool:
     """Return a boolean attribute; False for none, ValueError for another type."""
     if name not in item.attrs:
@@ -311,7 +325,7 @@ def flag_attribute(item: "h5py.Group", name: str) -> bool:
 def read_attributes(item: "h5py.Group") -> dict[str, Any]:
     """Return all attributes as plain values."""
     return {
-        name: value.item() if isinstance(value, np.generic) else value
+        name: _printable(value.item() if isinstance(value, np.generic) else value)
         for name, value in item.attrs.items()
     }
 

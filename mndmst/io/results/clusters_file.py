@@ -17,7 +17,14 @@ from h5py import string_dtype
 from ...host.errors import InputError
 from ...host.memory import FREE_MEMORY
 from ..atomic_output import AtomicOutput
-from ..file_access import open_hdf5, read_attribute, read_attributes, reading
+from ..file_access import (
+    check_counts,
+    count_attribute,
+    open_hdf5,
+    read_attribute,
+    read_attributes,
+    reading,
+)
 from ..hdf5_reader import checked_dataset, read_dataset
 from ..hdf5_writer import create_dataset, hdf5_file
 from ..memory_limit import check_room
@@ -28,6 +35,7 @@ from .text_tables import name_cells, number_cells, quoted, text_cells, write_row
 
 FORMAT = CLUSTERS.format
 REMAKE = "Cluster again"
+COUNTS = ("num_vertices", "num_clusters", "version")
 
 
 def write_clusters(
@@ -99,16 +107,17 @@ def read_labels(path: str | Path) -> np.ndarray:
     """Return the cluster of each vertex (int64)."""
     path = Path(path)
     with reading(path, "cluster again"), open_hdf5(path) as file:
-        if file.attrs.get("format") != FORMAT:
+        if read_attribute(file, "format") != FORMAT:
             raise InputError(f"{path}: has no clusters. Give what cluster has written.")
         labels = checked_dataset(path, file, "labels", remake=REMAKE)
         nbytes = 3 * labels.dtype.itemsize * len(labels)
         check_room(FREE_MEMORY, path, nbytes, "the list of labels")
         found = read_dataset(path, labels)
-        clusters = read_attribute(file, "num_clusters")
-    limit = len(found)
-    if isinstance(clusters, np.integer):
-        limit = max(limit, int(clusters))
+        check_counts(file, *COUNTS)
+        clusters = 0
+        if "num_clusters" in file.attrs:
+            clusters = count_attribute(file, "num_clusters")
+    limit = max(len(found), clusters)
     if found.dtype != np.int64 or (found >= limit).any():
         raise InputError(f"{path}: a label is out of range. Cluster again.")
     return found
@@ -129,11 +138,12 @@ def read_dendrogram(path: Path) -> StoredDendrogram:
     """Read the dendrogram of a cluster file; InputError if it is none, or damaged."""
     columns: dict[str, np.ndarray] = {}
     with reading(path, "cluster again"), open_hdf5(path) as file:
-        if file.attrs.get("format") != FORMAT or "linkage" not in file:
+        if read_attribute(file, "format") != FORMAT or "linkage" not in file:
             raise InputError(
                 f"{path}: has no dendrogram. Give what hdbscan, linkage or cluster has "
                 "written."
             )
+        check_counts(file, *COUNTS)
         facts = read_attributes(file)
         linkage = checked_dataset(path, file, "linkage", None, REMAKE, 2)
         check_room(FREE_MEMORY, path, 4 * linkage.nbytes, "its dendrogram")
@@ -174,6 +184,7 @@ def _is_dendrogram(linkage: np.ndarray) -> bool:
 def describe_clusters(path: Path) -> dict[str, Any]:
     """Return the contents of a cluster file in readable form."""
     with reading(path, "cluster again"), open_hdf5(path) as file:
+        check_counts(file, *COUNTS)
         facts = read_attributes(file)
         if "labels" not in file:  # a dendrogram alone
             return facts

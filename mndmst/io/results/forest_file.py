@@ -138,10 +138,11 @@ def read_forest(path: str | Path) -> ForestFile:
     """Open a forest file and check that its header fits its datasets."""
     path = Path(path)
     with reading(path, REMAKE), open_hdf5(path) as file:
-        if file.attrs.get("format") != FORMAT:
+        kind = read_attribute(file, "format")
+        if kind != FORMAT:
             raise InputError(
-                f"{path}: is HDF5, but not a forest (format is "
-                f"{file.attrs.get('format')}). Give the file that solve has written."
+                f"{path}: is HDF5, but not a forest (format is {kind}). Give the file "
+                "that solve has written."
             )
         check_version(path, file, VERSION, "Solve again")
         forest = _from_attributes(path, file)

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..atomic_output import AtomicOutput
-from ..file_access import check_version, open_hdf5, read_attributes, reading
+from ..file_access import (
+    check_version,
+    count_attribute,
+    open_hdf5,
+    read_attributes,
+    reading,
+)
 from ..hdf5_reader import checked_dataset, read_dataset
 from ..names import IdRange
 from ..output_kinds import LABELS, hdf5_mark
@@ -55,9 +61,9 @@ def describe_labels(path: Path) -> dict[str, Any]:
         facts = read_attributes(file)
         check_version(path, file, 1, "Compute the labels again")
         first_id = read_first_id(file)
-        labels = checked_dataset(
-            path, file, "labels", facts["num_vertices"], "Compute it again"
-        )
+        count = count_attribute(file, "num_vertices")
+        facts["num_components"] = count_attribute(file, "num_components")
+        labels = checked_dataset(path, file, "labels", count, "Compute it again")
         for low in range(0, len(labels), PIECE):
             piece = read_dataset(path, labels, low, low + PIECE) - np.int64(first_id)
             digest.add(piece)

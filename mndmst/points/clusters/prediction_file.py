@@ -109,7 +109,7 @@ class StoredModel:
         is damaged.
         """
         with reading(path, REMAKE), open_hdf5(path) as file:
-            if file.attrs.get("format") != FORMAT:
+            if read_attribute(file, "format") != FORMAT:
                 raise InputError(
                     f"{path}: is not a cluster file. Give a file that mndmst hdbscan "
                     "has written with --prediction-data."
