@@ -2,18 +2,17 @@
 
 The program trusts the files of a cache, and executes compiled code. So a directory
 serves only if no other user but root can put a file there, or put another directory in
-its place; and a file only if no other user can write to it. Access control lists of
-POSIX count where the system has them.
+its place; and a file only if no other user can write to it. A directory or file that a
+group can write to does not serve. This covers access control lists of POSIX: where a
+list lets another user write, its mask does, and the mode of a file shows the mask as
+the permissions of the group.
 """
 
 import atexit
 import errno
 import functools
-import grp
 import os
-import pwd
 import stat
-import struct
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,11 +27,6 @@ MOST_LINKS = 40
 DAY = 86_400.0  # seconds
 # `native/cache_cleaning.py` removes files that no run has used for this many days.
 UNUSED_DAYS = 30
-# The extended attribute with a list, its head, and its entries: tag, rights, id
-_LIST = "system.posix_acl_access"
-_HEAD, _ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
-_USER, _OWN_GROUP, _GROUP = 2, 4, 8
-_WRITE = 2
 
 
 def weak_place(directory: Path) -> Path | None:
@@ -75,9 +69,7 @@ def weak_file(file: Path | int) -> bool:
     cannot be looked at.
     """
     facts = os.fstat(file) if isinstance(file, int) else file.lstat()
-    if not stat.S_ISREG(facts.st_mode) or not _trusted(facts.st_uid):
-        return True
-    return _open_to_others(file, facts)
+    return not stat.S_ISREG(facts.st_mode) or _open_to_others(facts)
 
 
 def own_bases() -> Iterator[Path]:
@@ -265,58 +257,20 @@ def _others_write(place: Path, inside: bool) -> bool:
     facts = place.lstat()
     if not stat.S_ISDIR(facts.st_mode):
         raise NotADirectoryError(f"{place} is not a directory")
-    if not _trusted(facts.st_uid):
-        return True
-    if not _open_to_others(place, facts):
+    if not _open_to_others(facts):
         return False
-    return inside or not facts.st_mode & stat.S_ISVTX
+    sticky = facts.st_mode & stat.S_ISVTX and _trusted(facts.st_uid)
+    return inside or not sticky
 
 
-def _open_to_others(file: Path | int, facts: os.stat_result) -> bool:
-    """Return whether mode or access control list let another user write."""
-    if facts.st_mode & stat.S_IWOTH:
-        return True
-    if not facts.st_mode & stat.S_IWGRP:  # the mask of a list, if there is one
-        return False
-    entries = list(_entries(file))
-    if not entries:
-        return not _alone_in(facts.st_gid)
-    for tag, rights, number in entries:
-        if not rights & _WRITE:
-            continue
-        if (
-            (tag == _USER and not _trusted(number))
-            or (tag == _GROUP and not _alone_in(number))
-            or (tag == _OWN_GROUP and not _alone_in(facts.st_gid))
-        ):
-            return True
-    return False
-
-
-def _entries(file: Path | int) -> Iterator[tuple[int, int, int]]:
-    """Yield the entries of a file's access control list: tag, rights and id."""
-    read = getattr(os, "getxattr", None)
-    if read is None:  # such as on macOS
-        return
-    try:
-        value = read(file, _LIST)
-    except OSError:  # no list, or the file system has none
-        return
-    yield from _ENTRY.iter_unpack(value[_HEAD.size :])
+def _open_to_others(facts: os.stat_result) -> bool:
+    """Return whether another user owns a file, or group or others may write to it."""
+    writable = facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return bool(writable) or not _trusted(facts.st_uid)
 
 
 def _trusted(owner: int) -> bool:
     return owner in (0, os.geteuid())
-
-
-def _alone_in(group: int) -> bool:
-    """Return whether a group has no member but the user and root."""
-    try:
-        user, entry = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
-    except KeyError:
-        return False
-    trusted = {user, "root"}
-    return entry.gr_name in trusted and trusted.issuperset(entry.gr_mem)
 
 
 def _remove(directory: Path, maker: int) -> None:
