@@ -160,7 +160,7 @@ def _numbered(batch: Batch, ids: IdRange) -> Batch:
             change = int((found < 0).argmax())
             raise InputError(
                 f"{batch.where(change)}: names vertex {ends[change]}, but ids run from "
-                f"{ids.first} to {ids.first + len(ids) - 1}. Leave it out."
+                f"{ids.first} to {ids.last}. Leave it out."
             )
         columns.append(found)
     return replace(batch, src=columns[0], dst=columns[1])

@@ -208,6 +208,11 @@ class IdRange(Names):
     kind = NameKind.INT64
 
     @property
+    def last(self) -> int:
+        """The id of the last vertex."""
+        return self.first + self.count - 1
+
+    @property
     def stored_dtype(self) -> np.dtype:
         """The type in which results have ids: int32 where all of them fit, or int64."""
         return np.dtype(np.int32 if self.first + self.count <= 1 << 31 else np.int64)

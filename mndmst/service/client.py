@@ -23,7 +23,7 @@ from ..host.errors import (
     shown,
 )
 from ..io.file_access import read_small
-from ..io.names import NameKind
+from ..io.names import IdRange, NameKind
 from .access import read_pem, read_token
 from .connection import (
     Connection,
@@ -343,10 +343,12 @@ class Graph:
     @cached_property
     def names(self) -> RemoteNames | None:
         """The names of vertices; None where vertices are given by number."""
-        kind = None if self._with_numbers else self.info().get("names")
+        info = {} if self._with_numbers else self.info()
+        kind, first = info.get("names"), info.get("first_id")
         if kind is None:
             return None
-        return RemoteNames(self.connection, self.name, NameKind(kind))
+        ids = None if first is None else IdRange(first, info["num_vertices"])
+        return RemoteNames(self.connection, self.name, NameKind(kind), ids)
 
     @property
     def nodes(self) -> np.ndarray:

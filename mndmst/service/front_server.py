@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..host.errors import ConfigError, optional
+from ..io.names import IdRange
 from ..io.results.graph_names import names_of_graph
 from .access import Access
 from .control_channel import ControlChannel, RankMemory
@@ -126,6 +127,7 @@ class FrontServer(RankServer):
             "num_vertices": graph.num_vertices,
             "num_edges": version.num_edges,
             "names": None if names is None else names.kind.value,
+            "first_id": names.first if isinstance(names, IdRange) else None,
             "weight_type": version.weight_dtype.name,
             "columns": version.column_types,
             "edges_since": version.edges_since,

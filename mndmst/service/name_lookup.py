@@ -14,6 +14,7 @@ from ..host.errors import InputError, optional
 from ..io.file_access import first_line
 from ..io.names import (
     ORDERED_NAME_BYTES,
+    IdRange,
     IntegerNames,
     NameKind,
     Names,
@@ -155,11 +156,18 @@ class RemoteNames:
     """The names of the vertices of one graph.
 
     Names are integers, or texts as tables show them: JSON where the kind is that.
+    `id_range` has the same names, where they are consecutive integers.
     """
 
-    def __init__(self, connection: "Connection", graph: str, kind: NameKind) -> None:
+    def __init__(
+        self,
+        connection: "Connection",
+        graph: str,
+        kind: NameKind,
+        id_range: IdRange | None = None,
+    ) -> None:
         self.kind = kind
-        self._connection, self._graph = connection, graph
+        self._connection, self._graph, self._id_range = connection, graph, id_range
 
     def find(self, wanted: Names) -> np.ndarray:
         """Return the vertices that have some names; -1 for none."""
@@ -177,6 +185,11 @@ class RemoteNames:
         vertices = self.find(names_of_column(self._graph, self.kind, column))
         if (vertices < 0).any():
             name = str(column[int((vertices < 0).argmax())].as_py())
+            if self._id_range is not None:
+                raise InputError(
+                    f"no vertex {shown(name)}: the ids of {self._graph} run from "
+                    f"{self._id_range.first} to {self._id_range.last:,}"
+                )
             raise InputError(
                 f'no vertex of {self._graph} is named "{shown(name)}"; give a name of '
                 "the graph, or ask its `numbers` (--numbers)"

@@ -226,14 +226,28 @@ def test_batches_of_changes_name_vertices(tmp_path: Path) -> None:
 
 
 def test_clients_give_and_get_the_ids_of_a_file_that_counts_from_1(
-    graphs: Any,
+    service: Served, graphs: Any, tmp_path: Path
 ) -> None:
-    roads = graphs["roads"]
+    roads, asked = graphs["roads"], ("connected", "roads")
     assert roads.nodes.tolist() == [1, 2, 3, 4]
     assert edges_of(roads.solve().table) == {(1, 2): 5, (2, 3): 7}
     assert roads.solve().labels.tolist() == [1, 1, 1, 4]
     assert roads.path_max(1, 3) == {"src": 2, "dst": 3, "weight": 7}
-    with pytest.raises(InputError, match="named"):
-        roads.connected(0, 1)
+    for outside in (0, 5):
+        with pytest.raises(InputError, match="the ids of roads run from 1 to 4"):
+            roads.connected(outside, 1)
+    assert "ids of roads run from 1 to 4" in client(service, *asked, 0, 1).stderr
+    (found,) = rows(service, "path-max", "roads", 1, 3)
+    assert [found[end] for end in ("src", "dst")] == ["2", "3"]
+    (tmp_path / "pairs.csv").write_text("u,v\n1,2\n3,4\n")
+    found = rows(service, "connected", "roads", "--pairs", tmp_path / "pairs.csv")
+    assert [row["connected"] for row in found] == ["True", "False"]
+    (tmp_path / "pairs.csv").write_text("u,v\n1,5\n")
+    done = client(service, *asked, "--pairs", tmp_path / "pairs.csv")
+    assert "no vertex 5: the ids of roads run from 1 to 4" in done.stderr, done
+    found = rows(service, "components", "roads")
+    assert [row["component"] for row in found] == ["1", "1", "1", "4"]
+    (tmp_path / "new.csv").write_text("src,dst,weight\n3,4,1\n")
+    client(service, "update", "roads", "--insert", tmp_path / "new.csv")
     roads.delete([1], [2])
-    assert edges_of(roads.solve().table) == {(1, 3): 9, (2, 3): 7}
+    assert edges_of(roads.solve().table) == {(1, 3): 9, (2, 3): 7, (3, 4): 1}

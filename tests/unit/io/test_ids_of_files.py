@@ -250,6 +250,7 @@ def test_a_proof_and_its_messages_have_the_ids(
     wrong = mndmst.Forest(*ends, weight, right.labels, right.graph_uuid)
     wrong.write_from(1, tmp_path / "f.h5", labels=False, overwrite=True)
     assert "(1, 3)" in run("verify", graph, tmp_path / "f.h5", status=1)
+    assert "(1, 3)" in "".join(mndmst.verify(graph, tmp_path / "f.h5").problems)
 
 
 @files
