@@ -1,6 +1,5 @@
 """Spanning forests of edges in memory: columns, tables, graphs and matrices."""
 
-import warnings
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,6 @@ from ..host.errors import (
     shown,
 )
 from ..io.edge_file import Edges, checked_edges, supported_weights
-from ..io.formats.table_columns import is_similarity
 from ..kernels.threads import Threads
 from .forest import Forest, NamedForest
 from .graph_columns import (
@@ -31,7 +29,7 @@ from .graph_columns import (
     read_table,
 )
 from .input_edges import InputEdges
-from .inputs import as_column, as_count, as_flag, as_threads
+from .inputs import as_column, as_count, as_flag, as_threads, warn_of_similarity
 from .matrices import MatrixEntries, is_matrix, read_matrix
 from .vertex_names import NumberedEnds, number_ends
 
@@ -126,7 +124,7 @@ def minimum_spanning_forest(
         raise ConfigError("source and target name columns of a table; give a table")
     if table:
         columns = read_table(src, source, target, weight, nodes)
-        _warn_of_similarity(columns, maximum)
+        warn_of_similarity(columns.weight_name, maximum)
         return _forest_of_names(columns, heaviest, cores, num_vertices)
     if dst is None:
         if num_vertices is not None or nodes is not None:
@@ -134,7 +132,7 @@ def minimum_spanning_forest(
         if is_matrix(src):
             return _forest_of_matrix(read_matrix(src), heaviest, cores)
         columns = _whole_graph(src, weight)
-        _warn_of_similarity(columns, maximum)
+        warn_of_similarity(columns.weight_name, maximum)
         return _forest_of_names(columns, heaviest, cores)
     kind = holder_of(src)
     if kind and nodes is None and holder_of(dst) is holder_of(weight) is kind:
@@ -144,7 +142,7 @@ def minimum_spanning_forest(
     columns = GraphColumns(
         src, dst, weight, nodes, weight_name=name if isinstance(name, str) else ""
     )
-    _warn_of_similarity(columns, maximum)
+    warn_of_similarity(columns.weight_name, maximum)
     return _forest_of_names(columns, heaviest, cores, num_vertices)
 
 
@@ -199,17 +197,6 @@ def minimum_spanning_tree(
     heaviest = as_flag(maximum, "maximum")
     tree = _forest_of_matrix(entries, heaviest, _cores(threads)).to_scipy()
     return sparse.csr_matrix(tree) if sparse.isspmatrix(csgraph) else tree
-
-
-def _warn_of_similarity(columns: GraphColumns, maximum: bool | None) -> None:
-    """Say that similarities are minimised, unless the caller has chosen."""
-    if maximum is None and is_similarity(columns.weight_name):
-        warnings.warn(
-            f"weight: {columns.weight_name}, of which the smallest are taken; if a "
-            "larger value means nearer, give maximum=True, else maximum=False",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _whole_graph(graph: Any, weight: Any) -> GraphColumns:

@@ -5,6 +5,7 @@ fraction becomes a float64. Lists and arrays of objects are therefore read here,
 or not at all.
 """
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from operator import index
@@ -324,3 +325,19 @@ def _no_number(value: Any, position: int, name: str) -> InputError:
 def _is_nothing(value: Any) -> bool:
     """Return whether a value is pandas' NA or NaT."""
     return type(value).__name__ in ("NAType", "NaTType")
+
+
+def warn_of_similarity(weight_name: str, maximum: bool | None) -> None:
+    """Say that similarities are minimised, unless the user has chosen.
+
+    The function that a user calls calls this one.
+    """
+    from ..io.formats.table_columns import is_similarity
+
+    if maximum is None and is_similarity(weight_name):
+        warnings.warn(
+            f"weight: {weight_name}, of which the smallest are taken; if a "
+            "larger value means nearer, give maximum=True, else maximum=False",
+            UserWarning,
+            stacklevel=3,
+        )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.errors import ConfigTypeError, shown
-from .inputs import as_count, as_flag, as_path
+from .inputs import as_count, as_flag, as_path, warn_of_similarity
 
 if TYPE_CHECKING:
     from ..certificate.certificate import Verdict
@@ -35,7 +35,7 @@ def partition(
     symmetrize: bool = False,
     reorder: str = "none",
     compress: bool = False,
-    maximum: bool = False,
+    maximum: bool | None = None,
     overwrite: bool = False,
     memory: int | str = 0,
 ) -> Path:
@@ -66,9 +66,10 @@ def partition(
         Give vertices new ids, so that neighbours are near each other.
     compress : bool
         Write smaller parts, which take longer to read.
-    maximum : bool
+    maximum : bool, optional
         Make a graph for maximum spanning forests: of parallel edges the heaviest stays,
-        and `solve`, `verify` and `update` take edges by falling weight.
+        and `solve`, `verify` and `update` take edges by falling weight. Without it, and
+        with weights named as similarities, a warning says that the smallest are taken.
     overwrite : bool
         Replace a graph in `out`.
     memory : int or str
@@ -106,7 +107,7 @@ def partition(
         symmetrize=as_flag(symmetrize, "symmetrize"),
         reorder=reorder,
         compress=as_flag(compress, "compress"),
-        maximum=as_flag(maximum, "maximum"),
+        maximum=maximum is not None and as_flag(maximum, "maximum"),
         overwrite=as_flag(overwrite, "overwrite"),
         quiet=True,
     )
@@ -114,6 +115,7 @@ def partition(
     edges = open_weighed(
         as_path(file, "file"), weights or "file", format, columns, Budget(limit)
     )
+    warn_of_similarity(edges.weight_name, maximum)
     partition_edges(LocalBuilders(), edges, options)
     return options.out
 

@@ -129,6 +129,7 @@ def build(
         if builders.rank == 0:
             check_place(build_options(arguments, arguments.parts or 1, 0))
         file, parts, check = open_source(budget)
+        _check_direction(file, arguments)
         print_notes(file.notes, arguments.quiet or builders.rank > 0)
         parts = parts if arguments.parts is None else arguments.parts
         jobs = 1
@@ -148,6 +149,19 @@ def build(
     else:
         run_forked(jobs, partition, file, options, inspect)
     return print_graph(facts, arguments.quiet) if builders.rank == 0 else 0
+
+
+def _check_direction(file: Any, arguments: argparse.Namespace) -> None:
+    """Refuse weights named as similarities, unless a direction is given."""
+    from ..host.errors import ConfigError
+    from ..io.formats.table_columns import is_similarity
+
+    asks = "minimum" in arguments and not (arguments.minimum or arguments.maximum)
+    if asks and is_similarity(file.weight_name):
+        raise ConfigError(
+            f"{file.name}: the weight is {file.weight_name}. Give --maximum if a "
+            "larger value means nearer, or --minimum if a smaller value does."
+        )
 
 
 def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Options":
@@ -234,11 +248,18 @@ def add_partition(commands: Any) -> None:
         "--compact-ids",
         "drop ids without an edge; the original ids are kept beside the graph",
     )
+    direction = partition.add_mutually_exclusive_group()
     add_flag(
-        partition,
+        direction,
         "--maximum",
         "a graph for maximum spanning forests: weights are similarities, and of "
         "parallel edges the heaviest stays",
+    )
+    add_flag(
+        direction,
+        "--minimum",
+        "a graph for minimum spanning forests, the default; needed where the column of "
+        "weights is named as a similarity",
     )
     partition.set_defaults(process=_partition)
 

@@ -239,11 +239,15 @@ class EntryFile(ABC):
     rereadable: bool = False
     # Lines that tell users how the file is read, such as the columns of a table
     notes: tuple[str, ...] = ()
+    weight_name: str = ""  # The column or attribute of the weights, if it has a name
+    # Whether it is a graph for maximum forests; None if the file does not say
+    maximum: bool | None = None
     budget: Budget = FREE_MEMORY  # The memory that a process may hold while it reads
 
     def copy_facts(self, file: "EntryFile") -> None:
         """Copy the facts about a file that this one wraps."""
         self.name, self.length, self.notes = file.name, file.length, file.notes
+        self.weight_name, self.maximum = file.weight_name, file.maximum
         self.num_entries, self.weight_dtype = file.num_entries, file.weight_dtype
         self.seekable, self.rereadable = file.seekable, file.rereadable
         self.budget = file.budget
@@ -404,8 +408,11 @@ class EdgesInMemory(EdgeFile):
         edges: Edges,
         vertices_given: bool = False,
         notes: tuple[str, ...] = (),
+        weight_name: str = "",
+        maximum: bool | None = None,
     ) -> None:
         self.name, self.notes = name, notes
+        self.weight_name, self.maximum = weight_name, maximum
         self.vertices_given = vertices_given
         self.edges = edges
         self.length = self.num_entries = len(edges)

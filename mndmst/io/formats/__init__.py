@@ -66,7 +66,8 @@ def _dot_graph(path: Path, budget: Budget) -> EdgeFile | Edges:
 def _dot_h5(path: Path, budget: Budget) -> EdgeFile | Edges:
     """Open one of the project's own files: a forest or a graph."""
     if path.is_dir() or not graph_files.is_forest(path):
-        return graph_files.read_shards(path, budget)
+        edges, maximum = graph_files.read_shards(path, budget)
+        return EdgesInMemory(str(path), edges, maximum=maximum)
     return graph_files.ForestEdges(path, budget)
 
 

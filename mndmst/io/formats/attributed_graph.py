@@ -78,7 +78,7 @@ def edges_of_graph(
     weight = weights_of(path, name or "", values_of(path, edges, name, edge_of))
     src, dst = ([end[side] for end in graph.ends] for side in (0, 1))
     listed = edges_of_nodes(path, graph.nodes, src, dst, weight)
-    return EdgesInMemory(str(path), listed, notes=(note,))
+    return EdgesInMemory(str(path), listed, notes=(note,), weight_name=name or "")
 
 
 def _with_numbers(

@@ -95,6 +95,7 @@ class DelimitedFile(TextFile, NameableFile):
         self.text_ends = not (layout.text_ends is None or is_number(layout.text_ends))
         note = layout.note()
         self.notes = (note,) if note else ()
+        self.weight_name = layout.columns.weight_name
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify this list; its columns, too."""

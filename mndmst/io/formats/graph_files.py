@@ -57,14 +57,15 @@ def is_forest(path: Path) -> bool:
         return bool(read_attribute(file, "format") == FORMAT)
 
 
-def read_shards(path: Path, budget: Budget) -> Edges:
-    """Read a sharded graph; see `formats.read_edges`.
+def read_shards(path: Path, budget: Budget) -> tuple[Edges, bool]:
+    """Read a sharded graph, and whether it is one for maximum forests.
 
     Vertices that were reordered have their original ids again, and those with names
     are numbered in the order of these.
     """
     graph = open_graph(path)
-    return with_vertex_ids(read_numbered(graph, budget), graph, budget)
+    edges = with_vertex_ids(read_numbered(graph, budget), graph, budget)
+    return edges, graph.maximum
 
 
 def read_numbered(graph: ShardedGraph, budget: Budget) -> Edges:

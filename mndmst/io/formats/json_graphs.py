@@ -60,6 +60,7 @@ class JsonGraph:
     dst: list[Any]
     weight: np.ndarray  # int32, int64 or float64 [edges]
     note: str  # says which attributes are read
+    weight_name: str = ""  # the attribute that is the weight, if there is one
 
 
 def open_file(
@@ -76,7 +77,9 @@ def open_file(
         if listed is None:
             listed = list(dict(zip(map(json.dumps, ends), ends, strict=True)).values())
         edges = edges_of_nodes(path, listed, graph.src, graph.dst, graph.weight)
-    return EdgesInMemory(str(path), edges, notes=(graph.note,))
+    return EdgesInMemory(
+        str(path), edges, notes=(graph.note,), weight_name=graph.weight_name
+    )
 
 
 def write(edges: Edges, path: Path) -> None:
@@ -173,7 +176,7 @@ def _of_records(
     weight = weights_of(path, name or "", values_of(path, records, name, str))
     columns.check_costs(path, weight)
     src, dst = ([record[end] for record in records] for end in (source, target))
-    return JsonGraph(vertices, src, dst, weight, columns.text())
+    return JsonGraph(vertices, src, dst, weight, columns.text(), name or "")
 
 
 def _of_adjacency(
@@ -200,7 +203,7 @@ def _of_adjacency(
     values = values_of(path, links, name, lambda i: f"{src[i]} to {dst[i]}")
     weight = weights_of(path, name or "", values)
     note = f"weight: {'1 for every edge' if name is None else column_shown(name)}"
-    return JsonGraph(vertices, src, dst, weight, note)
+    return JsonGraph(vertices, src, dst, weight, note, name or "")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

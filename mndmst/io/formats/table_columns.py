@@ -198,13 +198,18 @@ class TableColumns:
         position = self.wanted[ROLES.index(role)]
         return f"column {self.names[position] or 'without a name'}"
 
+    @property
+    def weight_name(self) -> str:
+        """The name of the column of weights; empty if it has none."""
+        return (
+            self.names[self.weight] if self.headed and self.weight is not None else ""
+        )
+
     def text(self) -> str:
         """Return one line that says which columns are read, and which are left out."""
         weight = "1 for every edge"
         if self.weight is not None:
             weight = shown(self.names[self.weight])
-            if is_similarity(self.names[self.weight]):
-                weight += " (if a larger value means nearer, give --maximum)"
         line = (
             f"source: {shown(self.names[self.source])}, "
             f"target: {shown(self.names[self.target])}, weight: {weight}"

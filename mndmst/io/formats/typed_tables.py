@@ -247,6 +247,7 @@ class ParquetFile(NameableFile):
             self.num_vertices = None if promised is None else int(promised)
         self.columns = choose_columns(path, table.columns(), picked)
         self.notes = (self.columns.text(),)
+        self.weight_name = self.columns.weight_name
         types = [table.schema.field(i).type for i in self.columns.wanted]
         self.text_ends = TEXT in map(kind_of, types[:2])
         for role, kind in zip(ROLES, types, strict=False):

@@ -69,6 +69,7 @@ from .partition_run import (
     Options,
     RunProgress,
     RunStart,
+    check_direction,
     check_place,
     describe,
     give_up,
@@ -120,6 +121,7 @@ def partition(
     """
     with builders.raise_on_all():
         options.check()
+        check_direction(file, options)
     progress = Progress(builders.rank == 0 and not options.quiet)
     own = no_new_folders(options.place) if builders.rank == 0 else nullcontext()
     with (

@@ -196,6 +196,21 @@ def describe(file: EntryFile, options: Options) -> dict[str, Any]:
     return described
 
 
+def check_direction(file: EntryFile, options: Options) -> None:
+    """Refuse a graph for maximum forests as input of a graph for minimum forests."""
+    if file.maximum and not options.maximum:
+        raise ConfigError(
+            f"{file.name}: was made with --maximum, and of parallel edges it has the "
+            "heaviest. Give --maximum here, too, or make a graph for minimum forests "
+            "from the file that it was made of."
+        )
+    if file.maximum is False and options.maximum:
+        raise ConfigError(
+            f"{file.name}: is a graph for minimum forests, and of parallel edges it "
+            "has the lightest. Give --maximum with the file that it was made of."
+        )
+
+
 def record_of(described: dict[str, Any]) -> str:
     """Return a digest of the input and the options of a graph."""
     text = json.dumps(described, sort_keys=True).encode()

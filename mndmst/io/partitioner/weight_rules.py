@@ -52,6 +52,7 @@ class WeighedFile(WrappedEdgeFile):
         self.rule = rule
         empty = np.empty(0, np.int64)
         self.weight_dtype = rule(empty, empty).dtype
+        self.weight_name, self.maximum = "", None
 
     def identity(self) -> dict[str, Any]:
         """Return facts that identify the file and its weights."""
@@ -69,6 +70,7 @@ class EvenlyWeighedFile(NamedEdgeFile):
     def __init__(self, file: NamedEdgeFile, rule: "Constant") -> None:
         self.file, self.rule, self.kind = file, rule, file.kind
         self.copy_facts(file)
+        self.weight_name, self.maximum = "", None
         self.weight_dtype = _dtype(rule.weight, rule.weight)
 
     def identity(self) -> dict[str, Any]:

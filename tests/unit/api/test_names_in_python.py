@@ -345,3 +345,16 @@ def test_similarities_are_minimised_with_a_word_or_as_asked(name: str) -> None:
             for maximum in (True, False):
                 found = mndmst.minimum_spanning_forest(*edges, maximum=maximum)
                 assert found.maximum is maximum
+
+
+def test_partition_minimises_similarities_with_a_word_or_as_asked(tmp_path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("src,dst,similarity\n0,1,1\n1,2,2\n")
+    with pytest.warns(UserWarning, match="weight: similarity.*maximum=True") as said:
+        mndmst.partition(table, tmp_path / "asked")
+    assert said[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for maximum in (True, False):
+            mndmst.partition(table, tmp_path / str(maximum), maximum=maximum)
+        mndmst.partition(table, tmp_path / "even", weights="constant:1")

@@ -131,3 +131,62 @@ def test_labels_come_back_beside_the_ids(
     with h5py.File(kept) as file:
         assert file.attrs["ids-name"] == "station_name"
         assert file["ids"].asstr()[3] == "st. 3, B"
+
+
+SIMILARITIES = {
+    "t.csv": "src,dst,Similarity\n0,1,1\n0,1,7\n1,2,2\n0,2,3\n",
+    "t.tsv": "#src\tdst\tscore\n0\t1\t1\n0\t1\t7\n1\t2\t2\n0\t2\t3\n",
+    "names.csv": "from,to,correlation\na,b,1\na,b,7\nb,c,2\na,c,3\n",
+    "t.json": '[{"source": 0, "target": 1, "affinity": 1}, '
+    '{"source": 0, "target": 1, "affinity": 7}, '
+    '{"source": 1, "target": 2, "affinity": 2}, '
+    '{"source": 0, "target": 2, "affinity": 3}]',
+    "t.gml": "graph [ multigraph 1 node [ id 0 ] node [ id 1 ] node [ id 2 ] "
+    "edge [ source 0 target 1 key 0 jaccard 1 ] "
+    "edge [ source 0 target 1 key 1 jaccard 7 ] "
+    "edge [ source 1 target 2 key 0 jaccard 2 ] "
+    "edge [ source 0 target 2 key 0 jaccard 3 ] ]",
+}
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_a_weight_named_as_a_similarity_needs_a_direction(
+    mndmst: Callable, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text(SIMILARITIES[name])
+    graph, out = tmp_path / "graph", tmp_path / "forest.h5"
+    refused = mndmst("partition", tmp_path / name, graph)
+    assert refused.returncode == 1 and refused.stdout == ""
+    assert "Give --maximum if a larger value means nearer, or --minimum" in (
+        refused.stderr
+    )
+    for direction, weight in (("--maximum", 10), ("--minimum", 3)):
+        run = mndmst("partition", tmp_path / name, graph, direction, "--overwrite")
+        assert run.returncode == 0, run.stderr
+        assert "imum" not in run.stderr
+        solved = mndmst("solve", graph, "-o", out, "--overwrite")
+        assert f" weight={weight}" in solved.stdout
+    both = mndmst("partition", tmp_path / name, graph, "--maximum", "--minimum")
+    assert both.returncode == 2
+    assert "not allowed with" in both.stderr
+    rule = mndmst(
+        "partition", tmp_path / name, graph, "--weights", "constant:1", "--overwrite"
+    )
+    assert rule.returncode == 0, rule.stderr
+
+
+def test_a_graph_keeps_its_direction(mndmst: Callable, tmp_path: Path) -> None:
+    table, graph = tmp_path / "t.csv", tmp_path / "graph"
+    table.write_text("src,dst,weight\n0,1,1\n0,1,7\n1,2,2\n0,2,3\n")
+    for made, other in ((("--maximum",), ()), ((), ("--maximum",))):
+        run = mndmst("partition", table, graph, *made, "--overwrite")
+        assert run.returncode == 0, run.stderr
+        refused = mndmst("partition", graph, tmp_path / "again", *other)
+        assert refused.returncode == 1
+        assert "of parallel edges it has the" in refused.stderr
+        assert not (tmp_path / "again").exists()
+        same = mndmst("partition", graph, tmp_path / "same", *made, "--overwrite")
+        assert same.stdout.rpartition("uuid=")[2] == run.stdout.rpartition("uuid=")[2]
+        rule = ("--weights", "constant:1", "--overwrite")
+        run = mndmst("partition", graph, tmp_path / "even", *other, *rule)
+        assert run.returncode == 0, run.stderr

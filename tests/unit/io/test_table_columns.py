@@ -76,7 +76,7 @@ def choose(header: str, asked: str | None = None, **kinds: str) -> str:
         ("index,osmid,u,v,length (m),lanes", "source: u, target: v, weight: length "
          "(m); left out: index, osmid, lanes"),
         ("protein1,protein2,combined_score", "source: protein1, target: protein2, "
-         "weight: combined_score (if a larger value means nearer, give --maximum)"),
+         "weight: combined_score"),
         ("source,target,__index_level_0__,cost", "source: source, target: target, "
          "weight: cost; left out: __index_level_0__"),
         ("from_node,to_node,from_name,to_name,w", "either"),
