@@ -231,5 +231,13 @@ def _write(
     seconds = comm.max(time.monotonic() - process_start())
     trees = graph.num_vertices - count
     return Summary(
-        graph.num_vertices, num_edges, count, trees, total, digest, seconds, None
+        graph.num_vertices,
+        num_edges,
+        count,
+        trees,
+        total,
+        digest,
+        seconds,
+        None,
+        graph.maximum,
     )

@@ -87,10 +87,11 @@ class Verdict:
     trees: int | None = None
     weight: int | float | None = None
     digest: str | None = None
+    maximum: bool = False  # whether the graph is one for maximum forests
 
     @property
     def ok(self) -> bool:
-        """Whether the file is the minimum spanning forest of the graph, in full."""
+        """Whether the file is the spanning forest of the graph, in full."""
         return not self.problems
 
     def text(self) -> str:
@@ -103,6 +104,8 @@ class Verdict:
             f"VERDICT {'ok' if self.ok else 'refuted'} n={self.n} m={m} "
             f"edges={self.edges} trees={trees} weight={weight} "
             f"digest={digest} seconds={self.seconds:.3f}"
+            + " order=maximum"
+            * self.maximum
         )
         return "\n".join([*self.problems, summary])
 
@@ -145,7 +148,13 @@ def verify(
     strange = comm.bcast(unlike(graph, forest))
     if strange:
         seconds = comm.max(time.perf_counter() - begin)
-        return Verdict(graph.num_vertices, forest.num_edges, strange, seconds)
+        return Verdict(
+            graph.num_vertices,
+            forest.num_edges,
+            strange,
+            seconds,
+            maximum=graph.maximum,
+        )
     with comm.raise_on_all():
         first = examine(graph, forest) if comm.rank == 0 else None
     seen: Examination = comm.bcast(first)
@@ -172,6 +181,7 @@ def verify(
         trees=trees,
         weight=seen.weight,
         digest=seen.digest,
+        maximum=graph.maximum,
     )
 
 

@@ -220,7 +220,7 @@ def _solve(graph: Any, arguments: argparse.Namespace) -> None:
     print(
         f"RESULT n={forest.num_vertices} m={forest.details['num_edges']} "
         f"edges={len(forest)} trees={forest.num_trees} weight={forest.total_weight} "
-        f"digest={forest.numbers.digest}"
+        f"digest={forest.numbers.digest}" + " order=maximum" * forest.maximum
     )
 
 

@@ -84,7 +84,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import read_forest
     from ..points.clusters.cluster_pictures import ClusterPictures
-    from ..tree.linkage import single_linkage
+    from ..tree.linkage import MIRRORED, single_linkage
 
     if arguments.plot is None and arguments.points is not None:
         raise ConfigError("--points is for the picture of --plot; give both")
@@ -113,6 +113,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
         "num_vertices": forest.num_vertices,
         "num_clusters": clusters,
         "rule": flat.rule,
+        **({"distances": MIRRORED} if forest.maximum else {}),
     }
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         if arguments.output is not None:
@@ -136,7 +137,9 @@ def _cluster(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         print_sizes(labels, "vertex")
     print(
-        f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}", flush=True
+        f"RESULT n={forest.num_vertices} clusters={clusters} noise={noise}"
+        + " order=maximum" * forest.maximum,
+        flush=True,
     )
     if not any((arguments.output, arguments.plot)):
         notice_not_kept("the clusters are", arguments.quiet)
@@ -153,9 +156,11 @@ def _check_similarities(arguments: argparse.Namespace, forest: "Forest") -> None
             "similarities, and HDBSCAN* needs distances. Give --threshold or --count, "
             "or solve a graph whose weights are distances."
         )
+    from ..tree.linkage import MIRRORED
+
     note = "a maximum forest: clusters merge from the heaviest edge down"
     if arguments.output is not None or arguments.plot is not None:
-        note += "; distances of the dendrogram are the largest weight less each weight"
+        note += f"; distances of the dendrogram are the {MIRRORED}"
     print_notes([note], arguments.quiet)
 
 

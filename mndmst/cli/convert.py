@@ -97,7 +97,7 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
     from ..io.results.forest_file import read_forest
     from ..io.results.graph_names import names_of_forest
     from ..io.results.newick import leaf_names, write_newick, write_trees
-    from ..tree.linkage import single_linkage
+    from ..tree.linkage import MIRRORED, single_linkage
 
     inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, CLUSTERS)]
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
@@ -118,6 +118,9 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
         if forest is None:
             write_newick(text, stored.linkage, name)
         elif arguments.dendrogram:
+            if forest.maximum:
+                note = f"a maximum forest: heights are the {MIRRORED}"
+                print_notes([note], arguments.quiet)
             write_newick(text, single_linkage(forest), name)
         else:
             write_trees(text, open_edges(arguments.file).read(), name)

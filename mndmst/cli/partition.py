@@ -80,7 +80,8 @@ def print_graph(facts: dict[str, Any], quiet: bool = False) -> int:
         print_facts(facts, as_json=False)
     print(
         f"RESULT n={facts['vertices']} m={facts['arcs'] // 2} "
-        f"weights={facts['weights']} parts={facts['parts']} uuid={facts['uuid']}",
+        f"weights={facts['weights']} parts={facts['parts']} uuid={facts['uuid']}"
+        + (f" order={facts['order']}" if "order" in facts else ""),
         flush=True,
     )
     return 0

@@ -80,6 +80,7 @@ def describe_graph(path: str | Path) -> dict[str, Any]:
         "weights": graph.weight_dtype.name,
         "parts": graph.num_parts,
         "reordered": graph.reordered,
+        **({"order": "maximum"} if graph.maximum else {}),
         "degree_min": smallest,
         "degree_mean": graph.num_arcs / max(1, graph.num_vertices),
         "degree_max": largest,

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..api.forest import Forest
+from ..tree.linkage import in_merge_order
 from .record import (
     COLOURS,
     Record,
@@ -172,25 +173,31 @@ def scaling(axes: Any, records: list[Record]) -> None:
 
 @dataclass(frozen=True)
 class Merges:
-    """The components that the edges of a forest join, in ascending order of weight."""
+    """The components that the edges of a forest join, by ascending weight.
+
+    Those of a maximum forest are in descending order.
+    """
 
     weight: np.ndarray  # float64, shape (edges,)
     # int64, shape (edges,): vertices of the two components that the edge joins.
     smaller: np.ndarray
     larger: np.ndarray
     num_vertices: int
+    maximum: bool
 
     @classmethod
     def of(cls, forest: Forest) -> "Merges":
         """Return the merges of a forest."""
         if not len(forest):
             none = np.zeros(0, np.int64)
-            return cls(none.astype(np.float64), none, none, forest.num_vertices)
+            weight = none.astype(np.float64)
+            return cls(weight, none, none, forest.num_vertices, forest.maximum)
         rows = forest.linkage()[: len(forest)]  # further rows join trees
         sizes = np.ones(forest.num_vertices + len(rows), np.int64)
         sizes[forest.num_vertices :] = rows[:, 3]
         both = np.sort(sizes[rows[:, :2].astype(np.int64)], axis=1)
-        return cls(rows[:, 2], both[:, 0], both[:, 1], forest.num_vertices)
+        weight = forest.weight[in_merge_order(forest)].astype(np.float64)
+        return cls(weight, both[:, 0], both[:, 1], forest.num_vertices, forest.maximum)
 
     def largest(self) -> np.ndarray:
         """Return the positions of the merges with the largest smaller component."""
@@ -240,7 +247,10 @@ def growth(axes: Any, merges: Merges) -> None:
         label="vertices of the largest",
     )  # fmt: skip
     axes.set_yscale("log")
-    axes.set(xlabel="edges up to this weight", title="When components merge")
+    if merges.maximum:
+        axes.invert_xaxis()
+    way = "down" if merges.maximum else "up"
+    axes.set(xlabel=f"edges {way} to this weight", title="When components merge")
     axes.legend(frameon=False, fontsize=8)
 
 

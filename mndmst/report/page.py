@@ -200,8 +200,9 @@ def _forest(forest: Forest) -> str:
         f'<td class="number">{merges.larger[n]:,}</td></tr>'
         for n in shown.tolist()
     )
+    way = "descending" if merges.maximum else "ascending"
     return (
-        f"{text}<h3>Largest merges, by ascending weight</h3>"
+        f"{text}<h3>Largest merges, by {way} weight</h3>"
         f'<table class="merges"><tr>{head}</tr>{rows}</table>'
     )
 

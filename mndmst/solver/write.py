@@ -42,6 +42,7 @@ class Summary:
     digest: str  # SHA-256 over the forest's sorted (src, dst) pairs
     seconds: float
     report: dict[str, Any] | None  # the run's report, on rank 0
+    maximum: bool = False  # whether it is a maximum spanning forest
 
     def __repr__(self) -> str:
         return self.line()
@@ -52,6 +53,8 @@ class Summary:
             f"RESULT n={self.num_vertices} m={self.num_edges} "
             f"edges={self.forest_edges} trees={self.trees} weight={self.weight} "
             f"digest={self.digest} seconds={self.seconds:.3f}"
+            + " order=maximum"
+            * self.maximum
         )
 
 
@@ -124,7 +127,7 @@ def write_forest(
         if record_path is not None:
             write_report(outputs, record_path, final)
     seconds = comm.max(run.report.seconds)
-    return Summary(**results, seconds=seconds, report=final)
+    return Summary(**results, seconds=seconds, report=final, maximum=graph.maximum)
 
 
 def send_to_owners(

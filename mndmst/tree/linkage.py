@@ -108,6 +108,10 @@ def in_merge_order(forest: SpanningForest) -> np.ndarray:
     return sort_positions(keys, _all_cores())
 
 
+# The distances of a maximum forest, in words
+MIRRORED = "largest weight less each weight"
+
+
 def _distances(forest: SpanningForest) -> np.ndarray:
     """Return the distances at which edges merge clusters: the weights of a minimum one.
 

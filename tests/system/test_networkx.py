@@ -83,6 +83,17 @@ def test_trees_are_those_of_networkx(kind, name: str) -> None:
     }
 
 
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph])
+@pytest.mark.parametrize("name", ["minimum_spanning_edges", "maximum_spanning_edges"])
+def test_edges_are_those_of_networkx(kind: type, name: str) -> None:
+    graph = random_graph(kind)
+    ours, theirs = (
+        {(frozenset(e[:2]), e[-1]["weight"]) for e in getattr(nx, name)(graph, **given)}
+        for given in ({"backend": "mndmst"}, {})
+    )
+    assert ours == theirs
+
+
 @pytest.mark.parametrize(
     "weights",
     [

@@ -1,6 +1,7 @@
 """Commands on tables: the columns are named, --columns decides, ids come back."""
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -190,3 +191,29 @@ def test_a_graph_keeps_its_direction(mndmst: Callable, tmp_path: Path) -> None:
         rule = ("--weights", "constant:1", "--overwrite")
         run = mndmst("partition", graph, tmp_path / "even", *other, *rule)
         assert run.returncode == 0, run.stderr
+
+
+def test_lines_and_files_of_a_maximum_forest_name_the_order(
+    mndmst: Callable, tmp_path: Path
+) -> None:
+    table, graph = tmp_path / "t.csv", tmp_path / "graph"
+    table.write_text("src,dst,weight\n0,1,1\n0,1,7\n1,2,2\n0,2,3\n")
+    forest, clusters, tree = (tmp_path / name for name in ("f.h5", "c.h5", "t.nwk"))
+    for direction, said in (("--minimum", False), ("--maximum", True)):
+        for command in (
+            ("partition", table, graph, direction, "--overwrite"),
+            ("info", graph),
+            ("solve", graph, "-o", forest, "--overwrite"),
+            ("verify", graph, forest),
+            ("cluster", forest, "--count", 2, "-o", clusters, "--overwrite"),
+        ):
+            run = mndmst(*map(str, command))
+            assert run.returncode == 0, run.stderr
+            words = re.search("order[ =]+maximum", run.stdout)
+            assert bool(words) == said, run.stdout
+        distances = "largest weight less each weight"
+        with h5py.File(clusters) as file:
+            assert file.attrs.get("distances") == (distances if said else None)
+        run = mndmst("convert", forest, tree, "--dendrogram", "--overwrite")
+        assert run.returncode == 0, run.stderr
+        assert (distances in run.stderr) == said

@@ -74,3 +74,17 @@ def test_the_forest_of_another_run_is_refused(run: Path) -> None:
     assert code == 1 and "Give the forest of that run." in told, told
     code, told = report(run, "p.png", "f.h5")
     assert code == 1 and "--forest goes with a page" in told, told
+
+
+def test_merges_of_a_maximum_forest_have_its_weights_from_the_heaviest_down() -> None:
+    forest = mndmst.minimum_spanning_forest(
+        SRC, DST, WEIGHT, num_vertices=9, maximum=True
+    )
+    merges = Merges.of(forest)
+    assert merges.maximum
+    assert merges.weight.tolist() == sorted(forest.weight.tolist(), reverse=True)
+    mirrored = Merges.of(
+        mndmst.minimum_spanning_forest(SRC, DST, -np.array(WEIGHT), num_vertices=9)
+    )
+    assert merges.smaller.tolist() == mirrored.smaller.tolist()
+    assert merges.larger.tolist() == mirrored.larger.tolist()
