@@ -33,6 +33,10 @@ class Threads:
         self.tuning = tuning or Tuning.default
         self._one_by_one = Lock()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return as many threads: a copy, or another process, starts its own."""
+        return type(self), (self.count, self.tuning)
+
     @cached_property
     def pool(self) -> ThreadPoolExecutor:
         """The threads, all of them started.
