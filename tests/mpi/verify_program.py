@@ -80,7 +80,7 @@ def verdict_of(comm: Comm, graph: ShardedGraph, path: Path) -> dict:
 def verify_without_room(comm: Comm, graph: ShardedGraph, path: Path) -> str:
     """Verify while the last rank has no memory left; return the common error."""
     if comm.rank == comm.size - 1:
-        candidate.room = lambda: 100
+        candidate.room = lambda budget: 100
     try:
         verify(comm, graph, path)
     except ConfigError as error:
@@ -107,7 +107,7 @@ def main() -> None:
         verdicts[name] = verdict_of(comm, graph, folder / name)
     failure = fail_to_write(comm, folder / "full", graph, right)
     refusal = verify_without_room(comm, graph, folder / "right")
-    candidate.room = lambda: 1 << 40
+    candidate.room = lambda budget: 1 << 40
     shared_memory._new_file = lambda length: -1  # ranks do not see each other
     verdicts["hidden"] = verdict_of(comm, graph, folder / "right")
     if comm.rank == 0:

@@ -25,6 +25,7 @@ HARMLESS = {
     ("mndmst/host/option_types.py", "plain"),
     ("mndmst/io/hdf5_reader.py", "undo"),
     ("mndmst/io/partitioner/partition_run.py", "_plan_of"),
+    ("mndmst/io/formats/attributed_graph.py", "read_number"),
     ("mndmst/io/formats/delimited_text.py", "read_number"),
     ("mndmst/io/partitioner/weight_rules.py", "read_number"),
     ("mndmst/io/formats/point_tables.py", "self"),

@@ -180,7 +180,7 @@ def test_few_dimensions_take_the_tree_without_a_probe(dimensions, monkeypatch):
     coordinates = point_coordinates(points, "euclidean")
     choice = choose_search(coordinates, "euclidean", "auto", 9)
     assert choice.name == ("tree" if dimensions <= 8 else "product")
-    assert search_choice.visits_most(points, 9) == (dimensions > 8)
+    assert search_choice.visits_most(coordinates, 9) == (dimensions > 8)
     assert len(probes) == 2 * (dimensions > 8)
 
 
@@ -272,6 +272,7 @@ def test_further_devices_search_where_the_work_is_worth_their_start(
             return list(devices)
 
     monkeypatch.setattr(search_choice, "find_accelerator", lambda kind: (Devices(), ""))
+    monkeypatch.setattr(search_choice, "searches_on", lambda kind: kind)
     arrays = PointArrays(
         np.broadcast_to(np.float32(0), (count, 384)), *[np.empty(0)] * 4
     )
