@@ -97,7 +97,7 @@ def test_uploads_beyond_the_limit_are_refused_and_hold_nothing(service: Served) 
     for _ in range(3):
         with pytest.raises(arrow.ArrowInvalid) as refused:
             put(MIB // 8 + 100)
-        assert "the limit of this service is 1,048,576" in str(refused.value)
+        assert "the limit of this service is 1 MiB" in str(refused.value)
         assert "--client-bytes" in str(refused.value)
     put(MIB // 16)
     with mndmst.connect(service.address) as graphs:
