@@ -181,3 +181,11 @@ def command(*arguments: object, timeout: float = 150, **more: str) -> Run:
 def comparable(variables: dict[str, str]) -> dict[str, str]:
     """Return an environment without the name of the test that runs."""
     return {k: v for k, v in variables.items() if k != "PYTEST_CURRENT_TEST"}
+
+
+def without_compilation(stderr: str) -> str:
+    """Return the text of stderr without the line on kernels that are compiled.
+
+    The first process that calls a kernel writes it, if that takes a second.
+    """
+    return stderr.replace("mndmst: compiling kernels, once on this machine\n", "")
