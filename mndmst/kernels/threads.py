@@ -34,7 +34,7 @@ class Threads:
         self._one_by_one = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return as many threads: a copy, or another process, starts its own."""
+        """Return the count and tuning; a copy has a pool of its own."""
         return type(self), (self.count, self.tuning)
 
     @cached_property

@@ -1,9 +1,9 @@
 """Step 2: divide a rank's rows between its GPU and its CPU by measured speed.
 
 MND-MST (4.3.1) divides rows by the speeds of the devices. That does not tell whether
-both together are faster than the better one alone: two parts have a border, which the
-host contracts and merges. So this module predicts the time of all three arrangements
-and takes the best. The ratio may be 0 or 1.
+both together are faster than the better one alone: parts that merge by messages have a
+border, which the host contracts and merges. So this module predicts the time of all
+three arrangements and takes the best. The ratio may be 0 or 1.
 
 MND-MST times both devices on 5 to 10 random induced subgraphs of 5 % of the vertices.
 This module times them on random runs of consecutive rows, cut edges included, because
