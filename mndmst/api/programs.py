@@ -161,7 +161,8 @@ def solve(
     quiet : bool
         No progress on standard error.
     **options
-        Fields of `Config`, which override all other settings: ``merge="ring"``.
+        Fields of `Config`, and the settings of its `tuning`, which override all other
+        sources: ``merge="ring"``, ``group_size=8``.
 
     Returns
     -------

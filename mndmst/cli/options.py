@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.progress import Progress, notice
 from ..solver.config import CHOICES
-from .parser import Parser
+from .parser import Parser, setting
 
 if TYPE_CHECKING:
     from ..points.point_files import PointTable
@@ -116,10 +116,11 @@ def add_run(parser: Parser, output: str) -> None:
     add_overwrite(parser)
     add_devices(parser)
     parser.advanced.add_argument(
-        "--group-size",
-        type=int,
-        metavar="RANKS",
-        help="ranks that merge into one leader, with --merge ring (default: 4)",
+        "--set",
+        type=setting,
+        action="append",
+        metavar="NAME=VALUE",
+        help="threshold of MND-MST, see tuning.md; may be repeated",
     )
 
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..graph.tuning import SETTINGS
 from ..host.cores import MOST_THREADS
-from ..host.errors import ConfigError
+from ..host.errors import ConfigError, nearest
 from ..host.option_types import Number, real, whole
 from ..solver.config import parse_bytes
 
@@ -110,6 +111,20 @@ def on_disk_or_input(text: str) -> Path:
     return Path(text) if text == "-" else on_disk(text)
 
 
+def setting(text: str) -> tuple[str, str]:
+    """Return the name and the value of a setting, NAME=VALUE."""
+    name, equals, value = text.partition("=")
+    if name in SETTINGS and equals:
+        return name, value
+    meant = nearest(name, SETTINGS)
+    raise argparse.ArgumentTypeError(
+        f"{text}: give NAME=VALUE"
+        if name in SETTINGS
+        else f"there is no setting {name!r}; "
+        + (f"did you mean {meant}?" if meant else f"give one of {', '.join(SETTINGS)}")
+    )
+
+
 def size(text: str) -> int:
     """Return a number of bytes, given as text such as 8GiB."""
     try:
@@ -129,7 +144,7 @@ def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
     if place is not None:
         return _for_mpirun(words, place)
     if given and given not in known:
-        near = _near(given, [*known, *OTHER_NAMES])
+        near = nearest(given, [*known, *OTHER_NAMES])
         meant = f"; did you mean {OTHER_NAMES.get(near, near)}?" if near else ""
         return f"there is no command {given}{meant or '; see mndmst --help'}"
     unknown = message.removeprefix("unrecognized arguments: ")
@@ -175,15 +190,8 @@ def _unknown(word: str, command: argparse.ArgumentParser) -> str:
         return f"{word}: options stand after a command, mndmst COMMAND {word}"
     if not word.startswith("-"):
         return f"{name} takes no further argument: {word}"
-    near = _near(word, known)
+    near = nearest(word, known)
     return f"{name} has no option {word}" + f" (did you mean {near}?)" * bool(near)
-
-
-def _near(word: str, known: Iterable[str]) -> str:
-    """Return the known word most similar to a word; empty if none is similar."""
-    from difflib import get_close_matches  # for errors alone
-
-    return next(iter(get_close_matches(word, known, 1, cutoff=0.75)), "")
 
 
 def _name(command: argparse.ArgumentParser) -> str:

@@ -9,7 +9,7 @@ from ..comm.watchdog import watch
 from ..comm.world import world
 from ..host.progress import Progress, process_start
 from ..io.atomic_output import Output, check_outputs
-from ..solver.config import Config, on_all_ranks
+from ..solver.config import DEFAULTS, Config, on_all_ranks
 
 
 class CommandRun(NamedTuple):
@@ -27,7 +27,7 @@ def begin(
 ) -> CommandRun:
     """Start MPI, read the options and watch over the ranks. Collective.
 
-    `arguments` has options of `Config` by name; also `config` (a file), `graph`,
+    `arguments` has options of `Config` by name; also `set`, `config` (a file), `graph`,
     `checkpoint`, `overwrite`, `quiet` and `verbose`, where the command has them.
     `outputs` are the files that the command writes. With `polite`, waiting ranks yield
     their core. Raises ConfigError on every rank for invalid options or suffixes of
@@ -36,7 +36,8 @@ def begin(
     """
     given = vars(arguments)
     inputs = [given.get(name) for name in ("graph", "config")]
-    flags = {name: given[name] for name in Config().as_dict() if name in given}
+    flags = {name: given[name] for name in DEFAULTS if name in given}
+    flags |= dict(given.get("set") or ())
     comm = world(polite)
     with comm.raise_on_all():
         if comm.rank == 0:

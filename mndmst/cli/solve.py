@@ -68,41 +68,19 @@ def add_solve(commands: Any) -> None:
         metavar="SECONDS",
         help="end the job if a host is unreachable this long (default: 120; 0: never)",
     )
-    _add_thresholds(solve.advanced)
-    add_talk(solve, MERGING)
-    solve.set_defaults(process=_solve)
-
-
-def _add_thresholds(parser: Any) -> None:
-    parser.add_argument(
+    solve.advanced.add_argument(
         "--ratio",
         metavar="X",
         help="GPU's fraction of a rank's arcs, 0 to 1; auto measures both devices",
     )
-    for name, what in (
-        (
-            "leader-edges",
-            "groups with fewer edges merge without ring rounds (default: 1,000,000)",
-        ),
-        (
-            "recursion-edges",
-            "ranks with more edges use both devices again (default: 100,000,000)",
-        ),
-    ):
-        parser.add_argument(f"--{name}", type=int, metavar="EDGES", help=what)
-    for name, what in (
-        (
-            "light-edges",
-            "edges per vertex in the lightest band (default: 1.3; 0: one band)",
-        ),
-        (
-            "ring-gain",
-            "ring rounds end when one removes a smaller fraction of the edges "
-            "(default: 0.1)",
-        ),
-        ("round-gain", "the same for global rounds (default: 0.1)"),
-    ):
-        parser.add_argument(f"--{name}", type=float, metavar="X", help=what)
+    solve.advanced.add_argument(
+        "--light-edges",
+        type=float,
+        metavar="X",
+        help="edges per vertex in the lightest band (default: 1.3; 0: one band)",
+    )
+    add_talk(solve, MERGING)
+    solve.set_defaults(process=_solve)
 
 
 def _likely_accelerators(arguments: argparse.Namespace) -> list[str]:

@@ -8,12 +8,30 @@ of large ones.
 from dataclasses import dataclass
 from typing import ClassVar
 
+MOST = 1 << 62  # stands for no limit
+
 
 @dataclass(frozen=True)
 class Tuning:
     """Thresholds of threads, backends and strategies."""
 
     default: ClassVar["Tuning"]
+
+    # Ranks that merge into one leader (MND-MST 3.4).
+    group_size: int = 4
+    # Number of samples on which the GPU's share is measured, and their share of the
+    # rows (MND-MST 4.3.1).
+    ratio_samples: int = 5
+    ratio_share: float = 0.05
+    # With merge="auto", global rounds end after one that shrank the edges by a smaller
+    # share; leaders take over (the diminishing benefits of MND-MST 4.3.2).
+    round_gain: float = 0.1
+    # A rank deals a reduced graph with more edges to both workers again (4.3.3).
+    recursion_edges: int = 100_000_000
+    # A group whose members hold no more edges in all goes to its leader without ring
+    # rounds, and these end after one that shrank its edges by less (MND-MST 4.3.4).
+    leader_edges: int = 1_000_000
+    ring_gain: float = 0.1
 
     # Edges for each vertex in the first portion (`light_edges.py`): fewer leave no
     # giant component, more cost sorting.
@@ -71,3 +89,14 @@ class Tuning:
 
 
 Tuning.default = Tuning()
+
+# The thresholds that users set (`--set`), with their least and greatest values.
+SETTINGS: dict[str, tuple[float, float]] = {
+    "group_size": (2, MOST),
+    "ratio_samples": (1, MOST),
+    "ratio_share": (1e-9, 1),
+    "round_gain": (0, 1),
+    "recursion_edges": (0, MOST),
+    "leader_edges": (0, MOST),
+    "ring_gain": (0, 1),
+}

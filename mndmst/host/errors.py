@@ -1,5 +1,6 @@
 """The errors that a user can fix, and the import of optional packages."""
 
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -54,6 +55,13 @@ def shown(value: object) -> str:
         value = value.item()  # type: ignore[attr-defined]
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the known word most similar to a word; empty if none is similar."""
+    from difflib import get_close_matches  # for errors alone
+
+    return next(iter(get_close_matches(word, known, 1, cutoff=0.75)), "")
 
 
 def optional(module: str, extra: str, subject: str = "This needs") -> Any:

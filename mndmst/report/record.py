@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+from ..graph.tuning import SETTINGS
 from ..host.errors import InputError, MndmstError
 from ..io.atomic_output import AtomicOutput
 from ..io.file_access import read_small
@@ -177,7 +178,9 @@ def command(record: Record) -> str:
 def options(record: Record) -> dict[str, str]:
     """Return the options in force, as they are typed and in words."""
     return {
-        f"--{name.replace('_', '-')}": _value(name, value)
+        f"--set {name}" if name in SETTINGS else f"--{name.replace('_', '-')}": _value(
+            name, value
+        )
         for name, value in record.get("config", {}).items()
     }
 

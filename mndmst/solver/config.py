@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..backends import backend_names
-from ..graph.tuning import Tuning
+from ..graph.tuning import MOST, SETTINGS, Tuning
 from ..host.cores import MOST_THREADS
-from ..host.errors import ConfigError, shown
+from ..host.errors import ConfigError, nearest, shown
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
@@ -18,27 +18,25 @@ if TYPE_CHECKING:
 # The strategies by which parts merge (`solver/merging/choose.py`).
 MERGES = ("auto", "devices", "hosts", "replicated", "messages", "ring", "boruvka")
 CHOICES = {"backend": backend_names(), "merge": MERGES}
-_MOST = 1 << 62
 RANGES = {
     "threads": (0, MOST_THREADS),
-    "memory": (0, _MOST),
-    "gpu_memory": (0, _MOST),
-    "group_size": (2, _MOST),
-    "light_edges": (0, _MOST),
-    "ratio_samples": (1, _MOST),
-    "ratio_share": (1e-9, 1),
-    "round_gain": (0, 1),
-    "recursion_edges": (0, _MOST),
-    "leader_edges": (0, _MOST),
-    "ring_gain": (0, 1),
-    "checkpoint_interval": (0, _MOST),
+    "memory": (0, MOST),
+    "gpu_memory": (0, MOST),
+    "light_edges": (0, MOST),
+    "checkpoint_interval": (0, MOST),
     "timeout": (0, 1_000_000),
+    **SETTINGS,
 }
 # Ranks may differ in these, as their devices do.
 OF_RANK = ("backend", "ratio", "threads", "gpu_memory")
 
 # Returns an option and its value as they were typed.
 Typed = Callable[[str, Any], str]
+
+
+def _keyword(name: str, value: Any) -> str:
+    return f"{name} is {shown(value)}"
+
 
 _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
@@ -105,30 +103,14 @@ class Config:
         shared memory; ring (rings and levels of leaders) and boruvka (rounds alone) are
         messages by one method. A strategy that does not suit the run is replaced by
         the next, and the run says why.
-    group_size : int
-        Ranks that merge into one leader.
     light_edges : float
         Edges a vertex in the first band; 0 puts all edges into one band.
-    ratio_samples, ratio_share : int, float
-        How many samples of which share of the rows the ratio is measured on
-        (MND-MST 4.3.1).
-    round_gain : float
-        With merge="auto": global rounds end after one that shrank the edges by a
-        smaller share; leaders take over (the diminishing benefits of 4.3.2).
-    recursion_edges : int
-        A rank's reduced graph with more edges is dealt to both workers again
-        (4.3.3).
-    leader_edges : int
-        A group whose members hold no more edges in all goes to its leader without
-        ring rounds (4.3.4).
-    ring_gain : float
-        Ring rounds end after one that shrank the group's edges by less (4.3.4).
     checkpoint_interval : float
         Seconds from one checkpoint to the next; 0 saves as often as possible.
     timeout : int
         Seconds that a host may be out of reach before the job ends; 0 waits forever.
     tuning : Tuning
-        Thresholds that are measured, not options; tests set them.
+        Thresholds. Users set those in `SETTINGS`; the others are measured.
     """
 
     backend: str = "auto"
@@ -137,20 +119,17 @@ class Config:
     memory: int = 0
     gpu_memory: int = 0
     merge: str = "auto"
-    group_size: int = 4
     light_edges: float = 1.3
-    ratio_samples: int = 5
-    ratio_share: float = 0.05
-    round_gain: float = 0.1
-    recursion_edges: int = 100_000_000
-    leader_edges: int = 1_000_000
-    ring_gain: float = 0.1
     checkpoint_interval: float = 60.0
     timeout: int = 120
     tuning: Tuning = field(default_factory=lambda: Tuning.default, repr=False)
 
     def __post_init__(self) -> None:
-        self._read(lambda name, value: f"{name} is {shown(value)}")
+        if not isinstance(self.tuning, Tuning):
+            raise ConfigError(f"tuning is {shown(self.tuning)}; give a Tuning")
+        # Text becomes values here, since each Config is made here
+        for name, value in _changes(self.tuning, self.as_dict(), _keyword).items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def load(
@@ -174,9 +153,9 @@ class Config:
                 read_toml(file), lambda name, value: f"{file}: {name} = {value!r}"
             )
         variables = {
-            option.name: environment[variable]
-            for option in _options()
-            if (variable := _variable(option.name)) in environment
+            name: environment[variable]
+            for name in DEFAULTS
+            if (variable := _variable(name)) in environment
         }
         config = config.updated(
             variables, lambda name, value: f"{_variable(name)}={value}"
@@ -184,35 +163,35 @@ class Config:
         given = {name: value for name, value in flags.items() if value is not None}
         return config.updated(given, _flag)
 
-    def updated(self, values: Mapping[str, Any], typed: Typed) -> "Config":
+    def updated(self, values: Mapping[str, Any], typed: Typed = _keyword) -> "Config":
         """Return a copy with some options set, from text or values.
 
-        `typed` returns a name and a value as the user has typed them, for messages.
-        Raises ConfigError for an option that does not exist or an invalid value.
+        Options are fields, and settings of `tuning`. `typed` returns a name and a value
+        as the user has typed them, for messages. Raises ConfigError for an option that
+        does not exist or an invalid value.
         """
-        unknown = set(values) - {option.name for option in _options()}
-        if unknown:
-            name = min(unknown)
-            raise ConfigError(f"{typed(name, values[name])}: there is no such option")
-        changed = replace(self)
-        for name, value in values.items():
-            object.__setattr__(changed, name, value)
-        changed._read(typed)
-        return changed
-
-    def _read(self, typed: Typed) -> None:
-        """Replace text by values; raise a ConfigError for invalid text."""
-        for option in _options():
-            given = getattr(self, option.name)
-            try:
-                value = _read(option.name, option.default, given)
-            except ConfigError as error:
-                raise ConfigError(f"{typed(option.name, given)}: {error}") from error
-            object.__setattr__(self, option.name, value)
+        for name in sorted(values.keys() - DEFAULTS.keys()):
+            meant = nearest(name, DEFAULTS)
+            raise ConfigError(
+                f"{typed(name, values[name])}: there is no such option"
+                + (f"; did you mean {meant}?" if meant else "")
+            )
+        return replace(self, **_changes(self.tuning, values, typed))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the options as plain values, for outputs."""
-        return {option.name: getattr(self, option.name) for option in _options()}
+        return {
+            name: getattr(self.tuning if name in SETTINGS else self, name)
+            for name in DEFAULTS
+        }
+
+
+# The options that users set, and their defaults: fields, and settings of `tuning`.
+DEFAULTS = {
+    option.name: option.default for option in fields(Config) if option.name != "tuning"
+} | {
+    option.name: option.default for option in fields(Tuning) if option.name in SETTINGS
+}
 
 
 def on_all_ranks(comm: "Comm", load: Callable[[], Config]) -> Config:
@@ -227,20 +206,30 @@ def on_all_ranks(comm: "Comm", load: Callable[[], Config]) -> Config:
     return replace(comm.bcast(mine), **own)
 
 
-def _options() -> list[Field[Any]]:
-    """Return the fields that users set."""
-    return [option for option in fields(Config) if option.name != "tuning"]
-
-
 def _variable(name: str) -> str:
     return f"MNDMST_{name.upper()}"
 
 
 def _flag(name: str, value: Any) -> str:
+    if name in SETTINGS:
+        return f"--set {name}={value}"
     return f"--{name.replace('_', '-')} {value}"
 
 
-def _read(name: str, default: Any, value: Any) -> Any:
+def _changes(tuning: Tuning, values: Mapping[str, Any], typed: Typed) -> dict[str, Any]:
+    """Return the fields of a Config that options change, given as values or text."""
+    changes: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    for name, given in values.items():
+        try:
+            value = _read(name, given)
+        except ConfigError as error:
+            raise ConfigError(f"{typed(name, given)}: {error}") from error
+        (settings if name in SETTINGS else changes)[name] = value
+    return {**changes, "tuning": replace(tuning, **settings)}
+
+
+def _read(name: str, value: Any) -> Any:
     """Return the value of an option, given as such or as text."""
     if name == "ratio":
         return parse_ratio(value)
@@ -250,7 +239,7 @@ def _read(name: str, default: Any, value: Any) -> Any:
         return value
     if name in ("memory", "gpu_memory") and isinstance(value, str):
         return parse_bytes(value)
-    whole = isinstance(default, int)
+    whole = isinstance(DEFAULTS[name], int)
     least, most = RANGES[name]
     try:
         read = int if whole and isinstance(value, str) else index if whole else float
@@ -260,6 +249,6 @@ def _read(name: str, default: Any, value: Any) -> Any:
     if number is None or isinstance(value, bool) or not least <= number <= most:
         raise ConfigError(
             f"give {'a whole' if whole else 'a'} number, {least} or more"
-            + (f", at most {most:,}" if most < _MOST else "")
+            + (f", at most {most:,}" if most < MOST else "")
         )
     return number

@@ -181,7 +181,7 @@ def contract_graph(
     The recursion of MND-MST 4.3.3: a graph of more than `recursion_edges` edges is
     dealt to both workers once more before one device has all of it.
     """
-    if len(run.workers) == 2 and len(graph) > run.config.recursion_edges:
+    if len(run.workers) == 2 and len(graph) > run.config.tuning.recursion_edges:
         owned = np.cumsum(graph.own)
         chosen = graph.own & (owned <= run.ratio * owned[-1])
         parts = segment(graph, chosen), without_segment(graph, chosen)

@@ -104,8 +104,8 @@ def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
     There are `ratio_samples` runs of rows, each a share `ratio_share` of the rows as
     far as `RUN_ARCS` allows; `light_edges` is that of the timed band.
     """
-    length = min(len(rows), 1 + int(config.ratio_share * len(rows)))
-    starts = sample_positions(len(rows) - length + 1, config.ratio_samples)
+    length = min(len(rows), 1 + int(config.tuning.ratio_share * len(rows)))
+    starts = sample_positions(len(rows) - length + 1, config.tuning.ratio_samples)
     runs = [_run(rows, int(start), length, RUN_ARCS) for start in starts]
     bands = [_light_band(run, config) for run in runs]
     seconds, kept = [], 0

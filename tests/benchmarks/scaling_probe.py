@@ -55,7 +55,7 @@ def main() -> None:
     first = part_graph(comm, path, config, Report(comm, Progress(False)))
     for _ in range(int(repeat)):
         for method, options in methods([int(size) for size in group_sizes.split(",")]):
-            turn = solve(comm, anew(first, replace(config, **options)), method)
+            turn = solve(comm, anew(first, config.updated(options)), method)
             if comm.rank == 0:
                 print(json.dumps(asdict(turn)), flush=True)
 
@@ -90,7 +90,7 @@ def solve(comm: Comm, run: Run, method: str) -> MethodTurn:
     record = run.report.gather()
     return MethodTurn(
         method,
-        run.config.group_size,
+        run.config.tuning.group_size,
         comm.gather(seconds) or [],
         comm.sum(computed),
         sent,

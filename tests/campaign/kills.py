@@ -136,9 +136,10 @@ def on(ranks: int, *arguments: object) -> Run:
 def options(draw: random.Random) -> tuple[object, ...]:
     """Return options that force a path through the program."""
     return (
-        *("--merge", draw.choice(MERGES), "--leader-edges", draw.choice((0, 10**6))),
-        *("--light-edges", draw.choice((0, 0.4, 1.3)), "--ring-gain", 0),
-        *("--group-size", draw.choice((2, 4)), "--threads", draw.randint(1, 2)),
+        *("--merge", draw.choice(MERGES), "--light-edges", draw.choice((0, 0.4, 1.3))),
+        *("--set", f"leader_edges={draw.choice((0, 10**6))}", "--set", "ring_gain=0"),
+        *("--set", f"group_size={draw.choice((2, 4))}"),
+        *("--threads", draw.randint(1, 2)),
     )
 
 

@@ -74,7 +74,7 @@ for j, options in enumerate(configs):
         if options.pop("two_workers", False)
         else make_backends
     )
-    config = Config(**{"backend": "cpu", "tuning": tuning, **options})
+    config = Config(backend="cpu", tuning=tuning).updated(options)
     for i, path in enumerate(cases):
         if (i + j + comm.size) % stride:
             continue

@@ -14,6 +14,7 @@ from itertools import product
 from mndmst.comm.communicator import Comm
 from mndmst.comm.directory import Directory
 from mndmst.comm.world import world
+from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import MndmstError
 from mndmst.host.progress import Progress
 from mndmst.io.results.digest_and_total import forest_digest
@@ -67,7 +68,7 @@ def run_until(held, exception, last):
 
 for merge, program in product(("auto", "ring"), EXCEPTIONS):
     made.clear()
-    config = Config(merge=merge, group_size=2, leader_edges=0)
+    config = Config(merge=merge, tuning=Tuning(group_size=2, leader_edges=0))
     held = part_graph(comm, sys.argv[1], config, Report(comm, Progress(False)))
     exception = EXCEPTIONS[program]
     _, steps = run_until(held, exception, 0)

@@ -37,7 +37,7 @@ RADIX = patch.object(sorting, "_numpy_sorts_fast", lambda: False)
 def solve_all(graph: Path) -> None:
     """Solve a graph in every way, and find its components."""
     for options in OPTIONS:
-        config = Config(**{"backend": "cpu", **options})
+        config = Config(backend="cpu").updated(options)
         solve(comm, graph, config, Targets(forest=forest_of(graph)), Progress(False))
         connected_components(comm, graph, config, Progress(False))
     with RADIX:

@@ -79,7 +79,7 @@ def taking(way: dict[str, Any]) -> Iterator[Config]:
         for name in WAYS.keys() & way.keys():
             for changed in WAYS[name](way[name]):
                 stack.enter_context(patch.object(*changed))
-        yield Config(**{"backend": "cpu", "tuning": Tuning(**tuning), **options})
+        yield Config(backend="cpu", tuning=Tuning(**tuning)).updated(options)
 
 
 def pieces_of(rows: int) -> Callable[..., tuple[list[int], Budget]]:

@@ -172,8 +172,8 @@ def test_a_file_that_is_no_graph(tmp_path: Path, forest: Path, solve: Solve) -> 
 
 
 def test_an_option_that_cannot_be(tmp_path: Path, forest: Path, solve: Solve) -> None:
-    run = solve(tmp_path / "nowhere", forest, "--group-size", "1")
-    assert_refused(run, "group")
+    run = solve(tmp_path / "nowhere", forest, "--set", "group_size=1")
+    assert_refused(run, "--set group_size=1: give a whole number, 2 or more")
 
 
 @pytest.mark.parametrize("place", ["missing/forest.h5", "is-a-directory", "/proc/f.h5"])

@@ -28,10 +28,10 @@ CHAIN = 3  # kills of one run, one after the other
 
 # The ways through the pipeline, with thresholds at which a small graph takes them.
 PATHS = {
-    "ring": ("--merge", "ring", "--leader-edges", 0, "--ring-gain", 0),
+    "ring": ("--merge", "ring", "--set", "leader_edges=0", "--set", "ring_gain=0"),
     "rounds": ("--merge", "boruvka", "--light-edges", 0),
-    "bands": ("--merge", "ring", "--light-edges", 0.4, "--group-size", 2),
-    "replicated": ("--merge", "replicated", "--leader-edges", 0),
+    "bands": ("--merge", "ring", "--light-edges", 0.4, "--set", "group_size=2"),
+    "replicated": ("--merge", "replicated", "--set", "leader_edges=0"),
     "shared": (),
 }
 

@@ -76,8 +76,9 @@ def test_a_checkpoint_is_saved_and_resumed(tmp_path: Path, monkeypatch) -> None:
 
 def test_a_config_is_given_as_a_value() -> None:
     config = mndmst.Config(threads=1, merge="ring")
-    summary = mndmst.solve(DEMO, MPI.COMM_SELF, config=config, threads=2)
+    summary = mndmst.solve(DEMO, MPI.COMM_SELF, config=config, threads=2, group_size=3)
     assert summary.forest_edges == 5094
+    assert summary.report["config"]["group_size"] == 3
     assert summary.report["config"]["threads"] == 2
     assert summary.report["config"]["merge"] == "ring"
 

@@ -75,7 +75,7 @@ def ring_rounds(
     `group` is None if this rank has given its graph to a leader.
     """
     edges, own = group.sum(np.array([len(graph), graph.own.sum()])) if group else (0, 0)
-    going = own > 0 and edges > run.config.leader_edges
+    going = own > 0 and edges > run.config.tuning.leader_edges
     going = going and group is not None and group.size > 1
     number = 0
     while run.comm.max(int(going)):
@@ -87,8 +87,8 @@ def ring_rounds(
             entry["edges_after"] = len(graph)
         if group is not None and going:
             before, edges = edges, group.sum(len(graph))
-            shrunk = edges < before * (1 - run.config.ring_gain)
-            going = shrunk and edges > run.config.leader_edges
+            shrunk = edges < before * (1 - run.config.tuning.ring_gain)
+            going = shrunk and edges > run.config.tuning.leader_edges
         number += 1
         run.report.level(f"ring round {number}", run.comm.sum(len(graph)))
     return graph
@@ -135,7 +135,7 @@ PathRule = Callable[[int, int], Path]
 
 def cheapest_path(run: Run, edges: int, before: int) -> Path:
     """Do rounds while many edges are left and rounds shrink them; then one leader."""
-    pays = before == 0 or edges <= (1 - run.config.round_gain) * before
+    pays = before == 0 or edges <= (1 - run.config.tuning.round_gain) * before
     return "round" if edges > run.config.tuning.few_edges and pays else "leader"
 
 
@@ -156,7 +156,7 @@ def merge_ranks(
             graph = _round(run, graph, edges, giant, with_owners)
         else:
             level += 1
-            size = run.comm.size if path == "leader" else run.config.group_size
+            size = run.comm.size if path == "leader" else run.config.tuning.group_size
             if path == "leader" and with_owners:
                 with run.report.stage("agree"):
                     graph = agree(run, graph, giant)

@@ -55,6 +55,12 @@ def refused(line: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("linkage -", "POINTS: - is standard input or output"),
         ("hdbscan a.csv -o -", "--output: - is standard input or output"),
         ("info -", "path: - is standard input or output"),
+        ("solve city --set group_size", "--set: group_size: give NAME=VALUE; see mnd"),
+        ("solve city --set group-size=2", "'group-size'; did you mean group_size?"),
+        ("components city --set ring_gian=0", "'ring_gian'; did you mean ring_gain?"),
+        ("solve city --set x=1", "'x'; give one of group_size, ratio_samples, rati"),
+        ("solve city --set memory=8G", "there is no setting 'memory'; give one of"),
+        ("solve city --group-size 2", "solve has no option --group-size"),
         ("solve city --merge x", "--merge: invalid choice: 'x' (choose from"),
         ("solve", "the following arguments are required: graph"),
         ("cluster f.h5", "one of the arguments --threshold --count --min-size"),
@@ -116,7 +122,7 @@ def test_internals_stand_under_advanced():
     solve = dict(commands(parser()))["solve"]
     groups = {group.title: group for group in solve._action_groups}
     advanced = {action.dest for action in groups["advanced"]._group_actions}
-    assert {"ring_gain", "leader_edges", "group_size", "ratio", "debug"} <= advanced
+    assert {"set", "light_edges", "ratio", "debug"} <= advanced
     assert not advanced & {"output", "memory", "threads", "backend", "quiet"}
     text = solve.format_help().partition("positional arguments")[2]
     assert text.index("--output") < text.index("advanced:") < text.index("--ratio X")

@@ -17,7 +17,7 @@ def test_commands_are_those_of_any_machine() -> None:
     assert command(record) == "mpirun -n 2 python program.py x"
     assert options({"config": {"memory": 3 << 30, "leader_edges": 1000000}}) == {
         "--memory": "3,072 MiB",
-        "--leader-edges": "1,000,000",
+        "--set leader_edges": "1,000,000",
     }
     assert meanings()["ring"] == "members of a group pass segments on and contract"
 

@@ -105,12 +105,12 @@ def test_page_is_in_words_that_can_be_used(tmp_path: Path) -> None:
     text = page.read_text()
     assert "mpirun -n 3 python -m mndmst solve &#x27;my graph&#x27;" in text
     assert "/home/me" not in text
-    rows = re.findall(r"<tr><td>(--[\w-]+)</td><td>([^<]*)</td></tr>", text)
+    rows = re.findall(r"<tr><td>(--[\w -]+)</td><td>([^<]*)</td></tr>", text)
     assert rows == [
         ("--memory", "auto"),
         ("--ratio", "auto"),
         ("--timeout", "none"),
-        ("--group-size", "4"),
+        ("--set group_size", "4"),
     ]
     assert "every device contracts its part up to the border" in text
     assert "38 % of the time was start-up" in text

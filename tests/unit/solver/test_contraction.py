@@ -192,7 +192,7 @@ def test_a_large_graph_is_dealt_to_two_devices_by_their_speeds(
         one,
         workers=one.workers * 2,
         ratio=ratio,
-        config=replace(one.config, recursion_edges=2),
+        config=one.config.updated({"recursion_edges": 2}),
     )
     graph = reduced(PATH, [0, 1, 2, 3])
     steps_contract.contract_graph(two, graph, lightest_cut_edge)
@@ -200,6 +200,6 @@ def test_a_large_graph_is_dealt_to_two_devices_by_their_speeds(
     assert sorted(parts[:2]) == sorted([first, rest])  # both at once
     assert len(parts) == 3  # one device contracts the rest
     parts.clear()
-    few = replace(two, config=replace(one.config, recursion_edges=3))
+    few = replace(two, config=one.config.updated({"recursion_edges": 3}))
     steps_contract.contract_graph(few, graph, lightest_cut_edge)
     assert parts == [[0, 1, 2, 3]]

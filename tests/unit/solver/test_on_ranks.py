@@ -47,8 +47,9 @@ SMALL = graphs.random(30, 40, seed=5)
 ALWAYS_ROUNDS = Tuning(few_edges=0)
 
 
-def begin(comm: Comm, path: Path, **options: Any) -> Run:
-    config = Config(backend="cpu", threads=1, **options)
+def begin(comm: Comm, path: Path, tuning: Tuning | None = None, **options: Any) -> Run:
+    config = Config(backend="cpu", threads=1, tuning=tuning or Tuning.default)
+    config = config.updated(options)
     run = part_graph(comm, path, config, Report(comm, Progress(False)))
     run.report.facts["saves"] = []
 
@@ -143,8 +144,8 @@ def test_edges_in_shares_of_other_ranks_count_as_sent(rank: int, sent: int) -> N
 
 
 def rule(edges: int, before: int, few: int = 100, gain: float = 0.1) -> str:
-    tuning, config = Tuning(few_edges=few), Config(round_gain=gain)
-    run = SimpleNamespace(config=replace(config, tuning=tuning))
+    tuning = Tuning(few_edges=few, round_gain=gain)
+    run = SimpleNamespace(config=Config(tuning=tuning))
     return cheapest_path(run, edges, before)  # type: ignore[arg-type]
 
 
@@ -311,7 +312,7 @@ def ring(
     monkeypatch.setattr(leaders, "contract_graph", lambda *_: rounds.pop(0))
     monkeypatch.setattr(leaders, "learn_names", lambda _, graph: graph)
     comm = SimpleNamespace(max=lambda going: max(going, next(waited)), sum=int)
-    config = Config(**options)
+    config = Config(tuning=Tuning(**options))
     report = Report(world(), Progress(False))
     run: Any = SimpleNamespace(comm=comm, config=config, report=report)
     group: Any = SimpleNamespace(size=2, sum=count)

@@ -5,6 +5,7 @@ import pytest
 
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import Rows
+from mndmst.graph.tuning import Tuning
 from mndmst.host.progress import Progress
 from mndmst.solver.config import Config
 from mndmst.solver.run_report import Report
@@ -73,7 +74,8 @@ def test_the_ratio_keeps_within_the_memory(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("rows", (GRAPH, GRAPH.cut(100, 60_000), ring(3, 2)))
 def test_what_is_measured(rows: Rows) -> None:
-    speeds = measure(backends(), rows, Config(ratio_samples=2, ratio_share=0.3))
+    tuning = Tuning(ratio_samples=2, ratio_share=0.3)
+    speeds = measure(backends(), rows, Config(tuning=tuning))
     assert all(value > 0 for value in speeds)
     assert 0 < speeds.kept <= 1
 

@@ -30,8 +30,9 @@ from mndmst.solver.write import send_to_owners
 GRAPH = graphs.random(60, 400, seed=1)
 
 
-def begin(comm: Comm, path: Path, **options: Any) -> Run:
-    config = Config(backend="cpu", threads=1, **options)
+def begin(comm: Comm, path: Path, tuning: Tuning | None = None, **options: Any) -> Run:
+    config = Config(backend="cpu", threads=1, tuning=tuning or Tuning.default)
+    config = config.updated(options)
     return part_graph.part_graph(comm, path, config, Report(comm, Progress(False)))
 
 
