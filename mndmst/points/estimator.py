@@ -4,8 +4,7 @@ import inspect
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Generic, Self, TypeVar
 
@@ -112,15 +111,6 @@ UNKNOWN_METRICS = {
 FLOATS = (np.float64, np.float32, np.float16)
 # Metrics that a device searches where the points lie.
 ON_DEVICE = ("euclidean", "l2", "cosine")
-
-
-class ParameterError(ConfigError, ValueError):
-    """A parameter that is out of range; scikit-learn's users expect a ValueError."""
-
-
-class DataError(InputError, ValueError):
-    """Points that cannot be clustered; scikit-learn's users expect a ValueError."""
-
 
 Value = TypeVar("Value")
 Points = TypeVar("Points", np.ndarray, PointsOnDevice)
@@ -313,43 +303,40 @@ core_dist_n_jobs, prediction_data
 
         Raises
         ------
-        ConfigError and ValueError
+        ConfigError
             If a parameter is out of range.
-        InputError and ValueError
+        InputError
             If the points do not suit the metric, or are none.
         """
-        with _value_errors():
-            rule = self._rule()
-            # Results on demand take the parameters of the fit
-            self._epsilon = rule.selection.epsilon
-            self._measure = self.metric, self._metric_parameters()
-            self._check_algorithm(hasattr(X, "tocoo"))
-            self._warn_of_parameters_without_effect()
-            if self.metric == "precomputed":
-                self._points = None
-                self._search: OnDemand[TrainingPoints] | None = None
-                found = self._forest_of_matrix(X, rule)
-                self._clusters = OnDemand(partial(clusters_of, found, rule))
-            else:
-                self._points = self._checked(X)
-                if self.copy and isinstance(self._points, np.ndarray):
-                    self._points = self._points.copy()
-                if isinstance(self._points, np.ndarray) and is_like_distances(
-                    self._points
-                ):
-                    _warn(f"X {LIKE_DISTANCES} (metric='precomputed' takes distances)")
-                _check_points(rule, len(self._points))
-                self._measure = (
-                    self.metric,
-                    with_variances(self._points, *self._measure),
-                )
-                self._prepare(self._points, rule)
-            if self._points is not None and rule.finds_no_cluster(len(self._points)):
-                check_forest(self._points, self.metric, **self._options())
-                flat, persistence = Clustering.all_noise(len(self._points)), np.empty(0)
-            else:
-                clusters = self._clusters.value
-                flat, persistence = clusters.flat, clusters.persistence
+        rule = self._rule()
+        # Results on demand take the parameters of the fit
+        self._epsilon = rule.selection.epsilon
+        self._measure = self.metric, self._metric_parameters()
+        self._check_algorithm(hasattr(X, "tocoo"))
+        self._warn_of_parameters_without_effect()
+        if self.metric == "precomputed":
+            self._points = None
+            self._search: OnDemand[TrainingPoints] | None = None
+            found = self._forest_of_matrix(X, rule)
+            self._clusters = OnDemand(partial(clusters_of, found, rule))
+        else:
+            self._points = self._checked(X)
+            if self.copy and isinstance(self._points, np.ndarray):
+                self._points = self._points.copy()
+            if isinstance(self._points, np.ndarray) and is_like_distances(self._points):
+                _warn(f"X {LIKE_DISTANCES} (metric='precomputed' takes distances)")
+            _check_points(rule, len(self._points))
+            self._measure = (
+                self.metric,
+                with_variances(self._points, *self._measure),
+            )
+            self._prepare(self._points, rule)
+        if self._points is not None and rule.finds_no_cluster(len(self._points)):
+            check_forest(self._points, self.metric, **self._options())
+            flat, persistence = Clustering.all_noise(len(self._points)), np.empty(0)
+        else:
+            clusters = self._clusters.value
+            flat, persistence = clusters.flat, clusters.persistence
         self.__dict__.pop("_exemplars", None)
         self.labels_ = self._coded(flat.labels, LABEL_CODES)
         self.probabilities_ = self._coded(flat.probabilities, PROBABILITY_CODES)
@@ -474,8 +461,7 @@ core_dist_n_jobs, prediction_data
             clusters.chosen,
             source="precomputed distances" if self._points is None else "the points",
         )
-        with _value_errors():
-            return pictures.draw(kind, axis)
+        return pictures.draw(kind, axis)
 
     @property
     def outlier_scores_(self) -> np.ndarray:
@@ -541,8 +527,7 @@ core_dist_n_jobs, prediction_data
         ValueError
             If there is no such cluster.
         """
-        with _value_errors():
-            return centroid_of(*self._members(cluster_id))
+        return centroid_of(*self._members(cluster_id))
 
     def weighted_cluster_medoid(self, cluster_id: int) -> np.ndarray:
         """Return the point of a cluster with the least weighted sum of distances.
@@ -552,9 +537,8 @@ core_dist_n_jobs, prediction_data
         ValueError
             If there is no such cluster.
         """
-        with _value_errors():
-            points, strength = self._members(cluster_id)
-            return medoid_of(points, strength, *self._measure)
+        points, strength = self._members(cluster_id)
+        return medoid_of(points, strength, *self._measure)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -810,28 +794,26 @@ core_dist_n_jobs, prediction_data
     def _fitted(self) -> DensityClusters:
         if not hasattr(self, "_clusters"):
             raise NotFittedError("HDBSCAN has not been fitted; call fit first")
-        with _value_errors():
-            return self._clusters.value
+        return self._clusters.value
 
     def _points_of_fit(self) -> np.ndarray | PointsOnDevice:
         """Return the points of the fit."""
         self._fitted()
         if self._points is None:
-            raise ParameterError(NO_POINTS)
+            raise ConfigError(NO_POINTS)
         return self._points
 
     def _connected(self, X: Any) -> tuple[np.ndarray, Connections]:  # noqa: N803
         """Return new points, and where they join the points of the fit."""
         given = self._points_of_fit()
-        with _value_errors():
-            points = self._checked_on_host(X, False).astype(np.float64, copy=False)
-            if points.shape[1] != given.shape[1]:
-                raise InputError(
-                    f"X: has {counted(points.shape[1], 'dimension')}, and the points "
-                    f"of the fit {given.shape[1]}"
-                )
-            assert self._search is not None
-            return points, self._search.value.connect(points)
+        points = self._checked_on_host(X, False).astype(np.float64, copy=False)
+        if points.shape[1] != given.shape[1]:
+            raise InputError(
+                f"X: has {counted(points.shape[1], 'dimension')}, and the points "
+                f"of the fit {given.shape[1]}"
+            )
+        assert self._search is not None
+        return points, self._search.value.connect(points)
 
     def _memberships(
         self, points: np.ndarray, number: np.ndarray, distance: np.ndarray
@@ -932,14 +914,3 @@ def _as_array(values: Any) -> np.ndarray:
 def _is(value: Any, kind: type) -> bool:
     """Return whether a value is a number of a kind; booleans are not."""
     return isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-
-
-@contextmanager
-def _value_errors() -> Iterator[None]:
-    """Raise errors of parameters and data as ValueErrors, too."""
-    try:
-        yield
-    except ConfigError as error:
-        raise ParameterError(str(error)) from error
-    except InputError as error:
-        raise DataError(str(error)) from error
