@@ -17,7 +17,6 @@ import traceback
 from errno import ENOMEM
 from typing import Any, NoReturn
 
-from .host import start_archive
 from .host.errors import MndmstError, StoppedError
 from .host.launcher import launched_processes, prepare_environment
 from .host.signals import die_at_interrupt, stop_signals
@@ -188,15 +187,11 @@ def command() -> NoReturn:
     frees a GPU's memory array by array where the driver frees all of it at once. But
     handlers of C libraries run: MPICH has one that takes leave of the launcher.
     """
-    if sys.argv[1:] and sys.argv[1].isalpha():
-        start_archive.install(sys.argv[1])
     try:
         status = main()
         die_at_interrupt()
     except KeyboardInterrupt:
         status = _end_after_interrupt()
-    if status == 0 and "mndmst.comm.world" in sys.modules:  # of commands on ranks
-        start_archive.save()
     threading._shutdown()  # type: ignore[attr-defined]
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()

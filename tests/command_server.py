@@ -12,7 +12,6 @@ import sys
 from importlib import import_module
 
 from mndmst import __main__ as program
-from mndmst.host import start_archive
 from mndmst.host.launcher import prepare_environment
 
 # Modules that commands load when they run
@@ -55,6 +54,4 @@ if __name__ == "__main__":
     prepare_environment(matrices=False)
     for name in MODULES:
         import_module(f"mndmst.{name}")
-    # Archives have the modules of one command
-    start_archive.install = start_archive.save = lambda *_: None
     serve(socket.socket(fileno=int(sys.argv[1])))

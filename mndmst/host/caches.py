@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from .errors import ConfigError
 from .launcher import launched_rank
@@ -93,34 +92,18 @@ def home_directory() -> Path | None:
         return None
 
 
-def open_trusted(path: Path) -> BinaryIO | None:
-    """Open a file for reading that no other user can write to; None otherwise.
+def read_trusted(path: Path) -> bytes | None:
+    """Return the contents of a file; None unless no other user can write to it.
 
     The check is of the open file. A symbolic link is not followed. Of a file that
     others can write to a line says so.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        file = os.fdopen(os.open(path, flags), "rb")
-    except OSError:
-        return None
-    if not weak_file(file.fileno()):
-        return file
-    file.close()
-    _tell_of_file(path)
-    return None
-
-
-def read_trusted(path: Path) -> bytes | None:
-    """Return the contents of a file; None unless `open_trusted` opens it."""
-    file = open_trusted(path)
-    if file is None:
-        return None
-    with file:
-        try:
+    with suppress(OSError), os.fdopen(os.open(path, flags), "rb") as file:
+        if not weak_file(file.fileno()):
             return file.read()
-        except OSError:
-            return None
+        _tell_of_file(path)
+    return None
 
 
 def replace_file(path: Path, content: bytes) -> None:

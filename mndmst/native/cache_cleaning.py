@@ -1,9 +1,8 @@
 """Removal of cached files that this user's runs have not used for a long time.
 
-Each state of the kernels' sources has its own directory of machine code, and each
-installation its own archives of starts; no run removes another's. A file is removed
-only if mndmst has written it, by its name and contents, in the user's own cache. A
-directory with any other file is kept.
+Each state of the kernels' sources has its own directory of machine code; no run removes
+another's. A file is removed only if mndmst has written it, by its name and contents, in
+the user's own cache. A directory with any other file is kept.
 """
 
 import re
@@ -13,14 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..host.caches import DAY, UNUSED_DAYS, open_trusted, own_bases, read_trusted
-from ..host.start_archive import is_archive
+from ..host.caches import DAY, UNUSED_DAYS, own_bases, read_trusted
 from .cache_dirs import DIGEST_BYTES, is_trusted
 from .code_store import is_code_file, without_digest
 from .loader import LOCK
 
 _CODE_DIRECTORY = re.compile(r"(x86-64-v\d|armv[\d.]+-a|native|cuda\d+)-[0-9a-f]{16}")
-_ARCHIVE = re.compile(r"start-[a-z]+-[0-9a-f]{16}")
 _SOURCES = re.compile(r"sources-[0-9a-f]{16}")
 # Temporary files of `caches.replace_file`, whose writer was killed.
 _PART = re.compile(r"\.part-[a-z0-9_]{8}")
@@ -39,7 +36,7 @@ class Unused(NamedTuple):
 def remove_unused(days: float = UNUSED_DAYS) -> list[Unused]:
     """Remove what no run has used for some days, and return what was removed.
 
-    A use sets the time of change of a directory or archive (`caches.mark_used`); file
+    A use sets the time of change of a directory (`caches.mark_used`); file
     systems that record times of access add those.
     """
     return [
@@ -69,7 +66,7 @@ def _files(path: Path) -> list[Path]:
         return []
     if _CODE_DIRECTORY.fullmatch(path.name) and path.is_dir():
         return list(path.iterdir())
-    known = (_ARCHIVE, _SOURCES, _PART)
+    known = (_SOURCES, _PART)
     return [path] if any(name.fullmatch(path.name) for name in known) else []
 
 
@@ -82,9 +79,6 @@ def _is_own(path: Path) -> bool:
         return nbytes == 0
     if _SOURCES.fullmatch(name):
         return nbytes == 2 * DIGEST_BYTES
-    if _ARCHIVE.fullmatch(name):
-        file = open_trusted(path)
-        return file is not None and is_archive(file)
     if _GPU_CODE.fullmatch(name):
         return without_digest(read_trusted(path) or b"") is not None
     return is_code_file(path)

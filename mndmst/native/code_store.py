@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..host.caches import has_trusted, read_trusted, replace_file
-from ..host.start_archive import read_kept
 
 # The runtime: functions that count references to arrays, allocate and free their
 # memory. Compiled kernels call them. The store has the runtime under this name, without
@@ -39,7 +38,7 @@ def find(dirs: Iterable[Path], name: str, signature: str) -> Code | None:
     """Return the code of a kernel from the first directory that has it, or None."""
     for directory in dirs:
         file = directory / _file_name(name, signature)
-        kernel = _parse(read_kept(file), file.name)
+        kernel = _parse(read_trusted(file), file.name)
         if kernel is not None and kernel[:2] == (name, signature):
             return kernel[2]
     return None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mndmst.host import caches, start_archive
+from mndmst.host import caches
 from mndmst.native import cache_cleaning, code_store
 from mndmst.native.code_store import Code
 
@@ -30,8 +30,6 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("rounds-32-sm_90.cubin", "point_tree-float-3-2-1-12-compute_80.ptx"):
         (gpu / name).write_bytes(code_store.with_digest(b"code"))
     (base / "sources-0123456789abcdef").write_bytes(bytes(32))
-    archive = base / "start-solve-0123456789abcdef"
-    archive.write_bytes(start_archive._joined({}))
     for path in [*base.rglob("*"), base]:
         os.utime(path, (OLD, OLD))
     return base
@@ -45,7 +43,7 @@ def test_old_files_are_removed_and_told(base: Path) -> None:
     before = names(base)
     removed = cache_cleaning.remove_unused()
     assert {found.path.name for found in removed} == before
-    assert len(before) == 4 and names(base) == set()
+    assert len(before) == 3 and names(base) == set()
     assert all(abs(found.last_used - OLD) < 1 for found in removed)
     assert sum(found.nbytes for found in removed) > 32
 
@@ -65,7 +63,6 @@ def read(path: Path) -> None:
         ("x86-64-v3-0123456789abcdef", used),
         ("x86-64-v3-0123456789abcdef/lock", read),
         ("sources-0123456789abcdef", used),
-        ("start-solve-0123456789abcdef", used),
     ],
 )
 def test_used_files_stay(base: Path, path: str, use: Callable[[Path], None]) -> None:
@@ -81,7 +78,6 @@ def test_used_files_stay(base: Path, path: str, use: Callable[[Path], None]) -> 
         ("x86-64-v3-0123456789abcdef/hooks-0123456789abcdef.o", b"mine"),
         ("cuda13-0123456789abcdef/rounds-64-sm_90.cubin", b"mine" * 9),
         ("sources-1123456789abcdef", b"mine"),
-        ("start-solve-1123456789abcdef", b"mine"),
         ("mine-0123456789abcdef/lock", b""),
         ("mine.txt", b"mine"),
     ],
