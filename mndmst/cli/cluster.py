@@ -99,9 +99,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     if arguments.points is not None:
         table = read_points(arguments, arguments.points)
     file = read_forest(arguments.forest)
-    names = None
-    if arguments.output is not None and arguments.output.suffix in (".csv", ".nwk"):
-        names = _names(arguments)
+    names = None if arguments.output is None else _names(arguments)
     forest = Forest.of_file(file)
     _check_similarities(arguments, forest)
     linkage = single_linkage(forest)

@@ -36,6 +36,8 @@ from .text_tables import name_cells, number_cells, quoted, text_cells, write_row
 FORMAT = CLUSTERS.format
 REMAKE = "Cluster again"
 COUNTS = ("num_vertices", "num_clusters", "version")
+# Bytes of a letter in an array of texts and in its encoded copy
+TEXT_BYTES = 4 + 4
 
 
 def write_clusters(
@@ -47,7 +49,8 @@ def write_clusters(
 ) -> None:
     """Write clusters to a file that becomes `path` with the other files.
 
-    `columns` are datasets by name; a table of text takes vertices by `names`.
+    `columns` are datasets by name. `names` of vertices name the rows of a table and
+    the leaves of trees, and are the dataset `ids` of an HDF5 file.
     """
     if path.suffix == ".csv":
         id_name = attributes.get("ids-name", "id")
@@ -62,6 +65,8 @@ def write_clusters(
             name_of = leaf_names(columns.get("ids") if ids is None else ids)
             write_newick(text, columns["linkage"], name_of)
         return
+    if names is not None:
+        columns = {**columns, "ids": _id_column(path, names)}
     with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
         file.attrs.update(hdf5_mark(FORMAT) | attributes)
         for name, column in columns.items():
@@ -69,6 +74,17 @@ def write_clusters(
                 column = np.char.encode(column, "utf-8")
                 column = column.astype(string_dtype("utf-8", column.itemsize))
             create_dataset(file, name, column.shape, column.dtype)[...] = column
+
+
+def _id_column(path: Path, names: NameSource) -> np.ndarray:
+    """Return names as integers, or as texts, whose array is as wide as the longest."""
+    ids = names.take(slice(None))
+    if ids.kind.is_integer:
+        return ids.columns()["integers"]
+    texts = ids.texts()
+    nbytes = TEXT_BYTES * len(texts) * max(map(len, texts), default=0)
+    check_room(FREE_MEMORY, path, nbytes, "the array of its vertices' names")
+    return np.array(texts, np.str_)
 
 
 def _write_text(

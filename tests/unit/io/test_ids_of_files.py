@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -313,6 +314,49 @@ def test_clusters_trees_and_pictures_have_the_ids(
         ends = [feature["properties"][end] for end in ("src", "dst")]
         longitudes = [x for x, _ in feature["geometry"]["coordinates"]]
         assert [int(end) + 0.5 for end in ends] == longitudes
+
+
+NAMED = "source,target,weight\na,b,5\nb,c,7\na,c,9\nc,d,2\n"
+
+
+def leaves(path: Path) -> list[str]:
+    """Return the names of the leaves of Newick trees, sorted."""
+    return sorted(re.findall(r"(?<![:\w.])\w+", path.read_text()))
+
+
+@pytest.mark.parametrize("options", [{}, {"reorder": "degree"}])
+@pytest.mark.parametrize("name", [*TEXTS, "named.csv"])
+def test_a_cluster_file_keeps_the_ids_or_names(
+    tmp_path: Path, run: Callable[..., str], name: str, options: dict[str, str]
+) -> None:
+    named = name not in TEXTS
+    (tmp_path / name).write_text(NAMED if named else TEXTS[name]())
+    graph = mndmst.partition(tmp_path / name, tmp_path / "g", **options)
+    forest = tmp_path / "f.h5"
+    mndmst.solve(graph, output=forest)
+    rule = ("--threshold", 6)
+    run("cluster", forest, *rule, "-o", tmp_path / "c.h5")
+    run("cluster", forest, *rule, "-o", tmp_path / "c.csv")
+    _, *rows = csv.reader((tmp_path / "c.csv").read_text().splitlines())
+    with h5py.File(tmp_path / "c.h5") as file:
+        column = file["ids"].asstr() if named else file["ids"]
+        stored = [str(vertex) for vertex in column[:]]
+        labels = map(str, file["labels"][:].tolist())
+    assert list(zip(stored, labels, strict=True)) == [tuple(row) for row in rows]
+    run("convert", tmp_path / "c.h5", tmp_path / "c.nwk")
+    assert leaves(tmp_path / "c.nwk") == list("abcd" if named else "12345")
+
+
+def test_a_cluster_file_with_numbers_has_no_ids(
+    tmp_path: Path, made: Callable[..., Path], run: Callable[..., str]
+) -> None:
+    mndmst.solve(made("a.gr"), output=tmp_path / "f.h5")
+    run("cluster", tmp_path / "f.h5", "--count", 2, "--numbers",
+        "-o", tmp_path / "c.h5")  # fmt: skip
+    with h5py.File(tmp_path / "c.h5") as file:
+        assert "ids" not in file
+    run("convert", tmp_path / "c.h5", tmp_path / "c.nwk")
+    assert leaves(tmp_path / "c.nwk") == list("01234")
 
 
 @files
