@@ -26,6 +26,7 @@ from .host.errors import (
     MndmstError,
     OutputError,
     StoppedError,
+    points_required,
 )
 from .host.signals import interrupts_deferred
 
@@ -116,7 +117,7 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with interrupts_deferred():
+    with interrupts_deferred(), points_required(f"{__name__}.{name} needs"):
         module = import_module(f".{_MODULES[name]}", __name__)
     return getattr(module, name)
 

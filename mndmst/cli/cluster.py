@@ -83,7 +83,6 @@ def _cluster(arguments: argparse.Namespace) -> int:
     from ..io.output_kinds import CLUSTERS, PICTURE
     from ..io.results.clusters_file import write_clusters
     from ..io.results.forest_file import read_forest
-    from ..points.clusters.cluster_pictures import ClusterPictures
     from ..tree.linkage import MIRRORED, single_linkage
 
     if arguments.plot is None and arguments.points is not None:
@@ -118,6 +117,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
             columns["linkage"] = linkage
             write_clusters(arguments.output, facts, columns, files, names)
         if arguments.plot is not None:
+            from ..points.clusters.cluster_pictures import ClusterPictures
             from ..report.cluster_page import write_cluster_pictures
 
             source = arguments.forest if table is None else arguments.points
@@ -194,9 +194,6 @@ def _flat(
     arguments: argparse.Namespace, forest: "Forest", linkage: "np.ndarray"
 ) -> FlatClusters:
     """Return the clusters that the options ask for."""
-    from ..points.clusters.condensed import condensed_tree
-    from ..points.clusters.density import label_points
-    from ..points.clusters.selection import ClusterSelection, select_clusters
     from ..tree.linkage import clusters_by_count, clusters_within, numbered
 
     if arguments.threshold is not None:
@@ -206,6 +203,11 @@ def _flat(
     if arguments.count is not None:
         labels = clusters_by_count(forest, arguments.count)
         return FlatClusters(f"count {arguments.count}", {"labels": numbered(labels)})
+
+    from ..points.clusters.condensed import condensed_tree
+    from ..points.clusters.density import label_points
+    from ..points.clusters.selection import ClusterSelection, select_clusters
+
     tree = condensed_tree(linkage, arguments.min_size)
     method = "leaf" if arguments.leaves else "eom"
     chosen = select_clusters(tree, ClusterSelection(method))

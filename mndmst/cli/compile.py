@@ -10,7 +10,6 @@ from ..host.caches import UNUSED_DAYS
 from ..host.formatting import counted
 from ..host.progress import notice
 from ..native.processor_levels import NAMES
-from ..points.devices import searches_on
 from .options import add_file
 from .parser import threads
 
@@ -63,7 +62,7 @@ def add_compile(commands: Any) -> None:
 
 
 def _compile(arguments: argparse.Namespace) -> int:
-    from ..host.errors import ConfigError
+    from ..host.errors import ConfigError, has_points
     from ..native import cache_dirs
     from ..native.precompile import compile_side_by_side, listed_kernels, without_code
     from ..native.processor_levels import NATIVE, best_level
@@ -101,8 +100,13 @@ def _compile(arguments: argparse.Namespace) -> int:
     )
     for name in arguments.accelerators or ():
         kind = accelerator(name)
-        for compiler in (kind, searches_on(kind)):
-            directory, count = compiler.compile_kernels(arguments.into, arguments.jobs)
+        compilers = [kind.compile_kernels]
+        if has_points():
+            from ..points.devices import searches_on
+
+            compilers.append(searches_on(kind).compile_kernels)
+        for compile_kernels in compilers:
+            directory, count = compile_kernels(arguments.into, arguments.jobs)
             print(f"{count} modules for {name} in {directory}")
     if arguments.into is None:
         _clean(arguments.quiet)

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from ..host import __version__
+from ..host.errors import POINTS, has_points, points_required
 from ..host.launcher import launched_processes, launched_rank
 from ..host.progress import notice, use_json_lines
 from ..host.signals import stop_signals
@@ -64,6 +65,14 @@ COMMANDS = {
     "report": ".pictures",
     "compile": ".compile",
 }
+# The commands that need the package `points`, which an installation may lack.
+POINT_COMMANDS = ("hdbscan", "linkage", "predict", "neighbours")
+
+
+def available_commands() -> list[str]:
+    """Return the names of the commands that this installation has."""
+    missing = () if has_points() else POINT_COMMANDS
+    return [name for name in COMMANDS if name not in missing]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -82,6 +91,7 @@ def main(argv: list[str] | None = None) -> int:
             from ..native.loader import announcing_compilation
 
             stack.enter_context(announcing_compilation(lambda _: None))
+        stack.enter_context(points_required())
         return int(arguments.process(arguments) or 0)
 
 
@@ -101,9 +111,15 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
         try:
             return parser(words).parse_args(words)
         except UsageError as error:
-            known = (*COMMANDS, COMPLETION)
+            known = (*available_commands(), COMPLETION)
+            text = advice(error, words, known)
+            if words and words[0] in POINT_COMMANDS and words[0] not in known:
+                text = (
+                    f"{words[0]} needs {POINTS}, which this installation lacks; "
+                    "install the complete package mndmst"
+                )
             use_json_lines("--log-json" in words)
-            notice(f"error: {advice(error, words, known)}", "error")
+            notice(f"error: {text}", "error")
             _leave_together()
             raise SystemExit(2) from error
 
@@ -131,7 +147,8 @@ def parser(argv: Sequence[str] = ()) -> Parser:
     top.add_argument("--version", action="version", version=f"mndmst {__version__}")
     top.set_defaults(process=demo)
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for command in [name for name in COMMANDS if name in argv[:1]] or COMMANDS:
+    available = available_commands()
+    for command in [name for name in available if name in argv[:1]] or available:
         module = import_module(COMMANDS[command], __package__)
         getattr(module, f"add_{command}")(commands)
     _add_completion(commands, top)

@@ -262,7 +262,7 @@ def _variances(text: str, metric: str) -> list:
     import numpy as np
 
     from ..host.errors import ConfigError
-    from ..points.point_files import is_point_file
+    from ..io.formats.point_tables import is_point_file
     from ..points.point_files import read_points as read_array
 
     file = Path(text)

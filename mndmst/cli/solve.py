@@ -290,7 +290,7 @@ def add_verify(commands: Any) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from ..points.point_files import is_point_file
+    from ..io.formats.point_tables import is_point_file
 
     if is_point_file(arguments.graph):
         return _verify_points(arguments)

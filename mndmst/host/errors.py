@@ -1,11 +1,15 @@
 """The errors that a user can fix, and the import of optional packages."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from .signals import interrupts_deferred
+
+# The room of the package that may be absent: the graph programs do without it.
+POINTS = "mndmst.points"
 
 
 class MndmstError(Exception):
@@ -47,6 +51,28 @@ class StoppedError(MndmstError):
     """A run that has stopped after a signal, has saved its state and can resume."""
 
     status = 75  # EX_TEMPFAIL of sysexits.h: try again later
+
+
+def has_points() -> bool:
+    """Return whether this installation contains `mndmst.points`."""
+    return find_spec(POINTS) is not None
+
+
+@contextmanager
+def points_required(subject: str = "This needs") -> Iterator[None]:
+    """Raise MissingExtraError if the body imports `mndmst.points` and it is absent.
+
+    The message begins with `subject`.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != POINTS:
+            raise
+        raise MissingExtraError(
+            f"{subject} {POINTS}, which this installation lacks. Install the complete "
+            "package mndmst."
+        ) from error
 
 
 def shown(value: object) -> str:

@@ -51,14 +51,17 @@ def listed_kernels(
     """Return the kernels of one user (see `signatures.txt`), or of all users.
 
     The first entry is the runtime, which allocates memory for the others. Of the users
-    with weights, kernels for weights of one type are returned.
+    with weights, kernels for weights of one type are returned. The list is without the
+    kernels of rooms that this installation lacks (`points`).
     """
     wanted = user if weights is None else f"{user}:{weights.str[1:]}"
     found = [KernelSignature(RUNTIME_NAME, "")]
+    installed = {entry.name for entry in FILE.parents[1].iterdir()}
     for line in FILE.read_text().splitlines():
         if not line.startswith("#"):
             users, name, signature = line.split(" ", 2)
-            if not wanted or wanted in users.split(","):
+            room = name.partition(".")[0]
+            if room in installed and (not wanted or wanted in users.split(",")):
                 found.append(KernelSignature(f"mndmst.{name}", signature))
     return found
 

@@ -19,25 +19,25 @@ from ..host.memory import FREE_MEMORY
 from ..host.warning_filters import filtered_warnings
 from ..io.file_access import opened
 from ..io.formats.distance_tables import read_distance_text, read_typed_distances
-from ..io.formats.packed_files import COMPRESSIONS, readable
+from ..io.formats.packed_files import readable
 from ..io.formats.point_columns import names_of
 from ..io.formats.point_tables import (
     LEAST_MATRIX,
+    POINT_ARRAYS,
+    TYPED_POINTS,
     check_integers,
     ids_of_words,
+    point_suffix,
     read_point_text,
     read_typed_points,
+    split_key,
 )
-from ..io.formats.typed_tables import ArrowTable, ParquetTable
 from ..io.memory_limit import check_room
 from ..io.names import Names, names_of_values
 
 ARRAY_COPIES = 3
 EXAMPLES = ("rings", "blobs")
 EXAMPLE_POINTS = 100_000
-_ARRAYS = (".npy", ".npz")
-_TYPED = {".parquet": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable}
-POINT_SUFFIXES = (*_ARRAYS, ".csv", ".tsv", ".txt", *_TYPED)
 _DAMAGED = (
     OSError, ValueError, EOFError, SyntaxError, TokenError, zipfile.BadZipFile,
     KeyError,
@@ -105,10 +105,10 @@ def read_point_table(
     computed with; ConfigError if the user names a column or an array that is not there;
     MissingExtraError for tables that need PyArrow.
     """
-    path, key = _split_key(Path(source), key)
+    path, key = split_key(Path(source), key)
     asked = names_of(columns)
     suffix = point_suffix(path)
-    if suffix in _ARRAYS:
+    if suffix in POINT_ARRAYS:
         if asked:
             raise ConfigError(f"--columns goes with tables, and {path} has an array.")
         if key is not None and suffix != ".npz":
@@ -126,8 +126,10 @@ def read_point_table(
                 f"--columns names coordinates, and {path} has distances. Leave it out."
             )
         return _read_distances(path)
-    if suffix in _TYPED:
-        found = read_typed_points(_TYPED[suffix](path, FREE_MEMORY), asked, metric)
+    if suffix in TYPED_POINTS:
+        found = read_typed_points(
+            TYPED_POINTS[suffix](path, FREE_MEMORY), asked, metric
+        )
     else:
         with readable(path):
             found = read_point_text(path, asked, metric)
@@ -141,35 +143,13 @@ def read_point_table(
 def _read_distances(path: Path) -> PointTable:
     """Return a matrix of distances from a table, and the names of its points."""
     suffix = point_suffix(path)
-    if suffix in _TYPED:
-        found = read_typed_distances(_TYPED[suffix](path, FREE_MEMORY))
+    if suffix in TYPED_POINTS:
+        found = read_typed_distances(TYPED_POINTS[suffix](path, FREE_MEMORY))
     else:
         with readable(path):
             found = read_distance_text(path)
     ids = None if found.names is None else ids_of_words(found.names)
     return PointTable(found.matrix, ids, "name", (f"{path}: {found.note}",))
-
-
-def point_suffix(path: Path) -> str:
-    """Return the suffix of a file's format, without that of compression."""
-    suffixes = path.suffixes
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
-
-
-def is_point_file(path: Path) -> bool:
-    """Return whether a path has the name of a file of points."""
-    path, _ = _split_key(path, None)
-    return not path.is_dir() and point_suffix(path) in POINT_SUFFIXES
-
-
-def _split_key(path: Path, key: str | None) -> tuple[Path, str | None]:
-    """Return the file and the array of `points.npz:name`."""
-    file, colon, name = path.name.partition(".npz:")
-    if not colon or path.exists():
-        return path, key
-    return path.with_name(f"{file}.npz"), name if key is None else key
 
 
 def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:

@@ -12,7 +12,6 @@ from ..host.errors import ConfigError, ConfigTypeError, InputError, optional, sh
 from ..host.formatting import counted
 from ..io.atomic_output import AtomicOutput, check_outputs
 from ..io.output_kinds import FOREST_PICTURE
-from ..points.clusters.plane_plots import in_the_plane
 from .forest_layout import LAYOUTS
 from .forest_layout import layout as layout_of
 from .forest_picture import (
@@ -120,6 +119,8 @@ def placed_forest(
     if points is None:
         positions = layout_of(forest, layout)
         return PlacedForest(forest, positions, equal_scale=layout != "tree")
+    from ..points.clusters.plane_plots import in_the_plane  # layouts do without
+
     return PlacedForest(forest, *in_the_plane(points, axis_names))
 
 

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..api.forest import Forest
-from ..host.errors import ConfigError, optional
-from ..points.clusters.condensed import condensed_tree
-from ..points.clusters.density import flat_clusters
+from ..host.errors import ConfigError, optional, points_required
 from ..tree.index import ForestIndex
 from ..tree.linkage import (
     clusters_by_count,
@@ -163,6 +161,11 @@ def held_labels(
             return arrow.table({"label": found.astype(np.int64)})
         forest, value = _forest(index), request[rule]
         if rule == "min_size":
+            # Imported here: the other queries do without `points`
+            with points_required("clusters: min_size needs"):
+                from ..points.clusters.condensed import condensed_tree
+                from ..points.clusters.density import flat_clusters
+
             tree = condensed_tree(single_linkage(forest), value)
             label, probability = flat_clusters(tree)
             return arrow.table({"label": label, "probability": probability})

@@ -18,7 +18,7 @@ from ...host.memory import FREE_MEMORY
 from ..edge_file import MOST_EXACT, is_exact
 from ..memory_limit import check_room
 from .edge_text import read_head, read_lines
-from .packed_files import read_bytes
+from .packed_files import COMPRESSIONS, read_bytes
 from .point_columns import (
     PointColumns,
     choose_coordinates,
@@ -38,7 +38,7 @@ from .table_text import (
     split_row,
     without_comment,
 )
-from .typed_tables import ParquetTable, check_complete, is_whole
+from .typed_tables import ArrowTable, ParquetTable, check_complete, is_whole
 
 CHECKED = 1 << 16  # points at a time
 # Rows of a square matrix that is taken for one of distances, at least.
@@ -50,6 +50,32 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _ID = re.compile(r"0|[1-9][0-9]{,18}")
 # Arrow's batches, NumPy's columns, and all of them as one array.
 TYPED_COPIES = 4
+# Suffixes of files of points: arrays, Parquet and Arrow by their readers, and all
+POINT_ARRAYS = (".npy", ".npz")
+TYPED_POINTS = {".parquet": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable}
+POINT_SUFFIXES = (*POINT_ARRAYS, ".csv", ".tsv", ".txt", *TYPED_POINTS)
+
+
+def is_point_file(path: Path) -> bool:
+    """Return whether a path has the name of a file of points."""
+    path, _ = split_key(path, None)
+    return not path.is_dir() and point_suffix(path) in POINT_SUFFIXES
+
+
+def point_suffix(path: Path) -> str:
+    """Return the suffix of a file's format, without that of compression."""
+    suffixes = path.suffixes
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def split_key(path: Path, key: str | None) -> tuple[Path, str | None]:
+    """Return the file and the array of `points.npz:name`."""
+    file, colon, name = path.name.partition(".npz:")
+    if not colon or path.exists():
+        return path, key
+    return path.with_name(f"{file}.npz"), name if key is None else key
 
 
 def check_integers(
