@@ -224,17 +224,23 @@ def merge(parts: list[Findings]) -> Findings:
     return Findings(problems, sum(part.distinct for part in parts), balance)
 
 
-def pieces(graph: ShardedGraph, part: int, parts: int) -> Iterator[tuple[int, int]]:
+def pieces(
+    graph: ShardedGraph,
+    part: int,
+    parts: int,
+    most_arcs: int = PIECE_ARCS,
+    most_rows: int = PIECE_ROWS,
+) -> Iterator[tuple[int, int]]:
     """Yield row ranges of bounded size that make up one of some equal shares of arcs.
 
     Raises InputError if a part of the graph is damaged.
     """
     begin, end = (_row_at(graph, part + k, parts) for k in (0, 1))
-    for low in range(begin, end, PIECE_ROWS):
-        indptr = graph.read_indptr(low, min(low + PIECE_ROWS, end))
+    for low in range(begin, end, most_rows):
+        indptr = graph.read_indptr(low, min(low + most_rows, end))
         row = 0
         while row < len(indptr) - 1:
-            fit = int(np.searchsorted(indptr, indptr[row] + PIECE_ARCS, "right")) - 1
+            fit = int(np.searchsorted(indptr, indptr[row] + most_arcs, "right")) - 1
             stop = max(row + 1, fit)
             yield low + row, low + stop
             row = stop

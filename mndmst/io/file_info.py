@@ -39,7 +39,11 @@ def describe(path: Path) -> dict[str, Any]:
     return describe_graph(path)
 
 
-def check_graph(graph: ShardedGraph) -> dict[str, Any]:
+def check_graph(
+    graph: ShardedGraph,
+    most_vertices: int = PIECE_VERTICES,
+    most_arcs: int = PIECE_ARCS,
+) -> dict[str, Any]:
     """Read every row, a bounded piece at a time, and check all of it.
 
     Of reverse arcs a sum of hashes is checked; `solve` names a wrong arc. Returns
@@ -47,7 +51,7 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
     """
     threads = Threads(core_count())
     edges = arcs = balance = 0
-    for begin, end in graph.pieces(PIECE_VERTICES, PIECE_ARCS, threads):
+    for begin, end in graph.pieces(most_vertices, most_arcs, threads):
         piece = ReadInProgress(graph, begin, end, threads)
         facts = piece.read()
         edges, arcs = edges + facts.edges, arcs + len(piece.indices)
@@ -61,12 +65,14 @@ def check_graph(graph: ShardedGraph) -> dict[str, Any]:
     return {"checked_arcs": arcs, "edges": edges}
 
 
-def describe_graph(path: str | Path) -> dict[str, Any]:
+def describe_graph(
+    path: str | Path, most_vertices: int = PIECE_VERTICES
+) -> dict[str, Any]:
     """Return the counts, weight type and degrees of a graph, as plain values."""
     graph = open_graph(path)
     smallest, largest, isolated = graph.num_vertices, 0, 0
-    for begin in range(0, graph.num_vertices, PIECE_VERTICES):
-        end = min(begin + PIECE_VERTICES, graph.num_vertices)
+    for begin in range(0, graph.num_vertices, most_vertices):
+        end = min(begin + most_vertices, graph.num_vertices)
         degrees = np.diff(graph.read_indptr(begin, end))
         smallest = min(smallest, int(degrees.min()))
         largest = max(largest, int(degrees.max()))

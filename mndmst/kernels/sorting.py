@@ -98,7 +98,7 @@ def sort_words(
 
 
 @cache
-def _numpy_sorts_fast() -> bool:
+def _numpy_sorts_fast(fast: float = FAST) -> bool:
     """Return whether NumPy's sort of words is a fast one on this processor."""
     words = np.arange(TRIAL, dtype=np.uint64) * _MIXER
 
@@ -107,7 +107,7 @@ def _numpy_sorts_fast() -> bool:
         trial.sort()
         return time.thread_time() - begin
 
-    return min(seconds() for _ in range(3)) < FAST * TRIAL
+    return min(seconds() for _ in range(3)) < fast * TRIAL
 
 
 def _radix_sort(words: np.ndarray, low: int, bits: int, threads: Threads) -> np.ndarray:

@@ -220,14 +220,28 @@ def _problems(
 
 
 class Claims:
-    """Points, as `metric.prepared` returns them, and an index of the distinct ones."""
+    """Points, as `metric.prepared` returns them, and an index of the distinct ones.
 
-    def __init__(self, points: np.ndarray, metric: str, min_samples: int) -> None:
+    `by_products` has the index search by matrix products in place of a tree, by default
+    where a tree would visit most points. A search asks for `first_found` points of
+    other components at first, and holds `most_pairs` pairs.
+    """
+
+    def __init__(
+        self,
+        points: np.ndarray,
+        metric: str,
+        min_samples: int,
+        by_products: bool | None = None,
+        first_found: int = FIRST_FOUND,
+        most_pairs: int = PAIRS,
+    ) -> None:
+        self.first_found, self.most_pairs = first_found, most_pairs
         self.metric, self.norm = metric, METRICS[metric].norm
         self.scale = scale_for(self.norm, *extremes(points))
         self.points = points = self.scale.scaled(points)
         self.make_tree: Any = optional("scipy.spatial", "formats").cKDTree
-        self.distinct = Distinct(points, self.norm, min_samples)
+        self.distinct = Distinct(points, self.norm, min_samples, by_products)
 
     def weight(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the mutual reachability distances of pairs."""
@@ -309,8 +323,8 @@ class Claims:
             may &= component[asked][:, None] != component[first]
             row, place = np.nonzero(may)
             a, b = asked[row], first[place]
-            for begin in range(0, len(a), PAIRS):
-                part = slice(begin, begin + PAIRS)
+            for begin in range(0, len(a), self.most_pairs):
+                part = slice(begin, begin + self.most_pairs)
                 texts = self._compare(a[part], b[part], claim, edges)
                 if texts:
                     return texts
@@ -326,11 +340,12 @@ class Claims:
         """Compare points with all others as near as the claimed edges are long."""
         if len(asking) == 0 or len(others) == 0:
             return []
-        tree, count = self.make_tree(self.points[others]), FIRST_FOUND
+        tree, count = self.make_tree(self.points[others]), self.first_found
         while len(asking):
             count = min(count, len(others))
             further = []
-            pieces = min(len(asking), -(-len(asking) * count // PAIRS))
+            pieces = -(-len(asking) * count // self.most_pairs)
+            pieces = min(len(asking), pieces)
             for piece in np.array_split(asking, pieces):
                 radius = edges[2][claim[piece]] * (1 + SLACK) + 1e-300
                 distance, place = tree.query(
@@ -393,7 +408,13 @@ class Distinct:
     The points are as `metric.prepared` returns them.
     """
 
-    def __init__(self, points: np.ndarray, norm: Norm, min_samples: int) -> None:
+    def __init__(
+        self,
+        points: np.ndarray,
+        norm: Norm,
+        min_samples: int,
+        by_products: bool | None = None,
+    ) -> None:
         self.norm = norm
         # int64, shape (distinct,): the first point that is each.
         self.places, self.first, of, self.sizes = np.unique(
@@ -403,9 +424,10 @@ class Distinct:
         self.of = of.reshape(-1)
         count = len(self.places)
         listed = min(count, min_samples + 1 + MORE)
-        # In place of a tree where that would visit most points.
         self.products: ProductIndex | None = None
-        if norm == Norm.EUCLIDEAN and visits_most(unscaled(self.places), listed):
+        if by_products is None and norm == Norm.EUCLIDEAN:
+            by_products = visits_most(unscaled(self.places), listed)
+        if by_products and norm == Norm.EUCLIDEAN:
             self.products = ProductIndex(self.places)
             # int64, shape (distinct, listed): the nearest ones, itself among them.
             self.near, reach = self.products.nearest(listed)

@@ -334,15 +334,14 @@ def test_the_command_passes_threads_on(
 
 
 @pytest.mark.parametrize("piece", [1, 3, 1 << 20])
-def test_ranks_divide_all_rows(
-    tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ranks_divide_all_rows(tmp_path: Path, piece: int) -> None:
     """Each row is in one piece of one rank; pieces have few arcs, or one row."""
-    monkeypatch.setattr(certificate, "PIECE_ARCS", piece)
-    monkeypatch.setattr(certificate, "PIECE_ROWS", 2 * piece)
     graph = open_graph(graphs.write_graph(tmp_path / "graph", GRAPH, parts=3))
     for ranks in (1, 2, 3, 7):
-        found = [list(certificate.pieces(graph, rank, ranks)) for rank in range(ranks)]
+        found = [
+            list(certificate.pieces(graph, rank, ranks, piece, 2 * piece))
+            for rank in range(ranks)
+        ]
         every = [piece for mine in found for piece in mine]
         assert [row for part in every for row in range(*part)] == list(range(10))
         loads = [sum(arcs_of(graph, *part) for part in mine) for mine in found]

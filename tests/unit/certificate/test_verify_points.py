@@ -12,7 +12,6 @@ from oracle import kruskal
 from mndmst.api.forest import Forest
 from mndmst.host.errors import InputError
 from mndmst.io.results.forest_file import ForestHeader, write_forest_alone
-from mndmst.points.certificate import point_certificate
 from mndmst.points.certificate.pairwise_certificate import PairDistances
 from mndmst.points.certificate.point_certificate import Claims, verify_points
 from mndmst.points.metrics import METRICS
@@ -154,15 +153,12 @@ def test_damages_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("min_samples", [0, 4])
-def test_products_prove_and_refute_as_trees_do(
-    min_samples: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_products_prove_and_refute_as_trees_do(min_samples: int) -> None:
     """Points of many dimensions, and equal ones, are proved by products."""
     generator = np.random.default_rng(4)
     points = generator.standard_normal((300, 40))
     points[generator.integers(0, 300, 60)] = points[7]
-    monkeypatch.setattr(point_certificate, "visits_most", lambda *facts: True)
-    claims = Claims(points, "euclidean", min_samples)
+    claims = Claims(points, "euclidean", min_samples, by_products=True)
     assert claims.distinct.products is not None
     forest = points_forest(points, "euclidean", min_samples).forest
     columns = forest.src, forest.dst, forest.weight
@@ -235,12 +231,11 @@ def spanning_trees(count: int) -> Iterator[list[tuple[int, int]]]:
 @pytest.mark.parametrize("min_samples", [0, 1, 2, 3])
 @pytest.mark.parametrize("by_products", [False, True])
 def test_one_of_all_spanning_trees_is_proved(
-    places: str, min_samples: int, by_products: bool, monkeypatch: pytest.MonkeyPatch
+    places: str, min_samples: int, by_products: bool
 ) -> None:
     """Equal points have equal distances, so only their numbers tell edges apart."""
-    monkeypatch.setattr(point_certificate, "visits_most", lambda *facts: by_products)
     points = np.array([[float(place)] for place in places])
-    claims = Claims(points, "euclidean", min_samples)
+    claims = Claims(points, "euclidean", min_samples, by_products)
     gaps = np.abs(points - points.T)
     cores = np.sort(gaps, axis=1)[:, min_samples]
     weight = np.maximum(gaps, np.maximum.outer(cores, cores))
@@ -257,13 +252,12 @@ def test_one_of_all_spanning_trees_is_proved(
 @pytest.mark.parametrize("min_samples", [0, 2])
 @pytest.mark.parametrize("by_products", [False, True])
 def test_an_edge_longer_than_to_the_nearest_points_is_proved_and_refuted(
-    by_products: bool, min_samples: int, monkeypatch: pytest.MonkeyPatch
+    by_products: bool, min_samples: int
 ) -> None:
     """Many nearest points of each are in its own of two groups, 0.1 apart in 1.2."""
-    monkeypatch.setattr(point_certificate, "visits_most", lambda *facts: by_products)
     place = np.concatenate([np.arange(20), np.arange(31, 51)]) * 0.1
     points = place[:, None] + [0.0, 0.0]
-    claims = Claims(points, "euclidean", min_samples)
+    claims = Claims(points, "euclidean", min_samples, by_products)
     right = points_forest(points, "euclidean", min_samples).forest
     assert claims.problems(right.src, right.dst, right.weight) == []
     (bridge,) = np.flatnonzero((right.src < 20) & (right.dst >= 20))
@@ -279,10 +273,8 @@ def test_a_query_of_a_tree_asks_for_a_bounded_number_of_pairs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """All of 60 near points of one component are asked for, four times as many each."""
-    monkeypatch.setattr(point_certificate, "FIRST_FOUND", 3)
-    monkeypatch.setattr(point_certificate, "PAIRS", 25)
     points = np.array([[float(k >= 60), k * 1e-3] for k in range(65)])
-    claims, queries = Claims(points, "euclidean", 0), []
+    claims, queries = Claims(points, "euclidean", 0, False, 3, 25), []
     make = claims.make_tree
 
     class Recorded:
@@ -304,14 +296,12 @@ def test_a_query_of_a_tree_asks_for_a_bounded_number_of_pairs(
     assert all(nearest == [*range(1, len(nearest) + 1)] for _, nearest in queries)
 
 
-def test_products_serve_euclidean_distances_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(point_certificate, "visits_most", lambda *facts: True)
+def test_products_serve_euclidean_distances_alone() -> None:
     points = points_of("uniform", 50)
-    assert Claims(points, "euclidean", 2).distinct.products is not None
+    claims = Claims(points, "euclidean", 2, by_products=True)
+    assert claims.distinct.products is not None
     for metric in ("manhattan", "chebyshev"):
-        claims = Claims(points, metric, 2)
+        claims = Claims(points, metric, 2, by_products=True)
         assert claims.distinct.products is None
         right = points_forest(points, metric, 2).forest
         assert claims.problems(right.src, right.dst, right.weight) == []

@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -116,11 +116,17 @@ def test_ranges() -> None:
     assert ranges(frozenset({0, 1, 2, 3, 8, 10, 11})) == "0-3,8,10-11"
 
 
+@pytest.fixture
+def environment_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that replaces the environment of this process."""
+    return lambda given: monkeypatch.setattr(os, "environ", dict(given))
+
+
 def test_no_control_codes_where_ranks_have_a_terminal(
-    monkeypatch: pytest.MonkeyPatch,
+    environment_of: Callable[..., None],
 ) -> None:
     name = "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"
-    monkeypatch.setattr(os, "environ", {})
+    environment_of({})
     prepare_environment()
     assert os.environ[name] == "1"
     os.environ[name] = ""
@@ -133,9 +139,13 @@ def test_no_control_codes_where_ranks_have_a_terminal(
     [(1, None, None), (2, "4", None), (16, "1", "32"), (500, "1", "4")],
 )
 def test_ranks_share_cores_and_buffers(
-    monkeypatch: pytest.MonkeyPatch, sharers: int, share: str | None, cells: str | None
+    environment_of: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    sharers: int,
+    share: str | None,
+    cells: str | None,
 ) -> None:
-    monkeypatch.setattr(os, "environ", {"MPI_LOCALNRANKS": str(sharers)})
+    environment_of({"MPI_LOCALNRANKS": str(sharers)})
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
     monkeypatch.setattr("mndmst.host.launcher.core_count", lambda: 8)
     prepare_environment()
@@ -144,9 +154,9 @@ def test_ranks_share_cores_and_buffers(
 
 
 def test_a_run_without_matrices_has_one_blas_thread(
-    monkeypatch: pytest.MonkeyPatch,
+    environment_of: Callable[..., None],
 ) -> None:
-    monkeypatch.setattr(os, "environ", {})
+    environment_of({})
     prepare_environment(matrices=False)
     assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
 
@@ -169,12 +179,12 @@ BY_SLURM = {"PMI_FD": "11", "SLURM_STEP_NUM_NODES": "2"}
     ],
 )
 def test_slurm_is_not_sent_what_it_does_not_read(
-    monkeypatch: pytest.MonkeyPatch,
+    environment_of: Callable[..., None],
     environment: dict[str, str],
     library: str,
     network: str | None,
 ) -> None:
-    monkeypatch.setattr(os, "environ", dict(environment))
+    environment_of(environment)
     choose_network(library)
     assert os.environ.get("MPIR_CVAR_CH4_NETMOD") == network
 
@@ -192,19 +202,19 @@ MPICH = "MPICH Version:      5.0.1\nMPICH Release date: x"
     ],
 )
 def test_the_launcher_of_open_mpi_starts_no_mpich(
-    monkeypatch: pytest.MonkeyPatch,
+    environment_of: Callable[..., None],
     environment: dict[str, str],
     library: str,
     refused: bool,
 ) -> None:
-    monkeypatch.setattr(os, "environ", dict(environment))
+    environment_of(environment)
     expected = r"2 processes.*MPICH Version: 5.*mpirun"
     with pytest.raises(ConfigError, match=expected) if refused else nullcontext():
         check_launcher(library)
 
 
 def test_memory_of_other_ranks_is_read_unless_that_is_forbidden(
-    monkeypatch: pytest.MonkeyPatch,
+    environment_of: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By seccomp (-1), by an emulator that copies nothing, or by another system."""
     name = "MPIR_CVAR_CH4_CMA_ENABLE"
@@ -214,7 +224,7 @@ def test_memory_of_other_ranks_is_read_unless_that_is_forbidden(
         return 1
 
     library = SimpleNamespace(process_vm_readv=allowed)
-    monkeypatch.setattr(os, "environ", {})
+    environment_of({})
     monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
     mpi_library.forgo_memory_of_others()
     assert name not in os.environ

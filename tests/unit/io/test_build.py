@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mndmst.host.errors import ConfigError
 from mndmst.io.edge_file import Edges
-from mndmst.io.file_info import describe
+from mndmst.io.file_info import describe_graph
 from mndmst.io.formats import read_edges
 from mndmst.io.partitioner.arc_buckets import balanced_cuts
 from mndmst.io.partitioner.partition import build_shards, symmetric_rows
@@ -122,12 +122,11 @@ def test_a_number_of_parts_is_no_reason_to_hang(tmp_path):
 
 
 @pytest.mark.parametrize("piece", [3, 1 << 20])
-def test_describe(tmp_path, monkeypatch, piece):
-    monkeypatch.setattr("mndmst.io.file_info.PIECE_VERTICES", piece)
+def test_describe(tmp_path, piece):
     ends = np.array([[0, 0, 0, 5], [1, 2, 3, 6]], np.uint32)
     edges = Edges(8, *ends, np.ones(4, np.float32), False)
     build_shards(edges, tmp_path / "graph", 3)
-    found = describe(tmp_path / "graph")
+    found = describe_graph(tmp_path / "graph", piece)
     expected = {
         "vertices": 8, "arcs": 8, "weights": "float32", "parts": 3, "reordered": False,
         "degree_min": 0, "degree_mean": 1.0, "degree_max": 3, "isolated": 2,

@@ -119,13 +119,11 @@ def test_forest_without_edges(tmp_path):
     assert description["num_trees"] == 0
 
 
-def test_digest_is_that_of_the_pairs(monkeypatch, tmp_path):
-    src, dst = [1, 2, 9], [5, 3, 12]
-    by_hand = hashlib.sha256()
-    for pair in zip(src, dst, strict=True):
-        by_hand.update(b"".join(end.to_bytes(8, "little") for end in pair))
-    monkeypatch.setattr(totals, "PIECE", 2)
-    write(tmp_path / "f", src, dst, np.ones(3, np.int32))
+def test_digest_is_that_of_the_pairs(tmp_path):
+    dst = np.arange(1, 2 * totals.PIECE + 4)
+    src = dst // 2
+    by_hand = hashlib.sha256(np.column_stack((src, dst)).astype("<i8").tobytes())
+    write(tmp_path / "f", src, dst, np.ones(len(src), np.int32), len(src) + 1)
     assert file_digest(tmp_path / "f") == by_hand.hexdigest()
     wide = np.array(src, np.int64), np.array(dst, np.int64)
     assert forest_digest(COMM, *wide) == by_hand.hexdigest()
@@ -142,13 +140,13 @@ def test_integer_total_is_exact(dtype, data):
 
 @pytest.mark.parametrize("dtype", WEIGHT_DTYPES)
 @pytest.mark.parametrize("special", [(), (np.inf,), (np.inf, -np.inf)])
-def test_threads_add_what_keys_stand_for(dtype, special, monkeypatch):
-    monkeypatch.setattr(totals, "PIECE", 7)
-    weights = np.random.default_rng(len(special)).integers(0, 99, 100).astype(dtype)
+def test_threads_add_what_keys_stand_for(dtype, special):
+    count = 3 * totals.PIECE
+    weights = np.random.default_rng(len(special)).integers(0, 99, count).astype(dtype)
     if dtype.kind == "f":
         weights = np.r_[weights / 7, special].astype(dtype)
     keys = weights_to_keys(weights.copy())
-    lists = [keys[:3], keys[3:3], keys[3:90], keys[90:]]
+    lists = [keys[:3], keys[3:3], keys[3 : count - 90], keys[count - 90 :]]
     for threads in (ALONE, Threads(3)):
         total = total_of_keys(COMM, lists, dtype, threads)
         assert same_total(total, exact_total(COMM, weights))

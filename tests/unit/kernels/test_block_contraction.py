@@ -48,10 +48,7 @@ def pairs_of(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     ("dtype", "distinct"),
     [(np.uint32, 1 << 32), (np.uint32, 1), (np.uint64, 1 << 63), (np.uint64, 9)],
 )
-def test_the_forest_is_found(
-    dtype: type, distinct: int, members: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Tuning, "default", Tuning(grain=1))
+def test_the_forest_is_found(dtype: type, distinct: int, members: int) -> None:
     source = np.random.default_rng(members + distinct % 7)
     a, b = close_edges(source)
     key = source.integers(0, distinct, EDGES, np.uint64).astype(dtype)
@@ -66,7 +63,7 @@ def test_the_forest_is_found(
     expected = kruskal(key, parent[a], parent[b])
     before = parent.copy()
 
-    team, pairs = Team(Threads(members)), pairs_of(a, b)
+    team, pairs = Team(Threads(members, Tuning(grain=1))), pairs_of(a, b)
     blocks = find_blocks(pairs, parent, COMPONENTS)
     assert blocks is not None
     inside = contract_blocks(team, PairEdgeList(key, pairs), parent, blocks)

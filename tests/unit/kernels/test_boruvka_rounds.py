@@ -7,7 +7,7 @@ from mndmst.graph.tuning import Tuning
 from mndmst.kernels.boruvka_rounds import forest_by_rounds
 from mndmst.kernels.spanning_forest import spanning_forest
 from mndmst.kernels.team import Team
-from mndmst.kernels.threads import ALONE, Threads
+from mndmst.kernels.threads import Threads
 
 COMPONENTS, EDGES = 3000, 9000
 ORDERS = ("random", "equal", "few", "ascending", "descending", "largest")
@@ -40,9 +40,9 @@ def keys_of(order: str, count: int, dtype: type, source: np.random.Generator):
     }[order]
 
 
-@pytest.fixture(autouse=True)
-def small_work_wakes_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Tuning, "default", Tuning(grain=1))
+def team_of(members: int) -> Team:
+    """Return a team whose members all wake for little work."""
+    return Team(Threads(members, Tuning(grain=1)))
 
 
 @pytest.mark.parametrize("members", [1, 2, 5])
@@ -61,10 +61,10 @@ def test_rounds_find_the_forest(
     before[joined] = joined.min()
     pairs = a.astype(np.uint64) << np.uint64(32) | b.astype(np.uint64)
     expected_parent = before.copy()
-    expected = spanning_forest(Team(ALONE), key, pairs, expected_parent)
+    expected = spanning_forest(team_of(1), key, pairs, expected_parent)
 
     parent = before.copy()
-    kept = forest_by_rounds(Team(Threads(members)), key, pairs, parent)
+    kept = forest_by_rounds(team_of(members), key, pairs, parent)
     assert (kept == expected).all()
     assert (parent == expected_parent).all()
 

@@ -41,14 +41,14 @@ def note(member, begun):
     begun[member.number] += 1
 
 
-@pytest.fixture(autouse=True)
-def small_work_wakes_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Tuning, "default", Tuning(grain=1))
+def team_of(members: int) -> Team:
+    """Return a team whose members all wake for little work."""
+    return Team(Threads(members, Tuning(grain=1)))
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_members_see_what_others_wrote_before_they_met(size: int) -> None:
-    team, turns = Team(Threads(size)), 300
+    team, turns = team_of(size), 300
     columns = np.zeros((turns, size), np.int64)
     totals, befores = team.run(add_up, 1000, columns)
     everything = sum(number + turn for turn in range(turns) for number in range(size))
@@ -66,13 +66,13 @@ def test_shares_are_equal_and_follow_each_other() -> None:
 
 
 def test_few_elements_wake_few_members() -> None:
-    team = Team(Threads(4))
+    team = team_of(4)
     assert [team.size_for(work) for work in (0, 2, 3, 100)] == [1, 2, 3, 4]
 
 
 def test_none_begins_if_a_thread_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     nogil_pool.cache_clear()
-    team, begun = Team(Threads(3)), np.zeros(3, np.int64)
+    team, begun = team_of(3), np.zeros(3, np.int64)
     start, calls = Thread.start, []
 
     def fail_later(thread):
