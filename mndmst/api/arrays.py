@@ -29,7 +29,14 @@ from .graph_columns import (
     read_table,
 )
 from .input_edges import InputEdges
-from .inputs import as_column, as_count, as_flag, as_threads, warn_of_similarity
+from .inputs import (
+    as_column,
+    as_count,
+    as_flag,
+    as_threads,
+    warn_of_first_id,
+    warn_of_similarity,
+)
 from .matrices import MatrixEntries, is_matrix, read_matrix
 from .vertex_names import NumberedEnds, number_ends
 
@@ -228,6 +235,7 @@ def _forest_of_names(
     titles = columns.titles
     weights = as_column(columns.weight, titles[2])
     ends = number_ends(columns.src, columns.dst, num_vertices, columns.nodes, titles)
+    warn_of_first_id(ends.smallest)
     _check_columns(ends.src, ends.dst, weights)
     _check_named(ends, weights)
     edges = checked_edges("the edges", ends.num_vertices, ends.src, ends.dst, weights)
@@ -280,6 +288,8 @@ def _forest_on_device(
     _check_columns(src, dst, weight)
     if num_vertices is None:
         num_vertices = 1 + max(int(src.max()), int(dst.max())) if len(src) else 0
+        if len(src):
+            warn_of_first_id(min(int(src.min()), int(dst.min())))
     weight = supported_weights("the edges", weight)
     backend = kind.make_device(kind.device_of(src))
     found = backend.msf_of_edges(num_vertices, src, dst, weight, maximum)

@@ -423,9 +423,11 @@ class Forest:
         src, dst, weight = file.read(0, file.num_edges)
         wrong = np.flatnonzero((src < 0) | (src >= dst) | (dst >= n))
         if len(wrong):
+            first = file.header.first_id
+            u, v = src[wrong[0]] + first, dst[wrong[0]] + first
             raise InputError(
-                f"{file.path}: edge {wrong[0]} is ({src[wrong[0]]}, {dst[wrong[0]]}), "
-                f"not two of {n} vertices in ascending order. Solve again."
+                f"{file.path}: edge {wrong[0]} is ({u}, {v}), not two of the ids "
+                f"{first} to {first + n - 1} in ascending order. Solve again."
             )
         labels = file.read_labels(0, n) if file.has_labels else labels_of(n, src, dst)
         header = file.header

@@ -24,7 +24,7 @@ from ..host.errors import (
     shown,
 )
 from ..host.formatting import counted
-from ..io.edge_file import MOST_EXACT, is_exact
+from ..io.edge_file import MOST_EXACT, ids_begin_above_0, is_exact
 
 # Kinds of NumPy's types that are numbers with an order.
 NUMBERS = "biuf"
@@ -325,6 +325,21 @@ def _no_number(value: Any, position: int, name: str) -> InputError:
 def _is_nothing(value: Any) -> bool:
     """Return whether a value is pandas' NA or NaT."""
     return type(value).__name__ in ("NAType", "NaTType")
+
+
+def warn_of_first_id(smallest: int) -> None:
+    """Say that no edge names the vertices below the smallest end.
+
+    A function that the user's function calls calls this one.
+    """
+    if smallest > 0:
+        warnings.warn(
+            f"the edges: their {ids_begin_above_0(smallest)}; "
+            "nodes=numpy.unique([src, dst]) leaves out ids without an edge, and "
+            "num_vertices says that they are meant",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def warn_of_similarity(weight_name: str, maximum: bool | None) -> None:

@@ -92,6 +92,8 @@ class NumberedEnds:
     dst: np.ndarray
     num_vertices: int
     names: VertexNames | None  # None if vertices have numbers alone
+    # The smallest end, where the edges alone say which vertices there are
+    smallest: int = 0
 
 
 def number_ends(
@@ -119,7 +121,7 @@ def number_ends(
         low = min((int(ids.min()) for ids in ends if len(ids)), default=0)
         high = max((int(ids.max()) for ids in ends if len(ids)), default=-1)
         if low < 0 or high < max(MOST_NUMBERS, NUMBERS_PER_EDGE * len(ends[0])):
-            return NumberedEnds(src_ids, dst_ids, high + 1, None)
+            return NumberedEnds(src_ids, dst_ids, high + 1, None, low)
     elif num_vertices is not None:
         raise InputTypeError(
             "src and dst have names, and num_vertices goes with numbers; give all "

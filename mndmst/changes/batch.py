@@ -8,7 +8,7 @@ import numpy as np
 
 from ..graph.order import weights_to_keys
 from ..host.errors import InputError
-from ..io.names import NameSource, shown
+from ..io.names import NameSource, shown_edge
 from ..kernels.kruskal import HALF
 
 DELETE, INSERT, SET = 0, 1, 2
@@ -40,17 +40,8 @@ class Batch:
 
     def edge(self, pair: int) -> str:
         """Return the ends of an edge, both in a word, for errors."""
-        return self.ends_shown(pair >> int(HALF), pair & ((1 << int(HALF)) - 1))
-
-    def ends_shown(self, low: int, high: int) -> str:
-        """Return two vertices of the graph under their names, for errors."""
-        ends = np.array([low, high], np.int64)
-        if self.names is None:
-            return f"({ends[0]}, {ends[1]})"
-        first, second = map(shown, self.names.take(ends).texts())
-        if self.names.kind.is_integer:
-            return f"({first}, {second})"
-        return f'("{first}", "{second}")'
+        low, high = pair >> int(HALF), pair & ((1 << int(HALF)) - 1)
+        return shown_edge(low, high, self.names)
 
     def where(self, change: int) -> str:
         """Return the place of a change, for errors."""
@@ -129,7 +120,7 @@ def _check_ends(
     ends = f"({src[change]}, {dst[change]})"
     reason = "is a self-loop, which no forest has"
     if src[change] == dst[change] and 0 <= src[change] < num_vertices:
-        ends = batch.ends_shown(int(src[change]), int(dst[change]))
+        ends = shown_edge(int(src[change]), int(dst[change]), batch.names)
     elif src[change] != dst[change]:
         in_graph = 0 <= src[change] < num_vertices
         vertex = dst[change] if in_graph else src[change]

@@ -46,6 +46,14 @@ def changed_meanwhile(source: object) -> InputError:
     )
 
 
+def ids_begin_above_0(least: int) -> str:
+    """Return the note on vertices below all ids of a list that does not count them."""
+    isolated = "vertex 0 has no edge and is a tree"
+    if least > 1:
+        isolated = f"the vertices 0 to {least - 1:,} have no edge, each a tree"
+    return f"ids begin at {least:,}, and vertices count from 0: {isolated} alone"
+
+
 class UnnumberedEndError(InputError):
     """An end of an edge is not the number of a vertex; it may be a name."""
 
@@ -85,11 +93,13 @@ def checked_edges(
     dst: np.ndarray,
     weight: np.ndarray,
     before: int = 0,
+    first_id: int = 0,
 ) -> Edges:
     """Return `Edges` from arrays of any integer and weight types.
 
-    Without `num_vertices` there is one more than the largest end. `before` entries of
-    the file come before these: errors name entries, from 0.
+    Without `num_vertices` there is one more than the largest end. Errors name entries,
+    from 0, of which `before` come before these, and the file's ids of vertices, of
+    which `first_id` is that of vertex 0.
     """
     if num_vertices is None:
         tops = [int(ends.max()) for ends in (src, dst) if len(ends)]
@@ -102,17 +112,18 @@ def checked_edges(
         if len(ends) and (ends.min() < 0 or ends.max() >= num_vertices):
             bad = int(((ends < 0) | (ends >= num_vertices)).argmax())
             raise UnnumberedEndError(
-                f"{source}: entry {before + bad} (from 0) names vertex {ends[bad]}, "
-                f"but ids run from 0 to {num_vertices - 1:,}. Fix the entry."
+                f"{source}: entry {before + bad} (from 0) names vertex "
+                f"{int(ends[bad]) + first_id}, but ids run from {first_id} to "
+                f"{num_vertices - 1 + first_id:,}. Fix the entry."
             )
     weight = supported_weights(source, weight)
     if weight.dtype.kind == "f" and len(weight) and np.isnan(weight.max()):
         bad = int(np.isnan(weight).argmax())
-        u, v = src[bad], dst[bad]
+        u, v = int(src[bad]) + first_id, int(dst[bad]) + first_id
         raise InputError(
-            f"{source}: the weight of entry {before + bad} (vertices {u} and {v}; all "
-            "count from 0) is NaN, which has no place in an order. Give it a "
-            "number or leave the edge out."
+            f"{source}: the weight of entry {before + bad} (from 0), of the edge "
+            f"({u}, {v}), is NaN, which has no place in an order. Give it a number or "
+            "leave the edge out."
         )
     ids = id_dtype(num_vertices)
     return Edges(num_vertices, as_ids(src, ids), as_ids(dst, ids), weight)

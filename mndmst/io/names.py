@@ -51,6 +51,16 @@ class NameKind(StrEnum):
         return self.is_integer and limits.min <= least <= most <= limits.max
 
 
+def shown_edge(u: int, v: int, names: "NameSource | None") -> str:
+    """Return the ends of an edge under their names, for messages."""
+    if names is None:
+        return f"({u}, {v})"
+    first, second = map(shown, names.take(np.array([u, v], np.int64)).texts())
+    if names.kind.is_integer:
+        return f"({first}, {second})"
+    return f'("{first}", "{second}")'
+
+
 class NameSource(ABC):
     """The names of vertices, by number, in memory or on disk."""
 

@@ -20,6 +20,8 @@ from ..comm.communicator import Comm
 from ..graph.model import Rows
 from ..host.errors import InputError
 from ..host.memory import Budget, free_bytes, held_bytes
+from ..io.names import shown_edge
+from ..io.results.graph_names import names_of_graph
 from ..io.shards.row_reading import ReadInProgress, StoredRows
 from ..io.shards.sharded_graph import ShardedGraph
 from ..kernels.arc_inspection import (
@@ -301,8 +303,10 @@ def _no_reverse(
     u, v = (low[first], high[first])[:: int(np.sign(surplus[odd]))]
     weight = graph.weights(key[first : first + 1])[0]
     part = int(np.searchsorted(graph.vtxdist, u, side="right")) - 1
+    names = names_of_graph(graph)
     return InputError(
-        f"{graph.parts[part]}: the arc ({u}, {v}) of weight {weight} has no reverse "
-        f"({v}, {u}) of the same weight. Make the graph again from its edges with "
-        '"mndmst partition", which stores every edge in both rows.'
+        f"{graph.parts[part]}: the arc {shown_edge(u, v, names)} of weight {weight} "
+        f"has no reverse {shown_edge(v, u, names)} of the same weight. Make the graph "
+        'again from its edges with "mndmst partition", which stores every edge in both '
+        "rows."
     )

@@ -312,7 +312,8 @@ class TextFile(EdgeFile):
                 found = rows.ids("source"), rows.ids("target"), rows.weights(real)
         src, dst, weight = found
         count = self.num_vertices
-        return checked_edges(self.name, count, src - base, dst - base, weight)
+        src, dst = src - base, dst - base
+        return checked_edges(self.name, count, src, dst, weight, first_id=base)
 
     def _is_mixed(self, block: bytes) -> bool:
         """Return whether commas, semicolons and blanks separate columns alike."""

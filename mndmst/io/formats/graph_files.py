@@ -44,7 +44,9 @@ class ForestEdges(EdgeFile):
         """Yield the edges [begin, end); see `EdgeFile`."""
         for low in range(begin, end, PIECE_ENTRIES):
             u, v, weight = self.forest.read(low, min(low + PIECE_ENTRIES, end))
-            yield checked_edges(self.name, self.num_vertices, u, v, weight, low)
+            yield checked_edges(
+                self.name, self.num_vertices, u, v, weight, low, self.first_id
+            )
 
     def read(self) -> Edges:
         """Return the whole forest; no edge is listed in both directions."""

@@ -100,7 +100,7 @@ def check_vertices(file: EdgeFile, num_vertices: int, num_entries: int) -> None:
         f"{file.name}: {counted(num_entries, 'edge')} would make a graph of "
         f"{counted(num_vertices, 'vertex')}, whose rows take {size_text(rows)}, over "
         f"{TIMES_ALLOWED:,} times what the file takes. The largest vertex id that "
-        f"occurs, or that the header allows, is {num_vertices - 1}, counted from 0. If "
+        f"occurs, or that the header allows, is {file.first_id + num_vertices - 1}. If "
         "it is wrong, fix it; else give --compact-ids for a graph of the vertices "
         f"that edges name, or --num-vertices {num_vertices} for one of all."
     )
@@ -132,9 +132,9 @@ def check_size(
     if need > free:
         raise OutputError(
             f"{out}: to make a graph of {name} in {counted(num_parts, 'part')} takes "
-            f"{size_text(need)}, and {size_text(free)} are free. Its largest vertex "
-            f"id, counted from 0, is {n - 1}, and every number up to it is a vertex: "
-            "if one id is wrong, fix it; else give a directory with more room."
+            f"{size_text(need)}, and {size_text(free)} are free. It has {n:,} "
+            "vertices, since every number up to the largest id is one: if one id is "
+            "wrong, fix it; else give a directory with more room."
         )
 
 
@@ -174,8 +174,8 @@ def make_plan(
             high = max(low + 1, min(high, end, low + (most_rows >> shift)))
             if cost[high] - cost[low] > room:
                 raise ConfigError(
-                    f"{name}: the {int(before[high] - before[low]):,} arcs of the "
-                    f"vertices {edges[low]} to {edges[high]} take "
+                    f"{name}: the {int(before[high] - before[low]):,} arcs of "
+                    f"{counted(int(edges[high] - edges[low]), 'vertex')} take "
                     f"{size_text(int(cost[high] - cost[low]))} to sort, and --memory "
                     f"leaves {size_text(room)}. Give more."
                 )

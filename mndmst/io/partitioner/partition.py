@@ -36,6 +36,7 @@ from ..edge_file import (
     EdgesInMemory,
     RowPiece,
     UnnumberedEndError,
+    ids_begin_above_0,
     is_sparse,
     without_negative_zero,
 )
@@ -275,11 +276,12 @@ class _Passes:
             self._report, lambda done: f"reading: {counted(done * size, 'edge')}"
         )
         while True:
-            numbered = self._number(file, compact)
+            numbered, smallest = self._number(file, compact)
             found = survey_edges(self.builders, numbered, spool, report)
             sparse = is_sparse(found.num_vertices, found.num_entries)
             if compact or not (may_be_sparse and sparse):
-                self._say_first_id(numbered, found)
+                if may_be_sparse and not compact:
+                    self._say_first_id(file, smallest or found.smallest_end or 0)
                 return _NumberedVertices(file, numbered, compact), found
             self._say_compact(file)
             spool.remove()
@@ -308,18 +310,13 @@ class _Passes:
             self._say_compact(file)
         return sparse
 
-    def _say_first_id(self, numbered: EdgeFile, found: Survey) -> None:
+    def _say_first_id(self, file: EdgeFile, smallest: int) -> None:
         """Report vertices below all ids of a list without a number of vertices."""
-        least = found.smallest_end
-        if not least or isinstance(numbered, ReorderedFile):
-            return
-        isolated = "vertex 0 has no edge and is a tree"
-        if least > 1:
-            isolated = f"the vertices 0 to {least - 1:,} have no edge, each a tree"
-        self.progress.say(
-            f"{numbered.name}: its ids begin at {least:,}, and vertices count from 0: "
-            f"{isolated} alone (--compact-ids leaves out ids without an edge)"
-        )
+        if smallest:
+            self.progress.say(
+                f"{file.name}: its {ids_begin_above_0(smallest)} (--compact-ids leaves "
+                "out ids without an edge)"
+            )
 
     def _say_compact(self, file: EdgeFile) -> None:
         self.progress.say(
@@ -344,9 +341,12 @@ class _Passes:
         self.progress.say(about)
         return numbered
 
-    def _number(self, file: EdgeFile, compact: bool) -> EdgeFile:
-        """Return the file with the vertices of the graph, and save their numbers."""
-        builders, options = self.builders, self.options
+    def _number(self, file: EdgeFile, compact: bool) -> tuple[EdgeFile, int | None]:
+        """Return the file with the vertices of the graph, and save their numbers.
+
+        Also return the smallest end of all edges, if they had to be ordered.
+        """
+        builders, options, smallest = self.builders, self.options, None
         if compact:
             self.progress.stage("looking for vertices")
             bounded = self._with_numbers(file, compact=False, order=False)
@@ -355,9 +355,9 @@ class _Passes:
             self.progress.stage(f"ordering vertices by {options.reorder}")
             with builders.raise_on_all():
                 unordered = self._with_numbers(file, compact, order=False)
-            save_order(builders, unordered, options.reorder, options.work)
+            smallest = save_order(builders, unordered, options.reorder, options.work)
         with builders.raise_on_all():
-            return self._with_numbers(file, compact)
+            return self._with_numbers(file, compact), smallest
 
     def _with_numbers(
         self, file: EdgeFile, compact: bool, order: bool = True

@@ -80,9 +80,9 @@ class BoundedFile(WrappedEdgeFile):
                     at, first = int(ends.argmax()), self.first_id
                     raise InputError(
                         f"{self.name}: an edge joins the vertices {ends[at] + first} "
-                        f"and {others[at] + first} (counted from {first}), but "
-                        f"--num-vertices says that "
-                        f"there are {bound}. Fix the edge, or give more vertices."
+                        f"and {others[at] + first}, but with --num-vertices {bound} "
+                        f"ids run from {first} to {first + bound - 1}. Fix the edge, "
+                        "or give more vertices."
                     )
             src, dst = as_ids(piece.src, ids), as_ids(piece.dst, ids)
             yield Edges(bound, src, dst, piece.weight, piece.directed)
@@ -310,8 +310,13 @@ class ReorderedFile(WrappedEdgeFile):
             yield _renamed(piece, new_id)
 
 
-def save_order(builders: Builders, file: EdgeFile, order: str, work: Path) -> None:
-    """Compute one of `ORDERS` of the vertices, and save its maps. Collective."""
+def save_order(
+    builders: Builders, file: EdgeFile, order: str, work: Path
+) -> int | None:
+    """Compute one of `ORDERS` of the vertices, and save its maps. Collective.
+
+    Returns the smallest end of all edges; None if there is no edge.
+    """
     with builders.raise_on_all():
         counted, entries = _own_degrees(builders, file)
     bounds, all_entries = zip(*builders.allgather((len(counted), entries)), strict=True)
@@ -327,6 +332,8 @@ def save_order(builders: Builders, file: EdgeFile, order: str, work: Path) -> No
                 for name, ids in ((ORDER, ordered), (NEW_IDS, _inverse(ordered))):
                     with (work / name).open("xb") as target:
                         np.save(target, ids)
+    has_edge = degrees > 0
+    return int(has_edge.argmax()) if has_edge.any() else None
 
 
 def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
@@ -348,13 +355,13 @@ def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
 def _own_degrees(builders: Builders, file: EdgeFile) -> tuple[np.ndarray, int]:
     """Return the degrees (int64) and the number of entries in this rank's share."""
     num_vertices, entries = file.num_vertices or 0, 0
-    _check_room(file.name, num_vertices, num_vertices)
+    _check_room(file, num_vertices, num_vertices)
     degrees = np.zeros(num_vertices, np.int64)
     for piece in share_pieces(builders, file):
         entries += len(piece)
         num_vertices = max(num_vertices, piece.num_vertices)
         if num_vertices > len(degrees):
-            _check_room(file.name, 2 * num_vertices, num_vertices)
+            _check_room(file, 2 * num_vertices, num_vertices)
             fewer = degrees
             degrees = np.zeros(2 * num_vertices, np.int64)  # taken when written
             degrees[: len(fewer)] = fewer
@@ -362,14 +369,15 @@ def _own_degrees(builders: Builders, file: EdgeFile) -> tuple[np.ndarray, int]:
     return degrees[:num_vertices], entries
 
 
-def _check_room(name: str, counts: int, num_vertices: int) -> None:
+def _check_room(file: EdgeFile, counts: int, num_vertices: int) -> None:
     """Check that the memory limit allows an array of degrees."""
     free = free_bytes()
     if counts * DEGREE_BYTES > free:
         raise ConfigError(
-            f"{name}: to order its vertices takes {size_text(counts * DEGREE_BYTES)} "
-            f"in every process, and {size_text(free)} are free. It has a vertex id, "
-            f"counted from 0, of {num_vertices - 1}, and every number up to it is a "
+            f"{file.name}: to order its vertices takes "
+            f"{size_text(counts * DEGREE_BYTES)} in every process, and "
+            f"{size_text(free)} are free. Its largest vertex id is "
+            f"{file.first_id + num_vertices - 1}, and every number up to it is a "
             "vertex: if that id is wrong, fix it; else use fewer processes, or no "
             "--reorder."
         )

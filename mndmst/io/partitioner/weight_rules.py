@@ -146,7 +146,9 @@ def weigh(
             )
         return WeighedFile(file, Product(file.num_vertices))
     if kind == "euclid" and rest:
-        return WeighedFile(file, Distance(read_coordinates(Path(rest), budget)))
+        coordinates = read_coordinates(Path(rest), budget)
+        rule_of_file = Distance(Path(rest), coordinates, file.first_id)
+        return WeighedFile(file, rule_of_file)
     raise ConfigError(f"--weights {rule}: there is no such rule; known: {_KNOWN}.")
 
 
@@ -200,21 +202,30 @@ class Product:
 
 @dataclass(frozen=True)
 class Distance:
-    """Weights from where the ends lie: x and y, an array of float64 each."""
+    """Weights from where the ends lie: x and y, an array of float64 each.
 
+    Row 0 has the coordinates of id 1; `first_id` is the id of vertex 0. `path` is for
+    errors.
+    """
+
+    path: Path
     coordinates: tuple[np.ndarray, np.ndarray]
+    first_id: int
 
     def __call__(self, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
         """Return the weights of edges."""
         x, y = self.coordinates
-        most = max((int(ends.max()) for ends in (src, dst) if len(ends)), default=-1)
-        if most >= len(x):
-            raise InputError(
-                f"there are coordinates of {counted(len(x), 'vertex')}, but the graph "
-                f"has vertex {most} (counted from 0). Give the coordinates of this "
-                "graph."
-            )
-        return np.hypot(x[src] - x[dst], y[src] - y[dst])
+        rows = [ends.astype(np.int64) + (self.first_id - 1) for ends in (src, dst)]
+        for ends in rows:
+            outside = (ends < 0) | (ends >= len(x))
+            if outside.any():
+                raise InputError(
+                    f"{self.path}: has coordinates of the ids 1 to {len(x):,}, and an "
+                    f"edge joins vertex {int(ends[outside.argmax()]) + 1:,}. Give the "
+                    "coordinates of this graph; where it counts vertices from 0, "
+                    "mndmst convert makes a .gr of it, which counts from 1."
+                )
+        return np.hypot(x[rows[0]] - x[rows[1]], y[rows[0]] - y[rows[1]])
 
 
 def _dtype(low: int | float, high: int | float) -> np.dtype:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import pandas
 import pytest
 
 import mndmst
@@ -16,6 +17,7 @@ from mndmst.host.errors import InputError
 from mndmst.io.edge_file import Edges
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import IdRange, IntegerNames
+from mndmst.io.partitioner.weight_rules import open_weighed
 from mndmst.io.results.graph_names import names_of_graph
 from mndmst.io.shards.sharded_graph import open_graph
 
@@ -373,11 +375,84 @@ def test_a_table_that_counts_from_1_is_told(
     said = run("partition", tmp_path / "c.csv", tmp_path / "c")
     assert "its ids begin at 1" in said
     assert "vertex 0 has no edge" in said
+    for order in ("degree", "rcm"):
+        said = run("partition", tmp_path / "c.csv", tmp_path / order,
+                   "--reorder", order)  # fmt: skip
+        assert "its ids begin at 1, and" in said
+    for chosen in (("--compact-ids",), ("--num-vertices", 9)):
+        out = tmp_path / f"c{chosen[0]}"
+        assert "ids begin" not in run("partition", tmp_path / "c.csv", out, *chosen)
+        out = tmp_path / f"r{chosen[0]}"
+        said = run("partition", tmp_path / "c.csv", out, "--reorder", "rcm", *chosen)
+        assert "ids begin" not in said
     (tmp_path / "d.csv").write_text("source,target,weight\n0,2,5\n2,3,7\n")
     assert "ids begin" not in run("partition", tmp_path / "d.csv", tmp_path / "d")
     # A header that says how many vertices there are leaves nothing to guess
     (tmp_path / "e.txt").write_text("# 4 vertices\n1 2 5\n2 3 7\n")
     assert "ids begin" not in run("partition", tmp_path / "e.txt", tmp_path / "e")
+
+
+def test_arrays_that_count_from_1_are_told() -> None:
+    columns = [1, 2], [2, 3], [5, 7]
+    table = pandas.DataFrame(dict(zip(("from", "to", "length"), columns, strict=True)))
+    for given in (columns, [list(zip(*columns, strict=True))], [table]):
+        with pytest.warns(UserWarning, match="begin at 1, .* vertex 0 has no edge"):
+            assert len(mndmst.minimum_spanning_forest(*given).labels) == 4
+    # Both remedies that the warning names
+    forest = mndmst.minimum_spanning_forest(*columns, nodes=np.unique(columns[:2]))
+    assert forest.labels.tolist() == [1, 1, 1]
+    forest = mndmst.minimum_spanning_forest(*columns, num_vertices=4)
+    assert forest.labels.tolist() == [0, 1, 1, 1]
+
+
+COORDINATES = "p aux sp co 5\nv 1 0 0\nv 2 3 4\nv 3 3 0\nv 4 9 8\nv 5 7 7\n"
+DISTANCES = [[1, 2, 5.0], [1, 3, 3.0], [2, 3, 4.0], [3, 4, 10.0]]
+
+
+@pytest.mark.parametrize("name", ["a.gr", "a.txt", "table.csv"])
+def test_coordinates_are_those_of_the_ids(tmp_path: Path, name: str) -> None:
+    rows = "".join(f"{u},{v},{w}\n" for u, v, w in EDGES)
+    texts = {"table.csv": f"source,target,weight\n{rows}"}
+    (tmp_path / name).write_text(texts[name] if name in texts else TEXTS[name]())
+    (tmp_path / "a.co").write_text(COORDINATES)
+    file = open_weighed(tmp_path / name, f"euclid:{tmp_path / 'a.co'}")
+    edges = file.read()
+    ends = np.stack((edges.src, edges.dst)) + edges.first_id
+    found = zip(*np.sort(ends, axis=0).tolist(), edges.weight.tolist(), strict=True)
+    assert sorted(map(list, set(found))) == DISTANCES
+
+
+@pytest.mark.parametrize(("edge", "vertex"), [("0 1", 0), ("1 6", 6)])
+def test_an_id_without_coordinates_is_refused(
+    tmp_path: Path, edge: str, vertex: int
+) -> None:
+    (tmp_path / "a.el").write_text(f"1 2\n{edge}\n")
+    (tmp_path / "a.co").write_text(COORDINATES)
+    file = open_weighed(tmp_path / "a.el", f"euclid:{tmp_path / 'a.co'}")
+    with pytest.raises(InputError, match=rf"a\.co: .* 1 to 5, .* vertex {vertex}\. "):
+        file.read()
+
+
+def test_errors_of_a_damaged_forest_have_the_ids(
+    tmp_path: Path, made: Callable[..., Path]
+) -> None:
+    mndmst.solve(made("a.gr"), output=tmp_path / "f.h5")
+    with h5py.File(tmp_path / "f.h5", "a") as file:
+        file["forest/dst"][2] = 6
+    with pytest.raises(InputError, match=r"\(3, 6\), not two of the ids 1 to 5"):
+        mndmst.Forest.read(tmp_path / "f.h5")
+    with pytest.raises(InputError, match="vertex 6, but ids run from 1 to 5"):
+        read_edges(tmp_path / "f.h5")
+
+
+def test_an_arc_without_its_reverse_has_the_ids(
+    tmp_path: Path, made: Callable[..., Path]
+) -> None:
+    graph = made("a.gr")
+    with h5py.File(next(iter(graph.glob("part*"))), "a") as part:
+        part["graph/data"][0] = 6
+    with pytest.raises(InputError, match=r"arc \(2, 1\) .* reverse \(1, 2\)"):
+        mndmst.solve(graph)
 
 
 def test_a_list_from_1_refuses_an_id_0(tmp_path: Path) -> None:

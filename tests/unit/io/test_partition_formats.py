@@ -94,11 +94,11 @@ def test_one_wrong_id_is_refused_before_its_vertices_are_written(
         "p sp 100000000000001 2\na 1 2 5\na 1 100000000000001 3\n"
     )
     options = Options(tmp_path / "graph", 2, compress=compress, quiet=True)
-    text = r"wrong\.gr: 2 edges .*id that occurs.* is 100000000000000, counted from 0"
+    text = r"wrong\.gr: 2 edges .*id that occurs.* is 100000000000001\."
     with pytest.raises(InputError, match=text):
         run_forked(jobs, partition, open_edges(tmp_path / "wrong.gr"), options)
     asked = replace(options, num_vertices=100000000000001)
-    text = r"graph: .*wrong\.gr in 2 parts takes .* counted from 0, is 100000000000000"
+    text = r"graph: .*wrong\.gr in 2 parts takes .* has 100,000,000,000,001 vertices"
     with pytest.raises(OutputError, match=text):
         run_forked(jobs, partition, open_edges(tmp_path / "wrong.gr"), asked)
     assert not (tmp_path / "graph").exists()

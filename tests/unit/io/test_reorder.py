@@ -140,7 +140,7 @@ def test_a_file_that_does_not_say_its_vertices(tmp_path):
 def test_one_id_that_is_far_too_large(tmp_path, order):
     file = tmp_path / "wrong.gr"
     file.write_text("p sp 100000000000000 3\na 1 4 5\na 4 100000000000000 2\na 8 2 4\n")
-    with pytest.raises(ConfigError, match=r"wrong\.gr: .* of 99999999999999, .*fix"):
+    with pytest.raises(ConfigError, match=r"wrong\.gr: .* is 100000000000000, .*fix"):
         options = Options(tmp_path / "graph", reorder=order, quiet=True)
         partition(LocalBuilders(), open_edges(file), options)
     assert not (tmp_path / "graph").exists()

@@ -52,7 +52,7 @@ def test_a_header_of_far_more_vertices_than_edges_name_is_refused(
     out = tmp_path / "graph"
     message = (
         r"wrong.gr: 2 edges would make a graph of 1,000,000,001 vertices.* rows take "
-        r"7.451 GiB.* is 1000000000, counted from 0.* --compact-ids .*"
+        r"7.451 GiB.* is 1000000001\..* --compact-ids .*"
         r"--num-vertices 1000000001"
     )
     with pytest.raises(InputError, match=message):
@@ -120,18 +120,20 @@ def test_the_first_line_says_what_is_made(
 
 
 @pytest.mark.parametrize(
-    ("name", "ends"), [("few.txt", "5 and 3"), ("few.gr", "6 and 4")]
+    ("name", "ends", "ids"),
+    [("few.txt", "5 and 3", "0 to 4"), ("few.gr", "6 and 4", "1 to 5")],
 )
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_the_user_says_how_many_vertices_there_are(
-    tmp_path: Path, name: str, ends: str, jobs: int
+    tmp_path: Path, name: str, ends: str, ids: str, jobs: int
 ) -> None:
     (tmp_path / "few.txt").write_text("0 3 5\n3 5 2\n")
     (tmp_path / "few.gr").write_text("p sp 99 2\na 1 4 5\na 4 6 2\n")
     graph = made(tmp_path / name, tmp_path / "more", jobs, num_vertices=2000)
     assert (graph.num_vertices, graph.num_arcs) == (2000, 4)
     assert made(tmp_path / name, tmp_path / "just", num_vertices=6).num_vertices == 6
-    with pytest.raises(InputError, match=rf"{name}: .* vertices {ends} .* are 5\. "):
+    refused = rf"{name}: .* vertices {ends}, .*--num-vertices 5 ids run from {ids}\. "
+    with pytest.raises(InputError, match=refused):
         made(tmp_path / name, tmp_path / "less", jobs, num_vertices=5)
     for wrong in (-1, FAR + 2):
         with pytest.raises(ConfigError, match=r"--num-vertices .* from 0 to 2\^48"):
