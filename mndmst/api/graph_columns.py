@@ -47,11 +47,6 @@ class GraphColumns:
     weight_name: str = ""  # the column or attribute that has the weights, if any
 
 
-def in_python(message: str) -> str:
-    """Return a message with arguments of Python in place of the command's option."""
-    return message.replace("--columns ", "")
-
-
 # Kinds of NumPy's types, which pandas has, too.
 _OF_NUMPY = dict.fromkeys("iuf", NUMBER) | dict.fromkeys("UST", TEXT)
 # The beginnings of the names of PyArrow's and Polars' types.
@@ -86,17 +81,16 @@ def read_table(
                 f"{role} has type {type(name).__name__}; give the name of a column"
             )
     columns = [Column(name, _kind_of(table[name])) for name in names]
-    asked = ColumnNames(source, target, weight)
+    asked = ColumnNames(source, target, weight, option="")
     try:
         found = choose_columns("the table", columns, asked)
     except (ConfigError, InputError) as error:
-        message = in_python(str(error))
         if _may_be_matrix(table, columns):
-            message += (
-                " If the table is a matrix of distances, give it without names to "
+            error.remedy = (
+                "If the table is a matrix of distances, give it without names to "
                 "mndmst.single_linkage(table, metric='precomputed')."
             )
-        raise type(error)(message) from None
+        raise
     src, dst = table[names[found.source]], table[names[found.target]]
     weights, weight_name = [1] * len(src), "weight"
     if found.weight is not None:
@@ -249,19 +243,15 @@ def _weights(
     name_of: Callable[[int], str],
 ) -> tuple[list[Any], str]:
     """Return the weights of edges and the name of their attribute; see `read_graph`."""
-    try:
-        attributes = unnested("the graph", attributes, weight)
-        if weight is None and any(WEIGHT in data for data in attributes):
-            weight = WEIGHT
-        elif weight is None:
-            weight = find_weight("the graph", attributes, None)
-        elif weight and not any(weight in data for data in attributes):
-            known = sorted({name for data in attributes for name in data})
-            raise ConfigError(
-                f"no edge has an attribute {weight!r}; known: "
-                f"{', '.join(known) or 'none'}"
-            )
-        values = values_of("the graph", attributes, weight or None, name_of)
-        return values, weight or ""
-    except InputError as error:
-        raise InputError(in_python(str(error))) from None
+    attributes = unnested("the graph", attributes, weight)
+    if weight is None and any(WEIGHT in data for data in attributes):
+        weight = WEIGHT
+    elif weight is None:
+        weight = find_weight("the graph", attributes, None, option="")
+    elif weight and not any(weight in data for data in attributes):
+        known = sorted({name for data in attributes for name in data})
+        raise ConfigError(
+            f"no edge has an attribute {weight!r}; known: {', '.join(known) or 'none'}"
+        )
+    values = values_of("the graph", attributes, weight or None, name_of, option="")
+    return values, weight or ""

@@ -272,7 +272,6 @@ def verify(
     from ..certificate.certificate import verify as verify_shards
     from ..comm.placement import locate
     from ..host.progress import Progress
-    from ..io.results.graph_names import names_of_graph
     from ..io.shards.sharded_graph import open_graph
     from ..solver.startup import compile_kernels
 
@@ -283,9 +282,7 @@ def verify(
             graph = open_graph(place, check=ranks.rank == 0)
         compile_kernels(ranks, "verify", graph.weight_dtype, Progress(False))
         own = threads or locate(ranks).share
-        verdict = verify_shards(ranks, graph, proved, own)
-        with ranks.raise_on_all():
-            return verdict.with_names(names_of_graph(graph))
+        return verify_shards(ranks, graph, proved, own)
 
 
 def update(

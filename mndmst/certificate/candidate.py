@@ -12,11 +12,28 @@ from ..host.errors import ConfigError
 from ..host.formatting import counted, size_text
 from ..host.memory import FREE_MEMORY
 from ..io.memory_limit import room
+from ..io.names import IdRange, NameSource, shown
 from ..io.results.digest_and_total import ExactSum, PairDigest
 from ..io.results.forest_file import ForestFile, differences
 from .kernels import build_links, smallest_nodes
 
 LIMIT = 10  # problems of one kind that are named
+
+# A problem in words, in pieces: the integers among them are vertices.
+Problem = tuple[str | int, ...]
+
+
+def in_words(problem: Problem, names: NameSource | None = None) -> str:
+    """Return a problem as a text, with the names of its vertices if they have any."""
+
+    def word(piece: str | int) -> str:
+        # A malformed edge may have ends that are not vertices
+        if isinstance(piece, str) or names is None or not 0 <= piece < len(names):
+            return str(piece)
+        name = shown(names.take(np.array([piece])).texts()[0])
+        return name if isinstance(names, IdRange) else f'"{name}"'
+
+    return "".join(map(word, problem))
 
 
 class Described(Protocol):
@@ -42,7 +59,7 @@ class Described(Protocol):
 class Examination(NamedTuple):
     """The findings of a forest file's edges."""
 
-    faults: list[str]  # Why the file cannot be a forest; it is tested no further
+    faults: list[Problem]  # Why the file cannot be a forest; it is tested no further
     differences: list[str]  # Attributes that do not agree with the edges
     digest: str
     weight: int | float  # Both computed again from the edges
@@ -54,7 +71,7 @@ def examine(graph: Described, forest: ForestFile) -> Examination:
     Raises InputError if the file is damaged.
     """
     digest, total = PairDigest(), ExactSum(forest.weight_dtype)
-    malformed: list[str] = []
+    malformed: list[Problem] = []
     before = (-1, -1)
     for src, dst, weight in forest.pieces():
         digest.add(src, dst)
@@ -102,7 +119,7 @@ def _malformed(
     weight: np.ndarray,
     before: tuple[int, int],
     num_vertices: int,
-) -> list[str]:
+) -> list[Problem]:
     """Name the first edges of a piece that no forest file may hold."""
     last_src = np.concatenate(([before[0]], src[:-1]))
     last_dst = np.concatenate(([before[1]], dst[:-1]))
@@ -115,7 +132,7 @@ def _malformed(
         "of weight NaN": weight != weight,
     }
     return [
-        f"edge ({src[place]}, {dst[place]}) is {kind}"
+        ("edge (", int(src[place]), ", ", int(dst[place]), f") is {kind}")
         for kind, wrong in kinds.items()
         for place in np.flatnonzero(wrong)[:LIMIT]
     ]
@@ -157,10 +174,10 @@ class Candidate(NamedTuple):
         """Return the vertices of nodes."""
         return self.vertices[nodes] if len(self.vertices) else nodes
 
-    def describe(self, place: int, order: "WeightOrder") -> str:
+    def describe(self, place: int, order: "WeightOrder") -> Problem:
         """Return an edge in words."""
-        u, v = self.ids(self.a[place]), self.ids(self.b[place])
-        return f"edge ({u}, {v}) weight {order.weight(self.key[place])}"
+        ends = self.ids(np.array([self.a[place], self.b[place]]))
+        return order.edge(ends, self.key[place])
 
 
 class WeightOrder(NamedTuple):
@@ -172,6 +189,11 @@ class WeightOrder(NamedTuple):
     def weight(self, key: np.ndarray) -> int | float:
         """Return the weight of one key as a Python number."""
         return keys_to_weights(key[np.newaxis], *self)[0].item()
+
+    def edge(self, ends: np.ndarray, key: np.ndarray) -> Problem:
+        """Return an edge in words."""
+        u, v = ends.tolist()
+        return "edge (", u, ", ", v, f") weight {self.weight(key)}"
 
 
 def load(forest: ForestFile) -> Candidate:

@@ -6,12 +6,11 @@ graph precedes, in the order, the last edge on the forest path between its ends:
 cycle property (Tarjan 1983; tested with a tree of merges as in King 1997).
 """
 
-import re
 import time
 from bisect import bisect_left
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import starmap
 from pathlib import Path
@@ -23,16 +22,18 @@ from ..comm.communicator import Comm
 from ..graph.model import Csr
 from ..graph.order import weights_to_keys
 from ..host.errors import ConfigError, InputError
-from ..io.names import IdRange, NameSource, shown
 from ..io.results.forest_file import ForestFile, read_forest
+from ..io.results.graph_names import names_of_graph
 from ..io.shards.row_reading import read_rows
 from ..io.shards.sharded_graph import ShardedGraph
 from .candidate import (
     LIMIT,
     Candidate,
     Examination,
+    Problem,
     WeightOrder,
     examine,
+    in_words,
     load_on_machine,
     unlike,
 )
@@ -53,17 +54,11 @@ PIECE_ROWS = 1 << 20
 # Kinds of problems in the rows, in the order of the report.
 KINDS = ("missing", "unequal", "apart", "lighter", "label")
 
-# A vertex in a problem: an end of an edge (u, v), or a vertex with a wrong label
-_VERTEX = re.compile(
-    r"(?<=\()\d+(?=, \d+\))|(?<=, )\d+(?=\))"
-    r"|(?<=^vertex )\d+(?= has label)|(?<= has label )\d+|(?<=, but )\d+(?= is the)"
-)
-
 
 class Findings(NamedTuple):
     """The findings of some rows of the graph about the forest."""
 
-    problems: dict[str, list[str]]  # For each of `KINDS` the first problems
+    problems: dict[str, list[Problem]]  # For each of `KINDS` the first problems
     distinct: int  # Undirected edges, without self-loops, parallel ones counted once
     balance: int  # Zero, modulo 2**64, over all rows of a symmetric graph
 
@@ -109,32 +104,14 @@ class Verdict:
         )
         return "\n".join([*self.problems, summary])
 
-    def with_names(self, names: NameSource | None) -> "Verdict":
-        """Return the verdict with names of vertices, where they have any."""
-        if names is None:
-            return self
-        return replace(self, problems=[named(text, names) for text in self.problems])
-
-
-def named(problem: str, names: NameSource) -> str:
-    """Return a problem with the names of the vertices that it is about."""
-
-    def name(number: re.Match[str]) -> str:
-        vertex = int(number[0])
-        if vertex >= len(names):
-            return number[0]
-        text = shown(names.take(np.array([vertex])).texts()[0])
-        return text if isinstance(names, IdRange) else f'"{text}"'
-
-    return _VERTEX.sub(name, problem)
-
 
 def verify(
     comm: Comm, graph: ShardedGraph, forest_path: str | Path, threads: int = 1
 ) -> Verdict:
     """Decide whether a forest file is the minimum spanning forest of a graph.
 
-    Every rank calls it and gets the same verdict, whatever their number. A machine
+    Every rank calls it and gets the same verdict, whatever their number; it has the
+    names of vertices if the graph has any. A machine
     holds the forest once (`candidate.load`); each thread of a rank reads and tests a
     piece of rows (`pieces`). Raises InputError if a file is damaged, or the graph
     is not symmetric; ConfigError if the ranks of a machine have no room to share the
@@ -158,7 +135,8 @@ def verify(
     with comm.raise_on_all():
         first = examine(graph, forest) if comm.rank == 0 else None
     seen: Examination = comm.bcast(first)
-    problems, m, trees = [*seen.faults, *seen.differences], None, None
+    problems: list[Problem] = [*seen.faults, *((text,) for text in seen.differences)]
+    m = trees = None
     if not seen.faults:
         node = comm.node()
         with comm.raise_on_all():  # all ranks of a machine fail alike
@@ -167,15 +145,18 @@ def verify(
         m = findings.distinct
         trees = graph.num_vertices - forest.num_edges + len(candidate.closing)
         problems += [
-            f"{candidate.describe(place, _order(graph))} closes a cycle"
+            (*candidate.describe(place, _order(graph)), " closes a cycle")
             for place in candidate.closing[:LIMIT]
         ]
-        problems += [text for kind in KINDS for text in findings.problems[kind]]
+        problems += [each for kind in KINDS for each in findings.problems[kind]]
+    with comm.raise_on_all():
+        names = names_of_graph(graph) if problems else None
+        texts = [in_words(problem, names) for problem in problems]
     seconds = comm.max(time.perf_counter() - begin)
     return Verdict(
         n=graph.num_vertices,
         edges=forest.num_edges,
-        problems=problems,
+        problems=texts,
         seconds=seconds,
         m=m,
         trees=trees,
@@ -217,7 +198,7 @@ def _hold(
 def merge(parts: list[Findings]) -> Findings:
     """Return the findings of consecutive rows as one."""
     problems = {
-        kind: [text for part in parts for text in part.problems[kind]][:LIMIT]
+        kind: [each for part in parts for each in part.problems[kind]][:LIMIT]
         for kind in KINDS
     }
     balance = sum(part.balance for part in parts) % (1 << 64)
@@ -282,7 +263,10 @@ def check_rows(
     )
     distinct, balance = check_arcs(rows.csr, heads, nodes, links, flaw)
     problems["apart"] = [
-        f"{rows.describe(arc)} joins two trees: the forest does not span its component"
+        (
+            *rows.describe(arc),
+            " joins two trees: the forest does not span its component",
+        )
         for arc in np.flatnonzero(flaw == APART)[:LIMIT]
     ]
     problems["lighter"] = [
@@ -319,15 +303,14 @@ class CheckedRows(NamedTuple):
         row = np.searchsorted(self.indptr, arc, "right") - 1
         return np.array([self.first + row, self.indices[arc]], self.indices.dtype)
 
-    def describe(self, arc: int) -> str:
+    def describe(self, arc: int) -> Problem:
         """Return an arc in words."""
-        u, v = self.ends(arc)
-        return f"edge ({u}, {v}) weight {self.order.weight(self.keys[arc])}"
+        return self.order.edge(self.ends(arc), self.keys[arc])
 
 
 def _absent_edges(
     rows: CheckedRows, candidate: Candidate
-) -> Iterator[tuple[str, list[str]]]:
+) -> Iterator[tuple[str, list[Problem]]]:
     """Yield the problems of forest edges that differ from these rows."""
     ends = rows.first, rows.first + len(rows.indptr) - 1
     low, high = (
@@ -344,19 +327,24 @@ def _absent_edges(
     )
     yield (
         "missing",
-        [f"{candidate.describe(low + k, order)} is not in the graph" for k in missing],
+        [
+            (*candidate.describe(low + k, order), " is not in the graph")
+            for k in missing
+        ],
     )
     yield (
         "unequal",
         [
-            f"{candidate.describe(low + k, order)} has weight "
-            f"{order.weight(found[k])} in the graph"
+            (
+                *candidate.describe(low + k, order),
+                f" has weight {order.weight(found[k])} in the graph",
+            )
             for k in unequal
         ],
     )
 
 
-def _lighter(rows: CheckedRows, candidate: Candidate, arc: int) -> str:
+def _lighter(rows: CheckedRows, candidate: Candidate, arc: int) -> Problem:
     """Return in words that an arc belongs into the forest instead of another edge."""
     ends = candidate.nodes(rows.ends(arc))
     last = candidate.edge[last_on_path(candidate.link, len(candidate.edge), *ends)]
@@ -364,21 +352,29 @@ def _lighter(rows: CheckedRows, candidate: Candidate, arc: int) -> str:
     before = rows.keys[arc] < candidate.key[last]
     verb = f"is {words[0]} than" if before else "precedes"
     return (
-        f"{rows.describe(arc)} {verb} the tree "
-        f"{candidate.describe(last, rows.order)} on the path between its ends: "
-        f"the forest is not {words[1]}"
+        *rows.describe(arc),
+        f" {verb} the tree ",
+        *candidate.describe(last, rows.order),
+        f" on the path between its ends: the forest is not {words[1]}",
     )
 
 
 def _wrong_labels(
     labels: np.ndarray, candidate: Candidate, vertices: np.ndarray, heads: np.ndarray
-) -> list[str]:
+) -> list[Problem]:
     least = candidate.ids(candidate.smallest[heads])
     if len(candidate.vertices):
         alone = heads == len(candidate.vertices) - 1
         least = np.where(alone, vertices, least)
     return [
-        f"vertex {vertices[k]} has label {labels[k]}, but {least[k]} is the smallest "
-        "vertex of its tree"
+        (
+            "vertex ",
+            int(vertices[k]),
+            " has label ",
+            int(labels[k]),
+            ", but ",
+            int(least[k]),
+            " is the smallest vertex of its tree",
+        )
         for k in np.flatnonzero(labels != least)[:LIMIT]
     ]

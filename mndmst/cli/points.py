@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..host.errors import optional
+from ..host.errors import about, optional
 from ..host.formatting import counted
 from ..host.option_types import real, whole
 from ..host.progress import notice
@@ -284,24 +284,10 @@ def reported(arguments: argparse.Namespace) -> Iterator["SearchReporter"]:
     verbose = arguments.verbose and not arguments.quiet
     progress = Progress(not arguments.quiet, since=process_start(), verbose=verbose)
     try:
-        with naming(arguments.points):
+        with about(arguments.points):
             yield SearchReporter(progress)
     finally:
         progress.close()
-
-
-@contextmanager
-def naming(file: object) -> Iterator[None]:
-    """Put the name of a file before errors that speak of its points alone."""
-    from ..host.errors import InputError
-
-    try:
-        yield
-    except InputError as error:
-        text = str(error)
-        if str(file) not in text:
-            error.args = (f"{file}: {text}",)
-        raise
 
 
 def spent() -> str:
@@ -364,7 +350,7 @@ def _with_ranks(
         return 0
     points = None if table is None else table.points
     part, _ = read_part(comm, points, Path(arguments.points))
-    with naming(arguments.points):
+    with about(arguments.points):
         found = distributed_forest(
             comm,
             part,

@@ -301,7 +301,6 @@ def _verify(arguments: argparse.Namespace) -> int:
 
     from ..certificate import verify
     from ..comm.placement import locate
-    from ..io.results.graph_names import names_of_graph
     from ..io.shards.sharded_graph import open_graph
     from ..solver.startup import compile_kernels
     from .ranks import begin
@@ -318,7 +317,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         shown.stage(f"verifying {arguments.forest}")
         verdict = verify(comm, graph, arguments.forest, threads)
     if comm.rank == 0:
-        print(verdict.with_names(names_of_graph(graph)).text(), flush=True)
+        print(verdict.text(), flush=True)
     return 0 if verdict.ok else 1
 
 

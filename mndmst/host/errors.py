@@ -16,11 +16,21 @@ class MndmstError(Exception):
     """An error that a user can fix; the message names the place and the remedy.
 
     Raised on `ranks` ranks alike (see `comm.Comm.raise_on_all`), printed by one:
-    `__main__` ends the others. `status` is the exit status of the program.
+    `__main__` ends the others. `status` is the exit status of the program. `source`
+    names the data, such as a file, and precedes the message; `remedy` is one more
+    sentence, which only a caller knows, and follows it.
     """
 
     ranks: int = 1
     status: int = 1
+    source: str = ""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.source}: {super().__str__()}" if self.source else super().__str__()
+        )
+        return f"{text} {self.remedy}" if self.remedy else text
 
 
 class InputError(MndmstError, ValueError):
@@ -73,6 +83,16 @@ def points_required(subject: str = "This needs") -> Iterator[None]:
             f"{subject} {POINTS}, which this installation lacks. Install the complete "
             "package mndmst."
         ) from error
+
+
+@contextmanager
+def about(source: object) -> Iterator[None]:
+    """Name the source of the data in each InputError of a block that names none."""
+    try:
+        yield
+    except InputError as error:
+        error.source = error.source or str(source)
+        raise
 
 
 def shown(value: object) -> str:

@@ -160,8 +160,7 @@ def _replay(executor: Executor, graph: ServedGraph, progress: Progress) -> None:
             executor.make(graph, batch)
         except InputError as error:  # the batch does not fit the graph
             if graph.journal is not None:
-                advice = graph.journal.recovery_advice(graph.version + 1)
-                error.args = (f"{error} {advice}",)
+                error.remedy = graph.journal.recovery_advice(graph.version + 1)
             raise
     if graph.journaled:
         progress.say(

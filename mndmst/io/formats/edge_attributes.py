@@ -16,6 +16,7 @@ from ..edge_file import narrow_integers, number_weights
 from .table_columns import (
     EMPTY,
     NUMBER,
+    OPTION,
     OTHER,
     TEXT,
     WEIGHTS,
@@ -81,11 +82,17 @@ def _flat(
 
 
 def find_weight(
-    source: object, edges: Sequence[Attributes], picked: str | None
+    source: object,
+    edges: Sequence[Attributes],
+    picked: str | None,
+    option: str = OPTION,
 ) -> str | None:
-    """Return the attribute that is the weight; None if every edge has weight 1."""
+    """Return the attribute that is the weight; None if every edge has weight 1.
+
+    `option` precedes a name in messages.
+    """
     columns = columns_of(edges)
-    position = choose_weight(source, columns, picked=picked)
+    position = choose_weight(source, columns, picked=picked, option=option)
     return None if position is None else columns[position].name
 
 
@@ -94,10 +101,11 @@ def values_of(
     edges: Sequence[Attributes],
     name: str | None,
     edge_of: Callable[[int], str],
+    option: str = OPTION,
 ) -> list[Any]:
     """Return an attribute of every edge, or ones; InputError if an edge lacks it.
 
-    `edge_of` names an edge in messages, by its number.
+    `edge_of` names an edge in messages, by its number; `option` precedes a name there.
     """
     if name is None:
         return [1] * len(edges)
@@ -106,7 +114,7 @@ def values_of(
     if missing is not None:
         raise InputError(
             f"{source}: the edge {edge_of(missing)} has no {name}. Give it one, leave "
-            "the edge out, or give --columns weight= for weight 1 of every edge."
+            f"the edge out, or give {option}weight= for weight 1 of every edge."
         )
     return values
 

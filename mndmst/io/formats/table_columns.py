@@ -21,7 +21,7 @@ The functions are pure: no file is read here. Readers describe their columns as
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
 
@@ -104,6 +104,10 @@ def _with_nouns() -> list[tuple[str, str]]:
 _KINDS_OF_PAIRS = (_COMMON_PAIRS, tuple(dict.fromkeys(_with_nouns())), _VAGUE_PAIRS)
 
 
+# The command's option for names of columns, as messages have it before a name.
+OPTION = "--columns "
+
+
 class Column(NamedTuple):
     """A column of a table."""
 
@@ -120,6 +124,9 @@ class ColumnNames:
     source: str | None = None
     target: str | None = None
     weight: str | None = None
+    # What precedes a name in messages: the command's option, or nothing, where names
+    # are arguments of a function
+    option: str = field(default=OPTION, compare=False)
 
     @classmethod
     def of(
@@ -277,17 +284,21 @@ def choose_columns(
     It is an InputError if the rule finds no ends, two candidates for a role, a weight
     that does not hold numbers, or numbers of no known meaning and no weight.
     """
-    picked = picked or ColumnNames()
+    picked = ColumnNames() if picked is None else picked
     names = tuple(column.name for column in columns)
     given = {
-        role: position_of(table, names, f"{role}={name}", name)
+        role: position_of(table, names, f"{picked.option}{role}={name}", name)
         for role, name in picked.roles().items()
         if name
     }
     if len(set(given.values())) < len(given):
-        raise ConfigError(f"--columns names a column of {table} for two roles.")
-    source, target = _choose_ends(table, columns, given)
-    weight = choose_weight(table, columns, {source, target}, picked.weight)
+        raise ConfigError(
+            f"{table}: one column is named for two roles. Name one for each."
+        )
+    source, target = _choose_ends(table, columns, given, picked.option)
+    weight = choose_weight(
+        table, columns, {source, target}, picked.weight, picked.option
+    )
     weight_picked = picked.weight is not None
     return TableColumns(names, source, target, weight, weight_picked=weight_picked)
 
@@ -305,7 +316,7 @@ def choose_positions(
     table: object, columns: Sequence[Column], picked: ColumnNames | None = None
 ) -> TableColumns:
     """Return which columns are the ends and the weight of a text without names."""
-    picked = picked or ColumnNames()
+    picked = ColumnNames() if picked is None else picked
     names = tuple(column.name for column in columns)
     count = len(names)
     if count < 2:
@@ -320,7 +331,9 @@ def choose_positions(
             "are: --columns source=1,target=2,weight=3."
         )
     given: dict[str, int | None] = {
-        role: position_of(table, names, f"{role}={name}", name) if name else None
+        role: position_of(table, names, f"{picked.option}{role}={name}", name)
+        if name
+        else None
         for role, name in picked.roles().items()
         if name is not None
     }
@@ -339,8 +352,8 @@ def choose_positions(
     chosen = [position for position in found.values() if position is not None]
     if source is None or target is None or len(set(chosen)) < len(chosen):
         raise ConfigError(
-            f"--columns names a column of {table} for two roles; without names the "
-            "ends are columns 1 and 2, and the weight column 3."
+            f"{table}: one column is named for two roles; without names the ends are "
+            "columns 1 and 2, and the weight column 3."
         )
     if weight is not None:
         _check_numbers(table, columns[weight])
@@ -352,17 +365,19 @@ def choose_weight(
     columns: Sequence[Column],
     taken: Iterable[int] = (),
     picked: str | None = None,
+    option: str = OPTION,
 ) -> int | None:
     """Return the column of the weights; None if weights are 1.
 
     `taken` columns have another role. `picked` is the user's name; "" for weight 1.
+    `option` precedes a name in messages; see `ColumnNames`.
     """
     if picked is not None:
         if not picked:
             return None
         names = [column.name for column in columns]
-        position = position_of(table, names, f"weight={picked}", picked)
-        _check_numbers(table, columns[position])
+        position = position_of(table, names, f"{option}weight={picked}", picked)
+        _check_numbers(table, columns[position], option)
         return position
     taken = set(taken)
     free = [
@@ -376,27 +391,27 @@ def choose_weight(
         names = [columns[i].name for i in numbers]
         _check_distinct(table, names)
         raise InputError(
-            f"{table}: each of {listed(names)} may be the weight. Name one: --columns "
-            f"weight={names[0]} (columns: {_listed_columns(columns)})."
+            f"{table}: each of {listed(names)} may be the weight. Name one: "
+            f"{option}weight={names[0]} (columns: {_listed_columns(columns)})."
         )
     if numbers:
         return numbers[0]
     if known:  # a reader reports the first row without a value
-        _check_numbers(table, columns[known[0]])
+        _check_numbers(table, columns[known[0]], option)
         return known[0]
     others = [columns[i].name for i in free if columns[i].kind == NUMBER]
     if others:
         raise InputError(
             f"{table}: no column has a known name of a weight, and {listed(others)} "
-            f"hold{'s' * (len(others) == 1)} numbers. Name the weight: --columns "
-            f"weight={others[0]}, or --columns weight= for weight 1 (columns: "
+            f"hold{'s' * (len(others) == 1)} numbers. Name the weight: "
+            f"{option}weight={others[0]}, or {option}weight= for weight 1 (columns: "
             f"{_listed_columns(columns)})."
         )
     return None
 
 
 def _choose_ends(
-    table: object, columns: Sequence[Column], given: dict[str, int]
+    table: object, columns: Sequence[Column], given: dict[str, int], option: str
 ) -> tuple[int, int]:
     """Return the columns of the two ends, those first that the user has named."""
     if "source" in given and "target" in given:
@@ -414,7 +429,7 @@ def _choose_ends(
             return second, first
         return first, second
     names = [column.name for column in columns]
-    example = "--columns source=A,target=B,weight=C"
+    example = f"{option}source=A,target=B,weight=C"
     if not pairs:
         raise InputError(
             f"{table}: no two columns have known names of the ends of edges, such as "
@@ -424,8 +439,8 @@ def _choose_ends(
     _check_distinct(table, [names[i] for i in sorted({i for p in pairs for i in p})])
     both = " or ".join(f"{names[u]} and {names[v]}" for u, v in pairs[:3])
     raise InputError(
-        f"{table}: the ends may be {both}. Name them: --columns "
-        f"source={names[pairs[0][0]]},target={names[pairs[0][1]]} (columns: "
+        f"{table}: the ends may be {both}. Name them: "
+        f"{option}source={names[pairs[0][0]]},target={names[pairs[0][1]]} (columns: "
         f"{_listed_columns(columns)})."
     )
 
@@ -457,7 +472,7 @@ def position_of(table: object, names: Sequence[str], option: str, name: str) -> 
         has = f"has no such column; it has {listed(map(shown, names))}"
         if found:
             has = "has several columns of that name; rename all but one"
-        raise ConfigError(f"--columns {option}: {table} {has}.")
+        raise ConfigError(f"{option}: {table} {has}.")
     return found[0]
 
 
@@ -470,11 +485,11 @@ def _check_distinct(table: object, names: Sequence[str]) -> None:
             )
 
 
-def _check_numbers(table: object, column: Column) -> None:
+def _check_numbers(table: object, column: Column, option: str = OPTION) -> None:
     if column.kind in (TEXT, OTHER):
         raise InputError(
             f"{table}: column {shown(column.name)} is the weight, but does not hold "
-            "numbers. Name another with --columns weight=C, or --columns weight= for "
+            f"numbers. Name another with {option}weight=C, or {option}weight= for "
             "weight 1."
         )
 

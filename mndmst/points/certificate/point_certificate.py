@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...certificate.candidate import Examination, examine, unlike
+from ...certificate.candidate import Examination, examine, in_words, unlike
 from ...certificate.certificate import Verdict
 from ...host.errors import InputError, optional
 from ...host.formatting import counted
@@ -153,7 +153,7 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
         return Verdict(n, forest.num_edges, strange, seconds)
     finite = np.flatnonzero(np.isfinite(points).all(axis=1))
     seen: Examination = examine(point_set, forest)
-    problems = [*seen.faults, *seen.differences]
+    problems = [*map(in_words, seen.faults), *seen.differences]
     edges = max(len(finite) - 1, 0)
     if forest.num_edges != edges:
         problems.append(

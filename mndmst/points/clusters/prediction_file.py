@@ -25,7 +25,7 @@ from typing import Any, Self
 import h5py
 import numpy as np
 
-from ...host.errors import InputError, MndmstError
+from ...host.errors import InputError, MndmstError, about
 from ...host.formatting import counted
 from ...host.memory import FREE_MEMORY
 from ...io.file_access import (
@@ -235,12 +235,10 @@ class StoredModel:
                 f"training points of {self.path} {dimensions}. Give the same columns, "
                 "of a table by --columns."
             )
-        try:
+        with about(source):
             check_forest(
                 points, self.metric, alpha=self.alpha, parameters=self.parameters
             )
-        except InputError as error:
-            raise InputError(f"{source}: {error}") from error
         tree = self.tree
         training = TrainingPoints(
             self.points,

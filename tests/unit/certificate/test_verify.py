@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from oracle import kruskal
 from processes import Run
 
+import mndmst
 from mndmst.certificate import candidate, certificate, verify
-from mndmst.certificate.candidate import load
+from mndmst.certificate.candidate import in_words, load
 from mndmst.host.errors import InputError
+from mndmst.io.names import names_of_values
 from mndmst.io.results import forest_file
 from mndmst.io.results.forest_file import read_forest
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
@@ -69,7 +71,8 @@ def test_vertices_without_edges_are_labelled_by_themselves(
         vertices=np.array([2, 5, 7, 3], np.uint32), smallest=np.array([0, 0, 0, 1])
     )
     vertices, heads = np.array([2, 5, 7, 8, 9]), np.array([0, 1, 2, 3, 3])
-    found = certificate._wrong_labels(np.array(labels), forest, vertices, heads)
+    problems = certificate._wrong_labels(np.array(labels), forest, vertices, heads)
+    found = list(map(in_words, problems))
     assert [
         text[: len(words)] for text, words in zip(found, wrong, strict=True)
     ] == wrong
@@ -309,7 +312,8 @@ def test_ids_beyond_32_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         )
         assert (findings.distinct, findings.balance) == (2, 0)
         lost = [f"edge (1, {graph.n - 2}) weight 7"] if edges.stop == 1 else []
-        assert [text.split(" joins")[0] for text in findings.problems["apart"]] == lost
+        texts = [in_words(problem) for problem in findings.problems["apart"]]
+        assert [text.split(" joins")[0] for text in texts] == lost
         assert sum(map(len, findings.problems.values())) == len(lost)
 
 
@@ -356,25 +360,31 @@ def arcs_of(graph: ShardedGraph, begin: int, end: int) -> int:
 
 
 def test_problems_name_vertices_where_they_have_names(tmp_path: Path) -> None:
-    class Letters:
-        def __len__(self) -> int:
-            return 10
+    lines = [
+        f"{'abcdefghij'[u]} {'abcdefghij'[v]} {w}\n"
+        for u, v, w in zip(*GRAPH[1:], strict=True)
+    ]
+    (tmp_path / "named.ncol").write_text("".join(lines))
+    path = mndmst.partition(tmp_path / "named.ncol", tmp_path / "named")
+    graph = open_graph(path)
+    mndmst.solve(path, output=tmp_path / "forest.h5", labels=True)
+    assert verify(COMM, graph, tmp_path / "forest.h5").ok
+    with h5py.File(tmp_path / "forest.h5", "r+") as file:
+        file["labels"][3] = 2
+        file["forest/dst"][0] += 1
+    text = verify(COMM, graph, tmp_path / "forest.h5").text()
+    assert 'edge ("a", "c") weight 1 is not in the graph' in text
+    assert (
+        'vertex "d" has label "c", but "a" is the smallest vertex of its tree' in text
+    )
 
-        def take(self, vertices: np.ndarray) -> "Letters":
-            self.taken = ["abcdefghij"[v] for v in vertices]
-            return self
 
-        def texts(self) -> list[str]:
-            return self.taken
-
-    labels = LABELS.copy()
-    labels[3] = 2
-    wrong = ordered(without((7, 8)) | {(1, 9): 4})
-    verdict = judge(tmp_path, GRAPH, wrong, labels=labels)
-    named = verdict.with_names(Letters())
-    assert 'edge ("b", "j") weight 4 is not in the graph' in named.problems
-    assert verdict.with_names(None) == verdict
-    assert 'vertex "d" has label "c", but "a" is the smallest' in named.text()
+def test_a_problem_names_only_its_vertices() -> None:
+    names = names_of_values("names", ["zero", "one"])
+    problem = ("edge (", 1, ", ", 2, ") weight 1, 0 (0, 1)")
+    assert in_words(problem) == "edge (1, 2) weight 1, 0 (0, 1)"
+    assert in_words(problem, names) == 'edge ("one", 2) weight 1, 0 (0, 1)'
+    assert in_words(("edge (", -1, ")"), names) == "edge (-1)"
 
 
 def test_room_is_made_for_all_arrays_of_a_forest(

@@ -54,6 +54,20 @@ def test_errors_are_also_those_of_python(
     assert str(pickle.loads(pickle.dumps(raised))) == str(raised)
 
 
+def test_an_error_names_its_source_once_and_travels_with_it() -> None:
+    with (
+        pytest.raises(errors.InputError) as raised,
+        errors.about("outer.csv"),
+        errors.about("inner.csv"),
+    ):
+        raise errors.InputError("row 3 is empty. Fill it.")
+    error = raised.value
+    assert str(error) == "inner.csv: row 3 is empty. Fill it."
+    error.remedy = "Or leave it out."
+    text = "inner.csv: row 3 is empty. Fill it. Or leave it out."
+    assert str(error) == str(pickle.loads(pickle.dumps(error))) == text
+
+
 def test_an_invalid_value_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="NaN"):
         mndmst.minimum_spanning_forest([0], [1], [float("nan")])
