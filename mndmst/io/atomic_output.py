@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..host.errors import OutputError
 from .file_access import flush_to_disk, writing
@@ -25,6 +25,7 @@ from .output_kinds import (
     check_ordinary,
     check_replaceable,
 )
+from .owned_files import OwnFile
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
@@ -34,46 +35,6 @@ Output = tuple[Path | None, Kind]
 
 # The field of each format with the name of the program.
 _PLACES = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
-
-
-class OwnFile(NamedTuple):
-    """A file that this process has made, and may therefore remove."""
-
-    path: Path
-    device: int
-    inode: int
-
-    @classmethod
-    def make(cls, path: Path) -> "OwnFile":
-        """Make an empty file; OSError if anything has that name, even a link."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        handle = os.open(path, flags, 0o666)
-        try:
-            made = os.fstat(handle)
-        finally:
-            os.close(handle)
-        return cls(path, made.st_dev, made.st_ino)
-
-    def publish(self, target: Path) -> None:
-        """Give the file its final name."""
-        if not self._there():
-            raise OutputError(
-                f"{target}: its temporary file {self.path.name} has been removed or "
-                "replaced meanwhile. Write it again."
-            )
-        self.path.replace(target)
-
-    def remove(self) -> None:
-        """Remove the file, if it is still there and may be removed."""
-        with suppress(OSError):
-            if self._there():
-                self.path.unlink()
-
-    def _there(self) -> bool:
-        with suppress(FileNotFoundError):
-            found = self.path.lstat()
-            return (found.st_dev, found.st_ino) == (self.device, self.inode)
-        return False
 
 
 class AtomicOutput:

@@ -5,10 +5,8 @@ pipe, a socket or a device may never give a byte, or bytes without end.
 """
 
 import errno
-import fcntl
 import os
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
@@ -51,8 +49,6 @@ CHUNK_BYTES = 1 << 20
 REMAKE_GRAPH = "make the graph again"
 # Error numbers of operations that a file system does not support.
 UNABLE = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
-# Processes of a run that was killed take a moment to end.
-PATIENCE_SECONDS, PAUSE_SECONDS = 2.0, 0.02
 _LOCKED = (errno.EWOULDBLOCK, errno.EACCES)
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -349,21 +345,3 @@ def fill(file: BufferedReader, array: np.ndarray) -> None:
     """Fill an array from a file; OSError if the file ends before."""
     if file.readinto(array.view(np.uint8).data) != array.nbytes:
         raise OSError("it has become shorter")
-
-
-def lock(file: int, kind: int = fcntl.LOCK_EX) -> None:
-    """Lock an open file, waiting a moment for the process that has it (flock).
-
-    Raises BlockingIOError if that process keeps the lock; another OSError if the file
-    system has no locks.
-    """
-    patience = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            return fcntl.flock(file, kind | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in _LOCKED:
-                raise
-            if time.monotonic() > patience:
-                raise BlockingIOError(error.errno, error.strerror) from error
-        time.sleep(PAUSE_SECONDS)

@@ -6,7 +6,6 @@ needs TLS, or `--insecure`.
 """
 
 import atexit
-import fcntl
 import hmac
 import ipaddress
 import os
@@ -20,10 +19,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 from ..host.errors import ConfigError
-from ..io.file_access import lock, opened
+from ..io.file_access import opened, write_at
+from ..io.owned_files import BusyError, LockFile, OwnFile
 
 LEAST_TOKEN, MOST_TOKEN = 16, 1024
 MOST_PEM_BYTES = 1 << 20
@@ -232,15 +231,9 @@ def find_token(path: Path | None) -> tuple[str, Path]:
             f"{path}: cannot be made ({error.strerror}); give another --token-file"
         ) from error
     with os.fdopen(handle, "w") as file:
-        token = _write_token(file)
+        token = secrets.token_urlsafe(32)
+        file.write(token + "\n")
     return token, path
-
-
-def _write_token(file: TextIO) -> str:
-    token = secrets.token_urlsafe(32)
-    file.write(token + "\n")
-    file.flush()
-    return token
 
 
 # The names of automatic token files, in the folder for temporary files
@@ -251,20 +244,22 @@ def _automatic_token() -> tuple[str, Path]:
     """Make a token file that is locked until this process ends."""
     while True:
         handle, name = tempfile.mkstemp(TOKEN_SUFFIX, TOKEN_PREFIX)  # mode 0600
-        path = Path(name)
-        file = os.fdopen(handle, "w")
-        with suppress(OSError):  # a file system without locks, where none are swept
-            lock(file.fileno())
-        # Another service may have swept the file before it was locked
-        if path.exists():
-            break
-        file.close()
-    atexit.register(_remove_token, path, file)
-    return _write_token(file), path
+        os.close(handle)
+        # Another service may sweep the file before it is locked
+        with suppress(FileNotFoundError, BusyError):
+            file = LockFile(Path(name))
+            file.lock()
+            if file.is_named():
+                break
+            file.close()
+    atexit.register(_remove_token, file)
+    token = secrets.token_urlsafe(32)
+    write_at(file.handle, f"{token}\n".encode(), 0)
+    return token, file.path
 
 
-def _remove_token(path: Path, file: TextIO) -> None:
-    path.unlink(missing_ok=True)
+def _remove_token(file: LockFile) -> None:
+    file.own.remove()
     file.close()
 
 
@@ -272,14 +267,11 @@ def _sweep_tokens() -> None:
     """Remove the automatic token files of this user whose services were killed."""
     folder = Path(tempfile.gettempdir())
     for path in folder.glob(f"{TOKEN_PREFIX}*{TOKEN_SUFFIX}"):
-        with suppress(OSError), ExitStack() as stack:
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            file = os.open(path, flags)
-            stack.callback(os.close, file)
-            found = os.fstat(file)
-            if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
+        with suppress(OSError, BusyError), LockFile(path) as file:
+            if os.fstat(file.handle).st_uid == os.geteuid():
+                file.lock(wait=False)
+                if file.is_named() and file.refusal is None:
+                    file.own.remove()
 
 
 def bracketed(host: str) -> str:
@@ -323,21 +315,18 @@ class OwnSocket:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._made: os.stat_result | None = None
+        self._made: OwnFile | None = None
 
     def made(self) -> None:
         """Record that the socket exists, and restrict it to the user."""
         if self._path is not None:
             self._path.chmod(0o600)
-            self._made = self._path.lstat()
+            self._made = OwnFile.at(self._path)
 
     def remove(self) -> None:
         """Remove the socket if it is still the one of this process."""
-        if self._path is None or self._made is None:
-            return
-        with suppress(FileNotFoundError):
-            if os.path.samestat(self._path.lstat(), self._made):
-                self._path.unlink()
+        if self._made is not None:
+            self._made.remove()
 
 
 @contextmanager
@@ -366,15 +355,14 @@ def locked_folder(folder: Path) -> Iterator[None]:
     """
     with ExitStack() as stack:
         try:
-            file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            stack.callback(os.close, file)
-            lock(file)
-        except BlockingIOError as error:
+            opened_folder = LockFile(folder.resolve(), os.O_RDONLY | os.O_DIRECTORY)
+            stack.enter_context(opened_folder).lock()
+        except BusyError as error:
             raise ConfigError(
                 f"{folder}: another process keeps this folder locked (flock). End it, "
                 "or give a name in another folder."
             ) from error
-        except OSError:  # not readable, or without locks
+        except OSError:  # not readable
             pass
         yield
 

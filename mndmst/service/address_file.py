@@ -15,12 +15,11 @@ from pathlib import Path
 
 from ..host.errors import OutputError
 from ..io.atomic_output import whole_file
-from ..io.file_access import lock, writing
+from ..io.file_access import writing
 from ..io.output_kinds import ADDRESS, is_earlier_result, json_mark
+from ..io.owned_files import BusyError, LockFile
 from .access import locked_folder
 from .protocol import to_bytes
-
-MOST_BYTES = 1 << 16
 
 
 def remove_left_over(path: Path) -> None:
@@ -50,43 +49,42 @@ def published_address(
             _check_unused(path)
         with whole_file(path, ADDRESS, overwrite) as temporary:
             temporary.write_bytes(text)
-            file = os.open(temporary, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with suppress(OSError):  # the file system has no locks
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file = LockFile(temporary)
+            with suppress(BusyError):
+                file.lock(wait=False)
     try:
         yield
     finally:
-        with suppress(OSError):
-            if os.path.samestat(os.fstat(file), path.lstat()):
-                path.unlink()
-        os.close(file)
+        file.own._replace(path=path).remove()
+        file.close()
 
 
 def _check_unused(path: Path) -> None:
     """Refuse an address file whose service runs, or may run."""
     with writing(path):
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        lock(file, fcntl.LOCK_SH)
-    except BlockingIOError as error:
-        raise OutputError(
-            f"{path}: a running service uses this address file: {_service(file)}. End "
-            f"it with mndmst client {path} shutdown, or give another --address-file."
-        ) from error
-    except OSError as error:
-        raise OutputError(
-            f"{path}: cannot be locked ({error.strerror}), so a running service may "
-            f"use this address file: {_service(file)}. If that service has ended, "
-            "remove the file; else give another --address-file."
-        ) from error
-    finally:
-        os.close(file)
+        file = LockFile(path, os.O_RDONLY)
+    with file:
+        try:
+            file.lock(fcntl.LOCK_SH)
+        except BusyError as error:
+            raise OutputError(
+                f"{path}: a running service uses this address file: "
+                f"{_service(error.content)}. End it with mndmst client {path} "
+                "shutdown, or give another --address-file."
+            ) from error
+        if file.refusal is not None:
+            raise OutputError(
+                f"{path}: cannot be locked ({file.refusal.strerror}), so a running "
+                f"service may use this address file: {_service(file.content())}. If "
+                "that service has ended, remove the file; else give another "
+                "--address-file."
+            ) from file.refusal
 
 
-def _service(file: int) -> str:
-    """Return the address and the process in an open address file."""
+def _service(content: bytes) -> str:
+    """Return the address and the process in an address file."""
     with suppress(ValueError, LookupError, TypeError):
-        found = json.loads(os.pread(file, MOST_BYTES, 0))
+        found = json.loads(content)
         text = f"{found['url']}, process {found['process']} on {found['host']}"
         if text.isprintable():
             return text

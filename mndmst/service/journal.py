@@ -2,7 +2,7 @@
 
 A folder for each graph::
 
-    lease             names the service that holds the folder; see `Lease`
+    lease             names the service that holds the folder; see `take_lease`
     graph             the uuid of the graph that it began with
     journal-V         the batches after version V, one record each; see `records`
     journal-V.kept-X  a journal that `--journal-until` has replaced
@@ -31,7 +31,8 @@ from ..changes.batch import Batch
 from ..host.errors import InputError, MndmstError, OutputError
 from ..host.progress import notice
 from ..io.atomic_output import whole_file
-from ..io.file_access import flush_to_disk, lock, read_small, writing
+from ..io.file_access import flush_to_disk, read_small, write_at, writing
+from ..io.owned_files import BusyError, LockFile
 from ..io.partitioner.graph_lock import TEXT as LOCK_TEXT
 from ..io.shards.graph_directory import new_token, remove_shards
 from ..io.shards.sharded_graph import open_graph
@@ -50,57 +51,39 @@ LEASE_NAME = "lease"
 MOST_HOLDER_BYTES = 1000
 
 
-class Lease:
-    """A service's lock on a folder, held until `close` or the end of the process.
+def take_lease(folder: Path) -> LockFile:
+    """Lock a folder for this service, until the lock is closed or the process ends.
 
     The service takes it before it reads anything in the folder. The file `lease` names
     the holder, and stays. Raises OutputError if another service holds it, the folder
     cannot be written, or its file system has no locks.
     """
-
-    def __init__(self, folder: Path) -> None:
-        path = folder / LEASE_NAME
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    path = folder / LEASE_NAME
+    try:
+        lease = LockFile.take(path)
+    except BusyError as error:
+        holder = error.content[:MOST_HOLDER_BYTES].decode(errors="replace").strip()
+        if not holder or not holder.isprintable():
+            holder = "it has not said its process"
+        raise OutputError(
+            f"{folder}: another service has this journal: {holder}. End that one, or "
+            "give another --journal."
+        ) from error
+    try:
+        if lease.refusal is not None:
+            raise OutputError(
+                f"{path}: cannot be locked ({lease.refusal.strerror}), so two services "
+                "could write one journal. Give a --journal on a file system with locks."
+            ) from lease.refusal
+        since = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        text = f"process {os.getpid()} on {socket.gethostname()}, since {since}\n"
         with writing(path):
-            self._file = os.open(path, flags, 0o644)
-        try:
-            if not stat.S_ISREG(os.fstat(self._file).st_mode):
-                raise OutputError(f"{path}: is not a regular file. Move it away.")
-            self._lock(folder, path)
-            since = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-            text = f"process {os.getpid()} on {socket.gethostname()}, since {since}\n"
-            with writing(path):
-                os.ftruncate(self._file, 0)
-                os.pwrite(self._file, text.encode(), 0)
-        except BaseException:
-            self.close()
-            raise
-
-    def _lock(self, folder: Path, path: Path) -> None:
-        try:
-            lock(self._file)
-        except BlockingIOError as error:
-            raise OutputError(
-                f"{folder}: another service has this journal: {self._holder()}. End "
-                "that one, or give another --journal."
-            ) from error
-        except OSError as error:
-            raise OutputError(
-                f"{path}: cannot be locked ({error.strerror}), so two services could "
-                "write one journal. Give a --journal on a file system with locks."
-            ) from error
-
-    def _holder(self) -> str:
-        text = (
-            os.pread(self._file, MOST_HOLDER_BYTES, 0).decode(errors="replace").strip()
-        )
-        return text if text.isprintable() and text else "it has not said its process"
-
-    def close(self) -> None:
-        """Release the lock."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+            os.ftruncate(lease.handle, 0)
+            write_at(lease.handle, text.encode(), 0)
+    except BaseException:
+        lease.close()
+        raise
+    return lease
 
 
 _NAME = re.compile(r"(journal|snapshot)-(\d+)(-[0-9a-f]{16}(\.tmp)?)?")
@@ -132,7 +115,7 @@ class Journal:
         self._file: BinaryIO | None = None
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        self._lease = Lease(folder)
+        self._lease = take_lease(folder)
 
     def begin(self, original: Path) -> JournalStart:
         """Return the shards that the journal continues.

@@ -37,10 +37,10 @@ from ...graph.order import id_dtype, key_dtype
 from ...host.errors import ConfigError, OutputError, StoppedError
 from ...host.formatting import counted
 from ...host.signals import stop_signals
-from ...io.atomic_output import OwnFile
 from ...io.file_access import flush_to_disk, open_hdf5, opened, writing
 from ...io.hdf5_reader import checked_dataset, read_dataset
 from ...io.hdf5_writer import hdf5_file
+from ...io.owned_files import OwnFile
 from ...io.shards.sharded_graph import ShardedGraph
 from ..run import State
 from ..run_report import Report

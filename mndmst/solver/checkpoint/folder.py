@@ -18,8 +18,8 @@ from pathlib import Path
 
 from ...comm.communicator import Comm
 from ...host.errors import ConfigError, OutputError
-from ...io.file_access import lock, write_at, writing
-from ...io.output_kinds import check_ordinary
+from ...io.file_access import write_at, writing
+from ...io.owned_files import BusyError, LockFile
 from .manifest import MANIFEST, check_own, tokens_of
 
 LOCK = "mndmst-checkpoint.lock"
@@ -40,7 +40,7 @@ class Folder:
     def __init__(self, comm: Comm, path: Path) -> None:
         self.comm = comm
         self.path = path
-        self._lock = -1
+        self._lock: LockFile | None = None  # on rank 0
         self._tokens: set[str] = set()
         with comm.raise_on_all():
             if comm.rank == 0:
@@ -68,49 +68,38 @@ class Folder:
     def _take(self) -> None:
         """Lock the directory, and learn which files in it are the program's own."""
         name = self.path / LOCK
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            check_ordinary(name)
-            self._lock = os.open(name, flags, 0o666)
         try:
-            self._hold()
+            # On a file system without locks the user keeps the folder for one run
+            self._lock = LockFile.take(name)
+        except BusyError as error:
+            raise ConfigError(
+                f"{self.path}: another run keeps its checkpoints there. Give "
+                "--checkpoint another directory, or wait for that run."
+            ) from error
+        try:
             with writing(name):
-                self._tokens = self._recorded(name)
+                self._tokens = self._recorded(self._lock)
             check_own(self.path / MANIFEST)
         except BaseException:
             self.close()
             raise
         self._tokens |= tokens_of(self.path / MANIFEST)
 
-    def _hold(self) -> None:
-        try:
-            lock(self._lock)
-        except BlockingIOError as error:
-            raise ConfigError(
-                f"{self.path}: another run keeps its checkpoints there. Give "
-                "--checkpoint another directory, or wait for that run."
-            ) from error
-        except OSError:
-            pass  # a file system without locks: the folder is then the user's to keep
-
-    def _recorded(self, name: Path) -> set[str]:
+    def _recorded(self, lock: LockFile) -> set[str]:
         """Return the tokens in the lock file; begin it if it is new."""
-        head = os.pread(self._lock, len(_HEAD), 0)
+        head = os.pread(lock.handle, len(_HEAD), 0)
         if not _HEAD.startswith(head):
             raise ConfigError(
-                f"{name}: is not a lock of mndmst. Rename it, or give --checkpoint "
-                "another directory."
+                f"{lock.path}: is not a lock of mndmst. Rename it, or give "
+                "--checkpoint another directory."
             )
         if head != _HEAD:  # it is new, or its creator was killed
-            self._append(_HEAD, 0)
-        content = os.pread(self._lock, os.fstat(self._lock).st_size, 0)
+            _append(lock, _HEAD, 0)
+        content = os.pread(lock.handle, os.fstat(lock.handle).st_size, 0)
         lines = content.decode(errors="replace").split("\n")
         return {line for line in lines if _TOKEN.fullmatch(line)}
-
-    def _append(self, data: bytes, place: int) -> None:
-        write_at(self._lock, data, place)
-        os.fsync(self._lock)
 
     def new_token(self) -> str:
         """Return the token that begins the names of a checkpoint's files. Collective.
@@ -119,8 +108,9 @@ class Folder:
         """
         token: str = self.comm.bcast(secrets.token_hex(6))
         with self.comm.raise_on_all(), writing(self.path):
-            if self.comm.rank == 0:
-                self._append(f"\n{token}".encode(), os.fstat(self._lock).st_size)
+            if self._lock is not None:
+                end = os.fstat(self._lock.handle).st_size
+                _append(self._lock, f"\n{token}".encode(), end)
                 self._tokens.add(token)
         return token
 
@@ -143,15 +133,20 @@ class Folder:
 
     def clear(self) -> None:
         """Remove all checkpoints: the manifest first, so that none is half there."""
-        if self._lock >= 0:
+        if self._lock is not None:
             with suppress(OSError):
                 (self.path / MANIFEST).unlink(missing_ok=True)
                 self.sweep()
                 if not self._own_files():
-                    os.ftruncate(self._lock, len(_HEAD))
+                    os.ftruncate(self._lock.handle, len(_HEAD))
 
     def close(self) -> None:
         """Release the directory. The lock file stays: another run may have it open."""
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def _append(lock: LockFile, data: bytes, offset: int) -> None:
+    write_at(lock.handle, data, offset)
+    os.fsync(lock.handle)

@@ -11,12 +11,12 @@ from mndmst.comm.communicator import Comm
 from mndmst.host.errors import OutputError
 from mndmst.io.atomic_output import (
     AtomicOutput,
-    OwnFile,
     check_outputs,
     check_writable,
     whole_file,
 )
 from mndmst.io.output_kinds import EDGES
+from mndmst.io.owned_files import OwnFile
 
 COMM = Comm(MPI.COMM_SELF)
 

@@ -18,7 +18,7 @@ from test_partition import made, random_edges
 
 from mndmst.__main__ import main
 from mndmst.host.errors import OutputError
-from mndmst.io import file_access
+from mndmst.io import owned_files
 from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner.graph_lock import TEXT
 from mndmst.io.partitioner.partition import build_shards
@@ -72,7 +72,7 @@ def test_the_second_of_two_runs_is_told_so(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(file_access, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(owned_files, "PATIENCE_SECONDS", 0.1)
     out = tmp_path / "graph"
     link = tmp_path / "link"
     link.symlink_to(out)
@@ -151,7 +151,7 @@ def test_a_worker_that_still_writes_keeps_others_out(
 ) -> None:
     path = tmp_path / "graph.mndmst-lock"
     path.write_bytes(TEXT)
-    monkeypatch.setattr(file_access, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(owned_files, "PATIENCE_SECONDS", 0.1)
     with path.open() as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         with pytest.raises(OutputError, match="another run is writing"):

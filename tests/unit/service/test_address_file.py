@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="the service needs pyarrow")
 
 from mndmst.host.errors import OutputError
-from mndmst.io import file_access
+from mndmst.io import owned_files
 from mndmst.service.address_file import published_address, remove_left_over
 
 URL = "grpc+tcp://127.0.0.1:1"
@@ -24,7 +24,7 @@ def publish(path: Path, overwrite: bool = False):
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_access, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(owned_files, "PATIENCE_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

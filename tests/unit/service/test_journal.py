@@ -26,7 +26,7 @@ from mndmst.host.errors import InputError, OutputError
 from mndmst.io.partitioner import graph_lock
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.service import records
-from mndmst.service.journal import Journal, Lease
+from mndmst.service.journal import Journal, take_lease
 from mndmst.service.records import END, HEADER_BYTES, SECTOR
 
 pytestmark = pytest.mark.slow
@@ -341,12 +341,13 @@ def test_one_service_has_a_folder(graph: Path, tmp_path: Path) -> None:
 def test_a_lease_ends_with_its_process(tmp_path: Path) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path;"
-        "from mndmst.service.journal import Lease; lease = Lease(Path(sys.argv[1]));"
+        "from mndmst.service.journal import take_lease;"
+        "lease = take_lease(Path(sys.argv[1]));"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", program, tmp_path], check=False, timeout=60)
     assert re.match(r"process \d+ on ", (tmp_path / "lease").read_text())
-    Lease(tmp_path).close()
+    take_lease(tmp_path).close()
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "directory"])
@@ -360,7 +361,7 @@ def test_a_lease_that_is_no_file(tmp_path: Path, kind: str) -> None:
     else:
         place.mkdir()
     with pytest.raises(OutputError, match="lease"):
-        Lease(tmp_path)
+        take_lease(tmp_path)
     if kind == "link":
         assert (tmp_path / "else").read_text() == "theirs"
 
