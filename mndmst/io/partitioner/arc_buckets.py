@@ -25,13 +25,14 @@ from ..edge_file import (
 )
 from ..file_access import fill, writing
 from ..kernels import partitioner as kernels
+from .buffer_sizes import SIZES, BufferSizes
 from .edge_survey import Survey
 
 # A key, which has a copy while it is sorted, and where its row begins, twice.
 KEY_BYTES, ROW_BYTES = 8, 16
-# A bucket should stay in the caches of a core. But arcs are written to all buckets at
-# once, and from some hundreds on each of them waits for its page.
-LARGEST_BUCKET, MOST_BUCKETS = 1 << 22, 512
+# Arcs are written to all buckets at once, and from some hundreds on each of them waits
+# for its page.
+MOST_BUCKETS = 512
 GUIDE_BITS = 15
 # A part may be empty, but more empty parts than this are refused as an error.
 MOST_EMPTY_PARTS = 1 << 12
@@ -40,8 +41,6 @@ PACKING = 8
 # Beyond `ROWS_ALLOWED`, rows may take `TIMES_ALLOWED` times the larger of the file's
 # size and `ENTRY_BYTES` for each edge.
 TIMES_ALLOWED, ENTRY_BYTES = 1000, 16
-# Bytes of a batch: the edges as they are read, and their arcs in the order of buckets.
-SMALLEST_BATCH, LARGEST_BATCH = 1 << 20, 1 << 28
 
 
 def balanced_cuts(load: np.ndarray, num_parts: int) -> np.ndarray:
@@ -145,6 +144,7 @@ def make_plan(
     name: str,
     runs: int = 1,
     maximum: bool = False,
+    sizes: BufferSizes = SIZES,
 ) -> Plan:
     """Cut vertices into parts of equal cost, and these into buckets of `room` bytes."""
     mirrored = not survey.symmetric
@@ -157,8 +157,8 @@ def make_plan(
     key = id_dtype(n).itemsize if in_rows else KEY_BYTES
     width = (key + survey.weight_dtype.itemsize) * (1 if in_rows else 2)
     cost = width * before + ROW_BYTES * edges
-    goal = LARGEST_BUCKET if in_rows else max(LARGEST_BUCKET, cost[-1] // MOST_BUCKETS)
-    goal = min(room, goal)
+    goal = sizes.largest_bucket
+    goal = min(room, goal if in_rows else max(goal, cost[-1] // MOST_BUCKETS))
     # The key of an arc is its row and its neighbour, in 64 bits
     most_rows = 1 << (64 - max(1, (n - 1).bit_length()))
     if most_rows >> shift == 0 and not in_rows:
@@ -195,14 +195,19 @@ def run_file(work: Path, rank: int) -> Path:
 
 
 def route_arcs(
-    plan: Plan, pieces: Iterator[Edges], work: Path, rank: int, room: int
+    plan: Plan,
+    pieces: Iterator[Edges],
+    work: Path,
+    rank: int,
+    room: int,
+    sizes: BufferSizes = SIZES,
 ) -> None:
     """Write the arcs of this rank's share to its run file, holding `room` bytes."""
     buckets = plan.buckets()
     bits = np.uint64(plan.head_bits)
     edge = 2 * plan.ids.itemsize + plan.weight_dtype.itemsize
     arc = KEY_BYTES + plan.weight_dtype.itemsize
-    limit = min(max(room // 2, SMALLEST_BATCH), LARGEST_BATCH)
+    limit = min(max(room // 2, sizes.smallest_batch), sizes.largest_batch)
     limit //= edge + arc * (1 + plan.mirrored)
     keys, weights = np.empty(0, np.uint64), np.empty(0, plan.weight_dtype)
     path = run_file(work, rank)

@@ -28,10 +28,9 @@ from ..kernels.partitioner import (
     look_at_rows,
     of_pair_class,
 )
+from .buffer_sizes import SIZES
 from .builders import Builders
 
-# The counts of ends cover at most 2^BLOCK_BITS blocks of vertices.
-BLOCK_BITS = 20
 CLASSES = 1 << 16
 
 
@@ -122,6 +121,7 @@ def survey_edges(
     file: EdgeFile,
     spool: Spool,
     report: Callable[[Iterator], Iterator],
+    block_bits: int = SIZES.block_bits,
 ) -> Survey:
     """Look at all edges, once or twice, and report progress. Collective."""
     # A file whose entries can be read again by their numbers may be rows that list both
@@ -130,7 +130,8 @@ def survey_edges(
     check_copies(builders, file)
     if file.rereadable and file.length == file.num_entries:
         with builders.raise_on_all():
-            found = _look(file, report(own_rows(builders, file)), as_rows=True)
+            rows = report(own_rows(builders, file))
+            found = _look(file, rows, block_bits, as_rows=True)
         outer = builders.allgather(found.outer if found.in_rows else None)
         if None not in outer and _ascends([ends for pair in outer for ends in pair]):
             survey = _merge(builders, file, found)
@@ -138,7 +139,7 @@ def survey_edges(
                 return survey
     with builders.raise_on_all():
         pieces = report(share_pieces(builders, file, spool))
-        found = _look(file, pieces, as_rows=False)
+        found = _look(file, pieces, block_bits, as_rows=False)
     return _merge(builders, file, found)
 
 
@@ -153,8 +154,8 @@ def check_copies(builders: Builders, file: EdgeFile) -> None:
 class _Found:
     """Facts found by one rank; blocks of vertices are as small as possible."""
 
-    def __init__(self, num_vertices: int, as_rows: bool) -> None:
-        self.bound = num_vertices
+    def __init__(self, num_vertices: int, block_bits: int, as_rows: bool) -> None:
+        self.bound, self.block_bits = num_vertices, block_bits
         self.entries = 0
         self.balance = np.uint64(0)
         self.types: set[np.dtype] = set()
@@ -162,8 +163,8 @@ class _Found:
         self.smallest_ends: list[int] | None = None  # of the pieces, where they count
         self.in_rows = as_rows
         self.outer: list[tuple[int, int]] = []  # ends of the first and the last entry
-        self.shift = block_shift(self.bound)
-        self.counts = np.zeros(1 << BLOCK_BITS, np.int64)
+        self.shift = block_shift(self.bound, block_bits)
+        self.counts = np.zeros(1 << block_bits, np.int64)
 
     def coarsen(self, shift: int) -> None:
         """Add neighbouring blocks up until they have 2^shift vertices."""
@@ -178,7 +179,7 @@ class _Found:
             self._add_rows(piece)
             return
         self.bound = max(self.bound, piece.num_vertices)
-        self.coarsen(block_shift(self.bound))
+        self.coarsen(block_shift(self.bound, self.block_bits))
         if self.smallest_ends is not None and len(piece):
             self.smallest_ends.append(int(min(piece.src.min(), piece.dst.min())))
         if self.in_rows:
@@ -220,14 +221,16 @@ class _Found:
         self.outer = [*ends[:1], *ends[-1:]]
 
 
-def block_shift(num_vertices: int) -> int:
-    """Return the base-2 logarithm of a block's vertices."""
-    return max(0, (num_vertices - 1).bit_length() - BLOCK_BITS)
+def block_shift(num_vertices: int, block_bits: int) -> int:
+    """Return the base-2 logarithm of the vertices of one of 2^block_bits blocks."""
+    return max(0, (num_vertices - 1).bit_length() - block_bits)
 
 
-def _look(file: EdgeFile, pieces: Iterator[RowPiece | Edges], as_rows: bool) -> _Found:
+def _look(
+    file: EdgeFile, pieces: Iterator[RowPiece | Edges], block_bits: int, as_rows: bool
+) -> _Found:
     """Survey a rank's share, as rows for as long as the file looks like rows."""
-    found = _Found(file.num_vertices or 0, as_rows)
+    found = _Found(file.num_vertices or 0, block_bits, as_rows)
     if file.num_vertices is None:
         found.smallest_ends = []
     for piece in pieces:
@@ -246,7 +249,7 @@ def _merge(builders: Builders, file: EdgeFile, found: _Found) -> Survey:
     with builders.raise_on_all():
         file.check_entries(sum(entries))
     num_vertices = max(bounds)
-    found.coarsen(block_shift(num_vertices))
+    found.coarsen(block_shift(num_vertices, found.block_bits))
     blocks = (num_vertices + (1 << found.shift) - 1) >> found.shift
     counts = builders.sum(found.counts[:blocks]) * (1 + found.in_rows)
     surplus = builders.sum(np.array([found.balance]))[0]

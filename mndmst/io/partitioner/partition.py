@@ -213,7 +213,8 @@ class _Passes:
             with builders.raise_on_all():
                 if builders.rank == 0:
                     save_plan(options.work, start.described, plan)
-        rows_of = partial(sorted_rows, plan, options.work)
+        largest_load = options.sizes.largest_load
+        rows_of = partial(sorted_rows, plan, options.work, largest_load=largest_load)
         if plan.in_rows:
             rows_of = partial(listed_rows, plan, vertices.numbered)
         writer = ShardWriter(
@@ -277,7 +278,9 @@ class _Passes:
         )
         while True:
             numbered, smallest = self._number(file, compact)
-            found = survey_edges(self.builders, numbered, spool, report)
+            found = survey_edges(
+                self.builders, numbered, spool, report, self.options.sizes.block_bits
+            )
             sparse = is_sparse(found.num_vertices, found.num_entries)
             if compact or not (may_be_sparse and sparse):
                 if may_be_sparse and not compact:
@@ -334,9 +337,9 @@ class _Passes:
                     "and this file names them. Leave it out."
                 )
         self.progress.stage("looking for names")
-        save_names(builders, file, work, self._room())
+        save_names(builders, file, work, self._room(), self.options.sizes)
         with builders.raise_on_all():
-            numbered = NumberedFile(file, work)
+            numbered = NumberedFile(file, work, self.options.sizes.slice_edges)
             about = _about_names(file, numbered.names)
         self.progress.say(about)
         return numbered
@@ -350,7 +353,7 @@ class _Passes:
         if compact:
             self.progress.stage("looking for vertices")
             bounded = self._with_numbers(file, compact=False, order=False)
-            save_vertices(builders, bounded, options.work, self._room())
+            save_vertices(builders, bounded, options.work, self._room(), options.sizes)
         if options.reorder != "none":
             self.progress.stage(f"ordering vertices by {options.reorder}")
             with builders.raise_on_all():
@@ -366,7 +369,7 @@ class _Passes:
         if self.options.num_vertices is not None:
             file = BoundedFile(file, self.options.num_vertices)
         if compact:
-            file = CompactFile(file, self.options.work)
+            file = CompactFile(file, self.options.work, self.options.sizes.slice_edges)
         if order and self.options.reorder != "none":
             file = ReorderedFile(file, self.options.work)
         return file
@@ -377,7 +380,7 @@ class _Passes:
         if isinstance(file, NameableFile) and (work / NAMES_KIND).exists():
             file = file.named(saved_kind(work))
         if isinstance(file, NamedEdgeFile):
-            file = NumberedFile(file, work)
+            file = NumberedFile(file, work, self.options.sizes.slice_edges)
         compact = has_saved_vertices(work)
         return _NumberedVertices(file, self._with_numbers(file, compact), compact)
 
@@ -434,13 +437,16 @@ class _Passes:
                 file.name,
                 builders.size,
                 options.maximum,
+                options.sizes,
             )
             if not plan.in_rows:
                 pieces = self._report(
                     lambda done: f"routing: {100 * done // total} %",
                     share_pieces(builders, file, spool, again=True),
                 )
-                route_arcs(plan, pieces, options.work, builders.rank, room)
+                route_arcs(
+                    plan, pieces, options.work, builders.rank, room, options.sizes
+                )
             spool.remove()
         return plan
 

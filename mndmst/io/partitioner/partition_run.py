@@ -38,6 +38,7 @@ from ..shards.graph_directory import (
     no_new_folders,
 )
 from .arc_buckets import Plan
+from .buffer_sizes import SIZES, BufferSizes
 from .builders import LocalBuilders
 from .graph_lock import check_early, locked
 
@@ -84,6 +85,7 @@ class Options:
     compact_ids: bool = False
     # Keep the heaviest of parallel edges: a graph for maximum forests
     maximum: bool = False
+    sizes: BufferSizes = SIZES
 
     @property
     def place(self) -> Path:

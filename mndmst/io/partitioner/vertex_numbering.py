@@ -50,14 +50,12 @@ from ..names import (
     names_of_keys,
 )
 from .arc_buckets import check_vertices
+from .buffer_sizes import SIZES, BufferSizes
 from .builders import Builders
 from .edge_survey import share, share_pieces
 from .partition_run import NAMES, NAMES_KIND, NEW_IDS, ORDER, VERTICES, write_json
 
-# Bytes of names in memory at once, and how often they are copied while sorted. Fewer
-# would make many files, and more would take memory from the page cache.
-FEWEST_BYTES, MOST_BYTES, COPIES = 1 << 20, 1 << 29, 6
-SLICE = 1 << 17  # edges whose names are looked up at once
+COPIES = 6  # of names while they are sorted
 DEGREE_BYTES = 8
 ORDERS = ("none", "degree", "bfs", "rcm")
 
@@ -91,21 +89,27 @@ class BoundedFile(WrappedEdgeFile):
 class CompactFile(WrappedEdgeFile):
     """An edge file whose ids get numbers without gaps, by `save_vertices`."""
 
-    def __init__(self, file: EdgeFile, work: Path) -> None:
+    def __init__(
+        self, file: EdgeFile, work: Path, slice_edges: int = SIZES.slice_edges
+    ) -> None:
         super().__init__(file)
+        self.slice_edges = slice_edges
         self.ids = load_names(work / VERTICES, NameKind.INT64)
         self.num_vertices: int = len(self.ids)
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the pieces of the file with new ids; see `EdgeFile`."""
-        return _numbered(self.name, _by_id(self.file.pieces(begin, end)), self.ids)
+        pieces = _slices(_by_id(self.file.pieces(begin, end)), self.slice_edges)
+        return _numbered(self.name, pieces, self.ids)
 
 
 class NumberedFile(EdgeFile):
     """An edge file that numbers its vertices by their names, from `save_names`."""
 
-    def __init__(self, file: NamedEdgeFile, work: Path) -> None:
-        self.file = file
+    def __init__(
+        self, file: NamedEdgeFile, work: Path, slice_edges: int = SIZES.slice_edges
+    ) -> None:
+        self.file, self.slice_edges = file, slice_edges
         self.copy_facts(file)
         self.rereadable, self.vertices_given = False, True
         self.names: Names = load_names(work / NAMES, file.kind)
@@ -117,20 +121,33 @@ class NumberedFile(EdgeFile):
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the pieces of the file with numbers; see `EdgeFile`."""
-        return _numbered(self.name, self.file.named_pieces(begin, end), self.names)
+        pieces = _slices(self.file.named_pieces(begin, end), self.slice_edges)
+        return _numbered(self.name, pieces, self.names)
 
 
-def save_vertices(builders: Builders, file: EdgeFile, work: Path, room: int) -> None:
+def save_vertices(
+    builders: Builders,
+    file: EdgeFile,
+    work: Path,
+    room: int,
+    sizes: BufferSizes = SIZES,
+) -> None:
     """Save the ids that occur in a file; see `save_names`. Collective."""
     pieces = _by_id(share_pieces(builders, file))
-    _save_merged(builders, pieces, NameKind.INT64, work / VERTICES, room)
+    _save_merged(builders, pieces, NameKind.INT64, work / VERTICES, room, sizes)
 
 
-def save_names(builders: Builders, file: NamedEdgeFile, work: Path, room: int) -> None:
+def save_names(
+    builders: Builders,
+    file: NamedEdgeFile,
+    work: Path,
+    room: int,
+    sizes: BufferSizes = SIZES,
+) -> None:
     """Save the names that occur in a file, ascending, each once. Collective."""
     begin, end = share(builders, file)
     pieces = file.named_pieces(begin, end) if begin < end else ()
-    _save_merged(builders, pieces, file.kind, work / NAMES, room)
+    _save_merged(builders, pieces, file.kind, work / NAMES, room, sizes)
     with builders.raise_on_all():
         if builders.rank == 0:
             write_json(work / NAMES_KIND, file.kind.value)
@@ -172,7 +189,7 @@ def _numbered(
     source: str, pieces: Iterator[EdgesByName], names: Names
 ) -> Iterator[Edges]:
     """Yield edges by the positions of their ends in a list of all names."""
-    for piece in _slices(pieces):
+    for piece in pieces:
         # In ascending order they are looked up where others were just before
         wanted, positions = distinct_names(joined_names([piece.src, piece.dst]))
         numbers = names.find(wanted)
@@ -188,10 +205,12 @@ def _save_merged(
     kind: NameKind,
     target: Path,
     room: int,
+    sizes: BufferSizes,
 ) -> None:
     """Save the names of all ranks' pieces, ascending, each once. Collective."""
-    most = min(max(room // COPIES, FEWEST_BYTES), MOST_BYTES)
+    most = min(max(room // COPIES, sizes.fewest_names), sizes.most_names)
     with builders.raise_on_all():
+        pieces = _slices(pieces, sizes.slice_edges)
         runs = _write_runs(pieces, kind, target, builders.rank, most)
     counts = builders.allgather(runs)
     with builders.raise_on_all():
@@ -214,7 +233,7 @@ def _write_runs(
     """Write the names of this rank's pieces as runs; return their number."""
     held: list[Names] = []
     runs = 0
-    for piece in _slices(pieces):
+    for piece in pieces:
         held.append(ascending_names(joined_names([piece.src, piece.dst])))
         if sum(map(_cost, held)) > most:
             held = [ascending_names(joined_names(held))]
@@ -246,11 +265,11 @@ def _merged(runs: list[Names], most: int) -> Iterator[Names]:
         left = [(run, first) for run, first in moved if first < len(run)]
 
 
-def _slices(pieces: Iterable[EdgesByName]) -> Iterator[EdgesByName]:
+def _slices(pieces: Iterable[EdgesByName], most: int) -> Iterator[EdgesByName]:
     """Yield pieces that take little memory to sort."""
     for piece in pieces:
-        for low in range(0, len(piece), SLICE):
-            yield piece.part(low, min(low + SLICE, len(piece)))
+        for low in range(0, len(piece), most):
+            yield piece.part(low, min(low + most, len(piece)))
 
 
 def _cost(names: Names) -> int:

@@ -29,13 +29,13 @@ from ..names import PIECE, IdRange
 from ..shards.graph_directory import Destination, no_new_folders
 from ..shards.shard_writer import OriginalIds, PartWriter, ShardWriter, VertexIds
 from .arc_buckets import KEY_BYTES, Plan, final_weights, read_buckets, run_file
+from .buffer_sizes import SIZES
 from .builders import Builders, RankBuilders
 from .graph_lock import check_early, locked
 from .partition_run import NAMING, part_note, write_json
 
 # Yields the rows of some buckets: ascending ids, none twice, lightest weights
 RowsOf = Callable[[range], Iterator[RowPiece]]
-LARGEST_LOAD = 1 << 27  # bytes of arcs that are read at once
 
 UNNAMED = str(uuid.UUID(int=0))
 
@@ -83,11 +83,13 @@ def _listed(plan: Plan, file: EdgeFile, bucket: int) -> RowPiece:
     return RowPiece(first, np.cumsum(indptr, out=indptr), heads, weights)
 
 
-def sorted_rows(plan: Plan, work: Path, buckets: range) -> Iterator[RowPiece]:
+def sorted_rows(
+    plan: Plan, work: Path, buckets: range, largest_load: int = SIZES.largest_load
+) -> Iterator[RowPiece]:
     """Yield the rows of buckets from the arcs that all ranks have routed to them."""
     give_back_freed()  # batches that were routed
     before = np.concatenate(([0], np.cumsum(plan.arcs)))
-    loads = list(_loads(plan, before, buckets))
+    loads = list(_loads(plan, before, buckets, largest_load))
     most = max((before[load.stop] - before[load.start] for load in loads), default=0)
     keys, weights = np.empty(most, np.uint64), np.empty(most, plan.weight_dtype)
     for load in loads:
@@ -99,10 +101,12 @@ def sorted_rows(plan: Plan, work: Path, buckets: range) -> Iterator[RowPiece]:
             yield _rows(plan, bucket, keys[low:high], weights[low:high])
 
 
-def _loads(plan: Plan, before: np.ndarray, buckets: range) -> Iterator[range]:
+def _loads(
+    plan: Plan, before: np.ndarray, buckets: range, largest_load: int
+) -> Iterator[range]:
     """Yield ranges of buckets that are read together, so that each read is long."""
     width = KEY_BYTES + plan.weight_dtype.itemsize
-    most = min(plan.room // 2, LARGEST_LOAD) // width
+    most = min(plan.room // 2, largest_load) // width
     begin = buckets.start
     while begin < buckets.stop:
         end = int(np.searchsorted(before, before[begin] + most, "right")) - 1

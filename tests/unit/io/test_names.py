@@ -28,8 +28,8 @@ from mndmst.io.names import (
     names_of_texts,
     names_of_values,
 )
-from mndmst.io.partitioner import vertex_numbering as naming
 from mndmst.io.partitioner import write_parts as parts
+from mndmst.io.partitioner.buffer_sizes import BufferSizes
 from mndmst.io.partitioner.builders import run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
@@ -261,12 +261,10 @@ def test_any_number_of_processes_and_little_memory_make_the_same_files(
     file = ncol(tmp_path / "g.ncol")
     whole = made(file, tmp_path / "whole", reorder=reorder)
     monkeypatch.setattr("mndmst.io.formats.edge_text.PIECE_BYTES", 500)
-    monkeypatch.setattr(naming, "FEWEST_BYTES", 4000)
-    monkeypatch.setattr(naming, "MOST_BYTES", 4000)
-    monkeypatch.setattr(naming, "SLICE", 30)
+    sizes = BufferSizes(fewest_names=4000, most_names=4000, slice_edges=30)
     for jobs in (1, 3):
         out = tmp_path / f"{jobs}"
-        assert made(file, out, jobs, reorder=reorder).uuid == whole.uuid
+        assert made(file, out, jobs, reorder=reorder, sizes=sizes).uuid == whole.uuid
         assert digest(out) == digest(tmp_path / "whole")
         assert not out.with_name(f"{jobs}.partition-work").exists()
     if reorder == "none":

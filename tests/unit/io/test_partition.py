@@ -21,6 +21,7 @@ from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges
 from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner.arc_buckets import read_buckets
+from mndmst.io.partitioner.buffer_sizes import BufferSizes
 from mndmst.io.partitioner.builders import LocalBuilders, run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
@@ -72,14 +73,13 @@ def test_processes_and_memory_change_nothing(tmp_path, monkeypatch):
     expected = digest(made(tmp_path / "one", edges))
     for jobs in (2, 5, 16):
         assert digest(made(tmp_path / f"{jobs}", edges, jobs)) == expected
-    monkeypatch.setattr("mndmst.io.partitioner.arc_buckets.LARGEST_BUCKET", 60000)
-    monkeypatch.setattr("mndmst.io.partitioner.arc_buckets.SMALLEST_BATCH", 1)
-    monkeypatch.setattr("mndmst.io.partitioner.arc_buckets.LARGEST_BATCH", 30000)
-    monkeypatch.setattr("mndmst.io.partitioner.write_parts.LARGEST_LOAD", 30000)
+    sizes = BufferSizes(
+        largest_bucket=60000, smallest_batch=1, largest_batch=30000, largest_load=30000
+    )
     monkeypatch.setattr("mndmst.io.edge_file.PIECE_ENTRIES", 700)
     monkeypatch.setattr("mndmst.io.hdf5_writer.CHUNK_BYTES", 1 << 20)
-    assert digest(made(tmp_path / "small", edges)) == expected
-    assert digest(made(tmp_path / "small2", edges, 2)) == expected
+    assert digest(made(tmp_path / "small", edges, sizes=sizes)) == expected
+    assert digest(made(tmp_path / "small2", edges, 2, sizes=sizes)) == expected
 
 
 def test_rows_need_no_routing_and_make_the_same_graph(tmp_path, monkeypatch):
@@ -131,11 +131,11 @@ def test_rows_with_a_flaw_are_routed(tmp_path, monkeypatch, flaw):
         assert run_forked(jobs, partition, file, options).uuid == graph.uuid
 
 
-def test_blocks_of_vertices_give_the_same_rows(tmp_path, monkeypatch):
+def test_blocks_of_vertices_give_the_same_rows(tmp_path):
     edges = random_edges(3000, 20000)
     fine = open_graph(made(tmp_path / "fine", edges))
-    monkeypatch.setattr("mndmst.io.partitioner.edge_survey.BLOCK_BITS", 6)
-    coarse = open_graph(made(tmp_path / "coarse", edges))
+    sizes = BufferSizes(block_bits=6)
+    coarse = open_graph(made(tmp_path / "coarse", edges, sizes=sizes))
     assert not (coarse.vtxdist[:-1] % 64).any()
     assert fine.uuid == coarse.uuid
     for one, two in zip(

@@ -12,6 +12,7 @@ from test_partition import digest, random_edges
 from mndmst.host.errors import ConfigError, InputError, OutputError
 from mndmst.io.edge_file import EdgeFile, Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, write_edges
+from mndmst.io.partitioner.buffer_sizes import BufferSizes
 from mndmst.io.partitioner.builders import LocalBuilders, run_forked
 from mndmst.io.partitioner.partition import partition, symmetric_rows
 from mndmst.io.partitioner.partition_run import Options
@@ -57,10 +58,10 @@ def test_rows_are_the_graph_in_text(
 ) -> None:
     monkeypatch.setattr("mndmst.io.formats.binary_graphs.PIECE_ARCS", arcs)
     monkeypatch.setattr("mndmst.io.formats.binary_graphs.PIECE_ROWS", 90)
-    monkeypatch.setattr("mndmst.io.partitioner.arc_buckets.LARGEST_BUCKET", 30000)
+    sizes = BufferSizes(largest_bucket=30000)
     rows = set()
     for make in (text, binary):
-        options = Options(tmp_path / make.__name__, parts=2, quiet=True)
+        options = Options(tmp_path / make.__name__, parts=2, quiet=True, sizes=sizes)
         graph = run_forked(3, partition, make(tmp_path), options)
         indptr, indices, weights = read_rows(graph, 0, graph.num_vertices)
         rows.add((indptr.tobytes(), indices.tobytes(), weights.tobytes()))

@@ -13,8 +13,8 @@ from test_partition import digest
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import NameKind
-from mndmst.io.partitioner import vertex_numbering as naming
 from mndmst.io.partitioner import write_parts as parts
+from mndmst.io.partitioner.buffer_sizes import BufferSizes
 from mndmst.io.partitioner.builders import run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
@@ -394,17 +394,15 @@ def test_a_killed_run_goes_on_with_the_names_of_a_table(
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_little_memory_makes_the_same_graph_of_a_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+    tmp_path: Path, suffix: str
 ) -> None:
     rng = np.random.default_rng(1)
     ids = [int(k) for k in rng.integers(2**60, 2**62, 300)]
     rows = [(*map(int, pair), w) for w, pair in enumerate(rng.choice(ids, (900, 2)))]
     file = table(tmp_path / f"g{suffix}", rows)
     whole = made(file, tmp_path / "whole")
-    monkeypatch.setattr(naming, "FEWEST_BYTES", 600)
-    monkeypatch.setattr(naming, "MOST_BYTES", 600)
-    monkeypatch.setattr(naming, "SLICE", 20)
-    assert made(file, tmp_path / "again", 3).uuid == whole.uuid
+    sizes = BufferSizes(fewest_names=600, most_names=600, slice_edges=20)
+    assert made(file, tmp_path / "again", 3, sizes=sizes).uuid == whole.uuid
     assert whole.names is NameKind.INT64
     named = {end for row in rows for end in row[:2]}
     assert whole.read_names(0, whole.num_vertices).values() == sorted(named)

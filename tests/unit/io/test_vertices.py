@@ -15,6 +15,7 @@ from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges
 from mndmst.io.formats import NAMES, open_edges, read_edges
 from mndmst.io.partitioner import write_parts as parts
+from mndmst.io.partitioner.buffer_sizes import BufferSizes
 from mndmst.io.partitioner.builders import LocalBuilders, run_forked
 from mndmst.io.partitioner.graph_recipe import load_recipe, open_recipe
 from mndmst.io.partitioner.partition import partition
@@ -178,11 +179,10 @@ def test_little_memory_and_many_ids_change_nothing(
     named = np.unique(pairs)
     np.testing.assert_array_equal(whole.read_original_ids(0, len(named)), named)
     monkeypatch.setattr("mndmst.io.formats.edge_text.PIECE_BYTES", 500)
-    monkeypatch.setattr("mndmst.io.partitioner.vertex_numbering.MOST_BYTES", 800)
-    monkeypatch.setattr("mndmst.io.partitioner.vertex_numbering.SLICE", 30)
+    sizes = BufferSizes(most_names=800, slice_edges=30)
     for jobs in (1, 3):
         out = tmp_path / f"{jobs}"
-        made(file, out, jobs, compact_ids=True)
+        made(file, out, jobs, compact_ids=True, sizes=sizes)
         assert digest(out) == digest(tmp_path / "whole")
 
 
