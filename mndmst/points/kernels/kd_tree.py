@@ -2,7 +2,7 @@
 
 A leaf holds up to `LEAF` points, whose coordinates lie together, a column of `LEAF`
 values per dimension: vector instructions compute the distances of a point to a whole
-leaf, in registers (`kernels.intrinsics.distances_below`). Unused places of a column are
+leaf, in registers (`leaf_vectors.distances_below`). Unused places of a column are
 infinite, so the points there are never near.
 
 A box is never further away than a point in it, rounded or not: every rounding is

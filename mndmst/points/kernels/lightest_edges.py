@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.intrinsics import (
-    distances_below,
-    gaps_below,
-    gaps_to_children,
-    trailing_zeros,
-)
+from ...kernels.intrinsics import trailing_zeros
 from ...native.kernel import kernel
 from ..devices.point_products import NO_POSITION
 from .kd_tree import LEAF, NOT_THERE, leaf_of, load_group
+from .leaf_vectors import (
+    distances_below,
+    gaps_below,
+    gaps_to_children,
+)
 from .norms import distance_of, limit_of
 
 MIXED = np.uint32(0xFFFFFFFF)  # the component of a node with points of several

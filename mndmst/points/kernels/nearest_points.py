@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.intrinsics import (
+from ...kernels.intrinsics import trailing_zeros
+from ...native.kernel import kernel
+from .kd_tree import LEAF, NOT_THERE, load_group
+from .leaf_vectors import (
     distances_below,
     gaps_below,
     gaps_to_children,
     insert_near,
     largest_of,
     smallest_of,
-    trailing_zeros,
 )
-from ...native.kernel import kernel
-from .kd_tree import LEAF, NOT_THERE, load_group
 from .norms import EUCLIDEAN, LARGEST
 
 LISTED = 4  # the length of lists is a multiple of it: `insert_near` moves 4 at a time

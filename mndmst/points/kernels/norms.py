@@ -6,7 +6,7 @@ in the order of the dimensions, without fused instructions, so a distance has th
 bits wherever, and from whichever end, it is computed.
 
 A new norm is one more branch in each function below, and in
-`kernels.intrinsics_llvm`, which adds the gaps of a leaf.
+`leaf_vectors_llvm`, which adds the gaps of a leaf.
 """
 
 import numpy as np
