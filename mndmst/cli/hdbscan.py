@@ -1,0 +1,329 @@
+"""The command `hdbscan`."""
+
+import argparse
+import math
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..host.option_types import real, whole
+from ..host.progress import notice
+from .cluster import print_sizes
+from .options import add_flag
+from .parser import MOST_POINTS
+from .point_forest import with_forest, write
+from .point_input import spent
+from .point_options import add_points
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..points.clusters.density import Clustering
+    from ..points.clusters.density_clusters import DensityRule
+    from ..points.point_files import PointTable
+    from ..points.point_forest import PointForest
+
+
+def add_hdbscan(commands: Any) -> None:
+    """Add the command to the parser."""
+    hdbscan = commands.add_parser(
+        "hdbscan",
+        help="find clusters of points: HDBSCAN*, exactly",
+        description="Find the minimum spanning forest of the mutual reachability "
+        "distances between all points, exactly, and the clusters of HDBSCAN*. Options "
+        "are named as in hdbscan. Under mpirun or alone.",
+    )
+    add_points(
+        hdbscan,
+        "cluster file to write, .h5; the labels as .csv; the dendrogram as .nwk",
+        ("clusters", "condensed", "dendrogram", "reachability"),
+    )
+    hdbscan.add_argument(
+        "--min-cluster-size",
+        type=whole(2),
+        default=5,
+        metavar="N",
+        help="smallest number of points that form a cluster",
+    )
+    hdbscan.add_argument(
+        "--min-samples",
+        type=whole(1),
+        metavar="N",
+        help="neighbours within the core distance, not counting the point itself, as "
+        "in hdbscan; scikit-learn counts it (default: --min-cluster-size)",
+    )
+    hdbscan.add_argument(
+        "--cluster-selection-method",
+        choices=("eom", "leaf"),
+        default="eom",
+        help="select clusters by excess of mass, or the leaves of the condensed tree",
+    )
+    hdbscan.add_argument(
+        "--cluster-selection-epsilon",
+        type=real(0),
+        default=0.0,
+        metavar="X",
+        help="merge clusters born below this distance into their first ancestor born "
+        "above it",
+    )
+    hdbscan.add_argument(
+        "--cluster-selection-epsilon-max",
+        type=real(0),
+        default=math.inf,
+        metavar="X",
+        help="do not select clusters born above this distance; with eom only",
+    )
+    hdbscan.add_argument(
+        "--cluster-selection-persistence",
+        type=real(0),
+        default=0.0,
+        metavar="X",
+        help="merge leaves of the condensed tree of a smaller persistence, in 1 / "
+        "distance",
+    )
+    add_flag(
+        hdbscan,
+        "--allow-single-cluster",
+        "allow a single cluster, whose outliers are noise",
+    )
+    hdbscan.add_argument(
+        "--max-cluster-size",
+        type=whole(0, MOST_POINTS),
+        default=0,
+        metavar="N",
+        help="do not select larger clusters; with eom only, 0 for no limit",
+    )
+    hdbscan.add_argument(
+        "--alpha",
+        type=real(1e-300),
+        default=1.0,
+        metavar="X",
+        help="divide distances, but not core distances, by this number; compares all "
+        "pairs of points unless it is 1",
+    )
+    hdbscan.add_argument(
+        "--non-finite",
+        choices=("noise", "codes", "error"),
+        default="error",
+        help="refuse rows with NaN or infinite coordinates, or take them as noise, or "
+        "give them the labels -3 with NaN and -2 without",
+    )
+    hdbscan.add_argument(
+        "--store-centers",
+        choices=("centroid", "medoid", "both"),
+        help="also store in the cluster file the mean point of each cluster, weighted "
+        "by probabilities, or the medoid, or both",
+    )
+    add_flag(
+        hdbscan,
+        "--prediction-data",
+        "also store the points and the selected clusters in the cluster file, for "
+        "mndmst predict",
+    )
+    hdbscan.set_defaults(process=_hdbscan)
+
+
+def _hdbscan(arguments: argparse.Namespace) -> int:
+    from ..host.errors import ConfigError
+    from ..points.clusters.cluster_measures import NO_CENTERS
+    from ..points.pairwise_forest import NO_POINTS
+
+    def samples() -> int:
+        rule = _density_rule(arguments)
+        if arguments.metric == "precomputed" and arguments.prediction_data:
+            raise ConfigError(NO_POINTS)
+        if arguments.metric == "precomputed" and arguments.store_centers:
+            raise ConfigError(NO_CENTERS)
+        if arguments.prediction_data:
+            _check_cluster_file("--prediction-data goes", arguments.output)
+        if arguments.store_centers:
+            _check_cluster_file("--store-centers goes", arguments.output)
+        return rule.samples
+
+    def answer(table: "PointTable") -> bool:
+        rule = _density_rule(arguments)
+        count, output = len(table.points), arguments.output
+        rule.check_points(count)
+        if rule.too_few(count) and not arguments.quiet:
+            notice(f"{arguments.points}: {rule.too_few(count)}")
+        if not rule.finds_no_cluster(count):
+            return False
+        trees = None if output is None or output.suffix == ".csv" else output
+        needs = arguments.forest or arguments.plot or trees
+        if needs:
+            if not arguments.quiet:
+                notice(
+                    f"{needs}: needs the forest of the points, which takes a search; "
+                    "labels in a .csv need none"
+                )
+            return False
+        _write_noise(arguments, table, rule)
+        return True
+
+    return with_forest(arguments, samples, answer, partial(_write_hdbscan, arguments))
+
+
+def _write_noise(
+    arguments: argparse.Namespace, table: "PointTable", rule: "DensityRule"
+) -> None:
+    """Write the labels of points among which no cluster is possible."""
+    from ..points.clusters.density import Clustering
+    from ..points.pairwise_forest import check_forest
+
+    check_forest(
+        table.points,
+        arguments.metric,
+        alpha=arguments.alpha,
+        parameters=arguments.metric_params,
+        approximate=arguments.approximate,
+        search=arguments.search,
+    )
+    flat = _coded(arguments, table, Clustering.all_noise(len(table.points)))
+    if not arguments.quiet:
+        print_sizes(flat.labels, "point")
+    columns = flat._asdict() | _centers(arguments, table, flat)
+    write(arguments, table, None, rule.samples, {}, columns, None)
+    _print_result(flat.labels, "exact=True search=none")
+
+
+def _coded(
+    arguments: argparse.Namespace, table: "PointTable", flat: "Clustering"
+) -> "Clustering":
+    """Return the clusters, with codes for rows that are not finite if that is asked."""
+    from ..points.clusters.density import Clustering
+    from ..points.coordinates import LABEL_CODES, PROBABILITY_CODES, coded
+
+    if arguments.non_finite != "codes":
+        return flat
+    codes = LABEL_CODES, PROBABILITY_CODES
+    pairs = zip(flat, codes, strict=True)
+    return Clustering(*(coded(column, table.points, code) for column, code in pairs))
+
+
+def _centers(
+    arguments: argparse.Namespace, table: "PointTable", flat: "Clustering"
+) -> dict[str, "np.ndarray"]:
+    """Return the datasets of `--store-centers`."""
+    from ..points.clusters.cluster_measures import centers_of
+
+    return centers_of(
+        table.points,
+        flat.labels,
+        flat.probabilities,
+        arguments.store_centers,
+        arguments.metric,
+        arguments.metric_params,
+    )
+
+
+def _print_result(labels: "np.ndarray", how: str) -> None:
+    clusters, noise = int(labels.max()) + 1, int((labels < 0).sum())
+    print(
+        f"RESULT n={len(labels)} clusters={clusters} noise={noise} {how} {spent()}",
+        flush=True,
+    )
+
+
+def _check_cluster_file(goes: str, output: Path | None) -> None:
+    """Raise ConfigError unless there is a cluster file for further results."""
+    from ..host.errors import ConfigError
+
+    if output is None or output.suffix in (".csv", ".nwk"):
+        given = "no file is named" if output is None else f"{output} is a table or tree"
+        raise ConfigError(
+            f"{goes} into a cluster file, and {given}. Give -o a name in .h5."
+        )
+
+
+def _density_rule(arguments: argparse.Namespace) -> "DensityRule":
+    """Return the rule of the options; ConfigError if a value is out of range."""
+    from ..points.clusters.density_clusters import DensityRule
+    from ..points.clusters.selection import ClusterSelection
+
+    return DensityRule(
+        arguments.min_cluster_size,
+        arguments.min_samples,
+        ClusterSelection(
+            arguments.cluster_selection_method,
+            arguments.cluster_selection_epsilon,
+            arguments.cluster_selection_epsilon_max,
+            arguments.allow_single_cluster,
+            arguments.max_cluster_size,
+        ),
+        arguments.cluster_selection_persistence,
+    ).checked()
+
+
+def _write_hdbscan(
+    arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
+) -> None:
+    import numpy as np
+
+    from ..points.clusters.cluster_measures import exemplars_of, relative_validity
+    from ..points.clusters.cluster_pictures import ClusterPictures
+    from ..points.clusters.density_clusters import clusters_of
+    from ..points.clusters.prediction_file import prediction_columns, prediction_facts
+
+    rule = _density_rule(arguments)
+    clusters = clusters_of(found, rule)
+    flat = _coded(arguments, table, clusters.flat)
+    facts = {
+        "num_clusters": int(flat.labels.max()) + 1,
+        "rule": _in_words(rule, arguments.alpha) + " approximate" * (not found.exact),
+        "metric": arguments.metric,
+        "relative_validity": relative_validity(found.forest, flat.labels),
+    }
+    none = np.empty(0, np.int64)
+    columns = {
+        "labels": flat.labels,
+        "probabilities": flat.probabilities,
+        "outlier_scores": clusters.outlier_scores,
+        "persistence": clusters.persistence,
+        "exemplars": np.concatenate([none, *exemplars_of(clusters.tree, flat.labels)]),
+        "linkage": clusters.linkage,
+        **clusters.tree.columns(),
+        **_centers(arguments, table, flat),
+    }
+    if arguments.prediction_data:
+        facts |= prediction_facts(
+            table.points,
+            rule,
+            arguments.alpha,
+            arguments.metric_params,
+            arguments.non_finite,
+            table.names,
+        )
+        columns |= prediction_columns(table.points, clusters)
+    if not arguments.quiet:
+        print_sizes(flat.labels, "point")
+    pictures = ClusterPictures(
+        clusters.linkage,
+        flat.labels,
+        None if arguments.metric == "precomputed" else table.points,
+        table.names or None,
+        clusters.tree,
+        clusters.chosen,
+        clusters.persistence,
+        str(arguments.points),
+        facts,
+    )
+    write(arguments, table, found, rule.samples, facts, columns, pictures)
+    _print_result(flat.labels, f"exact={found.exact} search={found.search or 'none'}")
+
+
+def _in_words(rule: "DensityRule", alpha: float) -> str:
+    """Return the rule as the cluster file records it; defaults are left out."""
+    selection = rule.selection
+    words = (
+        f"hdbscan min_cluster_size {rule.min_cluster_size} min_samples {rule.samples} "
+        f"{selection.method} epsilon {selection.epsilon:g}"
+    )
+    if alpha != 1:
+        words += f" alpha {alpha:g}"
+    if selection.epsilon_max < math.inf:
+        words += f" epsilon_max {selection.epsilon_max:g}"
+    if rule.persistence:
+        words += f" persistence {rule.persistence:g}"
+    if selection.max_cluster_size:
+        words += f" max_cluster_size {selection.max_cluster_size}"
+    return words + " allow_single_cluster" * selection.allow_single_cluster
