@@ -277,6 +277,8 @@ class NcolFile(NamedEdgeFile):
     def __init__(self, path: Path, budget: Budget) -> None:
         self.budget = budget
         self._text = TextFile(path, budget, TextLayout.of_list())
+        _, first, _ = read_head(path, budget, b"")
+        self._weighted = len(first.split()) > 2
         self.name, self.length = self._text.name, self._text.length
         self.seekable = self._text.seekable
 
@@ -292,6 +294,10 @@ class NcolFile(NamedEdgeFile):
                 try:
                     one, other, *weight = words
                     if len(weight) > 1:
+                        raise ValueError(what)
+                    if bool(weight) != self._weighted:
+                        here, there = ("a", "none") if weight else ("no", "one")
+                        what = f"has {here} weight, and the first edge has {there}"
                         raise ValueError(what)
                     what = "has a weight that is not a number"
                     number = read_number(weight[0].decode()) if weight else 1

@@ -142,9 +142,10 @@ def check_comments_alone(path: object, comments: Sequence[bytes]) -> None:
         text = comment.decode(errors="replace")
         if text[:1] not in tuple(MARKS) or text[1:2].isspace():
             continue
-        for separator in SEPARATORS:
+        for separator in (*SEPARATORS, BLANKS):
             cells = split_line(text, separator)
-            if len(cells) > 1 and all(cells) and _REAL.fullmatch(cells[-1]):
+            wide = len(cells) == 3 if separator == BLANKS else len(cells) > 1
+            if wide and all(cells) and _REAL.fullmatch(cells[-1]):
                 raise _like_row(f"{path}: line {line}", text, len(cells))
 
 
@@ -163,8 +164,9 @@ def _names_above(
 ) -> tuple[int, list[str]]:
     """Return which comment has the names of columns, and these; -1 for none."""
     first = sample.names
+    texts = not any(subject.is_number(cell, sample.separator) for cell in first)
     if _above_numbers(sample, subject) or (
-        subject.knows(first) and not _recurring(sample)
+        texts and subject.knows(first) and not _recurring(sample)
     ):
         return -1, []
     for line in reversed(range(len(comments))):

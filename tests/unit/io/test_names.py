@@ -245,6 +245,8 @@ def test_what_is_not_a_name_is_refused_with_its_place(
         (b"a b 1\na c nan\n", r"g\.ncol: line 2 has a weight that is not a number"),
         (b"a b 1\nb c 1_0\n", "line 2 has a weight that is not a number"),
         (b"a b 1\n\xff b 1\n", "is not UTF-8"),
+        (b"\na b 1\nb c\n", "line 3 has no weight, and the first edge has one"),
+        (b"a b\n\nb c 1\n", "line 3 has a weight, and the first edge has none"),
         (b"a b " + str(2**70).encode() + b"\n", "line 1 has a weight"),
     ],
 )
