@@ -125,7 +125,8 @@ def read_layout(
         dialect.first_is_header,
         dialect=dialect,
     )
-    return replace(layout, mixed=layout.in_order and not dialect.headed)
+    numbers = layout.in_order and layout.text_ends is None
+    return replace(layout, mixed=numbers and not dialect.headed)
 
 
 def _check_matrix(

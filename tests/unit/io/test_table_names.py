@@ -406,3 +406,17 @@ def test_little_memory_makes_the_same_graph_of_a_table(
     assert whole.names is NameKind.INT64
     named = {end for row in rows for end in row[:2]}
     assert whole.read_names(0, whole.num_vertices).values() == sorted(named)
+
+
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+@pytest.mark.parametrize("name", ["New York", "#New York", "a b c", "São Paulo #2"])
+def test_a_name_with_a_blank_needs_no_header(
+    tmp_path: Path, separator: str, name: str
+) -> None:
+    rows = [("Boston", "Albany", "3"), ("Boston", name, "4")]
+    lines = "".join(f"{separator.join(row)}\n" for row in rows)
+    (tmp_path / "g.csv").write_text(lines)
+    edges = read_edges(tmp_path / "g.csv")
+    assert edges.names is not None
+    assert set(edges.names.texts()) == {"Boston", "Albany", name}
+    assert edges.weight.tolist() == [3, 4]

@@ -557,3 +557,14 @@ def test_edges_of_names_are_not_taken_for_points(tmp_path: Path) -> None:
         table_in(tmp_path, ",from,to,weight\n1,a,b,0.5\n2,b,c,1.5\n")
     with pytest.raises(InputError, match=r"--columns from,to,weight\.$"):
         table_in(tmp_path, ",from,to,weight\n1,2,3,0.5\n2,3,4,1.5\n")
+
+
+@pytest.mark.parametrize("name", ["a", "b", "x1", "pc2"])
+def test_a_first_id_like_a_coordinate_is_below_a_header_in_a_comment(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "p.csv").write_text(f"# id,x,y\n{name},1.5,2\nother,3,4.5\n")
+    found = read_point_table(tmp_path / "p.csv")
+    assert found.points.tolist() == [[1.5, 2], [3, 4.5]]
+    assert found.ids is not None
+    assert found.ids.tolist() == [name, "other"]
