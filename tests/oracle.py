@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -64,6 +65,54 @@ def kruskal(n: int, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> Ans
     m = np.count_nonzero(other) + min(1, len(pairs))
     forest = (column[chosen] for column in (low, high, weight))
     return Answer(m, n - len(chosen), *forest)
+
+
+def maximum_kruskal(
+    n: int, src: np.ndarray, dst: np.ndarray, weight: np.ndarray
+) -> Answer:
+    """Return the maximum spanning forest: the minimum one of mirrored ranks."""
+    values, rank = np.unique(weight, return_inverse=True)
+    answer = kruskal(n, src, dst, -rank.reshape(-1))
+    return answer._replace(weight=values[-answer.weight])
+
+
+def single_linkage(
+    n: int, merges: Iterable[tuple[int, int, float]]
+) -> list[tuple[int, int, float, int]]:
+    """Return SciPy's rows of a dendrogram: two clusters, their distance, and the size.
+
+    `merges` has two vertices and a distance for each merge, in their order.
+    """
+    parent, name, size = list(range(n)), list(range(n)), [1] * n
+    rows: list[tuple[int, int, float, int]] = []
+    for u, v, distance in merges:
+        a, b = find(parent, u), find(parent, v)
+        low, high = sorted((name[a], name[b]))
+        parent[b], size[a], name[a] = a, size[a] + size[b], n + len(rows)
+        rows.append((low, high, distance, size[a]))
+    return rows
+
+
+def path(edges: Iterable[tuple[int, int]], first: int, last: int) -> list[int] | None:
+    """Return the positions of a forest's edges from one vertex to another."""
+    neighbours: dict[int, list[tuple[int, int]]] = {}
+    for position, (u, v) in enumerate(edges):
+        neighbours.setdefault(u, []).append((v, position))
+        neighbours.setdefault(v, []).append((u, position))
+    before = {first: (first, -1)}
+    ahead = [first]
+    for vertex in ahead:
+        for other, position in neighbours.get(vertex, ()):
+            if other not in before:
+                before[other] = vertex, position
+                ahead.append(other)
+    if last not in before:
+        return None
+    found = []
+    while last != first:
+        last, position = before[last]
+        found.append(position)
+    return found[::-1]
 
 
 def find(parent: list[int], vertex: int) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mndmst.comm.mpi_library import remove_leftovers
 
-from . import damages, disks, kills, solves, tables
+from . import clouds, damages, disks, files, ids, kills, marks, maxima, solves, tables
 from .case import Case
 from .commands import Commands
 from .results import MINUTE, Results
@@ -19,8 +19,9 @@ from .stock import make_stock
 
 # The share of the time that each kind of cases gets
 SHARES = {
-    "solves": 0.25, "kills": 0.2, "damages": 0.15, "disks": 0.1, "tables": 0.1,
-    "services": 0.2,
+    "solves": 0.2, "kills": 0.15, "damages": 0.12, "disks": 0.08, "services": 0.2,
+    "ids": 0.1, "maxima": 0.04, "tables": 0.04, "marks": 0.02, "clouds": 0.02,
+    "files": 0.03,
 }  # fmt: skip
 
 
@@ -64,7 +65,14 @@ class Campaign:
     def _runners(self) -> dict[str, Callable[[Case], None]]:
         return {
             "solves": lambda case: solves.run_one(self.results, case),
-            "tables": lambda case: tables.run_one(self.results, case),
+            "tables": lambda case: self.results.judge(case, tables.check),
+            "marks": lambda case: self.results.judge(case, marks.check),
+            "clouds": lambda case: self.results.judge(case, clouds.check),
+            "files": lambda case: self.results.judge(case, files.check),
+            "maxima": lambda case: self.results.judge(case, maxima.check),
+            "ids": lambda case: self.results.judge(
+                case, lambda draw, folder: ids.check(draw, folder, self._commands)
+            ),
             "kills": lambda case: kills.run_one(self.results, case),
             "services": lambda case: run_service(self.results, case),
             "damages": lambda case: damages.run_one(

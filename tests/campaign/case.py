@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,3 +52,14 @@ def expect(fine: bool, text: object) -> None:
     """Raise a CaseError with a text if something is not fine."""
     if not fine:
         raise CaseError(str(text))
+
+
+def refusal(read: Callable[[], object], path: Path) -> str | None:
+    """Return the line that a reader refuses a file with, or None."""
+    try:
+        read()
+    except MndmstError as error:
+        message = str(error)
+        expect(str(path) in message and "\n" not in message, message)
+        return message
+    return None

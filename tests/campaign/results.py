@@ -1,10 +1,16 @@
 """What has come out so far, and how it is told."""
 
 import collections
+import random
 import sys
+import tempfile
 import time
+from collections.abc import Callable
+from pathlib import Path
 
-from .case import Case
+import pytest
+
+from .case import Case, CaseError
 
 MINUTE = 60
 
@@ -18,6 +24,19 @@ class Results:
         self._counts: collections.Counter[tuple[str, str]] = collections.Counter()
         self._parts: collections.Counter[tuple[str, str]] = collections.Counter()
         self._begin = self._told = time.monotonic()
+
+    def judge(self, case: Case, check: Callable[[random.Random, Path], str]) -> None:
+        """Do a case that is one function: it returns the outcome, or raises."""
+        with tempfile.TemporaryDirectory() as name:
+            try:
+                outcome = check(case.draw(), Path(name))
+            except CaseError as error:
+                self.add(case, "failed", error)
+            except (Exception, pytest.fail.Exception) as error:
+                problem = f"{type(error).__name__}: {error}"
+                self.add(case, "failed", CaseError(problem))
+            else:
+                self.add(case, outcome)
 
     def add(self, case: Case, outcome: str, error: Exception | None = None) -> None:
         """Count a case; print it if it has failed."""

@@ -6,7 +6,6 @@ import io
 import json
 import lzma
 import random
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -21,8 +20,7 @@ from mndmst.host.errors import MndmstError
 from mndmst.io.formats import read_edges
 from mndmst.points.point_files import read_point_table
 
-from .case import Case, CaseError, expect
-from .results import Results
+from .case import CaseError, expect, refusal
 
 ENDS = (
     ("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("i", "j"),
@@ -61,19 +59,9 @@ class Made(NamedTuple):
     format: str
 
 
-def run_one(results: Results, case: Case) -> None:
-    """Write a random table and read it."""
-    draw = case.draw()
-    check = draw.choice((check_edges, check_edges, check_points))
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            outcome = check(draw, Path(name))
-        except CaseError as error:
-            results.add(case, "failed", error)
-        except Exception as error:
-            results.add(case, "failed", CaseError(f"{type(error).__name__}: {error}"))
-        else:
-            results.add(case, outcome)
+def check(draw: random.Random, folder: Path) -> str:
+    """Write a random table and read it; return the outcome."""
+    return draw.choice((check_edges, check_edges, check_points))(draw, folder)
 
 
 def check_edges(draw: random.Random, folder: Path) -> str:
@@ -146,17 +134,6 @@ def check_points(draw: random.Random, folder: Path) -> str:
     if ids is not None:
         expect(found.ids is not None and found.ids.tolist() == ids, about)
     return "points: " + ("by name" if asked else "by the rule")
-
-
-def refusal(read: Callable[[], object], path: Path) -> str | None:
-    """Return the line that a reader refuses a file with, or None."""
-    try:
-        read()
-    except MndmstError as error:
-        message = str(error)
-        expect(str(path) in message and "\n" not in message, message)
-        return message
-    return None
 
 
 def write(
