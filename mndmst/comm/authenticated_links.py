@@ -83,22 +83,28 @@ def connect(address: tuple[str, int], token: bytes) -> socket.socket:
 
 
 def accept(
-    listener: socket.socket, token: bytes, progress: Callable[[], None]
+    listener: socket.socket,
+    token: bytes,
+    progress: Callable[[], None],
+    seconds: float = 2 * CONNECT_SECONDS,
+    token_seconds: float = TOKEN_SECONDS,
+    poll_seconds: float = PROGRESS_SECONDS,
 ) -> socket.socket:
     """Return the connection of the rank before, and close the listener.
 
     That rank may still wait for a message of this one, which some MPI libraries deliver
     only while the sender calls them: so `progress` is called between polls. Raises
-    OSError if the rank does not connect in time.
+    OSError if the rank does not connect within `seconds`, and sends the token within
+    `token_seconds`.
     """
-    deadline = time.monotonic() + 2 * CONNECT_SECONDS
+    deadline = time.monotonic() + seconds
     listener.setblocking(False)
     with listener, selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
-        pending = _Unauthenticated(selector)
+        pending = _Unauthenticated(selector, token_seconds)
         try:
             while time.monotonic() < deadline:
-                for key, _ in selector.select(PROGRESS_SECONDS):
+                for key, _ in selector.select(poll_seconds):
                     if key.fileobj is listener:
                         pending.admit(listener)
                         continue
@@ -115,8 +121,8 @@ def accept(
 class _Unauthenticated:
     """Connections without a token yet: few, each for a limited time."""
 
-    def __init__(self, selector: selectors.BaseSelector) -> None:
-        self._selector = selector
+    def __init__(self, selector: selectors.BaseSelector, seconds: float) -> None:
+        self._selector, self._seconds = selector, seconds
         self._until: dict[socket.socket, float] = {}  # in the order they came
         self._received: dict[socket.socket, bytes] = {}
 
@@ -129,7 +135,7 @@ class _Unauthenticated:
         if len(self._until) == MOST_UNAUTHENTICATED:
             self.release(next(iter(self._until))).close()
         link.setblocking(False)
-        self._until[link] = time.monotonic() + TOKEN_SECONDS
+        self._until[link] = time.monotonic() + self._seconds
         self._received[link] = b""
         self._selector.register(link, selectors.EVENT_READ, link)
 

@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Thread
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from ..host.launcher import end_launcher
 from ..host.progress import notice_line
@@ -36,15 +36,21 @@ from .authenticated_links import (
 )
 from .communicator import Comm
 
-# A launcher that notices by itself ends the job within this time.
-GRACE_SECONDS = 2.0
 # The longest time between two probes that the kernel accepts, in seconds.
 LONGEST_PAUSE = 32767
 LEAVING, LOST, RUNNING = b".", b"!", b"~"
 SILENT = b"?"  # local only; never sent
-# Seconds between heartbeats, and without one until a rank counts as stopped.
-BEAT_SECONDS, QUIET_SECONDS = 10.0, 60.0
 
+
+class Pace(NamedTuple):
+    """Times of a watchdog, in seconds."""
+
+    grace: float = 2.0  # in which a launcher that notices by itself ends the job
+    beat: float = 10.0  # between heartbeats
+    quiet: float = 60.0  # without a heartbeat, until a rank counts as stopped
+
+
+PACE = Pace()
 Link = tuple[socket.socket, RankAddress]
 
 
@@ -52,38 +58,44 @@ class Heartbeat:
     """Heartbeats to and from the neighbours of a rank.
 
     The first link is to the rank after this one, which is watched, the second to the
-    one before.
+    one before. `say` takes notices, `now` returns the time in seconds.
     """
 
-    def __init__(self, links: list[Link]) -> None:
-        self._links = links
+    def __init__(
+        self,
+        links: list[Link],
+        pace: Pace,
+        say: Callable[[str], object],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._links, self._pace, self._say, self._now = links, pace, say, now
         self._missed = False
         self._begin()
 
     def _begin(self) -> None:
-        now = time.monotonic()
-        self._due = now + BEAT_SECONDS
+        now = self._now()
+        self._due = now + self._pace.beat
         self._heard = [now] * len(self._links)
 
     def pause(self) -> float:
         """Return the seconds until the next `beat`."""
-        return max(0.0, self._due - time.monotonic())
+        return max(0.0, self._due - self._now())
 
     def hear(self, number: int) -> None:
         """Record a heartbeat of a neighbour."""
-        self._heard[number] = time.monotonic()
+        self._heard[number] = self._now()
         if self._missed and number == 0:
             self._missed = False
-            _print(f"rank {self._links[0][1].rank} runs again")
+            self._say(f"rank {self._links[0][1].rank} runs again")
 
     def beat(self) -> None:
         """Send a heartbeat if one is due, and report ranks without heartbeats."""
-        late = time.monotonic() - self._due
+        late = self._now() - self._due
         if late < 0:
             return
-        if late > BEAT_SECONDS:
+        if late > self._pace.beat:
             self._begin()  # this process was stopped, and received nothing
-        self._due = time.monotonic() + BEAT_SECONDS
+        self._due = self._now() + self._pace.beat
         for number, (link, _) in enumerate(self._links):
             # The kernel would buffer unread heartbeats, and give up in the end.
             if not self._quiet(number):
@@ -92,14 +104,15 @@ class Heartbeat:
         if self._quiet(0) and not self._missed:
             self._missed = True
             peer = self._links[0][1]
-            _print(
-                f"rank {peer.rank} on {peer.host} has not run for {QUIET_SECONDS:g} s: "
-                "it was stopped, or its machine is busy with something else. The other "
-                f"ranks wait for it; there, kill -CONT {peer.process} lets it go on"
+            self._say(
+                f"rank {peer.rank} on {peer.host} has not run for "
+                f"{self._pace.quiet:g} s: it was stopped, or its machine is busy with "
+                "something else. The other ranks wait for it; there, kill -CONT "
+                f"{peer.process} lets it go on"
             )
 
     def _quiet(self, number: int) -> bool:
-        return time.monotonic() - self._heard[number] > QUIET_SECONDS
+        return self._now() - self._heard[number] > self._pace.quiet
 
 
 def _print(text: str, event: str = "notice") -> None:
@@ -158,8 +171,8 @@ def _links(
 class Watchdog:
     """Watches over the two neighbours of a rank on a thread of its own.
 
-    `links` are as for `Heartbeat`. A host may be out of reach for `seconds`. Tests give
-    `end`, which takes a message and ends this process.
+    `links` and `say` are as for `Heartbeat`. A host may be out of reach for `seconds`.
+    `end` takes a message and ends this process.
     """
 
     def __init__(
@@ -168,8 +181,12 @@ class Watchdog:
         links: list[Link],
         seconds: int,
         end: Callable[[str], object] | None = None,
+        say: Callable[[str], object] | None = None,
+        pace: Pace | None = None,
     ) -> None:
         self.own = own
+        self.pace = pace or PACE
+        self._say = say or _print
         self.links = links
         self.seconds = seconds
         self._end = end or end_job
@@ -195,7 +212,7 @@ class Watchdog:
         selector = selectors.DefaultSelector()
         for number, (link, _) in enumerate(self.links):
             selector.register(link, selectors.EVENT_READ, number)
-        heartbeat = Heartbeat(self.links)
+        heartbeat = Heartbeat(self.links, self.pace, self._say)
         while selector.get_map():
             for key, _ in selector.select(heartbeat.pause()):
                 news = _next_news(self.links[key.data][0])
@@ -217,7 +234,7 @@ class Watchdog:
         if news == LOST:
             return ""  # another rank has printed the error
         # One neighbour prints the error; the other one only if the first cannot.
-        time.sleep(GRACE_SECONDS * (number + (news != SILENT)))
+        time.sleep(self.pace.grace * (number + (news != SILENT)))
         if news == SILENT:
             return (
                 f"rank {self.own.rank} on {self.own.host} has had no sign of "
@@ -263,6 +280,6 @@ def end_job(message: str) -> NoReturn:
     """End this process at once; launchers then end the others."""
     if message:
         _print(f"error: {message}", "error")
-        time.sleep(GRACE_SECONDS / 4)  # for the launcher to forward it
-    end_launcher(2 * GRACE_SECONDS)
+        time.sleep(PACE.grace / 4)  # for the launcher to forward it
+    end_launcher(2 * PACE.grace)
     os._exit(1)

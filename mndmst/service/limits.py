@@ -20,7 +20,6 @@ from ..host.errors import ConfigError
 from ..host.formatting import option_size, size_text
 from ..host.memory import MIB, free_bytes
 
-# Requests may hold this much beside graphs of any size.
 LEAST = 16 * MIB
 # Without a limit fewer bytes are not compared with the free memory of the host, which
 # takes 0.1 ms to read.
@@ -41,11 +40,12 @@ T = TypeVar("T", bound=Sized)
 class ServiceMemory:
     """Bytes that a rank holds for graphs and requests; thread-safe.
 
-    A `limit` of 0 stands for the free memory of the host.
+    A `limit` of 0 stands for the free memory of the host. Requests may hold `least`
+    bytes beside graphs of any size.
     """
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, limit: int, least: int = LEAST) -> None:
+        self.limit, self.least = limit, least
         self._lock, self._of_graphs, self._of_requests = RLock(), 0, 0
         self._indexes: WeakSet[Sized] = WeakSet()
 
@@ -82,7 +82,7 @@ class ServiceMemory:
                 )
             return
         needed, graphs = self._of_requests + nbytes, self.of_graphs
-        if needed > max(LEAST, self.limit - graphs):
+        if needed > max(self.least, self.limit - graphs):
             raise ConfigError(
                 f"--memory {option_size(self.limit)} is too little for {what} of "
                 f"{size_text(nbytes)} beside {size_text(graphs)} of graphs and "

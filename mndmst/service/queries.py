@@ -65,16 +65,22 @@ PATH_EDGE_BYTES = 64
 
 
 def answers(
-    view: ForestView, query: str, u: np.ndarray, v: np.ndarray, memory: ServiceMemory
+    view: ForestView,
+    query: str,
+    u: np.ndarray,
+    v: np.ndarray,
+    memory: ServiceMemory,
+    path_edges: int = PATH_EDGES,
 ) -> Iterator[Any]:
     """Yield tables that together have a row for each pair of vertices.
 
+    A table of paths has at most `path_edges` edges, or one path.
     `memory` counts the work on each table, and then the table as long as the caller
     works on it. Raises ConfigError if there is no such query, or a table does not fit
     the memory; InputError if there is no such vertex.
     """
     if query == "path":
-        yield from _paths(view.index(), u, v, memory)
+        yield from _paths(view.index(), u, v, memory, path_edges)
         return
     if query not in PAIR_BYTES:
         raise ConfigError(
@@ -106,9 +112,13 @@ def _pairs_of(query: str, u: np.ndarray) -> str:
 
 
 def _paths(
-    index: ForestIndex, u: np.ndarray, v: np.ndarray, memory: ServiceMemory
+    index: ForestIndex,
+    u: np.ndarray,
+    v: np.ndarray,
+    memory: ServiceMemory,
+    path_edges: int,
 ) -> Iterator[Any]:
-    """Yield the paths of pairs in tables of at most `PATH_EDGES` edges, or one path."""
+    """Yield the paths of pairs in tables; see `answers`."""
     vertices = index.num_vertices
     if not index.is_rooted:
         with memory.hold(ROOTING_BYTES * vertices, f"roots of {vertices:,} vertices"):
@@ -118,7 +128,7 @@ def _paths(
         ends = np.cumsum(index.path_lengths(u, v))
         begin = done = 0
         while begin < len(u) or begin == 0:
-            end = int(np.searchsorted(ends, done + PATH_EDGES, side="right"))
+            end = int(np.searchsorted(ends, done + path_edges, side="right"))
             end = min(max(end, begin + 1), len(u))
             edges = int(ends[end - 1]) - done if end else 0
             with memory.hold(PATH_EDGE_BYTES * edges, f"{edges:,} edges of paths"):

@@ -160,7 +160,7 @@ def run() -> int:
     if rank == RANK and EVENT in begin:
         after_call(begin[EVENT], EVENT)
     if FAULT in ("stop", "pause"):
-        watchdog.BEAT_SECONDS, watchdog.QUIET_SECONDS = 0.2, 1.0
+        watchdog.PACE = watchdog.Pace(beat=0.2, quiet=1.0)
     sys.argv[1:4] = []
     status = main()
     if FAULT == "count":

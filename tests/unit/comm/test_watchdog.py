@@ -7,29 +7,31 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mndmst.comm import authenticated_links, watchdog
 from mndmst.comm.authenticated_links import TOKEN_BYTES, RankAddress, accept
-from mndmst.comm.watchdog import Watchdog
+from mndmst.comm.watchdog import Pace, Watchdog
 from mndmst.host.progress import use_json_lines
 
 OWN = RankAddress("here", 1, "", 0)
+PACE = Pace(grace=0.1)
 AFTER, BEFORE = RankAddress("there", 2, "", 0), RankAddress("yonder", 0, "", 0)
 
 
 class Trio:
     """A watchdog with its two neighbours, whose ends of the connections we hold."""
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Pace = PACE) -> None:
         ends = [_pair(), _pair()]
         self.after, self.before = ends[0][1], ends[1][1]
         self.messages: queue.Queue[str] = queue.Queue()
         links = [(ends[0][0], AFTER), (ends[1][0], BEFORE)]
-        self.dog = Watchdog(OWN, links, 3, self.messages.put)
+        self.said: queue.Queue[str] = queue.Queue()
+        self.dog = Watchdog(OWN, links, 3, self.messages.put, self.said.put, pace)
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:
@@ -41,25 +43,12 @@ def _pair() -> tuple[socket.socket, socket.socket]:
 
 
 @pytest.fixture
-def trio_after(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Trio]]:
-    """Make a trio, perhaps after other things have been patched."""
-    monkeypatch.setattr(watchdog, "GRACE_SECONDS", 0.1)
-    trios: list[Trio] = []
-
-    def make() -> Trio:
-        trios.append(Trio())
-        return trios[-1]
-
-    yield make
-    for trio in trios:
-        trio.dog.dismiss()
-        for link in (trio.after, trio.before, *(link for link, _ in trio.dog.links)):
-            link.close()
-
-
-@pytest.fixture
-def trio(trio_after: Callable[[], Trio]) -> Trio:
-    return trio_after()
+def trio(request: pytest.FixtureRequest) -> Iterator[Trio]:
+    trio = Trio(getattr(request, "param", PACE))
+    yield trio
+    trio.dog.dismiss()
+    for link in (trio.after, trio.before, *(link for link, _ in trio.dog.links)):
+        link.close()
 
 
 @pytest.mark.parametrize("seconds", [1, 100_000, 1_000_000])
@@ -103,18 +92,12 @@ def test_who_is_dismissed_says_so(trio: Trio) -> None:
         trio.messages.get(timeout=0.5)
 
 
-def test_who_says_nothing_is_told_of_once(
-    monkeypatch: pytest.MonkeyPatch, trio_after: Callable[[], Trio]
-) -> None:
-    said: queue.Queue[str] = queue.Queue()
-    monkeypatch.setattr(watchdog, "BEAT_SECONDS", 0.05)
-    monkeypatch.setattr(watchdog, "QUIET_SECONDS", 0.4)
-    monkeypatch.setattr(watchdog, "_print", said.put)
-    trio = trio_after()
-    assert "rank 2 on there has not run" in said.get(timeout=5)
+@pytest.mark.parametrize("trio", [PACE._replace(beat=0.05, quiet=0.4)], indirect=True)
+def test_who_says_nothing_is_told_of_once(trio: Trio) -> None:
+    assert "rank 2 on there has not run" in trio.said.get(timeout=5)
     assert trio.messages.empty()  # which ends nothing
     trio.after.send(watchdog.RUNNING)
-    assert said.get(timeout=5) == "rank 2 runs again"
+    assert trio.said.get(timeout=5) == "rank 2 runs again"
     assert set(trio.before.recv(1000)) == set(watchdog.RUNNING)
 
 
@@ -138,10 +121,7 @@ def test_mpi_goes_on_while_a_neighbour_is_awaited(listener: socket.socket) -> No
         pass
 
 
-def test_strangers_delay_nobody(
-    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(authenticated_links, "PROGRESS_SECONDS", 0.001)
+def test_strangers_delay_nobody(listener: socket.socket) -> None:
     place = listener.getsockname()
     with contextlib.ExitStack() as stack:
         strangers = [
@@ -165,7 +145,7 @@ def test_strangers_delay_nobody(
                 stack.enter_context(ours)
                 strangers.append(ours)
 
-        with accept(listener, TOKEN, come_last) as link:
+        with accept(listener, TOKEN, come_last, poll_seconds=0.001) as link:
             assert link.getpeername() == strangers[-1].getsockname()
             assert looks < 6 * len(strangers)
 
@@ -182,14 +162,10 @@ def test_a_token_may_come_in_pieces(listener: socket.socket) -> None:
             assert link.getpeername() == ours.getsockname()
 
 
-def test_strangers_are_not_kept(
-    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(authenticated_links, "CONNECT_SECONDS", 0.3)
-    monkeypatch.setattr(authenticated_links, "TOKEN_SECONDS", 0.1)
+def test_strangers_are_not_kept(listener: socket.socket) -> None:
     with socket.create_connection(listener.getsockname()) as stranger:
         with pytest.raises(TimeoutError):
-            accept(listener, TOKEN, lambda: None)
+            accept(listener, TOKEN, lambda: None, seconds=0.6, token_seconds=0.1)
         assert stranger.recv(1) == b""
 
 

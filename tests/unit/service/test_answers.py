@@ -13,7 +13,6 @@ import pyarrow as arrow
 
 from mndmst.changes.current_forest import CurrentForest
 from mndmst.host.errors import ConfigError
-from mndmst.service import limits, queries
 from mndmst.service.front_server import FrontServer
 from mndmst.service.graph_version import INDEX_BYTES, ForestView
 from mndmst.service.limits import ServiceMemory
@@ -42,14 +41,13 @@ def view() -> ForestView:
     return ForestView(3, CurrentForest.of(index), ServiceMemory(0))
 
 
-def test_paths_come_in_bounded_tables(view: ForestView, monkeypatch) -> None:
-    monkeypatch.setattr(queries, "PATH_EDGES", 1000)
+def test_paths_come_in_bounded_tables(view: ForestView) -> None:
     rng = np.random.default_rng(1)
     u, v = rng.integers(0, N, (2, 300))
     u[:5], v[:5] = v[:5], v[:5]  # paths without an edge
     memory, walks, sizes = ServiceMemory(0), [], []
     pairs = PATH_PAIR_BYTES * len(u)
-    for table in answers(view, "path", u, v, memory):
+    for table in answers(view, "path", u, v, memory, path_edges=1000):
         edges = sum(map(len, table["path"].to_pylist()))
         assert memory.of_requests == pairs + PATH_EDGE_BYTES * edges
         walks += table["path"].to_pylist()
@@ -65,44 +63,37 @@ def test_paths_come_in_bounded_tables(view: ForestView, monkeypatch) -> None:
         )
 
 
-def test_a_path_longer_than_a_batch_comes_alone(view: ForestView, monkeypatch) -> None:
-    monkeypatch.setattr(queries, "PATH_EDGES", 100)
-    tables = list(answers(view, "path", [0, 0, 7], [1, N - 1, 8], ServiceMemory(0)))
+def test_a_path_longer_than_a_batch_comes_alone(view: ForestView) -> None:
+    pairs = [0, 0, 7], [1, N - 1, 8]
+    tables = list(answers(view, "path", *pairs, ServiceMemory(0), path_edges=100))
     lengths = [[len(path) for path in t["path"].to_pylist()] for t in tables]
     assert lengths == [[1], [N - 1], [1]]
     (empty,) = answers(view, "path", [], [], ServiceMemory(0))
     assert empty.num_rows == 0 and empty.schema == tables[0].schema
 
 
-@pytest.fixture
-def without_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LEAST", 0)
-
-
-@pytest.mark.usefixtures("without_least")
 def test_a_path_that_does_not_fit_is_refused(view: ForestView) -> None:
     needed = PATH_PAIR_BYTES + PATH_EDGE_BYTES * (N - 1)
     assert view.index().rooted
     for limit in (needed, 0):
-        assert list(answers(view, "path", [0], [N - 1], ServiceMemory(limit)))
-    memory = ServiceMemory(needed - 1)
+        assert list(answers(view, "path", [0], [N - 1], ServiceMemory(limit, least=0)))
+    memory = ServiceMemory(needed - 1, least=0)
     with pytest.raises(ConfigError, match=r"499 edges of paths.*--memory 1MiB suff"):
         list(answers(view, "path", [0], [N - 1], memory))
     assert memory.of_requests == 0
 
 
-@pytest.mark.usefixtures("without_least")
 @pytest.mark.parametrize("query", ["connected", "path_max", "path"])
 def test_pairs_count_against_the_memory(view: ForestView, query: str) -> None:
     u, v = np.zeros(100, np.int64), np.full(100, 1)
     assert view.index().rooted
     each = PATH_PAIR_BYTES + PATH_EDGE_BYTES
     needed = 100 * PAIR_BYTES.get(query, each)
-    memory = ServiceMemory(needed)
+    memory = ServiceMemory(needed, least=0)
     for table in answers(view, query, u, v, memory):
         kept = needed if query == "path" else table.nbytes
         assert memory.of_requests == kept > 0
-    small = ServiceMemory(needed - 1)
+    small = ServiceMemory(needed - 1, least=0)
     with pytest.raises(ConfigError, match=r"too little for .*100 (pairs|edges)"):
         list(answers(view, query, u, v, small))
     assert memory.of_requests == small.of_requests == 0
@@ -178,11 +169,10 @@ def test_the_work_on_an_index_takes_no_more_than_is_counted() -> None:
     assert 24 * MANY <= traced(root) <= ROOTING_BYTES * MANY + 100_000
 
 
-@pytest.mark.usefixtures("without_least")
 def test_an_index_counts_while_it_lives() -> None:
     first = random_forest("random")
     changed = without_edges(CurrentForest.of(first), 100)
-    memory = ServiceMemory(0)
+    memory = ServiceMemory(0, least=0)
     view = ForestView(3, changed, memory)
     assert memory.of_graphs == first.nbytes > 40 * MANY  # rooted
     assert view.index() is view.index() is not first
@@ -210,17 +200,16 @@ LABELS = [
 ]
 
 
-@pytest.mark.usefixtures("without_least")
 @pytest.mark.parametrize(("request_", "each", "kept"), LABELS)
 def test_labels_count_against_the_memory(
     view: ForestView, request_: dict[str, object], each: int, kept: int
 ) -> None:
-    memory = ServiceMemory(each * N)
+    memory = ServiceMemory(each * N, least=0)
     with held_labels(view.index(), request_, memory) as table:
         assert table.num_rows == N
         assert memory.of_requests == kept * N == table.nbytes
     assert memory.of_requests == 0
-    memory = ServiceMemory(each * N - 1)
+    memory = ServiceMemory(each * N - 1, least=0)
     with (
         pytest.raises(
             ConfigError, match=f"too little for {request_['table']} of 500 v"
@@ -275,9 +264,8 @@ def test_the_work_on_labels_takes_no_more_than_is_counted(
     assert kept * MANY <= peak <= each * MANY + 100_000  # Python's own objects
 
 
-@pytest.mark.usefixtures("without_least")
 def test_answers_side_by_side_share_the_memory() -> None:
-    memory = ServiceMemory(100)
+    memory = ServiceMemory(100, least=0)
     with memory.hold(60, "one"):
         with pytest.raises(ConfigError, match="and 60 bytes of other requests"):
             memory.hold(41, "another").__enter__()

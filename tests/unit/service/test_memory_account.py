@@ -7,11 +7,8 @@ test meets the same order of events every time.
 from contextlib import ExitStack
 from threading import Event, Thread
 
-import pytest
-
 from mndmst.host.errors import ConfigError
 from mndmst.host.memory import MIB
-from mndmst.service import limits
 from mndmst.service.limits import ServiceMemory
 
 # Longer than a thread needs to change an account that no lock protects
@@ -58,11 +55,8 @@ def test_indexes_are_added_while_others_are_summed() -> None:
     assert sums == [200, 200 + 100 * len(others)], fast
 
 
-def test_of_two_requests_that_do_not_fit_together_one_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(limits, "LEAST", 0)
-    memory, held = ServiceMemory(MIB), Event()
+def test_of_two_requests_that_do_not_fit_together_one_is_refused() -> None:
+    memory, held = ServiceMemory(MIB, least=0), Event()
     slow = SlowIndex(held)
     memory.add_index(slow)
     refused: list[str] = []

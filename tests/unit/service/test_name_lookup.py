@@ -13,7 +13,6 @@ import pyarrow as arrow
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.host.formatting import size_text
 from mndmst.io.names import IntegerNames, NameKind, Names, names_of_texts
-from mndmst.service import limits
 from mndmst.service.limits import ServiceMemory
 from mndmst.service.name_lookup import (
     ANSWER_BYTES,
@@ -67,14 +66,13 @@ def test_wrong_questions_are_refused() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_names_count_against_the_memory(
-    monkeypatch: pytest.MonkeyPatch, order: int
-) -> None:
-    monkeypatch.setattr(limits, "LEAST", 0)
+def test_names_count_against_the_memory(order: int) -> None:
     names = IntegerNames(np.arange(1000)[::order])
     peak = 16_000 if order == 1 else 208_000
     graphs = 1 << 20
-    small, enough = (ServiceMemory(graphs + limit) for limit in (peak - 1, peak))
+    small, enough = (
+        ServiceMemory(graphs + limit, least=0) for limit in (peak - 1, peak)
+    )
     for memory in (small, enough):
         memory.add_graph(graphs)
     with pytest.raises(ConfigError, match=r"the names of the vertices of g of .*MiB"):
@@ -89,10 +87,7 @@ def test_names_count_against_the_memory(
 
 
 @pytest.mark.parametrize("length", [0, 8, 100])  # 0: integers
-def test_answers_count_against_the_memory(
-    monkeypatch: pytest.MonkeyPatch, length: int
-) -> None:
-    monkeypatch.setattr(limits, "LEAST", 0)
+def test_answers_count_against_the_memory(length: int) -> None:
     many = 20_000
     vertices = np.random.default_rng(1).permutation(many)
     names: Names = IntegerNames(np.arange(many))
@@ -113,7 +108,7 @@ def test_answers_count_against_the_memory(
             tracemalloc.stop()
         assert counted / 8 <= peak <= counted + 100_000, query
         assert lookup._memory.of_requests == 0
-        small = NameLookup("g", names, ServiceMemory(0))
+        small = NameLookup("g", names, ServiceMemory(0, least=0))
         small._memory.limit = small._memory.of_graphs + counted - 1
         with pytest.raises(
             ConfigError, match=r"too little for the (names|vertices) of"
