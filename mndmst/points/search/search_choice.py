@@ -10,7 +10,7 @@ Where a tree is chosen, and a device is worth starting, the device has the tree.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -59,6 +59,12 @@ SEED = 7
 PARTS = (2, 4, 8, 16, 32, 64, 128)
 
 
+# Estimates how many of a number of points a query of their tree visits.
+Probe = Callable[[PointCoordinates, int, int], float]
+# Returns the accelerator of a kind, or None and why there is none.
+FindDevice = Callable[[str], tuple[Accelerator | None, str | None]]
+
+
 @dataclass(frozen=True)
 class SearchChoice:
     """Which search is taken, and why.
@@ -87,6 +93,35 @@ def check_search(search: str, metric: str) -> None:
         )
 
 
+def visits(points: PointCoordinates, neighbours: int, count: int) -> float:
+    """Return how many points a query of the tree visits, estimated by samples.
+
+    The tree has `count` points; those given may be a sample of them.
+    """
+    given = len(points.values)
+    order = np.random.default_rng(SEED).permutation(given)
+    sizes = [min(size, given) for size in SAMPLES]
+    found = [_visits_of(points.of(order[:size]), neighbours) for size in sizes]
+    if sizes[0] == sizes[1] or count == sizes[1]:
+        return found[1]
+    steps = [math.log(larger / smaller) for smaller, larger in pairwise(sizes)]
+    power = math.log(found[1] / found[0]) / steps[0]
+    return float(found[1] * (count / sizes[1]) ** min(max(power, 0.0), 1.0))
+
+
+def _visits_of(sample: np.ndarray, neighbours: int) -> float:
+    """Return how many points of a sample a query visits at least, on average."""
+    tree = build_tree(sample, Norm.EUCLIDEAN, Threads(1))
+    queries = sample[:QUERIES]
+    square = (sample * sample).sum(axis=1)
+    apart = square - 2 * (queries @ sample.T) + square[:QUERIES, None]
+    k = min(neighbours, len(sample) - 1)
+    radius = np.partition(apart, k, axis=1)[:, k]
+    own, of_node = np.zeros(QUERIES, np.uint32), np.ones(len(tree.left), np.uint32)
+    radius = np.maximum(radius, 0)
+    return count_visited(tree, queries, radius, own, of_node) / len(queries)
+
+
 def choose_search(
     points: PointCoordinates,
     metric: str,
@@ -94,6 +129,8 @@ def choose_search(
     neighbours: int,
     count: int = 0,
     device_tree: bool = False,
+    probe: Probe = visits,
+    find_device: FindDevice = find_accelerator,
 ) -> SearchChoice:
     """Return which search finds the neighbours of points sooner.
 
@@ -107,7 +144,7 @@ def choose_search(
     if search == "tree":
         return SearchChoice(tree, "asked for")
     if search == "product":
-        device = _device_for(count, neighbours)
+        device = _device_for(count, neighbours, find_device)
         return SearchChoice("product" if device is None else "device", "asked for")
     if METRICS[metric].norm != Norm.EUCLIDEAN:
         return SearchChoice(tree, f"{metric} distances are not inner products")
@@ -117,7 +154,8 @@ def choose_search(
         return SearchChoice(tree, f"there are fewer than {FEW_POINTS:,} points")
     product, enough = "product", worth(dimensions)
     work = _device_work(count, dimensions)
-    if _worth_start(_device_for(count, neighbours), work, START_WORK):
+    device = _device_for(count, neighbours, find_device)
+    if _worth_start(device, work, START_WORK):
         if work < PROBE_WORK:
             if device_tree and dimensions <= FEW_ON_DEVICE:
                 return SearchChoice(tree, "the points are few, and so are dimensions")
@@ -127,7 +165,7 @@ def choose_search(
     if enough >= 1:
         text = f"in {dimensions} dimensions a product takes longer than any query"
         return SearchChoice(tree, text)
-    share = visits(points, neighbours, count) / count
+    share = probe(points, neighbours, count) / count
     name = product if share > enough else tree
     text = f"a query of the tree visits {share:.2%} of the points, and a product is "
     text += f"worth it from {enough:.1%} on"
@@ -139,12 +177,14 @@ def _device_work(count: int, dimensions: int) -> float:
     return count**2 * (dimensions + DEVICE_FIXED)
 
 
-def _device_for(count: int, neighbours: int) -> Accelerator | None:
+def _device_for(
+    count: int, neighbours: int, find_device: FindDevice
+) -> Accelerator | None:
     """Return a kind of device that searches faster than the host, if there is one."""
     # Parts of points list one neighbour more.
     if count < DEVICE_POINTS or neighbours >= MOST_NEIGHBOURS:
         return None
-    return find_accelerator("auto")[0]
+    return find_device("auto")[0]
 
 
 def _worth_start(device: Accelerator | None, work: float, least: float) -> bool:
@@ -155,12 +195,16 @@ def _worth_start(device: Accelerator | None, work: float, least: float) -> bool:
     return device is not None and (work >= least or device.started())
 
 
-def suits_device(points: PointCoordinates, min_samples: int) -> bool:
+def suits_device(
+    points: PointCoordinates,
+    min_samples: int,
+    find_device: FindDevice = find_accelerator,
+) -> bool:
     """Return whether a device may have the tree of points, and is worth starting."""
     count, dimensions = points.values.shape
     if dimensions > MOST_DIMENSIONS or min_samples > MOST_SAMPLES:
         return False
-    device = _device_for(count, min_samples)
+    device = _device_for(count, min_samples, find_device)
     return _worth_start(device, count * dimensions, START_TREE)
 
 
@@ -222,7 +266,9 @@ def make_products(
     return HostProducts(arrays, threads)
 
 
-def visits_most(points: PointCoordinates, neighbours: int) -> bool:
+def visits_most(
+    points: PointCoordinates, neighbours: int, probe: Probe = visits
+) -> bool:
     """Return whether products of the host find neighbours sooner than a tree.
 
     Distances are Euclidean.
@@ -230,33 +276,4 @@ def visits_most(points: PointCoordinates, neighbours: int) -> bool:
     count, dimensions = points.values.shape
     if count < FEW_POINTS or worth(dimensions) >= 1:
         return False
-    return visits(points, neighbours, count) / count > worth(dimensions)
-
-
-def visits(points: PointCoordinates, neighbours: int, count: int) -> float:
-    """Return how many points a query of the tree visits, estimated by samples.
-
-    The tree has `count` points; those given may be a sample of them.
-    """
-    given = len(points.values)
-    order = np.random.default_rng(SEED).permutation(given)
-    sizes = [min(size, given) for size in SAMPLES]
-    found = [_visits_of(points.of(order[:size]), neighbours) for size in sizes]
-    if sizes[0] == sizes[1] or count == sizes[1]:
-        return found[1]
-    steps = [math.log(larger / smaller) for smaller, larger in pairwise(sizes)]
-    power = math.log(found[1] / found[0]) / steps[0]
-    return float(found[1] * (count / sizes[1]) ** min(max(power, 0.0), 1.0))
-
-
-def _visits_of(sample: np.ndarray, neighbours: int) -> float:
-    """Return how many points of a sample a query visits at least, on average."""
-    tree = build_tree(sample, Norm.EUCLIDEAN, Threads(1))
-    queries = sample[:QUERIES]
-    square = (sample * sample).sum(axis=1)
-    apart = square - 2 * (queries @ sample.T) + square[:QUERIES, None]
-    k = min(neighbours, len(sample) - 1)
-    radius = np.partition(apart, k, axis=1)[:, k]
-    own, of_node = np.zeros(QUERIES, np.uint32), np.ones(len(tree.left), np.uint32)
-    radius = np.maximum(radius, 0)
-    return count_visited(tree, queries, radius, own, of_node) / len(queries)
+    return probe(points, neighbours, count) / count > worth(dimensions)

@@ -165,8 +165,12 @@ def test_the_probe_chooses_by_what_a_tree_visits():
     assert "visits" in choices["wide"].reason
 
 
+def no_device(kind):
+    return None, "there is none"
+
+
 @pytest.mark.parametrize("dimensions", [5, 8, 9])
-def test_few_dimensions_take_the_tree_without_a_probe(dimensions, monkeypatch):
+def test_few_dimensions_take_the_tree_without_a_probe(dimensions):
     """Even a query that visits all points takes no longer than a product there."""
     probes = []
 
@@ -174,19 +178,25 @@ def test_few_dimensions_take_the_tree_without_a_probe(dimensions, monkeypatch):
         probes.append(count)
         return count
 
-    monkeypatch.setattr(search_choice, "visits", visit_all)
-    monkeypatch.setattr(search_choice, "_device_for", lambda *facts: None)
     points = np.random.default_rng(2).random((3000, dimensions))
     coordinates = point_coordinates(points, "euclidean")
-    choice = choose_search(coordinates, "euclidean", "auto", 9)
+    given = {"probe": visit_all, "find_device": no_device}
+    choice = choose_search(coordinates, "euclidean", "auto", 9, **given)
     assert choice.name == ("tree" if dimensions <= 8 else "product")
-    assert search_choice.visits_most(coordinates, 9) == (dimensions > 8)
+    most = search_choice.visits_most(coordinates, 9, visit_all)
+    assert most == (dimensions > 8)
     assert len(probes) == 2 * (dimensions > 8)
 
 
-class StartedDevice:
-    def started(self):
-        return True
+class Device:
+    """A device of which only the start is asked."""
+
+    def __init__(self, started):
+        self.started = lambda: started
+
+
+def started_device(kind):
+    return Device(True), None
 
 
 @pytest.mark.parametrize(
@@ -199,35 +209,36 @@ class StartedDevice:
         (0.15, 16, "device"),
     ],
 )
-def test_a_tree_on_a_device_visits_more_than_the_hosts(
-    share, dimensions, expected, monkeypatch
-):
-    monkeypatch.setattr(search_choice, "visits", lambda p, k, count: share * count)
-    monkeypatch.setattr(search_choice, "_device_for", lambda *facts: StartedDevice())
+def test_a_tree_on_a_device_visits_more_than_the_hosts(share, dimensions, expected):
+    given = {
+        "probe": lambda p, k, count: share * count,
+        "find_device": started_device,
+    }
     points = np.random.default_rng(2).random((3000, dimensions))
     coordinates = point_coordinates(points, "euclidean")
-    count = 1_000_000
-    choice = choose_search(coordinates, "euclidean", "auto", 9, count, device_tree=True)
-    assert choice.name == expected
+    asked = coordinates, "euclidean", "auto", 9, 1_000_000
+    assert choose_search(*asked, device_tree=True, **given).name == expected
     if dimensions == 10:
-        choice = choose_search(coordinates, "euclidean", "auto", 9, count)
+        choice = choose_search(*asked, **given)
         assert choice.name == ("device" if share == 0.15 else "tree")
 
 
-def test_a_device_multiplies_few_pairs_without_a_probe(monkeypatch):
+def test_a_device_multiplies_few_pairs_without_a_probe():
     probes = []
-    monkeypatch.setattr(search_choice, "visits", lambda *given: probes.append(1) or 1)
-    monkeypatch.setattr(search_choice, "_device_for", lambda *facts: StartedDevice())
+    given = {
+        "probe": lambda *facts: probes.append(1) or 1,
+        "find_device": started_device,
+    }
     points = np.random.default_rng(2).random((3000, 384))
     coordinates = point_coordinates(points, "euclidean")
     for count, name in ((20_000, "device"), (200_000, "tree")):
-        choice = choose_search(coordinates, "euclidean", "auto", 9, count)
+        choice = choose_search(coordinates, "euclidean", "auto", 9, count, **given)
         assert choice.name == name
     assert probes == [1]
     for dimensions, name in ((10, "device-tree"), (11, "device")):
         few = point_coordinates(points[:, :dimensions], "euclidean")
-        choice = choose_search(few, "euclidean", "auto", 9, 20_000, device_tree=True)
-        assert choice.name == name
+        asked = few, "euclidean", "auto", 9, 20_000
+        assert choose_search(*asked, device_tree=True, **given).name == name
     assert probes == [1]
 
 
@@ -242,21 +253,15 @@ def test_a_device_multiplies_few_pairs_without_a_probe(monkeypatch):
         (20_000, 1000, "device", "device"),
     ],
 )
-def test_a_device_starts_for_much_work(
-    count, dimensions, cold, warm, started, monkeypatch
-):
-    class Device(StartedDevice):
-        def started(self):
-            return started
-
-    monkeypatch.setattr(search_choice, "visits", lambda p, k, count: 0.001 * count)
-    monkeypatch.setattr(
-        search_choice, "find_accelerator", lambda kind: (Device(), None)
-    )
+def test_a_device_starts_for_much_work(count, dimensions, cold, warm, started):
+    given = {
+        "probe": lambda p, k, count: 0.001 * count,
+        "find_device": lambda kind: (Device(started), None),
+    }
     values = np.broadcast_to(np.float32(0), (count, dimensions))
     points = PointCoordinates(values, np.empty(0), np.empty(0), Scale())
-    tree = search_choice.suits_device(points, 9)
-    choice = choose_search(points, "euclidean", "auto", 9, device_tree=tree)
+    tree = search_choice.suits_device(points, 9, given["find_device"])
+    choice = choose_search(points, "euclidean", "auto", 9, device_tree=tree, **given)
     assert choice.name == (warm if started else cold)
 
 
@@ -289,18 +294,16 @@ def test_a_search_that_does_not_suit_is_refused():
 
 
 @pytest.mark.parametrize(("dimensions", "search"), [(3, "auto"), (40, "tree")])
-def test_no_device_is_looked_for_where_the_tree_is_certain(
-    dimensions, search, monkeypatch
-):
+def test_no_device_is_looked_for_where_the_tree_is_certain(dimensions, search):
     """Loading the library of a device takes longer than many searches."""
 
     def look(kind):
         raise AssertionError("looked for a device")
 
-    monkeypatch.setattr(search_choice, "find_accelerator", look)
     points = np.random.default_rng(2).random((1 << 15, dimensions))
     coordinates = point_coordinates(points, "euclidean")
-    assert choose_search(coordinates, "euclidean", search, 9).name == "tree"
+    choice = choose_search(coordinates, "euclidean", search, 9, find_device=look)
+    assert choice.name == "tree"
 
 
 def test_a_product_serves_rows_and_columns_of_any_blocks(monkeypatch):
