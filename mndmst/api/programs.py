@@ -89,8 +89,8 @@ def partition(
     OutputError
         If `out` is not empty or cannot be written.
     """
+    from ..comm.world import SingleProcess
     from ..host.memory import Budget, free_bytes
-    from ..io.partitioner.builders import LocalBuilders
     from ..io.partitioner.partition import partition as partition_edges
     from ..io.partitioner.partition_run import Options, check_place
     from ..io.partitioner.weight_rules import open_weighed
@@ -116,7 +116,7 @@ def partition(
         as_path(file, "file"), weights or "file", format, columns, Budget(limit)
     )
     warn_of_similarity(edges.weight_name, maximum)
-    partition_edges(LocalBuilders(), edges, options)
+    partition_edges(SingleProcess(), edges, options)
     return options.out
 
 

@@ -103,19 +103,16 @@ def build(
     Under mpirun all ranks take part, otherwise several processes. Inputs are checked
     only when these run, so that one of them reports an error.
     """
+    from ..comm.communicator import Comm
+    from ..comm.world import SingleProcess
     from ..host.launcher import launched_processes
     from ..host.memory import Budget, free_bytes
     from ..io.file_info import describe_graph
-    from ..io.partitioner.builders import (
-        Builders,
-        LocalBuilders,
-        RankBuilders,
-        run_forked,
-    )
+    from ..io.partitioner.forked_processes import run_forked
     from ..io.partitioner.partition import partition
     from ..io.partitioner.partition_run import check_place
 
-    builders: Builders = LocalBuilders()
+    comm: Comm = SingleProcess()
     processes = 1
     if launched_processes() > 1:
         from .ranks import begin
@@ -123,18 +120,18 @@ def build(
         # Not all options: --memory has another meaning in `solve`.
         known = argparse.Namespace(timeout=arguments.timeout, quiet=arguments.quiet)
         comm = begin(known, polite=True).comm
-        builders, processes = RankBuilders(comm), comm.node().size
-    with builders.raise_on_all():
+        processes = comm.node().size
+    with comm.raise_on_all():
         memory = arguments.memory or free_bytes() // 2 // processes
         budget = Budget(memory, whole_process=True)
-        if builders.rank == 0:
+        if comm.rank == 0:
             check_place(build_options(arguments, arguments.parts or 1, 0))
         file, parts, check = open_source(budget)
         _check_direction(file, arguments)
-        print_notes(file.notes, arguments.quiet or builders.rank > 0)
+        print_notes(file.notes, arguments.quiet or comm.rank > 0)
         parts = parts if arguments.parts is None else arguments.parts
         jobs = 1
-        if builders.size == 1:
+        if comm.size == 1:
             processes = jobs = _jobs(arguments.jobs, file, parts)
         memory = arguments.memory or free_bytes() // 2 // processes
         options = build_options(arguments, parts, memory)
@@ -145,11 +142,11 @@ def build(
             check(graph)
         facts.update(describe_graph(arguments.out))
 
-    if builders.size > 1:
-        partition(builders, file, options, inspect)
+    if comm.size > 1:
+        partition(comm, file, options, inspect)
     else:
         run_forked(jobs, partition, file, options, inspect)
-    return print_graph(facts, arguments.quiet) if builders.rank == 0 else 0
+    return print_graph(facts, arguments.quiet) if comm.rank == 0 else 0
 
 
 def _check_direction(file: Any, arguments: argparse.Namespace) -> None:

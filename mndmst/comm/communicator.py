@@ -153,6 +153,15 @@ class Comm:
         with self.shared.waiting():
             return self.mpi.gather(value, root=root)
 
+    def combine(self, value: Any, combined: Callable[[list[Any]], Any]) -> Any:
+        """Return on every rank a combination of all ranks' small Python objects.
+
+        Rank 0 makes it, so that no other rank receives the objects of all.
+        """
+        self.barrier()  # yields the core while it waits; `gather` does not
+        gathered = self.gather(value)
+        return self.bcast(None if gathered is None else combined(gathered))
+
     def allgatherv(self, array: np.ndarray) -> np.ndarray:
         """Return the arrays of all ranks, one after the other, on every rank.
 

@@ -24,7 +24,7 @@ import numpy as np
 from mndmst.host.errors import MndmstError
 from mndmst.io.edge_file import Edges
 from mndmst.io.formats import open_edges, write_edges
-from mndmst.io.partitioner.builders import run_forked
+from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.partition import partition, symmetric_rows
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.random_graphs import open_random

@@ -1,6 +1,5 @@
 """First pass over an edge file: count ends by blocks, test order and symmetry."""
 
-import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...comm.communicator import Comm
 from ...graph.order import key_dtype
 from ...host.errors import InputError
 from ...kernels.edge_order import in_row_order
@@ -29,7 +29,6 @@ from ..kernels.partitioner import (
     of_pair_class,
 )
 from .buffer_sizes import SIZES
-from .builders import Builders
 
 CLASSES = 1 << 16
 
@@ -89,19 +88,19 @@ class Spool:
         self.path.unlink(missing_ok=True)
 
 
-def share(builders: Builders, file: EntryFile) -> tuple[int, int]:
+def share(comm: Comm, file: EntryFile) -> tuple[int, int]:
     """Return the range of a file that this rank reads."""
     if not file.seekable:
-        return (0, file.length) if builders.rank == 0 else (0, 0)
-    rank, size = builders.rank, builders.size
+        return (0, file.length) if comm.rank == 0 else (0, 0)
+    rank, size = comm.rank, comm.size
     return file.length * rank // size, file.length * (rank + 1) // size
 
 
 def share_pieces(
-    builders: Builders, file: EdgeFile, spool: Spool | None = None, again: bool = False
+    comm: Comm, file: EdgeFile, spool: Spool | None = None, again: bool = False
 ) -> Iterator[Edges]:
     """Return the edges of this rank's share: from its spool if read `again`."""
-    begin, end = share(builders, file)
+    begin, end = share(comm, file)
     if begin == end:
         return iter(())
     if spool is None or file.rereadable:
@@ -109,15 +108,15 @@ def share_pieces(
     return spool.pieces() if again else spool.keep(file.pieces(begin, end))
 
 
-def own_rows(builders: Builders, file: EdgeFile) -> Iterator[RowPiece | Edges]:
+def own_rows(comm: Comm, file: EdgeFile) -> Iterator[RowPiece | Edges]:
     """Yield the edges of this rank's share, by rows where the file is made of rows."""
-    begin, end = share(builders, file)
+    begin, end = share(comm, file)
     if begin < end:
         yield from file.row_pieces(begin, end) or file.pieces(begin, end)
 
 
 def survey_edges(
-    builders: Builders,
+    comm: Comm,
     file: EdgeFile,
     spool: Spool,
     report: Callable[[Iterator], Iterator],
@@ -127,27 +126,26 @@ def survey_edges(
     # A file whose entries can be read again by their numbers may be rows that list both
     # directions. While that seems so, heads are not counted, since they would equal the
     # tails. If it proves false, the survey starts again.
-    check_copies(builders, file)
+    check_copies(comm, file)
     if file.rereadable and file.length == file.num_entries:
-        with builders.raise_on_all():
-            rows = report(own_rows(builders, file))
+        with comm.raise_on_all():
+            rows = report(own_rows(comm, file))
             found = _look(file, rows, block_bits, as_rows=True)
-        outer = builders.allgather(found.outer if found.in_rows else None)
-        if None not in outer and _ascends([ends for pair in outer for ends in pair]):
-            survey = _merge(builders, file, found)
+        if comm.combine(found.outer if found.in_rows else None, _ascend_together):
+            survey = _merge(comm, file, found)
             if survey.symmetric:
                 return survey
-    with builders.raise_on_all():
-        pieces = report(share_pieces(builders, file, spool))
+    with comm.raise_on_all():
+        pieces = report(share_pieces(comm, file, spool))
         found = _look(file, pieces, block_bits, as_rows=False)
-    return _merge(builders, file, found)
+    return _merge(comm, file, found)
 
 
-def check_copies(builders: Builders, file: EdgeFile) -> None:
+def check_copies(comm: Comm, file: EdgeFile) -> None:
     """Let the first rank of each host check the file's checksums. Collective."""
-    hosts = builders.allgather(platform.node())  # hosts may have copies of their own
-    with builders.raise_on_all():
-        if hosts.index(hosts[builders.rank]) == builders.rank:
+    node = comm.node()  # hosts may have copies of their own
+    with comm.raise_on_all():
+        if node.rank == 0:
             file.check_contents()
 
 
@@ -217,7 +215,7 @@ class _Found:
         """Check that arcs in order continue the rows before them."""
         outer = [(int(tails[k]), int(heads[k])) for k in (0, -1) if len(heads)]
         ends = [*self.outer, *outer]
-        self.in_rows = in_order and _ascends(ends[1:3])
+        self.in_rows = in_order and _ascend(ends[1:3])
         self.outer = [*ends[:1], *ends[-1:]]
 
 
@@ -240,30 +238,48 @@ def _look(
     return found
 
 
-def _merge(builders: Builders, file: EdgeFile, found: _Found) -> Survey:
+def _merge(comm: Comm, file: EdgeFile, found: _Found) -> Survey:
     smallest = min(found.smallest_ends or [], default=None)
     facts = (found.bound, found.entries, found.types, found.least, found.most, smallest)
-    bounds, entries, types, least, most, smallest_ends = zip(
-        *builders.allgather(facts), strict=True
-    )
-    with builders.raise_on_all():
-        file.check_entries(sum(entries))
-    num_vertices = max(bounds)
+    num_vertices, entries, types, least, most, smallest = comm.combine(facts, _facts)
+    with comm.raise_on_all():
+        file.check_entries(entries)
     found.coarsen(block_shift(num_vertices, found.block_bits))
     blocks = (num_vertices + (1 << found.shift) - 1) >> found.shift
-    counts = builders.sum(found.counts[:blocks]) * (1 + found.in_rows)
-    surplus = builders.sum(np.array([found.balance]))[0]
-    with builders.raise_on_all():
-        dtype = file.merged_dtype(set().union(*types), min(least), max(most))
+    counts = comm.sum(found.counts[:blocks]) * (1 + found.in_rows)
+    surplus = comm.sum(np.array([found.balance]))[0]
+    with comm.raise_on_all():
+        dtype = file.merged_dtype(types, least, most)
     return Survey(
-        num_vertices, sum(entries), dtype, bool(surplus == 0), found.in_rows,
-        found.shift, counts,
-        min((end for end in smallest_ends if end is not None), default=None),
+        num_vertices, entries, dtype, bool(surplus == 0), found.in_rows, found.shift,
+        counts, smallest,
     )  # fmt: skip
 
 
-def _ascends(ends: list[tuple[int, int]]) -> bool:
+def _facts(ranks: list[tuple]) -> tuple:
+    """Return the facts that `_merge` has of each rank, of all ranks together."""
+    bounds, entries, types, least, most, smallest = zip(*ranks, strict=True)
+    ends = (end for end in smallest if end is not None)
+    return (
+        max(bounds), sum(entries), set().union(*types), min(least), max(most),
+        min(ends, default=None),
+    )  # fmt: skip
+
+
+def _ascend(ends: list[tuple[int, int]]) -> bool:
     return all(one < other for one, other in pairwise(ends))
+
+
+def _ascend_together(outer: list[list[tuple[int, int]] | None]) -> bool:
+    """Return whether all ranks have rows, and the entries ascend from rank to rank."""
+    ends = [end for pair in outer if pair is not None for end in pair]
+    return None not in outer and _ascend(ends)
+
+
+def bound_and_total(values: list[tuple[int, int]]) -> tuple[int, int]:
+    """Return the largest bound of all ranks, and the sum of their counts."""
+    bounds, counts = zip(*values, strict=True)
+    return max(bounds), sum(counts)
 
 
 def arc_without_reverse(file: EdgeFile) -> InputError:

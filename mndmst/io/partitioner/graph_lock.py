@@ -12,25 +12,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ...comm.communicator import Comm
 from ...host.errors import OutputError
 from ..file_access import writing
 from ..owned_files import BusyError, LockFile
 from ..shards.graph_directory import Destination
-from .builders import Builders
 
 TEXT = b"A run of mndmst writes the graph beside this file.\n"
 
 
 @contextmanager
-def locked(builders: Builders, place: Path, name: Path) -> Iterator[bool]:
+def locked(comm: Comm, place: Path, name: Path) -> Iterator[bool]:
     """Keep other runs from writing a graph to `place`, named `name`. Collective.
 
     Yields whether the lock works; some network file systems have no locks.
     """
     path = _lock_path(place)
     file = None
-    with builders.raise_on_all():
-        if builders.rank == 0:
+    with comm.raise_on_all():
+        if comm.rank == 0:
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
             with _refused(name):
@@ -38,20 +38,20 @@ def locked(builders: Builders, place: Path, name: Path) -> Iterator[bool]:
     failed = True
     try:
         # All of them share it; no other run has had it alone since
-        with builders.raise_on_all(), _refused(name):
+        with comm.raise_on_all(), _refused(name):
             if file is not None:
                 file.lock(fcntl.LOCK_SH)
-        with builders.raise_on_all(), _refused(name):
+        with comm.raise_on_all(), _refused(name):
             file = file or LockFile.take(path, fcntl.LOCK_SH, text=None)
-        yield all(builders.allgather(file.refusal is None))
+        yield bool(comm.min(int(file.refusal is None)))
         failed = False
     except BaseException as error:
-        failed = getattr(error, "ranks", 1) < builders.size
+        failed = getattr(error, "ranks", 1) < comm.size
         raise
     finally:
         if file is not None:
             # After a failure of one process others may still be at work
-            if builders.rank == 0 and not failed and file.content() == TEXT:
+            if comm.rank == 0 and not failed and file.content() == TEXT:
                 file.own.remove()
             file.close()
 

@@ -19,12 +19,14 @@ processes are killed; a restart then makes the parts that are missing (`partitio
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
+from ...comm.communicator import Comm
+from ...comm.world import SingleProcess
 from ...host.errors import ConfigError
 from ...host.formatting import counted, option_size, size_text
 from ...host.memory import MIB, Budget
@@ -54,11 +56,11 @@ from .arc_buckets import (
     make_plan,
     route_arcs,
 )
-from .builders import Builders, LocalBuilders
 from .edge_survey import (
     Spool,
     Survey,
     arc_without_reverse,
+    bound_and_total,
     share,
     share_pieces,
     survey_edges,
@@ -103,7 +105,7 @@ Piece = TypeVar("Piece", bound=Edges | RowPiece)
 
 
 def partition(
-    builders: Builders,
+    comm: Comm,
     file: EdgeFile | NamedEdgeFile,
     options: Options,
     inspect: Callable[[ShardedGraph], object] | None = None,
@@ -120,15 +122,15 @@ def partition(
     the output is not empty, has not enough room or cannot be written, or another run is
     writing there.
     """
-    with builders.raise_on_all():
+    with comm.raise_on_all():
         options.check()
         check_direction(file, options)
-    progress = Progress(builders.rank == 0 and not options.quiet)
-    own = no_new_folders(options.place) if builders.rank == 0 else nullcontext()
+    progress = Progress(comm.rank == 0 and not options.quiet)
+    own = no_new_folders(options.place) if comm.rank == 0 else nullcontext()
     with (
         announcing_compilation(progress.say) if progress.active else nullcontext(),
         own,
-        locked(builders, options.place, options.out) as has_locks,
+        locked(comm, options.place, options.out) as has_locks,
     ):
         if not has_locks:
             progress.say(
@@ -136,12 +138,12 @@ def partition(
                 "writes a graph there is not noticed"
             )
         # Copies of the file on several machines may have been made at several times.
-        described = builders.allgather(describe(file, options))[0]
+        described = comm.bcast(describe(file, options))
         start = None
-        with builders.raise_on_all():
-            if builders.rank == 0:
+        with comm.raise_on_all():
+            if comm.rank == 0:
                 start = prepare(options, described, has_locks)
-        start = builders.allgather(start)[0]
+        start = comm.bcast(start)
         if options.restart:
             progress.say({
                 RunProgress.NOTHING: "no earlier run to continue: starts from the "
@@ -151,16 +153,16 @@ def partition(
             }[start.found])  # fmt: skip
         if start.found is not RunProgress.GRAPH:
             try:
-                _Passes(builders, options, progress).make_graph(file, start)
+                _Passes(comm, options, progress).make_graph(file, start)
             except Exception as error:
                 # A restart uses the files of a killed run, not of a failed one; but if
                 # one process fails alone, others may still be writing
-                if builders.rank == 0 and getattr(error, "ranks", 1) == builders.size:
+                if comm.rank == 0 and getattr(error, "ranks", 1) == comm.size:
                     give_up(options.work, start.target)
                 raise
-        with builders.raise_on_all():
+        with comm.raise_on_all():
             graph = open_graph(options.out, check=False)
-            if inspect is not None and builders.rank == 0:
+            if inspect is not None and comm.rank == 0:
                 inspect(graph)
             return graph
 
@@ -190,19 +192,19 @@ class _NumberedVertices:
 class _Passes:
     """The passes of one run over an edge file; `make_graph` is collective."""
 
-    builders: Builders
+    comm: Comm
     options: Options
     progress: Progress
 
     def make_graph(self, file: EdgeFile | NamedEdgeFile, start: RunStart) -> None:
         """Make the graph, or the parts that are missing."""
-        builders, options = self.builders, self.options
+        comm, options = self.comm, self.options
         if start.found is RunProgress.PLAN:
-            with builders.raise_on_all():
+            with comm.raise_on_all():
                 plan = load_plan(options.work, start.described)
                 vertices = self._saved_numbers(file)
         else:
-            spool = Spool(options.work / f"spool-{builders.rank}")
+            spool = Spool(options.work / f"spool-{comm.rank}")
             vertices, found = self._survey_any(file, spool)
             if found.num_vertices == 0 and vertices.numbered.num_vertices is None:
                 self.progress.say(
@@ -210,8 +212,8 @@ class _Passes:
                     "(--num-vertices N makes isolated vertices)"
                 )
             plan = self._route(vertices, spool, found)
-            with builders.raise_on_all():
-                if builders.rank == 0:
+            with comm.raise_on_all():
+                if comm.rank == 0:
                     save_plan(options.work, start.described, plan)
         largest_load = options.sizes.largest_load
         rows_of = partial(sorted_rows, plan, options.work, largest_load=largest_load)
@@ -222,9 +224,9 @@ class _Passes:
             options.compress, self._vertex_ids(vertices, plan.num_vertices),
             options.maximum,
         )  # fmt: skip
-        write_parts(builders, plan, writer, rows_of, options.work, self.progress)
-        with builders.raise_on_all():
-            if builders.rank == 0:
+        write_parts(comm, plan, writer, rows_of, options.work, self.progress)
+        with comm.raise_on_all():
+            if comm.rank == 0:
                 record = record_of(start.described) if options.restart else None
                 finish_graph(writer, options.work, record)
                 remove_work(options.work, start.target.token)
@@ -253,12 +255,10 @@ class _Passes:
 
     def _kinds_of_ends(self, file: NameableFile) -> EndKinds:
         """Return the kinds of all ends, and remove files of a numbering by ids."""
-        with self.builders.raise_on_all():
-            remove_numbers(self.options.work, self.builders.rank)
-            own = file.kinds_of_ends(*share(self.builders, file))
-        kinds = EndKinds()
-        for other in self.builders.allgather(own):
-            kinds = kinds.with_other(other)
+        with self.comm.raise_on_all():
+            remove_numbers(self.options.work, self.comm.rank)
+            own = file.kinds_of_ends(*share(self.comm, file))
+        kinds: EndKinds = self.comm.combine(own, partial(reduce, EndKinds.with_other))
         return kinds
 
     def _survey(self, file: EdgeFile, spool: Spool) -> tuple[_NumberedVertices, Survey]:
@@ -272,14 +272,14 @@ class _Passes:
         )
         if may_be_sparse and self.options.reorder != "none":
             compact = self._is_sparse(file)
-        size = self.builders.size
+        size = self.comm.size
         report = partial(
             self._report, lambda done: f"reading: {counted(done * size, 'edge')}"
         )
         while True:
             numbered, smallest = self._number(file, compact)
             found = survey_edges(
-                self.builders, numbered, spool, report, self.options.sizes.block_bits
+                self.comm, numbered, spool, report, self.options.sizes.block_bits
             )
             sparse = is_sparse(found.num_vertices, found.num_entries)
             if compact or not (may_be_sparse and sparse):
@@ -303,12 +303,11 @@ class _Passes:
     def _is_sparse(self, file: EdgeFile) -> bool:
         """Look at all ids, before vertices are ordered by number."""
         bound = entries = 0
-        with self.builders.raise_on_all():
-            for piece in share_pieces(self.builders, file):
+        with self.comm.raise_on_all():
+            for piece in share_pieces(self.comm, file):
                 bound = max(bound, piece.num_vertices)
                 entries += len(piece)
-        bounds, counts = zip(*self.builders.allgather((bound, entries)), strict=True)
-        sparse = is_sparse(max(bounds), sum(counts))
+        sparse = is_sparse(*self.comm.combine((bound, entries), bound_and_total))
         if sparse:
             self._say_compact(file)
         return sparse
@@ -329,16 +328,16 @@ class _Passes:
 
     def _number_names(self, file: NamedEdgeFile) -> EdgeFile:
         """Return the file with numbers in place of names, and save the names."""
-        builders, work = self.builders, self.options.work
+        comm, work = self.comm, self.options.work
         if self.options.num_vertices is not None:
-            with builders.raise_on_all():
+            with comm.raise_on_all():
                 raise ConfigError(
                     f"{file.name}: --num-vertices goes with vertices that are numbers, "
                     "and this file names them. Leave it out."
                 )
         self.progress.stage("looking for names")
-        save_names(builders, file, work, self._room(), self.options.sizes)
-        with builders.raise_on_all():
+        save_names(comm, file, work, self._room(), self.options.sizes)
+        with comm.raise_on_all():
             numbered = NumberedFile(file, work, self.options.sizes.slice_edges)
             about = _about_names(file, numbered.names)
         self.progress.say(about)
@@ -349,17 +348,17 @@ class _Passes:
 
         Also return the smallest end of all edges, if they had to be ordered.
         """
-        builders, options, smallest = self.builders, self.options, None
+        comm, options, smallest = self.comm, self.options, None
         if compact:
             self.progress.stage("looking for vertices")
             bounded = self._with_numbers(file, compact=False, order=False)
-            save_vertices(builders, bounded, options.work, self._room(), options.sizes)
+            save_vertices(comm, bounded, options.work, self._room(), options.sizes)
         if options.reorder != "none":
             self.progress.stage(f"ordering vertices by {options.reorder}")
-            with builders.raise_on_all():
+            with comm.raise_on_all():
                 unordered = self._with_numbers(file, compact, order=False)
-            smallest = save_order(builders, unordered, options.reorder, options.work)
-        with builders.raise_on_all():
+            smallest = save_order(comm, unordered, options.reorder, options.work)
+        with comm.raise_on_all():
             return self._with_numbers(file, compact), smallest
 
     def _with_numbers(
@@ -409,13 +408,13 @@ class _Passes:
 
     def _route(self, vertices: _NumberedVertices, spool: Spool, found: Survey) -> Plan:
         """Plan, and write the arcs to run files by their buckets."""
-        builders, options, file = self.builders, self.options, vertices.numbered
-        total = max(1, found.num_entries // builders.size)
-        with builders.raise_on_all():
+        comm, options, file = self.comm, self.options, vertices.numbered
+        total = max(1, found.num_entries // comm.size)
+        with comm.raise_on_all():
             check_vertices(file, found.num_vertices, found.num_entries)
         if file.both_directions and not (found.symmetric or options.symmetrize):
-            with builders.raise_on_all():
-                if builders.rank == 0:
+            with comm.raise_on_all():
+                if comm.rank == 0:
                     raise arc_without_reverse(vertices.given)
         arcs, size = built_size(found, options.parts)
         self.progress.say(
@@ -423,40 +422,38 @@ class _Passes:
             f"{counted(arcs, 'arc')}, {size_text(size)}"
             f"{' before --compress' * options.compress}"
         )
-        with builders.raise_on_all():
-            if builders.rank == 0:
+        with comm.raise_on_all():
+            if comm.rank == 0:
                 check_size(
                     found, options.parts, file.name, options.out, options.compress
                 )
         room = self._room()
-        with builders.raise_on_all():
+        with comm.raise_on_all():
             plan = make_plan(
                 found,
                 options.parts,
                 room,
                 file.name,
-                builders.size,
+                comm.size,
                 options.maximum,
                 options.sizes,
             )
             if not plan.in_rows:
                 pieces = self._report(
                     lambda done: f"routing: {100 * done // total} %",
-                    share_pieces(builders, file, spool, again=True),
+                    share_pieces(comm, file, spool, again=True),
                 )
-                route_arcs(
-                    plan, pieces, options.work, builders.rank, room, options.sizes
-                )
+                route_arcs(plan, pieces, options.work, comm.rank, room, options.sizes)
             spool.remove()
         return plan
 
     def _room(self) -> int:
         """Return the bytes that every process may still take."""
         memory = self.options.memory
-        with self.builders.raise_on_all():
+        with self.comm.raise_on_all():
             room = Budget(memory).room() - RESERVE
-        room = min(self.builders.allgather(room))
-        with self.builders.raise_on_all():
+        room = self.comm.min(room)
+        with self.comm.raise_on_all():
             if room <= 0:
                 enough = -(-(memory - room) // MIB) + 64
                 raise ConfigError(
@@ -476,7 +473,7 @@ def build_shards(
     """Write edges in memory as a sharded graph; see `partition`."""
     options = _in_memory(out, num_parts, overwrite)
     file = EdgesInMemory("edges", edges, True)
-    return partition(LocalBuilders(), file, options, inspect)
+    return partition(SingleProcess(), file, options, inspect)
 
 
 def check_new_graph(out: str | Path, num_parts: int, overwrite: bool) -> None:

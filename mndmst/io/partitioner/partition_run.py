@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from ...comm.world import SingleProcess
 from ...host.errors import ConfigError, InputError, MndmstError, OutputError
 from ..atomic_output import whole_file
 from ..edge_file import MAX_VERTICES, EntryFile
@@ -39,7 +40,6 @@ from ..shards.graph_directory import (
 )
 from .arc_buckets import Plan
 from .buffer_sizes import SIZES, BufferSizes
-from .builders import LocalBuilders
 from .graph_lock import check_early, locked
 
 PLAN, NAMING = "plan.json", "naming.json"
@@ -352,7 +352,7 @@ def stored_input(out: Path, format: str | None) -> Iterator[Path]:
     place = Path(os.path.realpath(out))
     work, token = place.with_name(f"{place.name}.input-work"), new_token()
     path = work / f"input.{format or 'txt'}{next(packed, '')}"
-    with no_new_folders(place), locked(LocalBuilders(), work, out):
+    with no_new_folders(place), locked(SingleProcess(), work, out):
         before = read_token(work)
         if before is not None:
             remove_work(work, before)

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...comm.communicator import Comm
 from ...graph.order import id_dtype, stored_id_dtype
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import size_text
@@ -51,8 +52,7 @@ from ..names import (
 )
 from .arc_buckets import check_vertices
 from .buffer_sizes import SIZES, BufferSizes
-from .builders import Builders
-from .edge_survey import share, share_pieces
+from .edge_survey import bound_and_total, share, share_pieces
 from .partition_run import NAMES, NAMES_KIND, NEW_IDS, ORDER, VERTICES, write_json
 
 COPIES = 6  # of names while they are sorted
@@ -126,30 +126,30 @@ class NumberedFile(EdgeFile):
 
 
 def save_vertices(
-    builders: Builders,
+    comm: Comm,
     file: EdgeFile,
     work: Path,
     room: int,
     sizes: BufferSizes = SIZES,
 ) -> None:
     """Save the ids that occur in a file; see `save_names`. Collective."""
-    pieces = _by_id(share_pieces(builders, file))
-    _save_merged(builders, pieces, NameKind.INT64, work / VERTICES, room, sizes)
+    pieces = _by_id(share_pieces(comm, file))
+    _save_merged(comm, pieces, NameKind.INT64, work / VERTICES, room, sizes)
 
 
 def save_names(
-    builders: Builders,
+    comm: Comm,
     file: NamedEdgeFile,
     work: Path,
     room: int,
     sizes: BufferSizes = SIZES,
 ) -> None:
     """Save the names that occur in a file, ascending, each once. Collective."""
-    begin, end = share(builders, file)
+    begin, end = share(comm, file)
     pieces = file.named_pieces(begin, end) if begin < end else ()
-    _save_merged(builders, pieces, file.kind, work / NAMES, room, sizes)
-    with builders.raise_on_all():
-        if builders.rank == 0:
+    _save_merged(comm, pieces, file.kind, work / NAMES, room, sizes)
+    with comm.raise_on_all():
+        if comm.rank == 0:
             write_json(work / NAMES_KIND, file.kind.value)
 
 
@@ -200,7 +200,7 @@ def _numbered(
 
 
 def _save_merged(
-    builders: Builders,
+    comm: Comm,
     pieces: Iterable[EdgesByName],
     kind: NameKind,
     target: Path,
@@ -209,12 +209,12 @@ def _save_merged(
 ) -> None:
     """Save the names of all ranks' pieces, ascending, each once. Collective."""
     most = min(max(room // COPIES, sizes.fewest_names), sizes.most_names)
-    with builders.raise_on_all():
+    with comm.raise_on_all():
         pieces = _slices(pieces, sizes.slice_edges)
-        runs = _write_runs(pieces, kind, target, builders.rank, most)
-    counts = builders.allgather(runs)
-    with builders.raise_on_all():
-        if builders.rank == 0:
+        runs = _write_runs(pieces, kind, target, comm.rank, most)
+    counts = comm.gather(runs)
+    with comm.raise_on_all():
+        if counts is not None:
             paths = [
                 _run(target, rank, run)
                 for rank, count in enumerate(counts)
@@ -329,22 +329,20 @@ class ReorderedFile(WrappedEdgeFile):
             yield _renamed(piece, new_id)
 
 
-def save_order(
-    builders: Builders, file: EdgeFile, order: str, work: Path
-) -> int | None:
+def save_order(comm: Comm, file: EdgeFile, order: str, work: Path) -> int | None:
     """Compute one of `ORDERS` of the vertices, and save its maps. Collective.
 
     Returns the smallest end of all edges; None if there is no edge.
     """
-    with builders.raise_on_all():
-        counted, entries = _own_degrees(builders, file)
-    bounds, all_entries = zip(*builders.allgather((len(counted), entries)), strict=True)
-    num_vertices = max(bounds)
-    with builders.raise_on_all():
-        check_vertices(file, num_vertices, sum(all_entries))
-    degrees = builders.sum(np.pad(counted, (0, num_vertices - len(counted))))
-    with builders.raise_on_all():
-        if builders.rank == 0:
+    with comm.raise_on_all():
+        counted, entries = _own_degrees(comm, file)
+    facts = len(counted), entries
+    num_vertices, all_entries = comm.combine(facts, bound_and_total)
+    with comm.raise_on_all():
+        check_vertices(file, num_vertices, all_entries)
+    degrees = comm.sum(np.pad(counted, (0, num_vertices - len(counted))))
+    with comm.raise_on_all():
+        if comm.rank == 0:
             stored = stored_id_dtype(num_vertices)
             ordered = _ordered(file, order, degrees).astype(stored)
             with writing(work):
@@ -371,12 +369,12 @@ def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
     return found[::-1] if order == "rcm" else found
 
 
-def _own_degrees(builders: Builders, file: EdgeFile) -> tuple[np.ndarray, int]:
+def _own_degrees(comm: Comm, file: EdgeFile) -> tuple[np.ndarray, int]:
     """Return the degrees (int64) and the number of entries in this rank's share."""
     num_vertices, entries = file.num_vertices or 0, 0
     _check_room(file, num_vertices, num_vertices)
     degrees = np.zeros(num_vertices, np.int64)
-    for piece in share_pieces(builders, file):
+    for piece in share_pieces(comm, file):
         entries += len(piece)
         num_vertices = max(num_vertices, piece.num_vertices)
         if num_vertices > len(degrees):

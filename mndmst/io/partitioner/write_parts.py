@@ -30,7 +30,6 @@ from ..shards.graph_directory import Destination, no_new_folders
 from ..shards.shard_writer import OriginalIds, PartWriter, ShardWriter, VertexIds
 from .arc_buckets import KEY_BYTES, Plan, final_weights, read_buckets, run_file
 from .buffer_sizes import SIZES
-from .builders import Builders, RankBuilders
 from .graph_lock import check_early, locked
 from .partition_run import NAMING, part_note, write_json
 
@@ -147,7 +146,7 @@ def sort_arcs(keys: np.ndarray, weights: np.ndarray, bits: int) -> np.ndarray:
 
 
 def write_parts(
-    builders: Builders,
+    comm: Comm,
     plan: Plan,
     writer: ShardWriter,
     rows_of: RowsOf,
@@ -156,8 +155,8 @@ def write_parts(
 ) -> None:
     """Write the parts that a run with this token has not written yet. Collective."""
     parts = writer.num_parts
-    with writer, builders.raise_on_all():
-        for part in range(builders.rank, parts, builders.size):
+    with writer, comm.raise_on_all():
+        for part in range(comm.rank, parts, comm.size):
             progress.stage(f"sorting: part {part} of {parts}")
             if _noted(work, part) is None or not writer.is_whole(part):
                 sums = write_part(plan, writer, part, rows_of)
@@ -253,7 +252,7 @@ def write_rows(
     """Write the consecutive rows of all ranks, a part for each. Collective."""
     vtxdist = np.append(comm.allgather(rows.first), rows.num_vertices)
     own = no_new_folders(out.resolve()) if comm.rank == 0 else nullcontext()
-    with own, locked(RankBuilders(comm), out.resolve(), out):
+    with own, locked(comm, out.resolve(), out):
         target = None
         with comm.raise_on_all():
             if comm.rank == 0:

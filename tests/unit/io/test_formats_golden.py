@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from oracle import kruskal
 from square import DATA, SQUARE, square, triples
 
+from mndmst.comm.world import SingleProcess
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import NAMES, open_edges, read_edges, write_edges
 from mndmst.io.formats.binary_graphs import RowsFile
-from mndmst.io.partitioner.builders import LocalBuilders, run_forked
 from mndmst.io.partitioner.edge_survey import check_copies
+from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.weight_rules import weigh
@@ -75,7 +76,7 @@ def test_one_graph_from_all_formats(tmp_path: Path, bvgraph: Path) -> None:
     for number, path in enumerate(paths):
         file, out = weigh(open_edges(path), "hash"), tmp_path / str(number)
         options = Options(out, 2, MEMORY, quiet=True, symmetrize=True)
-        graph = partition(LocalBuilders(), file, options)
+        graph = partition(SingleProcess(), file, options)
         uuids.add((graph.first_id, graph.uuid))
         columns = read_rows(graph, 0, graph.num_vertices)
         rows.add(tuple(column.tobytes() for column in columns))
@@ -273,15 +274,14 @@ def test_stored_matrices_are_read_in_pieces(
             run_forked(jobs, partition, open_edges(path), options)
 
 
-class OnHosts(LocalBuilders):
-    """Ranks on several hosts, of which one is here."""
+class OnHosts(SingleProcess):
+    """A rank of several hosts."""
 
     def __init__(self, rank: int, hosts: str) -> None:
-        super().__init__(rank, len(hosts))
-        self.hosts = hosts
-
-    def allgather(self, value: object) -> list:
-        return list(self.hosts) if isinstance(value, str) else [value]
+        super().__init__()
+        on_node = SingleProcess()
+        on_node.rank = hosts[:rank].count(hosts[rank])
+        self._node = on_node
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from oracle import kruskal
 from processes import ROOT
 
+from mndmst.comm.world import SingleProcess
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import ConfigError, MissingExtraError
 from mndmst.io.formats import read_edges
-from mndmst.io.partitioner.builders import LocalBuilders
 from mndmst.io.partitioner.partition import partition, symmetric_rows
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.random_graphs import KINDS, open_random
@@ -34,7 +34,7 @@ PARTITIONS = ROOT / "partitions"
 
 def generate(out: Path, kind: str, parts: int, **given: object) -> ShardedGraph:
     options = Options(out, parts, quiet=True)
-    return partition(LocalBuilders(), open_random(kind, **given), options)
+    return partition(SingleProcess(), open_random(kind, **given), options)
 
 
 @pytest.mark.parametrize("kind", KINDS)

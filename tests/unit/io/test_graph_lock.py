@@ -162,10 +162,10 @@ def test_a_worker_that_still_writes_keeps_others_out(
 def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     code = """
 import os, sys, time
-from mndmst.io.partitioner.builders import run_forked
-def task(builders):
-    pids = builders.allgather(os.getpid())
-    if builders.rank == 0:
+from mndmst.io.partitioner.forked_processes import run_forked
+def task(comm):
+    pids = comm.allgather(os.getpid())
+    if comm.rank == 0:
         print(pids[1], flush=True)
     time.sleep(600)
 run_forked(2, task)

@@ -16,13 +16,14 @@ import scipy.sparse
 from graphs import NASTY
 from square import DATA
 
+from mndmst.comm.world import SingleProcess
 from mndmst.host.errors import ConfigError, InputError, OutputError
 from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges
 from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner.arc_buckets import read_buckets
 from mndmst.io.partitioner.buffer_sizes import BufferSizes
-from mndmst.io.partitioner.builders import LocalBuilders, run_forked
+from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.write_parts import sort_arcs
@@ -171,7 +172,7 @@ def test_an_arc_without_its_twin_is_named_or_given_one(tmp_path):
         np.tile(edges.weight, 2), True,
     )  # fmt: skip
     options = Options(tmp_path / "graph", 2, quiet=True)
-    expected = partition(LocalBuilders(), Halves("both", both), options).uuid
+    expected = partition(SingleProcess(), Halves("both", both), options).uuid
     lost = int(np.flatnonzero(both.src != both.dst)[7])
     columns = (np.delete(c, lost) for c in (both.src, both.dst, both.weight))
     rest = Halves("halves.egr", Edges(100, *columns, True))
@@ -179,9 +180,9 @@ def test_an_arc_without_its_twin_is_named_or_given_one(tmp_path):
     with pytest.raises(
         InputError, match=rf"halves.egr: the arc \({v}, {u}\) of.*--sym"
     ):
-        partition(LocalBuilders(), rest, Options(tmp_path / "lost", 2, quiet=True))
+        partition(SingleProcess(), rest, Options(tmp_path / "lost", 2, quiet=True))
     options = Options(tmp_path / "lost", 2, symmetrize=True, quiet=True)
-    assert partition(LocalBuilders(), rest, options).uuid == expected
+    assert partition(SingleProcess(), rest, options).uuid == expected
     assert [path.name for path in tmp_path.iterdir()] == ["graph", "lost"]
 
 
@@ -205,19 +206,19 @@ def test_a_file_that_holds_less_than_it_says(tmp_path):
 def test_a_graph_without_vertices_is_told(tmp_path, capsys):
     (tmp_path / "none.csv").write_text("source,target,weight\n")
     file = open_edges(tmp_path / "none.csv")
-    graph = partition(LocalBuilders(), file, Options(tmp_path / "none"))
+    graph = partition(SingleProcess(), file, Options(tmp_path / "none"))
     assert graph.num_vertices == 0
     assert (
         "none.csv: has no edge, so the graph has no vertex" in capsys.readouterr().err
     )
-    partition(LocalBuilders(), file, Options(tmp_path / "five", num_vertices=5))
+    partition(SingleProcess(), file, Options(tmp_path / "five", num_vertices=5))
     assert "no vertex" not in capsys.readouterr().err
 
 
-def fail(builders, number):
-    if builders.rank == number:
+def fail(comm, number):
+    if comm.rank == number:
         raise SystemExit(3)
-    return builders.allgather(builders.rank)
+    return comm.allgather(comm.rank)
 
 
 def test_a_worker_that_dies_ends_the_others():
@@ -238,12 +239,28 @@ def test_ranks_and_workers_make_the_same_graph(tmp_path, mpirun, mndmst):
     assert len({digest(tmp_path / name) for name in ("ranks", "jobs", "alone")}) == 1
 
 
-def leave(builders, folder):
-    (folder / f"{builders.rank}.pid").write_text(str(os.getpid()))
-    builders.allgather(None)
-    if builders.rank == 0:
+def meet(comm):
+    own = np.array([comm.rank, 3], np.uint64)
+    with pytest.raises(InputError, match="of rank 1"), comm.raise_on_all():
+        if comm.rank:
+            raise InputError(f"of rank {comm.rank}")
+    assert [comm.sum(2), comm.max(comm.rank), comm.min(comm.rank)] == [6, 2, 0]
+    assert comm.sum(own).tolist() == [3, 9] and own.tolist() == [comm.rank, 3]
+    assert comm.bcast(comm.rank, root=2) == 2 and comm.node() is comm
+    assert comm.combine("abc"[comm.rank], "".join) == "abc"
+    return comm.gather(comm.rank), comm.allgather(own)[:, 0].tolist()
+
+
+def test_forked_processes_have_the_collectives_of_ranks():
+    assert run_forked(3, meet) == ([0, 1, 2], [0, 1, 2])
+
+
+def leave(comm, folder):
+    (folder / f"{comm.rank}.pid").write_text(str(os.getpid()))
+    comm.barrier()
+    if comm.rank == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-    builders.allgather(None)
+    comm.barrier()
 
 
 def test_workers_do_not_outlive_a_killed_command(tmp_path):
@@ -262,13 +279,13 @@ def test_workers_do_not_outlive_a_killed_command(tmp_path):
 
 INTERRUPTED = """
 import os, signal, sys
-from mndmst.io.partitioner.builders import run_forked
+from mndmst.io.partitioner.forked_processes import run_forked
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 os.register_at_fork(**{"after_in_" + sys.argv[1]: interrupt})
 try:
-    print(run_forked(3, lambda builders: builders.allgather(builders.rank)))
+    print(run_forked(3, lambda comm: comm.allgather(comm.rank).tolist()))
 except KeyboardInterrupt:
     print("interrupted")
 """

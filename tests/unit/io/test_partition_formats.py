@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from test_partition import digest, random_edges
 
+from mndmst.comm.world import SingleProcess
 from mndmst.host.errors import ConfigError, InputError, OutputError
 from mndmst.io.edge_file import EdgeFile, Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, write_edges
 from mndmst.io.partitioner.buffer_sizes import BufferSizes
-from mndmst.io.partitioner.builders import LocalBuilders, run_forked
+from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.partition import partition, symmetric_rows
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.random_graphs import open_random
@@ -80,7 +81,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, routed: bool) ->
     try:
         with pytest.raises(OutputError, match="cannot be written"):
             file = EdgesInMemory("edges", edges)
-            partition(LocalBuilders(), file, Options(tmp_path / "graph", quiet=True))
+            partition(SingleProcess(), file, Options(tmp_path / "graph", quiet=True))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
@@ -110,11 +111,11 @@ def test_parts_beyond_reason_are_refused(tmp_path):
     edges = EdgesInMemory("edges", random_edges(4, 9))
     with pytest.raises(ConfigError, match="4 vertices, too few for 1,000,000 parts"):
         partition(
-            LocalBuilders(), edges, Options(tmp_path / "graph", 1_000_000, quiet=True)
+            SingleProcess(), edges, Options(tmp_path / "graph", 1_000_000, quiet=True)
         )
     # What every part holds of all others counts, too
     edges = EdgesInMemory("edges", random_edges(1 << 23, 9))
     with pytest.raises(OutputError, match=r"in 8,000,000 parts takes 465\.7 TiB"):
         partition(
-            LocalBuilders(), edges, Options(tmp_path / "more", 8_000_000, quiet=True)
+            SingleProcess(), edges, Options(tmp_path / "more", 8_000_000, quiet=True)
         )

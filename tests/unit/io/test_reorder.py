@@ -8,12 +8,13 @@ from test_partition import digest
 
 from mndmst import minimum_spanning_forest
 from mndmst.comm.communicator import Comm
+from mndmst.comm.world import SingleProcess
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, read_edges
 from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner import write_parts as parts
-from mndmst.io.partitioner.builders import LocalBuilders, run_forked
+from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.vertex_numbering import ORDERS
@@ -142,7 +143,7 @@ def test_one_id_that_is_far_too_large(tmp_path, order):
     file.write_text("p sp 100000000000000 3\na 1 4 5\na 4 100000000000000 2\na 8 2 4\n")
     with pytest.raises(ConfigError, match=r"wrong\.gr: .* is 100000000000000, .*fix"):
         options = Options(tmp_path / "graph", reorder=order, quiet=True)
-        partition(LocalBuilders(), open_edges(file), options)
+        partition(SingleProcess(), open_edges(file), options)
     assert not (tmp_path / "graph").exists()
 
 
@@ -154,7 +155,7 @@ def test_a_lonely_arc_is_named_by_its_original_ids(tmp_path):
     edges = Edges(9, *ends, np.array([1, 1, 4], np.int32), True)
     with pytest.raises(InputError, match=r"the arc \(2, 6\) of weight 4"):
         options = Options(tmp_path / "graph", reorder="degree", quiet=True)
-        partition(LocalBuilders(), Both("edges", edges), options)
+        partition(SingleProcess(), Both("edges", edges), options)
 
 
 def test_ties_leave_the_total_weight(tmp_path):

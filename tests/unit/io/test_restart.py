@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from test_partition import digest, made, random_edges
 
+from mndmst.comm.world import SingleProcess
 from mndmst.host.errors import ConfigError, OutputError
 from mndmst.io.edge_file import EdgeFile
 from mndmst.io.formats import open_edges
 from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner import write_parts as parts
-from mndmst.io.partitioner.builders import LocalBuilders
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.random_graphs import open_random
@@ -68,11 +68,11 @@ def test_a_restart_refuses_another_graph(tmp_path, monkeypatch, source, what):
     monkeypatch.setattr(parts, "write_part", interrupted)
     options = Options(tmp_path / "graph", quiet=True)
     with pytest.raises(KeyboardInterrupt):
-        partition(LocalBuilders(), source(tmp_path / "file.gr", 1), options)
+        partition(SingleProcess(), source(tmp_path / "file.gr", 1), options)
     monkeypatch.undo()
     with pytest.raises(ConfigError, match=f"was left by a run with .*{what}"):
         partition(
-            LocalBuilders(),
+            SingleProcess(),
             source(tmp_path / "file.gr", 2),
             replace(options, restart=True),
         )

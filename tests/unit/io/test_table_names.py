@@ -15,7 +15,7 @@ from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import NameKind
 from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.buffer_sizes import BufferSizes
-from mndmst.io.partitioner.builders import run_forked
+from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.shards.sharded_graph import ShardedGraph

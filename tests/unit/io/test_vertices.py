@@ -11,12 +11,13 @@ from processes import Run
 from square import DATA
 from test_partition import digest
 
+from mndmst.comm.world import SingleProcess
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges
 from mndmst.io.formats import NAMES, open_edges, read_edges
 from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.buffer_sizes import BufferSizes
-from mndmst.io.partitioner.builders import LocalBuilders, run_forked
+from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.graph_recipe import load_recipe, open_recipe
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
@@ -284,5 +285,5 @@ def test_a_file_that_changes_meanwhile_is_told(
     monkeypatch.setattr(passes, "save_vertices", save_and_change)
     with pytest.raises(InputError, match=r"far\.txt: has changed while"):
         partition(
-            LocalBuilders(), open_edges(file), Options(tmp_path / "g", compact_ids=True)
+            SingleProcess(), open_edges(file), Options(tmp_path / "g", compact_ids=True)
         )

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from shard_files import UUID, claimed
 
+from mndmst.comm.world import SingleProcess
 from mndmst.graph.model import Csr
 from mndmst.graph.order import id_dtype, key_rule
 from mndmst.host.errors import ConfigError
 from mndmst.io.edge_file import Edges, EdgesInMemory, RowPiece
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.partitioner.arc_buckets import Plan, built_size, make_plan, route_arcs
-from mndmst.io.partitioner.builders import LocalBuilders
 from mndmst.io.partitioner.edge_survey import Spool, Survey, survey_edges
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
@@ -48,7 +48,7 @@ def ring(num_vertices: int, both: bool = False) -> Edges:
 def planned(edges: Edges, work: Path) -> tuple[Survey, Plan]:
     file = EdgesInMemory("ring", edges)
     found = survey_edges(
-        LocalBuilders(), file, Spool(work / "spool"), lambda pieces: pieces
+        SingleProcess(), file, Spool(work / "spool"), lambda pieces: pieces
     )
     return found, make_plan(found, 4, 1 << 40, "ring")
 
@@ -152,7 +152,7 @@ def test_files_of_other_formats_keep_ids(
     for name in ("src", "dst", "weight"):
         np.testing.assert_array_equal(getattr(found, name), getattr(edges, name))
     options = Options(tmp_path / "graph", 2, compact_ids=True, quiet=True)
-    graph = partition(LocalBuilders(), open_edges(file), options)
+    graph = partition(SingleProcess(), open_edges(file), options)
     named = np.unique([edges.src, edges.dst])
     original = graph.read_original_ids(0, graph.num_vertices)
     first = 1 if suffix in (".gr", ".mtx") else 0  # the format's first id

@@ -1,0 +1,168 @@
+"""Processes that this one forks, with a communicator that needs no MPI.
+
+Large data goes through files, so pipes suffice for the rest.
+"""
+
+# ruff: noqa: D102 -- methods of ForkedProcesses are described in Comm
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
+from multiprocessing.process import BaseProcess
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...comm.communicator import Comm
+from ...comm.world import SingleProcess
+from ...host.errors import ConfigError, MndmstError
+from ...host.signals import interrupts_blocked
+from ..kernels.partitioner import ascending
+
+_PR_SET_PDEATHSIG = 1  # of prctl(2)
+OPERATIONS = {"SUM": np.add, "MAX": np.maximum, "MIN": np.minimum}
+
+
+class ForkedProcesses(Comm):
+    """Rank 0 and the processes that it has forked, each joined to it by a pipe.
+
+    It has the collectives on small values alone. `pipes` are those of rank 0 to the
+    others, or of another rank to rank 0; `processes` are the others, on rank 0.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        pipes: Sequence[Connection],
+        processes: Sequence[BaseProcess] = (),
+    ) -> None:
+        super().__init__(SimpleNamespace(rank=rank, size=size))
+        self.shared.one_host = True
+        self._pipes, self._processes = pipes, processes
+
+    def _reduce(self, value: Any, operation: str) -> Any:
+        function = OPERATIONS[operation]
+
+        def combine(arrays: Iterator[np.ndarray]) -> np.ndarray:
+            total = next(arrays).copy()
+            for array in arrays:
+                function(total, array, out=total)
+            return total
+
+        result = self._exchange(np.atleast_1d(np.asarray(value)), combine)
+        return result if np.ndim(value) else result[0].item()
+
+    def allgather(self, value: Any) -> np.ndarray:
+        return self._exchange(np.asarray(value), lambda values: np.stack([*values]))
+
+    def bcast(self, value: Any, root: int = 0) -> Any:
+        given = value if self.rank == root else None
+        return self._exchange(given, lambda values: [*values][root])
+
+    def gather(self, value: Any, root: int = 0) -> list[Any] | None:
+        if root:
+            raise NotImplementedError("only rank 0 has pipes to all others")
+        if self.rank:
+            self._pipes[0].send(value)
+            return None
+        return [*self._values(value)]
+
+    def barrier(self, politely: bool = False) -> None:
+        self.allgather(0)
+
+    def _exchange(self, value: Any, combine: Callable[[Iterator[Any]], Any]) -> Any:
+        """Return on every rank a combination of all values, which rank 0 makes."""
+        if self.rank:
+            self._pipes[0].send(value)
+            return self._pipes[0].recv()
+        result = combine(self._values(value))
+        for pipe, process in zip(self._pipes, self._processes, strict=True):
+            with _alive(process):
+                pipe.send(result)
+        return result
+
+    def _values(self, own: Any) -> Iterator[Any]:
+        yield own
+        for pipe, process in zip(self._pipes, self._processes, strict=True):
+            with _alive(process):
+                value = pipe.recv()
+            yield value
+
+
+@contextmanager
+def _alive(process: BaseProcess) -> Iterator[None]:
+    """Turn a broken pipe to a process that has ended into a ConfigError."""
+    try:
+        yield
+    except (EOFError, ConnectionError) as error:
+        process.join()
+        raise ConfigError(
+            f"process {process.name} ended with status {process.exitcode}. If "
+            "the machine was short of memory, give less --memory or fewer --jobs."
+        ) from error
+
+
+def run_forked(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
+    """Return task(comm, *arguments) of rank 0; `jobs` processes run it."""
+    if jobs == 1:
+        return task(SingleProcess(), *arguments)
+    # Open files and memory are shared with the others by forking, and so is
+    # Numba, which takes a third of a second to get ready for the first kernel. Threads
+    # that NumPy has started would not be there, but nothing here asks them for work.
+    ascending(np.empty(0, np.uint64))
+    context = multiprocessing.get_context("fork")
+    pipes: list[Connection] = []
+    processes: list[ForkProcess] = []
+    try:
+        with interrupts_blocked(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            for rank in range(1, jobs):
+                here, there = context.Pipe()
+                # A fork has our ends too: with them it would not see that we are gone
+                other = ForkedProcesses(rank, jobs, [there])
+                given = (other, [*pipes, here], os.getpid(), task, arguments)
+                process = context.Process(
+                    target=_work, args=given, name=str(rank), daemon=True
+                )
+                process.start()
+                there.close()
+                pipes.append(here)
+                processes.append(process)
+        result = task(ForkedProcesses(0, jobs, pipes, processes), *arguments)
+    except BaseException:
+        for process in processes:
+            process.terminate()
+        raise
+    for process in processes:
+        process.join()
+    return result
+
+
+def _work(
+    comm: ForkedProcesses, others: list, parent: int, task: Callable, arguments: tuple
+) -> None:
+    for other in others:
+        other.close()
+    _end_with(parent)
+    # Rank 0 reports errors that a user can fix; without rank 0 they are dropped. It
+    # also ends this process after Ctrl-C.
+    with suppress(MndmstError, EOFError, ConnectionError):
+        task(comm, *arguments)
+
+
+def _end_with(parent: int) -> None:
+    """Have the system end this process as soon as its parent has ended."""
+    # It would go on with its parts beside the run that is started next
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
