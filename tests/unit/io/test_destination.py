@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from killed_partition import killed_in
 from shard_files import symmetric_rows, write
 from test_partition import digest, made, random_edges
 
 from mndmst.host.errors import ConfigError, MndmstError, OutputError
-from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.shards.graph_directory import Destination
 from mndmst.io.shards.sharded_graph import open_graph
@@ -120,35 +120,19 @@ def test_strangers_in_our_working_directory_stay(
     assert {*contents(work)} == {"thesis.txt", "notes.tmp", "part-a.json"}
 
 
-def test_parts_of_another_plan_are_never_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(parts, "finish_graph", killed)
-        patch.setattr(passes, "finish_graph", killed)
-        with pytest.raises(KeyboardInterrupt):
-            made(tmp_path / "graph", EDGES)
+def test_parts_of_another_plan_are_never_taken(tmp_path: Path) -> None:
+    with killed_in("finish_graph"):
+        made(tmp_path / "graph", EDGES)
     other = random_edges(2000, 9001)
     made(tmp_path / "graph", other)
     assert digest(tmp_path / "graph") == digest(made(tmp_path / "other", other))
     assert [path.name for path in tmp_path.glob("graph*")] == ["graph"]
 
 
-def test_a_part_that_was_not_written_to_its_end_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_was_not_written_to_its_end_is_made_again(tmp_path: Path) -> None:
     out = tmp_path / "graph"
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(passes, "finish_graph", killed)
-        with pytest.raises(KeyboardInterrupt):
-            made(out, EDGES)
+    with killed_in("finish_graph"):
+        made(out, EDGES)
     first, second, third = sorted(out.glob("*.tmp"))[:3]
     first.unlink()
     os.truncate(second, 3000)

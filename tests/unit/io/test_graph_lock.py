@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from killed_partition import killed_in
 from processes import finish, python, start
 from test_partition import made, random_edges
 
@@ -193,14 +194,8 @@ def test_a_file_system_without_locks(
     out = tmp_path / "graph"
     made(out, EDGES, quiet=False)
     assert "has no locks, so another run" in capfd.readouterr().err
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(passes, "finish_graph", killed)
-        with pytest.raises(KeyboardInterrupt):
-            made(out, EDGES, overwrite=True, restart=True, parts=2)
+    with killed_in("finish_graph"):
+        made(out, EDGES, overwrite=True, restart=True, parts=2)
     before = contents(tmp_path)
     with pytest.raises(OutputError, match="killed, or is still at work"):
         made(out, EDGES, overwrite=True)

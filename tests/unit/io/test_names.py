@@ -12,6 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from killed_partition import killed_in, without
 from processes import Run
 from test_partition import digest
 
@@ -275,23 +276,15 @@ def test_any_number_of_processes_and_little_memory_make_the_same_files(
 
 
 @pytest.mark.parametrize("reorder", ["none", "degree"])
-def test_a_killed_run_goes_on_with_its_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reorder: str
-) -> None:
+def test_a_killed_run_goes_on_with_its_names(tmp_path: Path, reorder: str) -> None:
     file = ncol(tmp_path / "g.ncol")
     expected = made(file, tmp_path / "whole", reorder=reorder)
     given = {"restart": True, "reorder": reorder}
 
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
-
     for place in ("write_part", "write_json"):
-        with monkeypatch.context() as patch:
-            patch.setattr(parts, place, killed)
-            with pytest.raises(KeyboardInterrupt):
-                made(file, tmp_path / "g", **given)
-    with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.partitioner.partition.save_names", None)
+        with killed_in(place, modules=(parts,)):
+            made(file, tmp_path / "g", **given)
+    with without("save_names"):
         graph = made(file, tmp_path / "g", **given)
     assert graph.uuid == expected.uuid
     assert digest(tmp_path / "g") == digest(tmp_path / "whole")

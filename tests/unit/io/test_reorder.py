@@ -3,6 +3,7 @@
 import h5py
 import numpy as np
 import pytest
+from killed_partition import killed_in, without
 from mpi4py import MPI
 from test_partition import digest
 
@@ -12,8 +13,6 @@ from mndmst.comm.world import SingleProcess
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, read_edges
-from mndmst.io.partitioner import partition as passes
-from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
@@ -84,20 +83,14 @@ def test_any_number_of_processes_finds_the_same_order(tmp_path, order):
         assert digest(found.path.parent) == expected
 
 
-def test_a_restart_keeps_the_order(tmp_path, monkeypatch):
+def test_a_restart_keeps_the_order(tmp_path):
     expected = digest(made(tmp_path / "whole", random_edges(), "bfs").path.parent)
-
-    def killed(*_):
-        raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
-
-    with monkeypatch.context() as patch:
-        patch.setattr(parts, "write_part", killed)
-        with pytest.raises(KeyboardInterrupt):
-            made(tmp_path / "graph", random_edges(), "bfs")
+    with killed_in("write_part"):
+        made(tmp_path / "graph", random_edges(), "bfs")
     with pytest.raises(ConfigError, match="was left by a run with"):
         made(tmp_path / "graph", random_edges(), "rcm", restart=True)
-    monkeypatch.setattr(passes, "save_order", None)  # a call would fail
-    graph = made(tmp_path / "graph", random_edges(), "bfs", restart=True)
+    with without("save_order"):
+        graph = made(tmp_path / "graph", random_edges(), "bfs", restart=True)
     assert digest(graph.path.parent) == expected
 
 

@@ -3,8 +3,10 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from killed_partition import killed_in
 from test_partition import digest, made, random_edges
 
 from mndmst.comm.world import SingleProcess
@@ -18,31 +20,20 @@ from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.random_graphs import open_random
 from mndmst.io.partitioner.weight_rules import weigh
 from mndmst.io.shards import graph_directory as destination
-from mndmst.io.shards.shard_writer import ShardWriter
 from mndmst.io.shards.sharded_graph import open_graph
 
 
-def test_a_restart_keeps_the_parts_that_are_there(tmp_path, monkeypatch):
+def test_a_restart_keeps_the_parts_that_are_there(tmp_path):
     edges = random_edges(2000, 9000)
     expected = digest(made(tmp_path / "whole", edges))
-    done, true = [], parts.write_part
-
-    def some(plan, writer, part, runs):
-        if len(done) == 3:
-            raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
-        done.append(part)
-        return true(plan, writer, part, runs)
-
-    monkeypatch.setattr(parts, "write_part", some)
-    monkeypatch.setattr(ShardWriter, "__exit__", lambda *_: None)
-    with pytest.raises(KeyboardInterrupt):
+    with killed_in("write_part", 4):
         made(tmp_path / "graph", edges)
     assert json.loads((tmp_path / "graph.partition-work/plan.json").read_text())
     with pytest.raises(ConfigError, match="was left by a run with"):
         made(tmp_path / "graph", random_edges(2000, 9001), restart=True)
-    done.clear()
-    made(tmp_path / "graph", edges, restart=True)
-    assert done == [3, 4]
+    with patch.object(parts, "write_part", wraps=parts.write_part) as written:
+        made(tmp_path / "graph", edges, restart=True)
+    assert [call.args[2] for call in written.call_args_list] == [3, 4]
     assert digest(tmp_path / "graph") == expected
     assert not (tmp_path / "graph.partition-work").exists()
 
@@ -61,35 +52,16 @@ def written(path: Path, weight: int) -> EdgeFile:
         (lambda path, turn: written(path, turn), "changed"),
     ],
 )
-def test_a_restart_refuses_another_graph(tmp_path, monkeypatch, source, what):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(parts, "write_part", interrupted)
+def test_a_restart_refuses_another_graph(tmp_path, source, what):
     options = Options(tmp_path / "graph", quiet=True)
-    with pytest.raises(KeyboardInterrupt):
+    with killed_in("write_part"):
         partition(SingleProcess(), source(tmp_path / "file.gr", 1), options)
-    monkeypatch.undo()
     with pytest.raises(ConfigError, match=f"was left by a run with .*{what}"):
         partition(
             SingleProcess(),
             source(tmp_path / "file.gr", 2),
             replace(options, restart=True),
         )
-
-
-def interrupt_at(monkeypatch, module, name, call):
-    """Have a function end as a kill would, nothing tidied up, at one of its calls."""
-    true, calls = getattr(module, name), []
-
-    def function(*arguments, **named):
-        calls.append(arguments)
-        if len(calls) == call:
-            raise KeyboardInterrupt
-        return true(*arguments, **named)
-
-    monkeypatch.setattr(module, name, function)
-    monkeypatch.setattr(ShardWriter, "__exit__", lambda *_: None)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +81,7 @@ def interrupt_at(monkeypatch, module, name, call):
 )
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_one_command_goes_on_whatever_is_there(
-    tmp_path, monkeypatch, capfd, module, name, call, said, overwrite
+    tmp_path, capfd, module, name, call, said, overwrite
 ):
     edges = random_edges(2000, 9000)
     out = tmp_path / "graph"
@@ -117,10 +89,8 @@ def test_one_command_goes_on_whatever_is_there(
     if overwrite:
         made(out, random_edges(300, 800), parts=7)
     expected = digest(made(tmp_path / "whole", edges, restart=True))
-    with monkeypatch.context() as patch:
-        interrupt_at(patch, module, name, call)
-        with pytest.raises(KeyboardInterrupt):
-            made(out, edges, **given)
+    with killed_in(name, call, (module,)):
+        made(out, edges, **given)
     assert "starts from the beginning" in capfd.readouterr().err
     for again in (said, "already finished"):
         made(out, edges, **given)

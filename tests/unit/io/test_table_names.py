@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from killed_partition import killed_in, without
 from processes import Run
 from test_partition import digest
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import NameKind
-from mndmst.io.partitioner import write_parts as parts
 from mndmst.io.partitioner.buffer_sizes import BufferSizes
 from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.partition import partition
@@ -372,20 +372,14 @@ def test_weights_of_named_edges_may_all_be_one_number(
 
 @pytest.mark.parametrize("names", [("v1", "7", "u"), UNSIGNED], ids=["text", "numbers"])
 def test_a_killed_run_goes_on_with_the_names_of_a_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple
+    tmp_path: Path, names: tuple
 ) -> None:
     file = table(tmp_path / "g.csv", [(0, 1, 1)] * 300 + rows_of(names))
     expected = made(file, tmp_path / "whole")
 
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
-
-    with monkeypatch.context() as patch:
-        patch.setattr(parts, "write_part", killed)
-        with pytest.raises(KeyboardInterrupt):
-            made(file, tmp_path / "g", restart=True)
-    with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.partitioner.partition.save_names", None)
+    with killed_in("write_part"):
+        made(file, tmp_path / "g", restart=True)
+    with without("save_names"):
         graph = made(file, tmp_path / "g", restart=True)
     assert graph.uuid == expected.uuid
     assert digest(tmp_path / "g") == digest(tmp_path / "whole")

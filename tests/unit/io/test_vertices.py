@@ -7,6 +7,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from killed_partition import killed_in, without
 from processes import Run
 from square import DATA
 from test_partition import digest
@@ -250,23 +251,15 @@ def test_a_forest_of_far_ids_is_written_under_them(
 
 @pytest.mark.parametrize("asked", [True, False])
 @pytest.mark.parametrize("reorder", ["none", "bfs"])
-def test_a_restart_keeps_compact_ids(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool, reorder: str
-) -> None:
+def test_a_restart_keeps_compact_ids(tmp_path: Path, asked: bool, reorder: str) -> None:
     file = text_of(tmp_path / "far.txt")
     expected = made(file, tmp_path / "whole", compact_ids=True, reorder=reorder).uuid
     given = {"restart": True, "compact_ids": asked, "reorder": reorder}
 
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt  # as good as a kill: nothing is tidied up
-
     for place in ("write_part", "write_json"):
-        with monkeypatch.context() as patch:
-            patch.setattr(parts, place, killed)
-            with pytest.raises(KeyboardInterrupt):
-                made(file, tmp_path / "graph", **given)
-    with monkeypatch.context() as patch:
-        patch.setattr("mndmst.io.partitioner.partition.save_vertices", None)
+        with killed_in(place, modules=(parts,)):
+            made(file, tmp_path / "graph", **given)
+    with without("save_vertices"):
         assert made(file, tmp_path / "graph", **given).uuid == expected
 
 
