@@ -4,8 +4,6 @@ The test adds an accelerator that computes on the CPU, by such a line, and finds
 the options, in the devices of a rank, in reports and behind arrays.
 """
 
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -13,10 +11,10 @@ from types import ModuleType
 import graphs
 import numpy as np
 import pytest
+from fake_accelerator import register_accelerator
 
 from mndmst.__main__ import main
 from mndmst.backends import (
-    ACCELERATORS,
     backend_names,
     costs,
     find_accelerator,
@@ -43,21 +41,9 @@ class TwinBackend(CpuBackend):
 
 
 @pytest.fixture
-def twin(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """Register a kind of accelerator; yield its package."""
-    package = ModuleType("twin_accelerator")
-    package.NAME, package.VISIBLE = "twin", "TWIN_VISIBLE_DEVICES"
-    package.ARRAY_ATTRIBUTE = "__twin_array__"
-    package.DISTRIBUTIONS = ("twin-driver",)
-    package.unavailable = lambda: None
-    package.device_names = lambda: ["Twin 1"]
-    package.device_ids = lambda: ["Twin 1 at 0"]
-    package.start_driver = lambda local_rank: None
-    package.make_device = lambda *_: TwinBackend()
-    package.DLPACK_DEVICES = ()
-    package.device_bytes = lambda device: 1 << 40
-    monkeypatch.setitem(sys.modules, package.__name__, package)
-    monkeypatch.setitem(ACCELERATORS, "twin", package.__name__)
+def twin(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Register a kind of accelerator; return its package."""
+    package = register_accelerator(monkeypatch, "twin", lambda *_: TwinBackend())
     monkeypatch.setitem(CHOICES, "backend", backend_names())
     return package
 
@@ -83,9 +69,9 @@ def test_a_registered_device_solves(twin: ModuleType, tmp_path: Path) -> None:
 
 
 def test_an_unavailable_device_is_refused_with_its_reason(
-    twin: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    twin: ModuleType, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(twin, "unavailable", lambda: "no twin; load its driver")
+    twin.unavailable = lambda: "no twin; load its driver"
     path = graphs.write_graph(tmp_path / "graph", graphs.path(5))
     with pytest.raises(MissingExtraError, match="--backend twin: no twin; load its"):
         solve(world(), path, Config(backend="twin"), Targets(), Progress(False))
@@ -101,7 +87,7 @@ def test_the_command_starts_the_device_that_it_will_likely_use(
 ) -> None:
     graph = graphs.write_graph(tmp_path / "graph", graphs.random(50, 90, 1))
     started: list[int] = []
-    monkeypatch.setattr(twin, "start_driver", started.append)
+    twin.start_driver = started.append
 
     def run(*options: str) -> int:
         started.clear()

@@ -1,14 +1,15 @@
 """Which devices a rank takes, and what they look at while rows are read."""
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from fake_accelerator import register_accelerator
 from graphs import random, write_graph
 
 import mndmst
-from mndmst.backends import cuda
 from mndmst.backends.costs import COSTS
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.world import world
@@ -30,11 +31,9 @@ class Gpu(CpuBackend):
 
 
 @pytest.fixture(autouse=True)
-def one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "unavailable", lambda: None)
-    monkeypatch.setattr(cuda, "device_ids", lambda: ["GPU at 0"])
-    monkeypatch.setattr(cuda, "device_bytes", lambda device: 1 << 40)
-    monkeypatch.setattr(cuda, "make_device", lambda *_: Gpu(1))
+def gpus(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Let the kind `cuda` have one device; return its package."""
+    return register_accelerator(monkeypatch, "cuda", lambda *_: Gpu(1))
 
 
 class Arcs(NamedTuple):
@@ -105,10 +104,8 @@ def test_memory_bounds_many_cores() -> None:
     assert COSTS.cpu_seconds(1e9, 1 << 10, 2) == 2 * many
 
 
-def test_without_a_gpu_that_is_asked_for_there_is_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cuda, "unavailable", lambda: "no driver")
+def test_without_a_gpu_that_is_asked_for_there_is_an_error(gpus: ModuleType) -> None:
+    gpus.unavailable = lambda: "no driver"
     assert devices(10) == devices(1 << 40) == ["cpu"]
     with pytest.raises(MissingExtraError, match="--backend cuda: no driver"):
         devices(10, backend="cuda")
@@ -136,11 +133,11 @@ class Looking(CpuBackend):
 
 
 def test_a_device_looks_at_the_arcs_that_it_gets(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    gpus: ModuleType, tmp_path: Path
 ) -> None:
     device = Looking(2)
     device.looked = []
-    monkeypatch.setattr(cuda, "make_device", lambda *_: device)
+    gpus.make_device = lambda *_: device
     graph = write_graph(tmp_path / "graph", random(2000, 9000, 4), parts=3)
     expected = mndmst.solve(graph, backend="cpu")
     for turn in (1, 2):  # then the host looks

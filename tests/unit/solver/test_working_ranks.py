@@ -6,10 +6,10 @@ from typing import Any
 
 import graphs
 import pytest
+from fake_accelerator import register_accelerator
 from oracle import kruskal
 from thread_ranks import on_ranks
 
-from mndmst.backends import cuda
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import Comm
 from mndmst.host.errors import ConfigError
@@ -51,10 +51,8 @@ class Driver:
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     made = Driver()
-    monkeypatch.setattr(cuda, "unavailable", lambda: None)
-    monkeypatch.setattr(cuda, "device_ids", made.device_ids)
-    monkeypatch.setattr(cuda, "make_device", made.make_device)
-    monkeypatch.setattr(cuda, "device_bytes", lambda device: 1 << 40)
+    package = register_accelerator(monkeypatch, "cuda", made.make_device)
+    package.device_ids = made.device_ids
     return made
 
 
