@@ -231,10 +231,10 @@ def connected(forest: CurrentForest, u: np.ndarray, v: np.ndarray) -> np.ndarray
     return np.asarray(one == other)
 
 
-def path_max(
+def bottlenecks(
     forest: CurrentForest, u: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, PairEdges]:
-    """Return the heaviest edge on the path between both vertices (uint32) of each pair.
+    """Return the last edge in the order on the path between each pair (uint32).
 
     Its int64 position is that in the edges returned; -1 where both are the same vertex
     or no path exists.

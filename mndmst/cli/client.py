@@ -3,6 +3,7 @@
 import argparse
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ def add_client(commands: Any) -> None:
          _connected, _add_pairs),
         ("path-max", "print the heaviest edge on the path between vertices",
          _path_max, _add_pairs),
+        ("path-min", "of a graph for maximum forests: print the lightest edge on the "
+         "path between vertices", _path_min, _add_pairs),
         ("path", "print the edges on the path between vertices", _path, _add_pairs),
         ("components", "write the component of each vertex",
          _components, _add_components),
@@ -67,15 +70,29 @@ def _add_solve(solve: argparse.ArgumentParser) -> None:
         "--weights", help="weights: a column, an expression of columns, or an .npy file"
     )
     _add_version(solve, "the file of weights")
-    add_flag(solve, "--maximum", "maximum spanning forest, by other --weights")
-    solve.add_argument(
-        "--below", type=number, metavar="X", help="use only edges lighter than X"
-    )
+    direction = solve.add_mutually_exclusive_group()
+    for name, graph in (("maximum", "minimum"), ("minimum", "maximum")):
+        direction.add_argument(
+            f"--{name}", action="store_true",
+            help=f"{name} spanning forest; of a graph for {graph} forests by other "
+            "--weights only",
+        )  # fmt: skip
+    _add_threshold(solve)
     add_file(solve, "--without", "table (src, dst) of edges to leave out")
     add_file(
         solve, "--vertices", "use only edges between these vertices", metavar="FILE.npy"
     )
     _add_output(solve)
+
+
+def _add_threshold(action: argparse.ArgumentParser) -> None:
+    side = action.add_mutually_exclusive_group()
+    for name, edges in (("below", "lighter"), ("above", "heavier")):
+        kind = "minimum" if name == "below" else "maximum"
+        side.add_argument(
+            f"--{name}", type=number, metavar="X",
+            help=f"{kind} forest: use only edges {edges} than X",
+        )  # fmt: skip
 
 
 def _add_version(action: argparse.ArgumentParser, what: str) -> None:
@@ -112,7 +129,7 @@ def _add_pairs(query: argparse.ArgumentParser) -> None:
 
 def _add_components(components: argparse.ArgumentParser) -> None:
     _add_graph_of_names(components)
-    components.add_argument("--below", type=number, help="use lighter edges only")
+    _add_threshold(components)
     _add_output(components)
 
 
@@ -121,6 +138,10 @@ def _add_clusters(clusters: argparse.ArgumentParser) -> None:
     rule = clusters.add_mutually_exclusive_group(required=True)
     rule.add_argument("--count", type=whole(1, (1 << 63) - 1), help="how many clusters")
     rule.add_argument("--height", type=number, help="largest weight inside a cluster")
+    rule.add_argument(
+        "--min-weight", type=number,
+        help="maximum forest: smallest weight inside a cluster",
+    )  # fmt: skip
     rule.add_argument(
         "--min-size", type=whole(1, (1 << 63) - 1),
         help="HDBSCAN*: smallest number of vertices of a cluster",
@@ -177,7 +198,8 @@ def _client(arguments: argparse.Namespace) -> int:
 
 def _list(service: Any, arguments: argparse.Namespace) -> None:
     for graph in service.list()["graphs"]:
-        print(f"{graph['graph']} version={graph['version']}")
+        order = " order=maximum" * graph["maximum"]
+        print(f"{graph['graph']} version={graph['version']}{order}")
 
 
 def _metrics(service: Any, arguments: argparse.Namespace) -> None:
@@ -207,10 +229,12 @@ def _solve(graph: Any, arguments: argparse.Namespace) -> None:
     ends = ("src", "dst")
     without = arguments.without and read_columns(arguments.without, ends, graph.names)
     vertices = arguments.vertices and read_array(arguments.vertices)
+    chosen = arguments.maximum or arguments.minimum
     forest = graph.solve(
         weights,
-        maximum=arguments.maximum,
+        maximum=arguments.maximum if chosen else None,
         below=arguments.below,
+        above=arguments.above,
         without_edges=without,
         vertices=vertices,
         version=arguments.for_version,
@@ -326,10 +350,20 @@ def _connected(graph: Any, arguments: argparse.Namespace) -> None:
 
 
 def _path_max(graph: Any, arguments: argparse.Namespace) -> None:
+    _write_bottlenecks(graph.path_max, graph, arguments)
+
+
+def _path_min(graph: Any, arguments: argparse.Namespace) -> None:
+    _write_bottlenecks(graph.path_min, graph, arguments)
+
+
+def _write_bottlenecks(
+    query: Callable[[Any, Any], Any], graph: Any, arguments: argparse.Namespace
+) -> None:
     u, v = _pairs_of(graph, arguments)
-    found = graph.path_max(u, v)
-    heaviest = {name: found[name] for name in ("src", "dst", "weight")}
-    _write_or_print({"u": u, "v": v, **heaviest}, arguments)
+    found = query(u, v)
+    bottlenecks = {name: found[name] for name in ("src", "dst", "weight")}
+    _write_or_print({"u": u, "v": v, **bottlenecks}, arguments)
 
 
 def _path(graph: Any, arguments: argparse.Namespace) -> None:
@@ -345,12 +379,12 @@ def _path(graph: Any, arguments: argparse.Namespace) -> None:
 
 
 def _components(graph: Any, arguments: argparse.Namespace) -> None:
-    label = graph.components(arguments.below)
+    label = graph.components(arguments.below, above=arguments.above)
     _write_or_print({"vertex": graph.nodes, "component": label}, arguments)
 
 
 def _clusters(graph: Any, arguments: argparse.Namespace) -> None:
-    rules = ("count", "height", "min_size")
+    rules = ("count", "height", "min_weight", "min_size")
     given = {rule: getattr(arguments, rule) for rule in rules}
     rule = {name: value for name, value in given.items() if value is not None}
     label = graph.clusters(**rule)

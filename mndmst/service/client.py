@@ -235,7 +235,12 @@ class RemoteForest(ForestTable, Forest):  # type: ignore[override, misc]
     @property
     def maximum(self) -> bool:  # type: ignore[override]
         """Whether it is a maximum spanning forest."""
-        return bool(self.details.get("maximum", False))
+        return bool(self.details["maximum"])
+
+    @property
+    def graph_uuid(self) -> str:  # type: ignore[override]
+        """The graph as a snapshot of the version has it; empty for other edges."""
+        return str(self.details.get("graph_uuid", ""))
 
     @cached_property
     def total_weight(self) -> int | float:
@@ -335,6 +340,11 @@ class Graph:
         """Number of vertices."""
         return int(self.info()["num_vertices"])
 
+    @cached_property
+    def maximum(self) -> bool:
+        """Whether the forests of the graph are maximum spanning forests."""
+        return bool(self.info()["maximum"])
+
     @property
     def numbers(self) -> "Graph":
         """The graph with vertices as numbers: itself, unless vertices have names."""
@@ -390,8 +400,9 @@ class Graph:
         self,
         weights: Any = None,
         *,
-        maximum: bool = False,
+        maximum: bool | None = None,
         below: float | None = None,
+        above: float | None = None,
         without_edges: Pairs | None = None,
         vertices: Any = None,
         version: int | None = None,
@@ -404,12 +415,15 @@ class Graph:
         weights : str or array-like, optional
             The name of a column; an expression of columns, such as
             ``"length / speed"``; or a weight for each edge, in the order of `edges`.
-        maximum : bool
-            Compute the maximum spanning forest, by a column or weights that are sent.
-            The graph's own weights are refused: of parallel edges the graph keeps the
-            lightest.
+        maximum : bool, optional
+            Compute the maximum spanning forest (True) or the minimum one (False); by
+            default the one that the graph was made for. The other one is computed by a
+            column or weights that are sent, and refused by the graph's own weights: of
+            parallel edges the graph keeps one alone.
         below : number, optional
-            Use edges of a smaller weight only.
+            Of a minimum forest: use edges of a smaller weight only.
+        above : number, optional
+            Of a maximum forest: use edges of a larger weight only.
         without_edges : pair of array-like of vertices, optional
             Ends of edges to leave out.
         vertices : array-like of vertices, optional
@@ -437,10 +451,9 @@ class Graph:
             raise InputError("a version is for weights that are sent; leave it out")
         if weights is not None:
             fields["weights"] = self._weights(weights, version)
-        if as_flag(maximum, "maximum"):
-            fields["maximum"] = True
-        if below is not None:
-            fields["below"] = below
+        if maximum is not None:
+            fields["maximum"] = as_flag(maximum, "maximum")
+        fields |= _given(below=below, above=above)
         if without_edges is not None:
             src, dst = without_edges
             fields["without_edges"] = self._send("edges", {"src": src, "dst": dst})
@@ -512,9 +525,20 @@ class Graph:
         """Return the heaviest edge of each path in the forest, as an Arrow table.
 
         Its columns are src, dst and weight; null where there is no path or no edge. For
-        one pair of vertices it is a dictionary; see `connected`.
+        one pair of vertices it is a dictionary; see `connected`. The service refuses it
+        in a graph for maximum forests.
         """
-        found = self.with_names(self._query("path_max", u, v))
+        return self._bottlenecks("path_max", u, v)
+
+    def path_min(self, u: Any, v: Any) -> Any:
+        """Return the lightest edge of each path in a maximum forest; see `path_max`.
+
+        The service refuses it in a graph for minimum forests.
+        """
+        return self._bottlenecks("path_min", u, v)
+
+    def _bottlenecks(self, query: str, u: Any, v: Any) -> Any:
+        found = self.with_names(self._query(query, u, v))
         return found.to_pylist()[0] if _are_one(u, v) else found
 
     def path(self, u: Any, v: Any) -> Any:
@@ -527,13 +551,16 @@ class Graph:
         paths = paths if self.names is None else self.names.of_paths(paths)
         return paths[0].as_py() if _are_one(u, v) else paths
 
-    def components(self, below: float | None = None) -> np.ndarray:
+    def components(
+        self, below: float | None = None, *, above: float | None = None
+    ) -> np.ndarray:
         """Return for each vertex of `nodes` the first one of its component.
 
-        With `below`, only edges of a smaller weight join components.
+        With `below`, only edges of a smaller weight join components; with `above`, in a
+        graph for maximum forests, only edges of a larger weight.
         """
         request = {"graph": self.name, "table": "labels"}
-        request |= {} if below is None else {"below": below}  # type: ignore[dict-item]
+        request |= _given(below=below, above=above)
         labels = self.connection.read(request)["label"].combine_chunks()
         labels = labels if self.names is None else self.names.of(labels)
         return np.asarray(labels.to_numpy(zero_copy_only=False))
@@ -549,8 +576,12 @@ class Graph:
             Number of single-linkage clusters.
         height : number
             Largest weight of an edge inside a single-linkage cluster.
+        min_weight : number
+            In place of `height` in a graph for maximum forests: smallest weight of an
+            edge inside a single-linkage cluster.
         min_size : int
-            Smallest number of vertices of an HDBSCAN* cluster.
+            Smallest number of vertices of an HDBSCAN* cluster. The service refuses it
+            in a graph for maximum forests, whose weights are not distances.
         """
         request = {"graph": self.name, "table": "clusters", **rule}
         return np.asarray(self.connection.read(request)["label"].to_numpy())
@@ -643,6 +674,11 @@ def _versioned(table: Any, version: int | None) -> Any:
     if version is None:
         return table
     return table.replace_schema_metadata(versioned(table.schema, version).metadata)
+
+
+def _given(**fields: Any) -> dict[str, Any]:
+    """Return the fields of a request that are not None."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _are_one(u: Any, v: Any) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..comm.communicator import Comm
 from ..graph.model import Rows
-from ..graph.order import key_dtype, key_rule
+from ..graph.order import KeyRule, key_dtype, key_rule
 from ..host.errors import InputError
 from ..kernels.threads import Threads, each_range
 from ..native.call_columns import ArrayPieces
@@ -160,25 +160,28 @@ class EdgeOrder:
                 yield src, *columns
             begin = end
 
-    def spread(self, weights: np.ndarray) -> np.ndarray:
+    def spread(self, weights: np.ndarray, maximum: bool = False) -> np.ndarray:
         """Return the key of each arc, given the weight of each own edge. Collective.
 
-        Raises InputError on every rank if a weight is NaN.
+        If `maximum`, keys descend with weights. Raises InputError on every rank if a
+        weight is NaN.
         """
-        dtype, rows = key_dtype(weights.dtype), self._rows
+        rows, rule = self._rows, key_rule(weights.dtype, maximum)
+        dtype = key_dtype(weights.dtype)
         keys = np.empty(rows.num_arcs, dtype)
         dealt = np.empty(self._here + int(self._counts.sum()), dtype)
         with self.comm.raise_on_all():
-            self._deal(weights, keys, dealt)
+            self._deal(weights, rule, keys, dealt)
         _, (arrived,) = self.comm.alltoallv(self._counts, dealt[self._here :])
         deal(arrived, _copied(self._arrived), dealt)
         ranges = each_range(self.threads.bounds(self._here))
         self.threads.run(scatter, dealt, self._target, *ranges, keys)
         return keys
 
-    def _deal(self, weights: np.ndarray, keys: np.ndarray, dealt: np.ndarray) -> None:
+    def _deal(
+        self, weights: np.ndarray, rule: KeyRule, keys: np.ndarray, dealt: np.ndarray
+    ) -> None:
         """Write the keys of own edges, and distribute them to buckets; refuse NaN."""
-        rule = key_rule(weights.dtype)
         bits = np.require(weights, requirements=["C", "W"]).view(keys.dtype)
         calls = [
             (bits[self._slice(part)], rule, self._rows.csr, self._upward, part,

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from ..io.partitioner.write_parts import write_rows
 from ..io.results.graph_names import names_of_graph, vertex_ids
 from ..io.shards.weight_columns import OWN
 from .control_channel import RankMemory
+from .direction import THRESHOLD, check_words, given_of
 from .expression import columns_of, evaluate
 from .jobs import CancelledError, JobProgress, QueuedJob
 from .loaded_graph import EdgeChoice, Weighed
@@ -102,8 +102,8 @@ class Executor:
         now = graph.written()
         choice = self._choice(graph, fields)
         with self.comm.raise_on_all():
-            if choice.maximum:
-                _check_weights_of_maximum(fields.get("weights"))
+            if choice.maximum != graph.maximum:
+                _check_other_weights(fields.get("weights"), graph.maximum)
         weighed = self._weighed(graph, fields.get("weights"))
         proceed = self._proceed(job)
         proceed()  # to read a column takes a while
@@ -256,14 +256,13 @@ class Executor:
         """
         version, source = graph.written(), graph.loaded.run.graph
         assert version.weighed is not None
-        named = source.uuid
-        if version.number:
-            name = f"{source.uuid} version {version.number}"
-            named = str(uuid5(NAMESPACE_URL, name))
+        named = graph.uuid_of(version.number)
         with self.comm.raise_on_all():
             original = vertex_ids(source)
         rows, dtype = version.weighed.rows, version.weight_dtype
-        write_rows(self.comm, folder, rows, dtype, named, original)
+        write_rows(
+            self.comm, folder, rows, dtype, named, original, maximum=graph.maximum
+        )
         return named
 
     def _weighed(self, graph: ServedGraph, weights: dict[str, str] | None) -> Weighed:
@@ -308,8 +307,16 @@ class Executor:
             without = src, dst
         if "vertices" in fields:
             (vertices,) = self._shared(fields["vertices"], ("vertex",), graph)
-        given = {n: fields[n] for n in ("maximum", "below", "digest") if n in fields}
-        return EdgeChoice(**given, without=without, vertices=vertices)
+        maximum = fields.get("maximum", graph.maximum)
+        with self.comm.raise_on_all():
+            check_words(fields, maximum)
+        return EdgeChoice(
+            maximum,
+            given_of(THRESHOLD, fields),
+            without,
+            vertices,
+            fields.get("digest", False),
+        )
 
     def _shared(
         self, name: str, wanted: tuple[str, ...], graph: ServedGraph
@@ -335,20 +342,21 @@ class Executor:
         return tuple(map(self.comm.allgatherv, columns))
 
 
-def _check_weights_of_maximum(weights: dict[str, str] | None) -> None:
-    """Refuse a maximum forest by the graph's own weights.
+def _check_other_weights(weights: dict[str, str] | None, maximum: bool) -> None:
+    """Refuse a forest of the other direction by the graph's own weights.
 
-    Of parallel edges the graph has the lightest, and a maximum forest needs the
-    heaviest. Columns and sent weights have one value for each edge.
+    Of parallel edges a graph has those that its own direction needs: the lightest, or
+    if `maximum` the heaviest. Columns and sent weights have one value for each edge.
     """
     ((kind, what),) = (weights or {"column": OWN}).items()
     if (kind == "column" and what == OWN) or (
         kind == "expression" and OWN in columns_of(what)
     ):
+        kept, other = ("heaviest", "minimum") if maximum else ("lightest", "maximum")
         raise ConfigError(
-            f"of parallel edges this graph keeps the lightest {OWN}, so its maximum "
-            'forest may be wrong. Make a graph with "mndmst partition --maximum" and '
-            'solve it with "mndmst solve", or give other weights, one for each edge.'
+            f"of parallel edges this graph keeps the {kept} {OWN}, so its {other} "
+            f'forest may be wrong. Serve a graph made with "mndmst partition --{other}"'
+            ", or give other weights, one for each edge."
         )
 
 

@@ -113,7 +113,10 @@ class FrontServer(RankServer):
     def _list(self, request: dict[str, Any]) -> dict[str, Any]:
         graphs = self.executor.graphs.values()
         return {
-            "graphs": [{"graph": g.name, "version": g.version} for g in graphs],
+            "graphs": [
+                {"graph": g.name, "version": g.version, "maximum": g.maximum}
+                for g in graphs
+            ],
             "ranks": self.executor.comm.size,
         }
 
@@ -126,6 +129,7 @@ class FrontServer(RankServer):
             "uuid": graph.loaded.run.graph.uuid,
             "num_vertices": graph.num_vertices,
             "num_edges": version.num_edges,
+            "maximum": graph.maximum,
             "names": None if names is None else names.kind.value,
             "first_id": names.first if isinstance(names, IdRange) else None,
             "weight_type": version.weight_dtype.name,
@@ -155,6 +159,7 @@ class FrontServer(RankServer):
             "client_requests": self.open_requests.counts(),
             "client_upload_bytes": executor.uploads.bytes_by_client(),
             "graph_version": {name: g.version for name, g in graphs.items()},
+            "graph_maximum": {name: g.maximum for name, g in graphs.items()},
             "rank_resident_bytes": {r: each.resident for r, each in memory.items()},
             "rank_gpu_bytes": {r: each.gpu_total for r, each in devices.items()},
             "rank_gpu_free_bytes": {r: each.gpu_free for r, each in devices.items()},
@@ -172,6 +177,7 @@ class FrontServer(RankServer):
                 "version": graph.version,
                 "num_vertices": graph.num_vertices,
                 "num_edges": graph.current.num_edges,
+                "maximum": graph.maximum,
                 "journal_bytes": graph.journal and graph.journal.nbytes,
             }
             for graph in self.executor.graphs.values()
@@ -230,7 +236,7 @@ class FrontServer(RankServer):
             schema = edge_schema(graph.loaded.weight_dtype)
             rows = sum(details["counts"])
         elif request["table"] in ("labels", "clusters"):
-            schema = label_schema(request, graph.num_vertices)
+            schema = label_schema(request, graph.num_vertices, graph.maximum)
             view = self._view(graph, request.get("version"))
             self._keep_view(graph.name, view)
             request["version"] = view.version

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..changes.current_forest import CurrentForest, connected, path_max
+from ..changes.current_forest import CurrentForest, bottlenecks, connected
 from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError
 from ..io.shards.weight_columns import OWN, WeightColumn
@@ -33,10 +33,10 @@ LOOKUP_COST = 4
 INDEX_BYTES = 72
 
 
-class PathMaxima(NamedTuple):
-    """The heaviest edge on each of several paths."""
+class Bottlenecks(NamedTuple):
+    """The heaviest edge on each of several paths, the lightest in a maximum forest."""
 
-    # int64, shape (paths,): index of each path's heaviest edge in `src`, `dst` and
+    # int64, shape (paths,): index of each path's bottleneck in `src`, `dst` and
     # `weight`; -1 if the path has no edge or does not exist.
     position: np.ndarray
     src: np.ndarray
@@ -97,16 +97,22 @@ class ForestView:
             return connected(self.forest, u, v)
         return index.connected(u, v)
 
-    def path_max(
+    @property
+    def maximum(self) -> bool:
+        """Whether it is a maximum forest."""
+        return self.forest.index.maximum
+
+    def bottlenecks(
         self, index: ForestIndex | None, u: np.ndarray, v: np.ndarray
-    ) -> PathMaxima:
-        """Return the heaviest edge on the path of each pair; see `connected`."""
+    ) -> Bottlenecks:
+        """Return the bottleneck of the path of each pair; see `connected`."""
         if index is None:
-            position, edges = path_max(self.forest, u, v)
-            dtype = self.forest.index.weight.dtype
+            position, edges = bottlenecks(self.forest, u, v)
+            dtype, maximum = self.forest.index.weight.dtype, self.forest.index.maximum
+            weight = keys_to_weights(edges.key, dtype, maximum)
             src, dst = edges.ends
-            return PathMaxima(position, src, dst, keys_to_weights(edges.key, dtype))
-        return PathMaxima(index.bottleneck(u, v), index.src, index.dst, index.weight)
+            return Bottlenecks(position, src, dst, weight)
+        return Bottlenecks(index.bottleneck(u, v), index.src, index.dst, index.weight)
 
 
 def hold_index(
@@ -144,7 +150,7 @@ class GraphVersion:
     weighed: Weighed | None = None
     # The order of edges; None until the main thread has made it.
     order: EdgeOrder | None = None
-    # The minimum spanning forest, in order; None until a client has asked for it.
+    # The spanning forest, in order; None until a client has asked for it.
     forest: SolvedForest | None = None
     indexed: bool = False  # Whether rank 0 has a view; the same on all ranks
     view: ForestView | None = None  # The forest as queries see it; on rank 0

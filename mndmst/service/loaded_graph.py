@@ -16,7 +16,7 @@ from ..backends.base import Backend
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
 from ..graph.model import EdgeList, Rows
-from ..graph.order import keys_to_weights, reversed_keys
+from ..graph.order import reversed_keys
 from ..host.errors import InputError
 from ..host.progress import Progress
 from ..pipeline import contract
@@ -127,8 +127,10 @@ def _lower(rows: Rows, row: np.ndarray, head: np.ndarray) -> np.ndarray:
 class EdgeChoice:
     """The edges that a solve uses, and the forest that it computes of them."""
 
-    maximum: bool = False  # Whether to compute the maximum spanning forest
-    below: int | float | None = None  # Use edges of a smaller weight only
+    maximum: bool  # Whether to compute the maximum spanning forest
+    # Use only edges that come before it in the order: edges of a smaller weight, for a
+    # maximum forest of a larger one.
+    threshold: int | float | None = None
     # Edges to leave out, by their ends; the same on all ranks.
     without: tuple[np.ndarray, np.ndarray] | None = None
     # int64, or None: use edges between these only; the same on all ranks.
@@ -138,7 +140,11 @@ class EdgeChoice:
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """The rows of a rank with some weights, on their devices."""
+    """The rows of a rank with some weights, on their devices.
+
+    In a graph for maximum forests the keys descend with the weights, whatever column
+    these are.
+    """
 
     workers: tuple[Worker, ...]
     dtype: np.dtype  # Type of the weights
@@ -189,6 +195,11 @@ class LoadedGraph:
         return self.run.num_vertices
 
     @property
+    def maximum(self) -> bool:
+        """Whether it is a graph for maximum forests, whose keys descend."""
+        return self.run.graph.maximum
+
+    @property
     def backends(self) -> list[Backend]:
         """The devices of this rank."""
         return [device.backend for device in self._devices]
@@ -229,7 +240,9 @@ class LoadedGraph:
                     f"{len(weights):,} weights. Send one for each, in the order of "
                     "the table 'edges'."
                 )
-        return self.with_arc_keys(own, order.spread(weights), weights.dtype)
+        return self.with_arc_keys(
+            own, order.spread(weights, self.maximum), weights.dtype
+        )
 
     def with_arc_keys(self, own: Weighed, keys: np.ndarray, dtype: np.dtype) -> Weighed:
         """Return rows with other sort keys of all arcs."""
@@ -254,9 +267,12 @@ class LoadedGraph:
         `num_edges` and `weighed` are the edges and rows of the version. `proceed` is
         that of `pipeline.contract`.
         """
+        graph = replace(
+            self.run.graph, weight_dtype=weighed.dtype, maximum=choice.maximum
+        )
         run = replace(
             self.run_over(num_edges),
-            graph=replace(self.run.graph, weight_dtype=weighed.dtype),
+            graph=graph,
             state=State(Directory(self.comm, self.run.directory.vtxdist)),
             report=Report(self.comm, progress),
             workers=weighed.workers,
@@ -266,27 +282,21 @@ class LoadedGraph:
         contract(run, proceed)
         seconds = run.comm.max(run.report.seconds - begin)
         parts = run.state.forest_edges
-        if choice.maximum:
-            parts = [EdgeList(e.u, e.v, reversed_keys(e.key)) for e in parts]
-        elif choice.below is not None:
-            weights = [keys_to_weights(edges.key, weighed.dtype) for edges in parts]
-            light = [lighter(each, choice.below) for each in weights]
-            parts = [e.take(few) for e, few in zip(parts, light, strict=True)]
-        found = SolvedForest.of(run, version, parts, weighed.dtype)
+        if choice.threshold is not None:
+            # The forest of the edges before it is part of the forest of all
+            come_before = heavier if choice.maximum else lighter
+            parts = [
+                edges.take(come_before(graph.weights(edges.key), choice.threshold))
+                for edges in parts
+            ]
+        found = SolvedForest.of(run, version, parts)
         found = found.with_facts(seconds=seconds)
-        if choice.maximum:
-            found = found.with_facts(maximum=True)
         return found.with_digest(run) if choice.digest else found
 
     def _chosen(self, run: Run, choice: EdgeChoice) -> Run:
-        """Return a run over the edges that must be chosen before the forest.
-
-        Edges that are not below a weight may go afterwards: the forest of the lighter
-        edges is part of the forest of all.
-        """
-        dtype = run.graph.weight_dtype
-        cut = choice.without is not None or choice.vertices is not None
-        if not (cut or choice.maximum):
+        """Return a run over the chosen edges, whose keys are in the order chosen."""
+        turned = choice.maximum != self.maximum
+        if choice.without is None and choice.vertices is None and not turned:
             return run
         self.check_in_memory()
         workers, num_edges = run.workers, run.num_edges
@@ -296,12 +306,10 @@ class LoadedGraph:
             keep &= ~mark_edges(rows, *choice.without)
         if choice.vertices is not None:
             keep &= mark_between(rows, choice.vertices)
-        if choice.maximum and choice.below is not None:
-            keep &= lighter(keys_to_weights(rows.keys, dtype), choice.below)
         if not keep.all():
             workers = with_arcs(workers, keep)
         num_edges = run.comm.sum(count_edges(workers))
-        if choice.maximum:
+        if turned:
             workers = with_keys(workers, reversed_keys(joined_rows(workers).keys))
         workers = tuple(replace(worker, placed=None) for worker in workers)
         return replace(run, workers=place(workers, run.report), num_edges=num_edges)
@@ -324,6 +332,15 @@ def lighter(weights: np.ndarray, bound: int | float) -> np.ndarray:
     if isinstance(bound, float) and math.isinf(bound):
         return np.full(len(weights), bound > 0)
     return weights < math.ceil(bound)
+
+
+def heavier(weights: np.ndarray, bound: int | float) -> np.ndarray:
+    """Return the mask of weights that are larger than a bound, compared exactly."""
+    if weights.dtype.kind == "f":
+        return weights > -_least_float(-bound)
+    if isinstance(bound, float) and math.isinf(bound):
+        return np.full(len(weights), bound < 0)
+    return weights > math.floor(bound)
 
 
 def _least_float(bound: int | float) -> np.float64:

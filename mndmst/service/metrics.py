@@ -81,6 +81,7 @@ GAUGES = {
     "client_requests": "Open requests of a client",
     "client_upload_bytes": "Bytes of unused uploads of a client",
     "graph_version": "Newest version of a graph",
+    "graph_maximum": "Whether the forests of a graph are maximum forests: 1 or 0",
     "rank_resident_bytes": "Resident bytes of a rank",
     "rank_gpu_bytes": "GPU memory that a rank may use",
     "rank_gpu_free_bytes": "GPU memory that a rank may take now",

@@ -70,8 +70,14 @@ _CHOSEN = {
         False,
         'other weights: {"column": NAME}, {"upload": ID} or {"expression": TEXT}',
     ),
-    "maximum": Field("flag", False, "the maximum spanning forest, by other weights"),
-    "below": Field("number", False, "use edges of a smaller weight only"),
+    "maximum": Field(
+        "flag",
+        False,
+        "true for the maximum spanning forest, false for the minimum one; without it "
+        "that which the graph was made for, and by its own weights no other",
+    ),
+    "below": Field("number", False, "minimum forest: use edges of a smaller weight"),
+    "above": Field("number", False, "maximum forest: use edges of a larger weight"),
     "without_edges": Field("upload", False, "upload (src, dst) of edges to leave out"),
     "vertices": Field("upload", False, "upload (vertex): use edges between these only"),
 }
@@ -126,13 +132,23 @@ TABLE = {
     "version": Field("version", False, "the version that the table belongs to"),
     "forest": Field("text", False, "the forest that a solve named"),
     "below": Field("number", False, "labels of components of lighter edges only"),
+    "above": Field(
+        "number", False, "maximum forest: labels of components of heavier edges"
+    ),
     "count": Field("count", False, "number of clusters"),
     "height": Field("number", False, "clusters joined by edges no heavier"),
+    "min_weight": Field(
+        "number", False, "maximum forest: clusters joined by edges no lighter"
+    ),
     "min_size": Field("count", False, "HDBSCAN*: least vertices of a cluster"),
 }
 QUERY = {
     "graph": _GRAPH,
-    "query": Field("text", True, "connected, path_max, path, vertices or names"),
+    "query": Field(
+        "text",
+        True,
+        "connected, path_max (of a maximum forest path_min), path, vertices or names",
+    ),
 }
 
 

@@ -15,20 +15,23 @@ from ..tree.linkage import (
     numbered,
     single_linkage,
 )
+from .direction import BOUND, PATH, THRESHOLD, check_words, given_of
 from .graph_version import ForestView
 from .limits import ServiceMemory
 
 arrow = optional("pyarrow", "serve", "The service needs")
 
-RULES = ("count", "height", "min_size")
+RULES = ("count", *BOUND, "min_size")
 
 
-def label_schema(request: Mapping[str, Any], num_vertices: int) -> Any:
+def label_schema(request: Mapping[str, Any], num_vertices: int, maximum: bool) -> Any:
     """Return the columns of a table of labels or clusters.
 
-    Raises ConfigError if the request gives no rule of clusters, more than one, or one
-    that no forest of this number of vertices fits.
+    `maximum` says whether the table is of a maximum forest. Raises ConfigError if the
+    request gives no rule of clusters, more than one, or one that no forest of this
+    direction and number of vertices fits.
     """
+    check_words(request, maximum)
     columns = [("label", arrow.int64())]
     if request["table"] == "clusters":
         rule = cluster_rule(request)
@@ -38,6 +41,12 @@ def label_schema(request: Mapping[str, Any], num_vertices: int) -> Any:
                 f"{num_vertices:,} vertices"
             )
         if rule == "min_size":
+            if maximum:
+                raise ConfigError(
+                    "clusters: HDBSCAN* (min_size) needs distances, and the weights of "
+                    "a maximum spanning forest are similarities; give count or "
+                    "min_weight, or serve a graph of distances"
+                )
             if request["min_size"] < 2:
                 raise ConfigError("clusters: min_size must be at least 2")
             columns.append(("probability", arrow.float64()))
@@ -48,14 +57,17 @@ def cluster_rule(request: Mapping[str, Any]) -> str:
     """Return the one rule of a request for clusters; raise ConfigError otherwise."""
     rules = [name for name in RULES if name in request]
     if len(rules) != 1:
-        raise ConfigError("clusters: give one of count, height and min_size")
+        raise ConfigError(
+            "clusters: give one of count, height (of a maximum forest min_weight) and "
+            "min_size"
+        )
     return rules[0]
 
 
 # Bytes for each pair that a batch takes at its peak, the batch included: measured with
 # an index, and with the changes since the last one, each of which counts as a pair
-PAIR_BYTES = {"connected": 40, "path_max": 88}
-LOOKUP_BYTES = {"connected": 104, "path_max": 280}
+PAIR_BYTES = {"connected": 40} | dict.fromkeys(PATH, 88)
+LOOKUP_BYTES = {"connected": 104} | dict.fromkeys(PATH, 280)
 # Bytes for each pair of a batch of paths, and for each vertex to make the first path
 PATH_PAIR_BYTES, ROOTING_BYTES = 44, 56
 # Edges in a batch of paths, unless one path has more
@@ -79,13 +91,14 @@ def answers(
     works on it. Raises ConfigError if there is no such query, or a table does not fit
     the memory; InputError if there is no such vertex.
     """
+    check_words([query], view.maximum)
     if query == "path":
         yield from _paths(view.index(), u, v, memory, path_edges)
         return
     if query not in PAIR_BYTES:
         raise ConfigError(
-            f"no query is named {query!r}; give connected, path_max, path, vertices "
-            "or names"
+            f"no query is named {query!r}; give connected, {PATH[view.maximum]}, "
+            "path, vertices or names"
         )
     index = view.index_for(len(u))
     nbytes = PAIR_BYTES[query] * len(u)
@@ -96,7 +109,7 @@ def answers(
         ends = view.forest.index.pairs(u, v)
         if query == "connected":
             return arrow.table({"connected": view.connected(index, *ends)})
-        position, *found = view.path_max(index, *ends)
+        position, *found = view.bottlenecks(index, *ends)
         missing = position < 0
         columns = _edges(found, np.where(missing, 0, position), len(u))
         return arrow.table(
@@ -160,14 +173,16 @@ def held_labels(
     Raises ConfigError if the rule of clusters is missing, or does not fit the forest;
     or if the memory is too little.
     """
+    # A client may make a ticket of its own
+    label_schema(request, index.num_vertices, index.maximum)
     rule = "" if request["table"] == "labels" else cluster_rule(request)
     each = {"": COMPONENTS_BYTES, "min_size": DENSITY_BYTES}.get(rule, LINKAGE_BYTES)
     what = f"{request['table']} of {index.num_vertices:,} vertices"
 
     def table() -> Any:
         if not rule:
-            below = request.get("below")
-            found = index.labels if below is None else index.cut(below)
+            threshold = given_of(THRESHOLD, request)
+            found = index.labels if threshold is None else index.cut(threshold)
             return arrow.table({"label": found.astype(np.int64)})
         forest, value = _forest(index), request[rule]
         if rule == "min_size":
@@ -202,4 +217,5 @@ def _edges(
 def _forest(index: ForestIndex) -> Forest:
     order = np.lexsort((index.dst, index.src))
     src, dst = (end[order].astype(np.int64) for end in (index.src, index.dst))
-    return Forest(src, dst, index.weight[order], index.labels.astype(np.int64))
+    labels = index.labels.astype(np.int64)
+    return Forest(src, dst, index.weight[order], labels, maximum=index.maximum)

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.model import EdgeList
-from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError, MndmstError, optional
+from ..io.shards.sharded_graph import ShardedGraph
 from .access import Access, own_socket
 from .executor import Executor
 from .graph_version import GraphVersion, StaleVersionError
@@ -33,6 +32,7 @@ from .protocol import (
     to_bytes,
     versioned,
 )
+from .solved_forest import SolvedForest
 from .uploads import UploadVersion
 
 arrow = optional("pyarrow", "serve", "The service needs")
@@ -45,16 +45,20 @@ def edge_schema(dtype: np.dtype) -> Any:
     return arrow.schema(columns)
 
 
-def forest_batches(edges: EdgeList, dtype: np.dtype) -> Iterator[Any]:
-    """Yield the edges of a forest that begin at this rank's rows, in order."""
-    schema = edge_schema(dtype)
+def forest_batches(forest: SolvedForest) -> Iterator[Any]:
+    """Yield the edges of a forest that begin at this rank's rows, in order.
+
+    The forest must have its edges in order.
+    """
+    assert forest.edges is not None
+    schema, edges = edge_schema(forest.dtype), forest.edges
     for low in range(0, len(edges), BATCH_ROWS):
         part = slice(low, low + BATCH_ROWS)
-        weights = keys_to_weights(edges.key[part], dtype)
+        weights = forest.weights(edges.key[part])
         yield _batch(schema, edges.u[part], edges.v[part], weights)
 
 
-def graph_batches(version: GraphVersion) -> Iterator[Any]:
+def graph_batches(version: GraphVersion, graph: ShardedGraph) -> Iterator[Any]:
     """Yield the edges of a version that begin at this rank's rows, in order.
 
     The version must have its order of edges.
@@ -62,7 +66,7 @@ def graph_batches(version: GraphVersion) -> Iterator[Any]:
     assert version.order is not None and version.weighed is not None
     schema, keys = edge_schema(version.weight_dtype), version.weighed.rows.keys
     for src, dst, key in version.order.batches(keys, BATCH_ROWS):
-        yield _batch(schema, src, dst, keys_to_weights(key, version.weight_dtype))
+        yield _batch(schema, src, dst, graph.weights(key))
 
 
 def _batch(schema: Any, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> Any:
@@ -296,7 +300,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
                     "that forest is not in order; ask for its flight info first"
                 )
             schema = versioned(edge_schema(forest.dtype), forest.version, graph.name)
-            batches = forest_batches(forest.edges, forest.dtype)
+            batches = forest_batches(forest)
         elif request["table"] == "edges":
             if "version" not in request:
                 raise ConfigError("the ticket names no version; ask for flight info")
@@ -305,7 +309,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
                 raise graph.stale(version.number)
             schema = edge_schema(version.weight_dtype)
             schema = versioned(schema, version.number, graph.name)
-            batches = graph_batches(version)
+            batches = graph_batches(version, graph.loaded.run.graph)
         else:
             raise ConfigError(f"no table is named {json.dumps(request['table'])} here")
         yield schema

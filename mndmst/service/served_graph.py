@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 from weakref import WeakSet
 
 import numpy as np
@@ -25,7 +26,6 @@ from ..comm.communicator import Comm
 from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError, MndmstError
 from ..host.progress import Progress
-from ..io.shards.sharded_graph import ShardedGraph, open_graph
 from ..io.shards.weight_columns import OWN, WeightColumn, find_columns
 from ..solver.config import Config
 from ..solver.part_graph import part_graph
@@ -54,6 +54,7 @@ class ServedGraph:
         memory: ServiceMemory,
     ) -> None:
         self.name, self.loaded, self._memory = name, loaded, memory
+        self._first = version.number  # The version of the shards
         memory.add_graph(version.nbytes)
         self.journaled = False  # Whether rank 0 has one
         self.journal: Journal | None = None  # On rank 0, if there is one
@@ -80,9 +81,6 @@ class ServedGraph:
 
         The `memory` of this rank counts it.
         """
-        with comm.raise_on_all():
-            if comm.rank == 0:
-                _check_direction(open_graph(path))
         report = Report(comm, progress)
         run = part_graph(comm, path, config, report, host_rows=True)
         loaded, weighed = LoadedGraph(run), Weighed(run.workers, run.graph.weight_dtype)
@@ -107,6 +105,11 @@ class ServedGraph:
     def num_vertices(self) -> int:
         """Vertices of the graph."""
         return self.loaded.num_vertices
+
+    @property
+    def maximum(self) -> bool:
+        """Whether its forests are maximum forests."""
+        return self.loaded.maximum
 
     @property
     def current(self) -> GraphVersion:
@@ -147,6 +150,13 @@ class ServedGraph:
             f"version {self.version}. Ask for the flight info again."
         )
 
+    def uuid_of(self, number: int) -> str:
+        """Return the uuid of a version: that of its snapshot and of its forest."""
+        source = self.loaded.run.graph.uuid
+        if number == self._first:
+            return source
+        return str(uuid5(NAMESPACE_URL, f"{source} version {number}"))
+
     def forest_name(self, number: int) -> str:
         """Return the name of the forest of a version."""
         return f"{self.name}.v{number}"
@@ -176,8 +186,9 @@ class ServedGraph:
             assert now.weighed is not None
             index = None if now.view is None else now.view.forest.index
             self._changing = ChangingForest(
-                self.loaded.comm, now.weighed.rows, now.weight_dtype, index, now.number
-            )
+                self.loaded.comm, now.weighed.rows, now.weight_dtype, index, now.number,
+                self.maximum,
+            )  # fmt: skip
         return self._changing.apply(batch)
 
     def publish(self, applied: Applied) -> None:
@@ -254,13 +265,17 @@ class ServedGraph:
     ) -> SolvedForest:
         """Return the forest of the current version, in order. Collective."""
         loaded = self.loaded
+        uuid = self.uuid_of(now.number)
         if self._changing is None:
-            choice, edges = EdgeChoice(digest=True), now.num_edges
-            return loaded.solve(now.number, edges, _own(now), choice, progress, proceed)
-        found = loaded.no_edges if now.view is None else now.view.forest.edges()
+            choice = EdgeChoice(self.maximum, digest=True)
+            found = loaded.solve(
+                now.number, now.num_edges, _own(now), choice, progress, proceed
+            )
+            return found.with_facts(graph_uuid=uuid)
+        edges = loaded.no_edges if now.view is None else now.view.forest.edges()
         run = loaded.run_over(now.num_edges)
-        forest = SolvedForest.of(run, now.number, [found], now.weight_dtype)
-        return forest.with_digest(run)
+        found = SolvedForest.of(run, now.number, [edges]).with_digest(run)
+        return found.with_facts(graph_uuid=uuid)
 
     def with_view(
         self, progress: Progress, proceed: Callable[[], None]
@@ -281,8 +296,9 @@ class ServedGraph:
             u, v, key = comm.gatherv(edges.u, edges.v, edges.key)
             with comm.raise_on_all():
                 if comm.rank == 0:
-                    weight = keys_to_weights(key, forest.dtype)
-                    index = ForestIndex(self.num_vertices, u, v, weight)
+                    index = ForestIndex(
+                        self.num_vertices, u, v, forest.weights(key), forest.maximum
+                    )
                     current = CurrentForest.of(index)
                     view = ForestView(forest.version, current, self._memory)
         return self._now(indexed=True, view=view)
@@ -316,7 +332,8 @@ class ServedGraph:
         if name != OWN and name not in self.current.columns:
             return self._read(name)
         weighed, order = self.column(name), _order(self.ordered())
-        return keys_to_weights(order.of_edges(weighed.rows.keys), weighed.dtype)
+        keys = order.of_edges(weighed.rows.keys)
+        return keys_to_weights(keys, weighed.dtype, self.maximum)
 
     def weigh(self, weights: np.ndarray) -> Weighed:
         """Return the current rows with other weights. Collective."""
@@ -380,16 +397,6 @@ class ServedGraph:
         if versions[0].ticketed:
             comm.barrier()
         self._held = versions
-
-
-def _check_direction(graph: ShardedGraph) -> None:
-    """Refuse a graph for maximum forests, before its rows are read."""
-    if graph.maximum:
-        raise ConfigError(
-            f"{graph.path}: was made with --maximum, and a service keeps minimum "
-            'forests. Use "mndmst solve" and "mndmst update" for its maximum forest, '
-            "or make the graph again without --maximum."
-        )
 
 
 def _own(version: GraphVersion) -> Weighed:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..graph.model import EdgeList
+from ..graph.order import keys_to_weights
 from ..io.results.digest_and_total import forest_digest, total_of_keys
 from ..solver.run import Run
 from ..solver.write import send_to_owners
@@ -23,6 +24,7 @@ class SolvedForest:
 
     version: int  # The version of the graph that the forest belongs to
     dtype: np.dtype  # Type of the weights
+    maximum: bool  # Whether it is the maximum forest: keys descend with weights
     summary: Summary  # The facts that the service sends to clients
     # The edges that this rank has found, for the main thread alone; `in_order` takes
     # them out of the list, so that no edge is in memory twice.
@@ -32,10 +34,9 @@ class SolvedForest:
     edges: EdgeList | None = None
 
     @classmethod
-    def of(
-        cls, run: Run, version: int, parts: list[EdgeList], dtype: np.dtype
-    ) -> "SolvedForest":
+    def of(cls, run: Run, version: int, parts: list[EdgeList]) -> "SolvedForest":
         """Return a forest of the edges of `run`, with its summary. Collective."""
+        dtype, maximum = run.graph.weight_dtype, run.graph.maximum
         keys = [edges.key for edges in parts]
         count = run.comm.sum(sum(len(part) for part in keys))
         summary: Summary = {
@@ -44,10 +45,15 @@ class SolvedForest:
             "num_edges": run.num_edges,
             "forest_edges": count,
             "trees": run.num_vertices - count,
-            "weight": total_of_keys(run.comm, keys, dtype, run.threads),
+            "weight": total_of_keys(run.comm, keys, dtype, run.threads, maximum),
             "weight_type": dtype.name,
+            "maximum": maximum,
         }
-        return cls(version, dtype, summary, parts)
+        return cls(version, dtype, maximum, summary, parts)
+
+    def weights(self, keys: np.ndarray) -> np.ndarray:
+        """Return keys of edges of the forest as weights, in a new array."""
+        return keys_to_weights(keys, self.dtype, self.maximum)
 
     def with_facts(self, **facts: int | float | str) -> "SolvedForest":
         """Return the forest with more facts in its summary."""

@@ -13,7 +13,7 @@ import oracle
 from mndmst.changes import current_forest, replacements, rows
 from mndmst.changes.batch import DELETE, INSERT, SET, Batch
 from mndmst.changes.changing import ChangingForest
-from mndmst.changes.current_forest import CurrentForest, connected, path_max
+from mndmst.changes.current_forest import CurrentForest, bottlenecks, connected
 from mndmst.comm.world import world
 from mndmst.graph.model import Rows
 from mndmst.graph.order import WEIGHT_DTYPES, keys_to_weights, weights_to_keys
@@ -130,7 +130,7 @@ def check_paths(forest: CurrentForest, index: ForestIndex, dtype: np.dtype) -> N
     pairs = np.random.default_rng(len(forest)).integers(0, index.num_vertices, (2, 40))
     u, v = pairs.astype(np.uint32)
     assert connected(forest, u, v).tolist() == index.connected(u, v).tolist()
-    place, edges = path_max(forest, u, v)
+    place, edges = bottlenecks(forest, u, v)
     right = index.bottleneck(u, v)
     assert (place < 0).tolist() == (right < 0).tolist()
     place, right = place[place >= 0], right[right >= 0]

@@ -26,9 +26,9 @@ from mndmst.service.served_graph import ServedGraph
 LATE_SECONDS, SLOW_SECONDS = 6.0, 60.0
 
 
-def collective_batches(version):
+def collective_batches(version, graph):
     version.order.comm.barrier()
-    yield from graph_batches(version)
+    yield from graph_batches(version, graph)
 
 
 def order_share(self, request):

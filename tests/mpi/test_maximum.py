@@ -169,25 +169,3 @@ def test_a_forest_of_the_other_direction_is_refuted_and_refused(tmp_path: Path) 
     changes.write_text("op,src,dst,weight\n")
     with pytest.raises(InputError, match="is a minimum spanning forest"):
         mndmst.update(case.graph, forged, changes, tmp_path / "after.h5")
-
-
-def test_a_service_keeps_minimum_forests(tmp_path: Path) -> None:
-    """It refuses answers that need the heaviest of parallel edges."""
-    case = Case(tmp_path, "int32", 4)
-    with (
-        pytest.raises(mndmst.MndmstError, match="was made with --maximum"),
-        mndmst.Session(case.graph, ranks=2),
-    ):
-        raise AssertionError("the service has begun")
-    other = mndmst.partition(case.table, tmp_path / "other", 3, num_vertices=N)
-    with mndmst.Session(other, ranks=2) as graph:
-        with pytest.raises(mndmst.MndmstError, match="partition --maximum"):
-            graph.solve(maximum=True)
-        edges = graph.edges()
-        ends = edges["src"].to_pylist(), edges["dst"].to_pylist()
-        sent = np.array([case.weights[pair] for pair in zip(*ends, strict=True)])
-        found = graph.solve(sent, maximum=True)
-        assert found.maximum
-        assert list(zip(found.src.tolist(), found.dst.tolist(), strict=True)) == [
-            edge[:2] for edge in case.right
-        ]

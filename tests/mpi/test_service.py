@@ -79,9 +79,12 @@ def test_forests_are_those_of_kruskal(tmp_path: Path, ranks: int) -> None:
         lighter = src[few], dst[few], weight[few]
         same(held.solve(below=1.5), kruskal(n, *lighter))
         same(held.solve(below=2), kruskal(n, *lighter))
-        heaviest = kruskal(n, *lighter[:2], -lighter[2])
-        found = held.solve(weight, maximum=True, below=2)
+        many = weight > 2
+        heaviest = kruskal(n, src[many], dst[many], -weight[many])
+        found = held.solve(weight, maximum=True, above=2)
         same(found, heaviest._replace(weight=-heaviest.weight))
+        with pytest.raises(ServiceError, match="below belongs to minimum"):
+            held.solve(weight, maximum=True, below=2)
         out = np.random.default_rng(4).random(len(src)) < 0.3
         left = src[~out], dst[~out]
         found = held.solve(sent, without_edges=(dst[out], src[out]))

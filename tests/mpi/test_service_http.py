@@ -110,6 +110,7 @@ def test_the_page_shows_a_batch_of_changes(service, page: Page) -> None:
         time.sleep(0.5)
     (graph,) = status["graphs"]
     assert graph["version"] == version and graph["journal_bytes"] > 0
+    assert graph["maximum"] is False
     assert [rank["rank"] for rank in status["memory"]] == [0, 1]
     assert "put" in {request["action"] for request in status["requests"]}
     assert "0" in status["errors"][0]["error"] and status["stages"]

@@ -91,9 +91,9 @@ def read(service: Served, body: str) -> Callable[[], Any]:
 def test_bounds_of_solves(service: Served, dtype: str) -> None:
     ended = set()
     for number in NUMBERS:
-        for maximum in ("false", "true"):
+        for maximum, side in (("false", "below"), ("true", "above")):
             weights = '"weights": {"column": "other"}, "maximum": ' + maximum
-            body = f'{{"graph": "{dtype}", "below": {number}, {weights}}}'
+            body = f'{{"graph": "{dtype}", "{side}": {number}, {weights}}}'
             ended.add(asked(act(service, "solve", body)))
     assert ended == {"answered", "refused"}
 

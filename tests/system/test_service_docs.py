@@ -46,14 +46,16 @@ def script(text: str, folder: Path) -> str:
 def test_the_page(tmp_path: Path) -> None:
     pytest.importorskip("kagen", reason="the page makes a graph with KaGen")
     page = (ROOT / "mndmst/docs/service.md").read_text()
-    (shell,) = re.findall(r"^```console\n(.*?)^```", page, re.S | re.M)
+    blocks = re.findall(r"^```console\n(.*?)^```", page, re.S | re.M)
     (program,) = re.findall(r"^```python\n(.*?)^```", page, re.S | re.M)
-    lines = [line.removeprefix("$ ") for line in shell.splitlines()]
-    out = script(
-        "\n".join([*lines, "wait", f"python - <<'END'\n{program}END"]), tmp_path
-    )
+    lines = []
+    for block in blocks:
+        lines += [line.removeprefix("$ ") for line in block.splitlines()]
+        lines.append("wait")
+    out = script("\n".join([*lines, f"python - <<'END'\n{program}END"]), tmp_path)
     assert "city version=0" in out
     assert "RESULT n=20000" in out
+    assert "0,2,1,2,0.4" in out and "vertex,cluster\n0,0\n1,0\n2,1\n" in out
     assert len(pyarrow.parquet.read_table(tmp_path / "light.parquet"))
 
 

@@ -153,9 +153,16 @@ def exact_total(
 
 
 def total_of_keys(
-    comm: Comm, lists: Sequence[np.ndarray], dtype: np.dtype, threads: Threads
+    comm: Comm,
+    lists: Sequence[np.ndarray],
+    dtype: np.dtype,
+    threads: Threads,
+    descending: bool = False,
 ) -> int | float:
-    """Return the exact total of weights given as lists of keys."""
+    """Return the exact total of weights given as lists of keys.
+
+    `descending` says that keys descend with weights.
+    """
     # Threads turn pieces that stay in the cache into weights, and add them
     pieces = [
         keys[low : low + PIECE] for keys in lists for low in range(0, len(keys), PIECE)
@@ -164,7 +171,7 @@ def total_of_keys(
     def work(begin: int, end: int) -> ExactSum:
         part = ExactSum(dtype)
         for keys in pieces[begin:end]:
-            part.add(keys_to_weights(keys, dtype))
+            part.add(keys_to_weights(keys, dtype, descending))
         return part
 
     total = ExactSum(dtype)

@@ -38,8 +38,10 @@ def test_every_arc_gets_the_key_of_its_edge(ordered, dtype: str) -> None:
     weights = np.resize(np.array(graphs.extremes(dtype), dtype), order.count)
     given = weights.copy()
     weights.setflags(write=False)
-    found = order.spread(weights)
-    assert found.tolist() == weights_to_keys(given)[rows.keys].tolist()
+    for maximum in (False, True):
+        keys = weights_to_keys(given.copy(), maximum)
+        found = order.spread(weights, maximum)
+        assert found.tolist() == keys[rows.keys].tolist()
     assert order.of_edges(rows.keys).tolist() == list(range(order.count))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mndmst.host.errors import ConfigError
-from mndmst.service.loaded_graph import lighter
+from mndmst.service.loaded_graph import heavier, lighter
 from mndmst.service.protocol import ACTIONS, TABLE, read_request, to_bytes, to_number
 
 SOLVE = ACTIONS["solve"][1]
@@ -30,12 +30,14 @@ def test_weights_are_compared_with_a_bound_of_any_size(
         weights = np.array(numbers, dtype)
     else:
         weights = np.array([*numbers, -(10**17), -(10**17) - 16], dtype)
-    expected = [weight < bound for weight in weights.tolist()]
-    assert lighter(weights, bound).tolist() == expected
+    for each in (bound, -bound):
+        exact = weights.tolist()
+        assert lighter(weights, each).tolist() == [x < each for x in exact]
+        assert heavier(weights, each).tolist() == [x > each for x in exact]
 
 
 @pytest.mark.parametrize("text", WRONG)
-@pytest.mark.parametrize("name", ["below", "height"])
+@pytest.mark.parametrize("name", ["below", "above", "height", "min_weight"])
 def test_what_is_not_a_number(text: str, name: str) -> None:
     body = f'{{"graph": "g", "table": "labels", "{name}": {text}}}'.encode()
     with pytest.raises(ConfigError, match=rf"{name} is .* give a number, not NaN"):
