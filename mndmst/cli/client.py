@@ -221,15 +221,18 @@ def _snapshot(graph: Any, arguments: argparse.Namespace) -> None:
 
 
 def _solve(graph: Any, arguments: argparse.Namespace) -> None:
+    from ..io.formats.table_columns import ask_direction
     from .tables import read_array, read_columns, write_table
 
     weights = arguments.weights
+    chosen = arguments.maximum or arguments.minimum
     if weights is not None and weights.endswith(".npy"):
         weights = read_array(Path(weights))
+    elif weights is not None and not (chosen or graph.maximum):
+        ask_direction(graph.name, weights)
     ends = ("src", "dst")
     without = arguments.without and read_columns(arguments.without, ends, graph.names)
     vertices = arguments.vertices and read_array(arguments.vertices)
-    chosen = arguments.maximum or arguments.minimum
     forest = graph.solve(
         weights,
         maximum=arguments.maximum if chosen else None,

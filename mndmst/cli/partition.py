@@ -151,15 +151,10 @@ def build(
 
 def _check_direction(file: Any, arguments: argparse.Namespace) -> None:
     """Refuse weights named as similarities, unless a direction is given."""
-    from ..host.errors import ConfigError
-    from ..io.formats.table_columns import is_similarity
+    from ..io.formats.table_columns import ask_direction
 
-    asks = "minimum" in arguments and not (arguments.minimum or arguments.maximum)
-    if asks and is_similarity(file.weight_name):
-        raise ConfigError(
-            f"{file.name}: the weight is {file.weight_name}. Give --maximum if a "
-            "larger value means nearer, or --minimum if a smaller value does."
-        )
+    if "minimum" in arguments and not (arguments.minimum or arguments.maximum):
+        ask_direction(file.name, file.weight_name)
 
 
 def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Options":

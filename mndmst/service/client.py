@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..api.forest import Forest, NamedForest, labels_of
-from ..api.inputs import as_column, as_flag
+from ..api.inputs import as_column, as_flag, warn_of_similarity
 from ..api.vertex_names import VertexNames
 from ..host.errors import (
     ConfigTypeError,
@@ -419,7 +419,8 @@ class Graph:
             Compute the maximum spanning forest (True) or the minimum one (False); by
             default the one that the graph was made for. The other one is computed by a
             column or weights that are sent, and refused by the graph's own weights: of
-            parallel edges the graph keeps one alone.
+            parallel edges the graph keeps one alone. In a graph for minimum forests a
+            column named as a similarity gets a warning, unless it is given.
         below : number, optional
             Of a minimum forest: use edges of a smaller weight only.
         above : number, optional
@@ -449,6 +450,8 @@ class Graph:
         fields: dict[str, Any] = {"graph": self.name}
         if version is not None and (weights is None or isinstance(weights, str)):
             raise InputError("a version is for weights that are sent; leave it out")
+        if isinstance(weights, str) and not self.maximum:
+            warn_of_similarity(weights, maximum)
         if weights is not None:
             fields["weights"] = self._weights(weights, version)
         if maximum is not None:

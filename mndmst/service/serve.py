@@ -135,6 +135,8 @@ def _loaded(
     graph = ServedGraph.load(
         comm, name, found.path, config, progress, memory, version=found.version
     )
+    if graph.maximum:
+        progress.say(f"{name}: maximum forests, because it was made with --maximum")
     weights = graph.loaded.run.graph.weight_dtype
     compile_kernels(comm, "update", weights, progress)
     graph.journal, graph.journaled = journal, setting.journal is not None

@@ -3,6 +3,7 @@
 The oracle is asked for the minimum forest of the negated weights, in plain Python.
 """
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -310,6 +311,30 @@ def test_forests_of_the_other_direction_are_refused(both: Served) -> None:
             connection["g"].clusters(min_size=5)
         with pytest.raises(ConfigError, match="ask path_min"):
             connection["g"].forest.path_max(0, 1)
+
+
+def test_a_column_named_as_a_similarity_asks_for_a_direction(both: Served) -> None:
+    with both.connect() as connection:
+        for name in ("low", "g"):
+            graph = connection[name]
+            graph.store("similarity", np.arange(graph.info()["num_edges"]))
+        with pytest.warns(UserWarning, match="similarity, of which the smallest"):
+            least = connection["low"].solve("similarity")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert connection["low"].solve("similarity", maximum=True).maximum
+            found = connection["low"].solve("similarity", maximum=False)
+            assert found.digest == least.digest
+            assert connection["g"].solve("similarity").maximum
+            assert not connection["low"].solve("1 - similarity").maximum
+    words = ("--weights", "similarity")
+    done = client(both, "solve", "low", *words)
+    assert done.returncode == 1
+    assert "low: the weight is similarity. Give --maximum if" in done.stderr
+    assert client(both, "solve", "g", *words).stdout.strip().endswith("order=maximum")
+    done = client(both, "solve", "low", *words, "--maximum")
+    assert done.stdout.strip().endswith("order=maximum")
+    assert "order=" not in client(both, "solve", "low", *words, "--minimum").stdout
 
 
 def test_the_shell_has_the_words_of_both_directions(both: Served) -> None:

@@ -254,6 +254,18 @@ def is_similarity(name: str) -> bool:
     return plain(name) in SIMILARITIES
 
 
+def ask_direction(where: str, weight_name: str) -> None:
+    """Refuse weights named as a similarity, for a command without a direction.
+
+    Raises ConfigError, which begins with `where` and names both options.
+    """
+    if is_similarity(weight_name):
+        raise ConfigError(
+            f"{where}: the weight is {weight_name}. Give --maximum if a larger value "
+            "means nearer, or --minimum if a smaller value does."
+        )
+
+
 def is_reverse_cost(name: str) -> bool:
     """Return whether a column has pgRouting's costs of the other direction."""
     return plain(name).startswith(_REVERSE)
