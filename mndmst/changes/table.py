@@ -19,12 +19,18 @@ import numpy as np
 from ..host.errors import InputError
 from ..host.memory import FREE_MEMORY
 from ..io.formats.packed_files import read_bytes
-from ..io.names import NameKind, Names, is_cell_of, names_of_cells, shown
+from ..io.names import (
+    NameKind,
+    Names,
+    is_cell_of,
+    names_of_cells,
+    shown,
+    two_readings,
+)
 from .batch import DELETE, OPERATIONS, Batch
 
 # Memory of lines as Python's objects, in bytes of the file.
 COPIES = 24
-_LARGEST_ID = (1 << 63) - 1
 
 Number = int | float
 
@@ -167,7 +173,8 @@ def _change(
     for name in ("src", "dst"):
         word = words[places[name]]
         if not is_vertex(word):
-            raise _wrong(path, number, f'has "{shown(word)}" for {name}, no vertex')
+            has = f'has "{shown(word)}" for {name}, no vertex{two_readings(word)}'
+            raise _wrong(path, number, has)
         ends.append(word)
     word = words[places["weight"]] if "weight" in places else ""
     if op == DELETE:
@@ -209,7 +216,7 @@ def _real(word: str) -> float:
 
 
 def _is_number(word: str) -> bool:
-    return word.isascii() and word.isdigit() and int(word) <= _LARGEST_ID
+    return is_cell_of(NameKind.INT64, word) and not word.startswith("-")
 
 
 def _wrong(path: Path, number: int, what: str) -> InputError:

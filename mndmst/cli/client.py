@@ -310,6 +310,7 @@ def _pairs_of(graph: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
     import numpy as np
 
     from ..host.errors import ConfigError
+    from ..io.names import NameKind, is_cell_of, shown, two_readings
     from .tables import read_columns
 
     given = arguments.pair
@@ -319,12 +320,13 @@ def _pairs_of(graph: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
         u, v = read_columns(arguments.pairs, ("u", "v"), graph.names)
         return u, v
     if graph.names is None or graph.names.kind.is_integer:
-        try:
-            given = [int(word) for word in given]
-        except ValueError as error:
-            raise ConfigError(
-                f"the vertices of {arguments.graph} are integers ({error})"
-            ) from error
+        for word in given:
+            if not is_cell_of(NameKind.INT64, word):
+                raise ConfigError(
+                    f"the vertices of {arguments.graph} are integers, and "
+                    f'"{shown(word)}" is none{two_readings(word)}'
+                )
+        given = [int(word) for word in given]
     pairs = np.array(given, np.int64 if isinstance(given[0], int) else object)
     return pairs[::2], pairs[1::2]
 

@@ -1,5 +1,6 @@
 """Tables that the command `client` reads and writes."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -8,7 +9,7 @@ import numpy as np
 from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.atomic_output import whole_file
 from ..io.file_access import state_of
-from ..io.names import shown
+from ..io.names import INTEGER, NameKind, is_integer, shown, two_readings
 
 if TYPE_CHECKING:  # loads Arrow
     from ..service.name_lookup import RemoteNames
@@ -44,10 +45,12 @@ def read_columns(
     try:
         state_of(path)
         if path.suffix == ".csv":
-            text = vertex_names is not None and not vertex_names.kind.is_integer
-            types = {n: arrow.string() for n in names if text and n != "weight"}
-            options = module.ConvertOptions(column_types=types)
+            ends = {name: arrow.string() for name in names if name != "weight"}
+            options = module.ConvertOptions(column_types=ends)
             table = module.read_csv(path, convert_options=options)
+            kind = NameKind.INT64 if vertex_names is None else vertex_names.kind
+            if kind.is_integer:
+                table = _with_integers(path, table, ends, kind)
         else:
             table = module.read_table(path)
         columns = [table[name] for name in names]
@@ -62,14 +65,27 @@ def read_columns(
     return tuple(column.to_numpy() for column in columns)
 
 
+def _with_integers(path: Path, table: Any, ends: Iterable[str], kind: NameKind) -> Any:
+    """Return a table whose columns of ends, which are texts, are integers."""
+    compute = optional("pyarrow.compute", "serve", "Tables need")
+    for name in ends:
+        words = compute.utf8_trim_whitespace(table[name])
+        whole = compute.match_substring_regex(words, f"^({INTEGER})$")
+        if compute.any(compute.invert(whole)).as_py():
+            _refuse(path, name, words.to_pylist(), named=False)
+        position = table.column_names.index(name)
+        table = table.set_column(position, name, words.cast(kind.value))
+    return table
+
+
 def _refuse(path: Path, name: str, values: list[Any], named: bool) -> NoReturn:
     """Raise InputError for the first of some values that does not name a vertex."""
     row = next((i for i, v in enumerate(values) if not _is_vertex(v, named)), 0)
     has = "nothing" if values[row] in (None, "") else f'"{values[row]}"'
     kind = "a vertex has a name" if named else "a vertex is a whole number"
     raise InputError(
-        f"{path}: row {row} (from 0) has {has} in column {name}, and {kind}. Fix it, "
-        "or leave it out."
+        f"{path}: row {row} (from 0) has {has} in column {name}, and {kind}"
+        f"{two_readings(str(values[row]))}. Fix it, or leave it out."
     )
 
 
@@ -77,7 +93,7 @@ def _is_vertex(value: Any, named: bool) -> bool:
     if isinstance(value, float):  # Arrow reads 5 beside 2.5 as 5.0
         return value.is_integer()
     text = "" if value is None else str(value).strip()
-    return text != "" if named else text.removeprefix("-").isdecimal()
+    return text != "" if named else is_integer(text)
 
 
 def write_table(table: Any, path: Path) -> None:

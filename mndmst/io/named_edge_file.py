@@ -23,6 +23,8 @@ from .names import (
     NameKind,
     Names,
     distinct_names,
+    is_integer,
+    is_padded,
     joined_names,
     names_of_keys,
     names_of_texts,
@@ -31,11 +33,9 @@ from .names import (
 # Bytes that Python takes for a text and its place in a table, beside its letters.
 KEY_BYTES = 160
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,19}")
 # A number that is not a whole one as Python writes it: 2.0, .5, 1e+00
 _REAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
-_PADDED = re.compile(r"-?0[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -180,11 +180,6 @@ class NamedTable(NamedEdgeFile):
             yield EdgesByName(src, dst, weight)
 
 
-def is_integer(word: str) -> bool:
-    """Return whether a word is an integer as Python writes it, of up to 20 digits."""
-    return _INTEGER.fullmatch(word) is not None
-
-
 def is_number(word: str) -> bool:
     """Return whether a word is an integer of up to 20 digits, or another number."""
     return (_WHOLE.fullmatch(word) or _REAL.fullmatch(word)) is not None
@@ -199,7 +194,7 @@ def _kinds(ends: np.ndarray) -> EndKinds:
     if not all(map(is_integer, words)):
         texts = {word for word in words if not is_number(word)}
         real = any(map(_REAL.fullmatch, words - texts))
-        padded = min(filter(_PADDED.fullmatch, words), default="")
+        padded = min(filter(is_padded, words), default="")
         return EndKinds(False, words=bool(texts), real=real, padded=padded)
     numbers = list(map(int, words))
     return EndKinds(True, min(numbers), max(numbers))

@@ -7,6 +7,7 @@ as 1 and "1" in one JSON file, are kept as JSON (1 and "1") and ordered by its b
 """
 
 import json
+import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +29,9 @@ PIECE = 1 << 17  # names that are read at once
 ORDERED_NAME_BYTES = 200
 SHOWN = 60  # characters of a name in a message
 INT64, UINT64 = np.iinfo(np.int64), np.iinfo(np.uint64)
+# A whole number as Python writes it, and one with leading zeros
+INTEGER = r"0|-?[1-9][0-9]{0,19}"
+_INTEGER, _PADDED = re.compile(INTEGER), re.compile(r"-?0[0-9]+")
 # A name as Python compares it: an integer, or the bytes of a text
 Key = int | bytes
 
@@ -420,8 +424,27 @@ def is_cell_of(kind: NameKind, cell: str) -> bool:
     """Return whether the cell of a table may be a name of a kind."""
     if not kind.is_integer:
         return 0 < len(cell.encode(errors="replace")) <= LONGEST_NAME
-    digits = cell.removeprefix("-")
-    return digits.isascii() and digits.isdigit() and kind.holds(int(cell), int(cell))
+    return is_integer(cell) and kind.holds(int(cell), int(cell))
+
+
+def is_integer(word: str) -> bool:
+    """Return whether a word is an integer as Python writes it, of up to 20 digits."""
+    return _INTEGER.fullmatch(word) is not None
+
+
+def is_padded(word: str) -> bool:
+    """Return whether a word is a whole number with leading zeros, which names keep."""
+    return _PADDED.fullmatch(word) is not None
+
+
+def two_readings(word: str) -> str:
+    """Return how a padded number reads, behind a refusal of it; empty for others."""
+    if not is_padded(word):
+        return ""
+    return (
+        f": it is either {int(word)} with leading zeros or a text, and vertices here "
+        "have numbers"
+    )
 
 
 def names_of_cells(kind: NameKind, cells: Sequence[str]) -> Names:

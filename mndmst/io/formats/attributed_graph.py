@@ -16,8 +16,14 @@ import numpy as np
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ..edge_file import EdgeFile, Edges, EdgesInMemory, checked_edges, read_number
-from ..named_edge_file import is_integer
-from ..names import IntegerNames, Names, distinct_names, names_of_values, shown
+from ..names import (
+    IntegerNames,
+    Names,
+    distinct_names,
+    is_integer,
+    names_of_values,
+    shown,
+)
 from .edge_attributes import (
     Attributes,
     find_weight,

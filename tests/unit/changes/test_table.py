@@ -57,6 +57,8 @@ def test_large_integers_are_exact(tmp_path: Path) -> None:
         ("op,src,dst,weight\nadd,1,2,3\n", 'line 2 begins with "add": no insert'),
         ("op,src,dst,weight\nset,-1,2,3\n", 'line 2 has "-1" for src, no vertex'),
         ("op,src,dst,weight\nset,1,2.0,3\n", 'line 2 has "2.0" for dst, no vertex'),
+        ("op,src,dst\ndelete,01,2\n", "either 1 with leading zeros or a text"),
+        ("op,src,dst\ndelete,1,007\n", "either 7 with leading zeros or a text"),
         ("op,src,dst,weight\nset,1,9999999999999999999,3\n", "for dst, no vertex"),
         ("op,src,dst,weight\nset,1,2,\n", 'line 2 has "" for a weight, not a whole'),
         ("op,src,dst,weight\nset,1,2,0.5\n", 'has "0.5" for a weight, not a whole'),
