@@ -18,7 +18,7 @@ from .executor import Executor
 from .graph_version import ForestView, GraphVersion
 from .jobs import JobQueue
 from .limits import UNLIMITED_ACTIONS, client_of
-from .metrics import FinishedRequest, Gauges, Metrics, RequestLog
+from .metrics import FinishedRequest, Gauges, Metrics, RequestLog, TokenRefusals
 from .name_lookup import NAME_QUERIES, NameLookup
 from .protocol import ACTIONS, QUERY, TABLE, batches_of, to_bytes, versioned
 from .queries import answers, held_labels, label_schema
@@ -59,7 +59,8 @@ class FrontServer(RankServer):
         self._lookups: dict[str, NameLookup] = {}
         self._lock = Lock()
         self._memory = executor.uploads.memory
-        super().__init__(access, executor, self._log, most_requests)
+        refusals = TokenRefusals(self._log)
+        super().__init__(access, executor, self._log, refusals, most_requests)
 
     def _log(self, request: FinishedRequest) -> None:
         self.metrics.add(request)

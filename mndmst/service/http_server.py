@@ -74,7 +74,7 @@ class HttpServer:
             ws="none",
             lifespan="off",
             log_config=None,
-            log_level="error",  # clients without the token write no lines
+            log_level="error",  # `TokenRefusals` bounds the lines of strangers
             access_log=False,
             server_header=False,
             proxy_headers=False,
@@ -190,8 +190,11 @@ def _application(access: Access, front: FrontServer) -> Any:
         """Return a path that needs the token."""
 
         async def respond(request: Any) -> Any:
-            if access.admits(_bearer(request.headers.get("authorization", ""))):
+            header = request.headers.get("authorization", "")
+            if access.admits(_bearer(header)):
                 return answer(request)
+            client = "-" if request.client is None else request.client.host
+            front.refusals.add(bool(header), client)
             text = "no valid token: give it as Authorization: Bearer TOKEN, or as the "
             challenge = {"WWW-Authenticate": 'Basic realm="mndmst", charset="UTF-8"'}
             return plain(f"{text}password of any user", 401, **challenge)

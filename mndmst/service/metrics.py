@@ -1,14 +1,17 @@
 """Finished requests of the service: log lines, and metrics in Prometheus's format."""
 
 import json
+import secrets
 import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from threading import Lock
 from typing import Any
 
 from ..host.errors import optional
+from ..host.formatting import counted
 from ..host.progress import json_line
 
 prometheus = optional("prometheus_client", "serve", "The service needs")
@@ -88,6 +91,43 @@ GAUGES = {
 }
 # Values by label; the key of a gauge without a label is empty
 Gauges = Mapping[str, Mapping[str, float]]
+
+
+class TokenRefusals:
+    """Notes requests without the token; thread-safe.
+
+    Anybody who reaches the service can send them, so at most one in `SECONDS` is noted,
+    with the number of others since the last one.
+    """
+
+    SECONDS = 10.0
+
+    def __init__(
+        self,
+        note: Callable[[FinishedRequest], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._note, self._clock, self._lock = note, clock, Lock()
+        self._next, self._others = clock(), 0
+
+    def add(self, shown: bool, client: str = "-") -> None:
+        """Count a refused request, which has `shown` another token or none.
+
+        Flight does not say which client it refuses.
+        """
+        with self._lock:
+            now, others = self._clock(), self._others
+            if now < self._next:
+                self._others += 1
+                return
+            self._next, self._others = now + self.SECONDS, 0
+        reason = "a wrong token" if shown else "no token"
+        if others:
+            reason += f"; {counted(others, 'more request')} refused since the last line"
+        request = FinishedRequest(
+            secrets.token_hex(8), "token", "-", "refused", 0.0, reason, client
+        )
+        self._note(request)
 
 
 class Metrics:

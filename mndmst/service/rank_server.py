@@ -21,7 +21,7 @@ from .executor import Executor
 from .graph_version import GraphVersion, StaleVersionError
 from .jobs import CancelledError
 from .limits import ClientLimitError, OpenRequests, client_of
-from .metrics import FinishedRequest
+from .metrics import FinishedRequest, TokenRefusals
 from .protocol import (
     BATCH_ROWS,
     TABLE,
@@ -113,14 +113,15 @@ Note = Callable[[FinishedRequest], None]
 class TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[name-defined]
     """Refuses every request without the token."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, refusals: TokenRefusals) -> None:
         super().__init__()
-        self.access = access
+        self.access, self.refusals = access, refusals
 
     def start_call(self, info: Any, headers: dict[str, list[str]]) -> None:
         """Look at the headers of a request."""
         shown = headers.get("authorization", [])
         if len(shown) != 1 or not self.access.admits(str(shown[0])):
+            self.refusals.add(bool(shown))
             raise flight.FlightUnauthenticatedError(
                 "no valid token; show it in the header 'authorization: Bearer TOKEN'"
             )
@@ -131,19 +132,25 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
 
     gRPC calls its methods on threads of its own. They read versions and forests, which
     are immutable, and never communicate with other ranks. `note` receives the end of
-    each request. A client has at most `most_requests` at once; 0 for no limit.
+    each request, and `refusals` those without the token. A client has at most
+    `most_requests` at once; 0 for no limit.
     """
 
     def __init__(
-        self, access: Access, executor: Executor, note: Note, most_requests: int
+        self,
+        access: Access,
+        executor: Executor,
+        note: Note,
+        refusals: TokenRefusals,
+        most_requests: int,
     ) -> None:
         pairs = [(access.certificate, access.key)] if access.certificate else None
-        rank = executor.comm.rank
+        rank, self.refusals = executor.comm.rank, refusals
         with own_socket(access.socket_of(rank) if access.path else None) as socket:
             try:
                 super().__init__(
                     access.location(rank),
-                    middleware={"token": TokenCheck(access)},
+                    middleware={"token": TokenCheck(access, self.refusals)},
                     tls_certificates=pairs,
                 )
             except Exception as error:  # Arrow's own, or gRPC's text in an OSError

@@ -11,6 +11,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import MappingProxyType
@@ -34,7 +35,7 @@ from .http_server import HttpServer, HttpSetting
 from .jobs import JobQueue, QueuedJob
 from .journal import Journal, JournalStart
 from .limits import ClientLimits, ServiceMemory
-from .metrics import RequestLog
+from .metrics import RequestLog, TokenRefusals
 from .rank_server import RankServer
 from .served_graph import ServedGraph
 from .stall_watch import StallWatch
@@ -192,7 +193,10 @@ def _server(
                 FrontServer(access, executor, jobs, channel, setting.log, most)
             )
         else:
-            servers.append(RankServer(access, executor, lambda *_: None, most))
+            refusals = TokenRefusals(partial(setting.log.write, waiting=0))
+            servers.append(
+                RankServer(access, executor, lambda *_: None, refusals, most)
+            )
     patience = 0.0
     try:
         yield servers[0]

@@ -1,5 +1,6 @@
 """The log of a service: a line for each request, and for the batches of its journal."""
 
+import json
 import re
 from pathlib import Path
 
@@ -18,6 +19,20 @@ LINE = re.compile(
     r"\d{4}-\d\d-\d\dT\S+ mndmst (\S+) graph=(\S+) status=(\S+) .*client=(\S+) "
     r"request=\w+(?: error=(.*))?"
 )
+
+
+def test_requests_without_the_token_have_one_line(tmp_path: Path) -> None:
+    write_graph(tmp_path / "g", simple_path(30))
+    with served(tmp_path, 1, tmp_path / "g") as service:
+        url = json.loads(service.address.read_text())["url"]
+        for _ in range(3):
+            with pytest.raises(mndmst.ServiceError, match="token"):
+                mndmst.connect(url, token="a token of another service").list()
+        service.process.terminate()
+        said = finish(service.process, 60).stderr
+    refused = [line for line in said.splitlines() if " mndmst token " in line]
+    assert len(refused) == 1
+    assert "status=refused" in refused[0] and 'error="a wrong token"' in refused[0]
 
 
 def test_each_request_has_one_line_and_a_start_its_batches(tmp_path: Path) -> None:
