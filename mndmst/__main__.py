@@ -18,11 +18,13 @@ from errno import ENOMEM
 from typing import Any, NoReturn
 
 from .host.errors import MndmstError, StoppedError
-from .host.launcher import launched_processes, prepare_environment
+from .host.launcher import launched_processes, launched_rank, prepare_environment
 from .host.signals import die_at_interrupt, stop_signals
 
 # A launcher that aborts may drop output that it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
+# Rank 0 of a launcher whose ranks cannot meet prints their error within this time.
+LAST_LINE_SECONDS = 5.0
 LONGEST_REASON = 300
 # Beginnings of the commands that multiply matrices: threads of BLAS serve no other one,
 # and would take a tenth of a second of all cores to start.
@@ -125,9 +127,17 @@ def _drop_output() -> None:
 def _refuse(error: MndmstError) -> int:
     """Print an error of the user once, and return the exit status."""
     world = _world()
-    alone = world is None or error.ranks < world.size
-    if alone or world.rank == 0:
+    size, rank = launched_processes(), launched_rank()
+    if world is not None:
+        size, rank = world.size, world.rank
+    alone = error.ranks < size
+    if alone or rank == 0:
         _say(f"mndmst: {'' if isinstance(error, StoppedError) else 'error: '}{error}\n")
+    elif world is None:
+        # Without MPI ranks cannot meet, and the first exit with an error ends the
+        # others: rank 0 has to be the first.
+        stop_signals.release()
+        time.sleep(LAST_LINE_SECONDS)
     return _end(error.status) if alone else error.status
 
 

@@ -169,10 +169,12 @@ def load() -> Any:
         mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
-        raise MissingExtraError(
+        missing = MissingExtraError(
             f"no MPI library: {str(error).splitlines()[0]}. Load the module of your "
             "site's MPI, or pip install 'mndmst[mpi]'"
-        ) from error
+        )
+        missing.ranks = launched_processes()
+        raise missing from error
     return MPI
 
 
@@ -208,13 +210,18 @@ def check_launcher(library: str) -> None:
 
 
 def other_launcher(processes: int, fault: str, library: str) -> ConfigError:
-    """Return the error of a launcher that does not belong to the MPI library."""
+    """Return the error of a launcher that does not belong to the MPI library.
+
+    All processes of the launcher raise it.
+    """
     name = " ".join(library.splitlines()[0].strip("\0 \t:").split())
-    return ConfigError(
+    error = ConfigError(
         f"the launcher started {processes} processes, but the MPI library "
         f"{fault} ({name}). Use the mpirun or srun --mpi=... that belongs to this "
         "library, or point MPI4PY_LIBMPI at the library of your launcher."
     )
+    error.ranks = processes
+    return error
 
 
 class _Span(ctypes.Structure):

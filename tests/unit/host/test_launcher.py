@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import finish, python, start
 
+from mndmst.comm.mpi_library import version
 from mndmst.host.launcher import started_alone, without_networks
 
 SET = {"OMPI_MCA_pml", "UCX_TLS"}
@@ -101,3 +103,16 @@ def test_other_launchers_are_left_alone(
 ) -> None:
     monkeypatch.setenv(name, "1")
     assert not added()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not version().startswith("MPICH"), reason="not MPICH")
+def test_a_launcher_of_another_mpi_is_refused_once_by_all(tmp_path: Path) -> None:
+    jobs = []
+    for rank in range(3):
+        facts = {"OMPI_COMM_WORLD_SIZE": "3", "OMPI_COMM_WORLD_RANK": str(rank)}
+        jobs.append(start(python("-m", "mndmst", "solve", tmp_path), **facts))
+    ended = [finish(job, 60) for job in jobs]
+    assert [end.returncode for end in ended] == [1, 1, 1]
+    assert ended[0].stderr.count("the launcher started 3 processes") == 1
+    assert [end.stdout + end.stderr for end in ended[1:]] == ["", ""]
