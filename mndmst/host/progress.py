@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from .formatting import counted, to_json
 
+LONG_SECONDS = 5  # Of stages that are longer the time left is told
 _json_lines = False
 
 
@@ -133,6 +134,20 @@ class Progress:
         if self.bar is not None:
             self.bar.close()
             self.bar = None
+
+
+def done_and_left(done: int, total: int, since: float) -> str:
+    """Return the share of a stage that is done, and how long the rest takes.
+
+    `since` is when the stage began, on the monotonic clock.
+    """
+    text = f"{100 * done // max(1, total)} %"
+    seconds = time.monotonic() - since
+    if seconds < LONG_SECONDS or not 0 < done < total:
+        return text
+    left = seconds * (total - done) / done
+    rest = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} min"
+    return f"{text}, about {rest} left"
 
 
 def _bar(stream: TextIO) -> Any:

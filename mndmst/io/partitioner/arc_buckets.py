@@ -2,13 +2,15 @@
 
 Every process writes each arc of its share to the bucket of its row. A run file
 (`.arcs`) has batches of arcs, each grouped by bucket, and an index of the groups
-(`.npy`).
+(`.npy`). Where the arcs fit in memory, the run file is a link to memory.
 """
 
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -75,6 +77,17 @@ class Plan:
     def ids(self) -> np.dtype:
         """The type of vertex ids on the way."""
         return id_dtype(self.num_vertices)
+
+    @property
+    def arc_bytes(self) -> int:
+        """Bytes of all arcs in the run files."""
+        return int(self.arcs.sum()) * (KEY_BYTES + self.weight_dtype.itemsize)
+
+    @property
+    def bucket_bytes(self) -> int:
+        """Bytes that the sort of the largest bucket takes."""
+        arc = 2 * (KEY_BYTES + self.weight_dtype.itemsize)
+        return int((arc * self.arcs + ROW_BYTES * np.diff(self.first)).max(initial=0))
 
     @property
     def head_bits(self) -> int:
@@ -194,12 +207,39 @@ def run_file(work: Path, rank: int) -> Path:
     return work / f"run-{rank}"
 
 
+def open_run_file(work: Path, rank: int, in_memory: bool) -> IO[bytes]:
+    """Make the run file of a rank: on disk, or a link to memory while it is open.
+
+    Other processes of the system read the memory by the link. It is freed when the file
+    is closed, or the process is killed.
+    """
+    path = run_file(work, rank).with_suffix(".arcs")
+    with writing(path):
+        if not in_memory:
+            return path.open("xb")
+        memory = os.memfd_create(path.name)
+        path.symlink_to(f"/proc/{os.getpid()}/fd/{memory}")
+        return os.fdopen(memory, "wb")
+
+
+def process_space() -> str | None:
+    """Return what processes share that see each other's memory files; None: nothing."""
+    if not hasattr(os, "memfd_create"):
+        return None
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+        return boot + str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return None
+
+
 def route_arcs(
     plan: Plan,
     pieces: Iterator[Edges],
     work: Path,
     rank: int,
     room: int,
+    file: IO[bytes],
     sizes: BufferSizes = SIZES,
 ) -> None:
     """Write the arcs of this rank's share to its run file, holding `room` bytes."""
@@ -212,7 +252,7 @@ def route_arcs(
     keys, weights = np.empty(0, np.uint64), np.empty(0, plan.weight_dtype)
     path = run_file(work, rank)
     groups = [np.zeros(len(plan.arcs), np.int64)]
-    with writing(path), path.with_suffix(".arcs").open("xb") as file:
+    with writing(path):
         for batch in _batches(pieces, limit):
             counts = np.zeros(len(plan.arcs), np.int64)
             for src, dst, _ in batch:
@@ -227,6 +267,7 @@ def route_arcs(
             groups.append(counts)
             file.write(keys[:total].view(np.uint8).data)
             file.write(weights[:total].view(np.uint8).data)
+        file.flush()
     # The index comes last: where it is, the file is whole
     index = path.with_suffix(".npy")
     with whole_file(index) as temporary, temporary.open("wb") as file:

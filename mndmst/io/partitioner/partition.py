@@ -7,18 +7,19 @@
 3. Plan: the counts cut the vertices into parts, and parts into buckets that fit into
    memory (`arc_buckets`). All processes make the same plan.
 4. Route: every arc is written to the bucket of its row, and so is its reverse, unless
-   the survey has found every edge listed in both directions (`arc_buckets`). Where it
-   has found them in the order of rows too, as CSR files list them, a bucket is a range
-   of the file.
+   the survey has found every edge listed in both directions (`arc_buckets`). Buckets
+   are in memory where they fit, else in files. Where the survey has found arcs in the
+   order of rows too, as CSR files list them, a bucket is a range of the file.
 5. Sort: every process sorts the buckets of some parts and writes these (`write_parts`).
 
 Intermediate files are in a directory beside the output. They stay there if the
 processes are killed; a restart then makes the parts that are missing (`partition_run`).
 """
 
+import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import TypeVar
@@ -30,7 +31,7 @@ from ...comm.world import SingleProcess
 from ...host.errors import ConfigError
 from ...host.formatting import counted, option_size, size_text
 from ...host.memory import MIB, Budget
-from ...host.progress import Progress
+from ...host.progress import Progress, done_and_left
 from ...native.loader import announcing_compilation
 from ..edge_file import (
     EdgeFile,
@@ -54,6 +55,8 @@ from .arc_buckets import (
     check_size,
     check_vertices,
     make_plan,
+    open_run_file,
+    process_space,
     route_arcs,
 )
 from .edge_survey import (
@@ -198,6 +201,12 @@ class _Passes:
 
     def make_graph(self, file: EdgeFile | NamedEdgeFile, start: RunStart) -> None:
         """Make the graph, or the parts that are missing."""
+        with ExitStack() as run_files:
+            self._make_graph(file, start, run_files)
+
+    def _make_graph(
+        self, file: EdgeFile | NamedEdgeFile, start: RunStart, run_files: ExitStack
+    ) -> None:
         comm, options = self.comm, self.options
         if start.found is RunProgress.PLAN:
             with comm.raise_on_all():
@@ -211,9 +220,9 @@ class _Passes:
                     f"{file.name}: has no edge, so the graph has no vertex "
                     "(--num-vertices N makes isolated vertices)"
                 )
-            plan = self._route(vertices, spool, found)
+            plan, in_memory = self._route(vertices, spool, found, run_files)
             with comm.raise_on_all():
-                if comm.rank == 0:
+                if comm.rank == 0 and not in_memory:
                     save_plan(options.work, start.described, plan)
         largest_load = options.sizes.largest_load
         rows_of = partial(sorted_rows, plan, options.work, largest_load=largest_load)
@@ -406,8 +415,17 @@ class _Passes:
             bound = 1 + int(ids[-1]) if len(ids) else 0
         return OriginalIds((ids if order is None else ids[order]) + first, bound, first)
 
-    def _route(self, vertices: _NumberedVertices, spool: Spool, found: Survey) -> Plan:
-        """Plan, and write the arcs to run files by their buckets."""
+    def _route(
+        self,
+        vertices: _NumberedVertices,
+        spool: Spool,
+        found: Survey,
+        run_files: ExitStack,
+    ) -> tuple[Plan, bool]:
+        """Plan, and write the arcs to run files by their buckets.
+
+        Returns whether the run files are in memory, as long as `run_files` are open.
+        """
         comm, options, file = self.comm, self.options, vertices.numbered
         total = max(1, found.num_entries // comm.size)
         with comm.raise_on_all():
@@ -438,14 +456,51 @@ class _Passes:
                 options.maximum,
                 options.sizes,
             )
+        own_bytes = self._own_bytes(plan, file)
+        in_memory = not plan.in_rows and self._fits(plan, own_bytes)
+        if in_memory:
+            plan = replace(plan, room=room - own_bytes)
+        with comm.raise_on_all():
             if not plan.in_rows:
+                since = time.monotonic()
                 pieces = self._report(
-                    lambda done: f"routing: {100 * done // total} %",
+                    lambda done: f"routing: {done_and_left(done, total, since)}",
                     share_pieces(comm, file, spool, again=True),
                 )
-                route_arcs(plan, pieces, options.work, comm.rank, room, options.sizes)
+                run = open_run_file(options.work, comm.rank, in_memory)
+                run_files.enter_context(run)
+                work, room = options.work, plan.room
+                route_arcs(plan, pieces, work, comm.rank, room, run, options.sizes)
             spool.remove()
-        return plan
+        return plan, in_memory
+
+    def _own_bytes(self, plan: Plan, file: EdgeFile) -> int:
+        """Return the bytes of the arcs that this rank routes."""
+        begin, end = share(self.comm, file)
+        return plan.arc_bytes * (end - begin) // max(1, file.length)
+
+    def _fits(self, plan: Plan, own_bytes: int) -> bool:
+        """Return whether every rank can keep the arcs that it routes in memory.
+
+        What `--restart` continues from must outlive the processes. Collective.
+        """
+        comm = self.comm
+        if self.options.restart:
+            return False
+        space = process_space()
+        is_shared = space == comm.bcast(space) and space is not None
+        if not comm.min(int(is_shared)):
+            return False
+        short = comm.max(
+            max(2 * own_bytes, own_bytes + 2 * plan.bucket_bytes) - plan.room
+        )
+        if short > 0:
+            memory = option_size(self.options.memory + short)
+            self.progress.say(
+                f"arcs of {size_text(plan.arc_bytes)} go through files beside the "
+                f"graph; they stay in memory from --memory {memory} on"
+            )
+        return short <= 0
 
     def _room(self) -> int:
         """Return the bytes that every process may still take."""

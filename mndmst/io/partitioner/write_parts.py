@@ -6,6 +6,7 @@ writes rows that lie on ranks.
 
 import hashlib
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
@@ -20,7 +21,7 @@ from ...graph.model import Rows
 from ...graph.order import key_dtype, keys_to_weights, stored_id_dtype
 from ...host.errors import MndmstError, OutputError
 from ...host.memory import give_back_freed
-from ...host.progress import Progress
+from ...host.progress import Progress, done_and_left
 from ...kernels.sorting import sort_words
 from ..edge_file import EdgeFile, RowPiece
 from ..file_access import writing
@@ -155,9 +156,10 @@ def write_parts(
 ) -> None:
     """Write the parts that a run with this token has not written yet. Collective."""
     parts = writer.num_parts
+    since = time.monotonic()
     with writer, comm.raise_on_all():
         for part in range(comm.rank, parts, comm.size):
-            progress.stage(f"sorting: part {part} of {parts}")
+            progress.stage(f"sorting: {done_and_left(part, parts, since)}")
             if _noted(work, part) is None or not writer.is_whole(part):
                 sums = write_part(plan, writer, part, rows_of)
                 write_json(part_note(work, part), sums)

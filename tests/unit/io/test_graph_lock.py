@@ -42,12 +42,13 @@ HOLDER = """
 import sys
 from pathlib import Path
 from mndmst.io.partitioner import partition as passes
-true = passes.save_plan
-def wait(*given):
-    true(*given)
-    print("has it", flush=True)
-    sys.stdin.readline()
-passes.save_plan = wait
+true = passes.write_parts
+def wait(builders, *given):
+    if builders.rank == 0:
+        print("has it", flush=True)
+        sys.stdin.readline()
+    true(builders, *given)
+passes.write_parts = wait
 from mndmst.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -3,6 +3,7 @@
 import hashlib
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -184,6 +185,18 @@ def test_an_arc_without_its_twin_is_named_or_given_one(tmp_path):
     options = Options(tmp_path / "lost", 2, symmetrize=True, quiet=True)
     assert partition(SingleProcess(), rest, options).uuid == expected
     assert [path.name for path in tmp_path.iterdir()] == ["graph", "lost"]
+
+
+def test_arcs_go_through_files_only_if_memory_cannot_hold_them(
+    tmp_path, monkeypatch, capfd
+):
+    edges = random_edges(3000, 20000)  # 480,000 bytes of arcs
+    expected = digest(made(tmp_path / "one", edges, quiet=False))
+    assert "go through files" not in capfd.readouterr().err
+    monkeypatch.setattr(passes.Budget, "room", lambda _: passes.RESERVE + 500_000)
+    assert digest(made(tmp_path / "two", edges, quiet=False)) == expected
+    said = r"arcs of 4\d\d\.?\d* KiB go through files .* from --memory [\d.]+[MG]iB on"
+    assert re.search(said, capfd.readouterr().err)
 
 
 def test_too_little_memory_says_how_much_is_needed(tmp_path, monkeypatch):

@@ -86,7 +86,7 @@ def test_any_number_of_processes_finds_the_same_order(tmp_path, order):
 def test_a_restart_keeps_the_order(tmp_path):
     expected = digest(made(tmp_path / "whole", random_edges(), "bfs").path.parent)
     with killed_in("write_part"):
-        made(tmp_path / "graph", random_edges(), "bfs")
+        made(tmp_path / "graph", random_edges(), "bfs", restart=True)
     with pytest.raises(ConfigError, match="was left by a run with"):
         made(tmp_path / "graph", random_edges(), "rcm", restart=True)
     with without("save_order"):

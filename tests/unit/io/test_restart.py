@@ -1,7 +1,6 @@
 """Partitioning that goes on where a killed run has ended."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -27,7 +26,7 @@ def test_a_restart_keeps_the_parts_that_are_there(tmp_path):
     edges = random_edges(2000, 9000)
     expected = digest(made(tmp_path / "whole", edges))
     with killed_in("write_part", 4):
-        made(tmp_path / "graph", edges)
+        made(tmp_path / "graph", edges, restart=True)
     assert json.loads((tmp_path / "graph.partition-work/plan.json").read_text())
     with pytest.raises(ConfigError, match="was left by a run with"):
         made(tmp_path / "graph", random_edges(2000, 9001), restart=True)
@@ -53,14 +52,14 @@ def written(path: Path, weight: int) -> EdgeFile:
     ],
 )
 def test_a_restart_refuses_another_graph(tmp_path, source, what):
-    options = Options(tmp_path / "graph", quiet=True)
+    options = Options(tmp_path / "graph", quiet=True, restart=True)
     with killed_in("write_part"):
         partition(SingleProcess(), source(tmp_path / "file.gr", 1), options)
     with pytest.raises(ConfigError, match=f"was left by a run with .*{what}"):
         partition(
             SingleProcess(),
             source(tmp_path / "file.gr", 2),
-            replace(options, restart=True),
+            options,
         )
 
 

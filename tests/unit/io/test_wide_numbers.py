@@ -17,7 +17,13 @@ from mndmst.graph.order import id_dtype, key_rule
 from mndmst.host.errors import ConfigError
 from mndmst.io.edge_file import Edges, EdgesInMemory, RowPiece
 from mndmst.io.formats import open_edges, read_edges, write_edges
-from mndmst.io.partitioner.arc_buckets import Plan, built_size, make_plan, route_arcs
+from mndmst.io.partitioner.arc_buckets import (
+    Plan,
+    built_size,
+    make_plan,
+    open_run_file,
+    route_arcs,
+)
 from mndmst.io.partitioner.edge_survey import Spool, Survey, survey_edges
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
@@ -62,15 +68,23 @@ def arcs_in(rows: RowPiece) -> list[tuple[int, int, int]]:
 
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("num_vertices", [*COUNTS, (1 << 40) + 1])
+@pytest.mark.parametrize("in_memory", [False, True])
 def test_arcs_come_back_from_their_buckets(
-    tmp_path: Path, num_vertices: int, listed: bool
+    tmp_path: Path,
+    num_vertices: int,
+    listed: bool,
+    in_memory: bool,
+    request: pytest.FixtureRequest,
 ) -> None:
     both = ring(num_vertices, both=True)
     edges = both if listed else ring(num_vertices)
     found, plan = planned(edges, tmp_path)
     assert (plan.num_vertices, plan.in_rows) == (num_vertices, listed)
     if not listed:
-        route_arcs(plan, iter([edges]), tmp_path, 0, ROOM)
+        run = open_run_file(tmp_path, 0, in_memory)
+        request.addfinalizer(run.close)
+        route_arcs(plan, iter([edges]), tmp_path, 0, ROOM, run)
+        assert (tmp_path / "run-0.arcs").is_symlink() == in_memory
     arcs = []
     for bucket in np.flatnonzero(plan.arcs).tolist():
         chosen = range(bucket, bucket + 1)
