@@ -370,6 +370,7 @@ def add_generate(commands: Any) -> None:
         choices=[dtype.name for dtype in WEIGHT_DTYPES],
         help="type of the weights",
     )
+    add_flag(generate, "--maximum", "a graph for maximum spanning forests")
     for name, kind, what in PARAMETERS:
         generate.add_argument(f"--{name}", type=kind, help=what)
     generate.set_defaults(process=_generate)

@@ -10,9 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from processes import command
 
 import mndmst
 from mndmst.host.errors import InputError
+from mndmst.host.memory import FREE_MEMORY
+from mndmst.io.formats.graph_files import read_shards
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 N = 300
@@ -169,3 +172,25 @@ def test_a_forest_of_the_other_direction_is_refuted_and_refused(tmp_path: Path) 
     changes.write_text("op,src,dst,weight\n")
     with pytest.raises(InputError, match="is a minimum spanning forest"):
         mndmst.update(case.graph, forged, changes, tmp_path / "after.h5")
+
+
+def test_a_generated_graph_is_one_for_maximum_forests(tmp_path: Path) -> None:
+    """The edges and weights are those of the same graph for minimum forests."""
+    found = []
+    for name, direction in (("low", ()), ("high", ("--maximum",))):
+        words = ("gnm", tmp_path / name, "--n", N, "--m", 900, "--parts", 2, "-q")
+        done = command("generate", *words, *direction)
+        assert done.returncode == 0, done.stderr
+        assert ("order=maximum" in done.stdout) == bool(direction)
+        found.append(read_shards(tmp_path / name, FREE_MEMORY))
+    (low, minimum), (high, maximum) = found
+    assert (minimum, maximum) == (False, True)
+    columns = high.src, high.dst, high.weight
+    for column, other in zip(columns, (low.src, low.dst, low.weight), strict=True):
+        assert column.tolist() == other.tolist()
+    weights = {
+        (min(u, v), max(u, v)): x
+        for u, v, x in zip(*(column.tolist() for column in columns), strict=True)
+    }
+    mndmst.solve(tmp_path / "high", output=tmp_path / "forest.h5", maximum=True)
+    assert forest_at(tmp_path / "forest.h5") == kruskal(weights)
