@@ -226,7 +226,13 @@ def _has_padded_numbers(text: bytes) -> bool:
 
 
 class TextFile(EdgeFile):
-    """A text file of edges, compressed or not; they begin at byte `start`."""
+    """A text file of edges, compressed or not; they begin at byte `start`.
+
+    It is read in pieces of `piece_bytes`, and has no line of more than `longest_line`.
+    """
+
+    piece_bytes = PIECE_BYTES
+    longest_line = LONGEST_LINE
 
     def __init__(
         self,
@@ -281,10 +287,10 @@ class TextFile(EdgeFile):
             if last:
                 return
             rest = text
-            if len(rest) > LONGEST_LINE:
+            if len(rest) > self.longest_line:
                 raise InputError(
-                    f"{self.name}: has a line of over {LONGEST_LINE} bytes at byte "
-                    f"{offset}, so it is not text. Name its format."
+                    f"{self.name}: has a line of over {self.longest_line} bytes at "
+                    f"byte {offset}, so it is not text. Name its format."
                 )
 
     def _bytes(self, offset: int) -> Iterator[bytes]:
@@ -296,7 +302,7 @@ class TextFile(EdgeFile):
             return
         with readable(self.path), opened(self.path, self.state) as file:
             file.seek(offset)
-            while piece := file.read(PIECE_BYTES):
+            while piece := file.read(self.piece_bytes):
                 yield piece
 
     def _parse(self, offset: int, block: bytes, real: bool) -> Edges:

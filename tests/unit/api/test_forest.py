@@ -14,6 +14,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist, squareform
 
 import mndmst
+from mndmst.api.forest import PIECE
 from mndmst.certificate import verify
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import read_edges
@@ -33,12 +34,14 @@ def forest() -> mndmst.Forest:
     return mndmst.minimum_spanning_forest([0, 1, 2, 4], [1, 2, 3, 5], [4, 7, 5, 1], 7)
 
 
-def test_iteration_is_by_edge(forest, monkeypatch):
+def test_iteration_is_by_edge(forest):
     expected = [(0, 1, 4), (1, 2, 7), (2, 3, 5), (4, 5, 1)]
     assert list(forest) == expected
     assert all(type(x) is int for edge in forest for x in edge)
-    monkeypatch.setattr("mndmst.api.forest.PIECE", 3)
-    assert list(forest) == expected
+    length = PIECE + 3
+    ends = np.arange(length + 1)
+    path = mndmst.minimum_spanning_forest(ends[:-1], ends[1:], ends[:-1])
+    assert list(path) == [(k, k + 1, k) for k in range(length)]
     assert dict.fromkeys((u, v) for u, v, _ in forest) == dict.fromkeys(
         map(tuple, forest.edges.tolist())
     )

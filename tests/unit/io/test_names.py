@@ -21,6 +21,7 @@ from mndmst.io.edge_file import Edges
 from mndmst.io.formats import check_writer, open_edges, read_edges, write_edges
 from mndmst.io.names import (
     LONGEST_NAME,
+    PIECE,
     IntegerNames,
     NameKind,
     distinct_names,
@@ -263,7 +264,7 @@ def test_any_number_of_processes_and_little_memory_make_the_same_files(
 ) -> None:
     file = ncol(tmp_path / "g.ncol")
     whole = made(file, tmp_path / "whole", reorder=reorder)
-    monkeypatch.setattr("mndmst.io.formats.edge_text.PIECE_BYTES", 500)
+    monkeypatch.setattr("mndmst.io.formats.edge_text.TextFile.piece_bytes", 500)
     sizes = BufferSizes(fewest_names=4000, most_names=4000, slice_edges=30)
     for jobs in (1, 3):
         out = tmp_path / f"{jobs}"
@@ -469,11 +470,10 @@ def test_a_graphml_bomb_is_refused(tmp_path: Path, mndmst: Callable[..., Run]) -
     assert run.stderr.splitlines()[-1].startswith("mndmst: error: ")
 
 
-def test_the_order_of_names_is_seen_across_pieces(monkeypatch):
-    monkeypatch.setattr("mndmst.io.names.PIECE", 3)
-    texts = [f"{i:02}" for i in range(11)]
+def test_the_order_of_names_is_seen_across_pieces():
+    texts = [f"{i:06}" for i in range(PIECE + 3)]
     assert names_of_texts("it", texts).ascend()
-    for i in range(10):
+    for i in (PIECE - 2, PIECE - 1, PIECE):
         swapped = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
         assert not names_of_texts("it", swapped).ascend()
 

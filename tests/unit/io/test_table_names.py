@@ -126,7 +126,7 @@ def test_one_text_far_down_makes_all_ids_names(
     lines.insert(800, "01,1,9")
     lines.insert(850, "7,A1,9")
     (tmp_path / "g.csv").write_text("\n".join(["source,target,weight", *lines]) + "\n")
-    monkeypatch.setattr("mndmst.io.formats.edge_text.PIECE_BYTES", 700)
+    monkeypatch.setattr("mndmst.io.formats.edge_text.TextFile.piece_bytes", 700)
     graphs = [
         made(tmp_path / "g.csv", tmp_path / f"{jobs}-{order}", jobs, reorder=order)
         for jobs in (1, 4)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from mndmst.host.errors import InputError
 from mndmst.host.memory import FREE_MEMORY
-from mndmst.io.formats import edge_text as text
 from mndmst.io.formats import open_edges, read_edges
 from mndmst.io.formats.delimited_text import open_dimacs
 
@@ -34,13 +33,10 @@ def test_ranges_hold_every_line_once(tmp_path_factory, weights, parts):
     path = tmp_path_factory.getbasetemp() / "ranges.gr"
     file = write(path, weights)
     bounds = [file.length * part // parts for part in range(parts + 1)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "PIECE_BYTES", 17)
-        pieces = [
-            piece
-            for begin, end in pairwise(bounds)
-            for piece in file.pieces(begin, end)
-        ]
+    file.piece_bytes = 17
+    pieces = [
+        piece for begin, end in pairwise(bounds) for piece in file.pieces(begin, end)
+    ]
     found = np.concatenate([piece.weight for piece in pieces])
     np.testing.assert_array_equal(found, weights)
 
@@ -91,19 +87,20 @@ def test_whole_numbers_above_2_53_beside_fractions_are_refused(tmp_path, word, a
     assert exact.weight.tolist() == [2.0**53, 0.5]
 
 
-def test_mistakes_name_the_line_in_any_range(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "PIECE_BYTES", 64)
+def test_mistakes_name_the_line_in_any_range(tmp_path):
     file = write(tmp_path / "bad.gr", [*range(50), "x", *range(50)])
+    file.piece_bytes = 64
     with pytest.raises(InputError, match=r'bad\.gr: line 52 has "x" in column w'):
         list(file.pieces(file.length // 3, file.length))
 
 
-def test_a_file_that_is_no_text_has_a_line_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(text, "LONGEST_LINE", 100)
+def test_a_file_that_is_no_text_has_a_line_without_end(tmp_path):
     path = tmp_path / "binary.gr"
     path.write_bytes(b"p sp 9 9\n" + bytes([1]) * 10000)
-    with pytest.raises(InputError, match="has a line of over 100 bytes"):
-        open_dimacs(path, FREE_MEMORY).read()
+    file = open_dimacs(path, FREE_MEMORY)
+    file.longest_line = 100
+    with pytest.raises(InputError, match="has a line of over 100 bytes at byte 9"):
+        file.read()
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ def test_little_memory_and_many_ids_change_nothing(
     whole = made(file, tmp_path / "whole", compact_ids=True)
     named = np.unique(pairs)
     np.testing.assert_array_equal(whole.read_original_ids(0, len(named)), named)
-    monkeypatch.setattr("mndmst.io.formats.edge_text.PIECE_BYTES", 500)
+    monkeypatch.setattr("mndmst.io.formats.edge_text.TextFile.piece_bytes", 500)
     sizes = BufferSizes(most_names=800, slice_edges=30)
     for jobs in (1, 3):
         out = tmp_path / f"{jobs}"
