@@ -18,6 +18,7 @@ import numpy as np
 
 from ..host.errors import InputError
 from ..host.memory import FREE_MEMORY
+from ..host.memory_costs import CHANGES_COPIES
 from ..io.formats.packed_files import read_bytes
 from ..io.names import (
     NameKind,
@@ -28,9 +29,6 @@ from ..io.names import (
     two_readings,
 )
 from .batch import DELETE, OPERATIONS, Batch
-
-# Memory of lines as Python's objects, in bytes of the file.
-COPIES = 24
 
 Number = int | float
 
@@ -122,7 +120,7 @@ def _read_columns(
 
 def _text(path: Path) -> str:
     try:
-        return read_bytes(path, FREE_MEMORY, COPIES).decode()
+        return read_bytes(path, FREE_MEMORY, CHANGES_COPIES).decode()
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}: is not text ({error.reason} at byte {error.start}). Write the "

@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..host.errors import about, optional
 from ..host.formatting import counted
+from ..host.memory_costs import (
+    COORDINATE_BYTES,
+    GATHERED_POINT_BYTES,
+    NEIGHBOUR_BYTES,
+    POINT_BYTES,
+)
 from .options import notice_not_kept
 from .point_input import load_points, reported, save_points
 from .point_options import settle_metric
@@ -17,11 +23,6 @@ if TYPE_CHECKING:
     from ..points.clusters.cluster_pictures import ClusterPictures
     from ..points.point_files import PointTable
     from ..points.point_forest import PointForest
-
-# Bytes a coordinate, a neighbour, a point.
-BYTES_A_COORDINATE, BYTES_A_NEIGHBOUR, BYTES_A_POINT = 24, 20, 200
-# Bytes a point of all ranks: one rank has the forest and its dendrogram.
-BYTES_GATHERED = 120
 
 
 def with_forest(
@@ -173,9 +174,11 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     neighbours = min(max(arguments.neighbours, min_samples + 16), len(points))
     if lists_all(min_samples, len(points)):
         neighbours, ranks = 1, 1  # rank 0 keeps core distances alone
-    each = BYTES_A_POINT + BYTES_A_COORDINATE * points.shape[1]
-    each += BYTES_A_NEIGHBOUR * neighbours
-    nbytes = len(points) // ranks * each + (ranks > 1) * len(points) * BYTES_GATHERED
+    each = POINT_BYTES + COORDINATE_BYTES * points.shape[1]
+    each += NEIGHBOUR_BYTES * neighbours
+    nbytes = len(points) // ranks * each
+    if ranks > 1:
+        nbytes += len(points) * GATHERED_POINT_BYTES
     check_room(FREE_MEMORY, arguments.points, nbytes, "the forest of its points")
     if arguments.output is not None or arguments.forest is not None:
         from ..points.point_files import start_uuid

@@ -18,6 +18,18 @@ from typing import NamedTuple
 
 from .errors import ConfigError
 from .formatting import counted, option_size, size_text
+from .memory_costs import (
+    ARC_BYTES,
+    BAND_EDGE_BYTES,
+    BAND_EDGES_PER_ROW,
+    LONE_ROW_BYTES,
+    MIB,
+    PEER_RANK_BYTES,
+    RANK_RESERVE,
+    REDUCED_GRAPH_COPIES,
+    ROW_BYTES,
+    STORED_ROW_BYTES,
+)
 
 
 class _Files(NamedTuple):
@@ -86,9 +98,6 @@ def _left(group: Path, files: _Files) -> int:
     counts = dict(map(str.split, (group / "memory.stat").read_text().splitlines()))
     # The kernel evicts inactive pages of files before it ends a process.
     return max(0, _limit(group, files) - used + int(counts.get(files.cache, 0)))
-
-
-MIB = 1 << 20
 
 
 # Fields of /proc/self/statm, in pages.
@@ -172,21 +181,7 @@ class Budget:
     # for the whole process may enforce this one
     whole_process: bool = False
 
-    # A graph that is merged, filtered and contracted takes this many times its bytes:
-    # itself, its partner in the merge, and the sort of its edges.
-    COPIES = 4
-    # The first band has at most two edges a row, of 24 bytes each with their ends in
-    # 32 bits. A row has its component and an edge of the forest; where ranks merge, the
-    # copies that they exchange, too: 17 and 41 bytes have been seen.
-    EDGES_PER_ROW, EDGE_BYTES, LONE_ROW_BYTES, ROW_BYTES = 2, 24, 24, 44
-    # All in one band, every arc may be an edge; 79 bytes for each have been seen.
-    ARC_BYTES = 80
-    # Rows that pass in pieces leave a component and an edge each; a column of these is
-    # copied at a time when it is written. In its piece a row has names besides.
-    STORED_ROW_BYTES, PIECE_ROW_BYTES, LEAST_PIECE = 20, 64, 1 << 18
-    # Buffers of HDF5 and MPI, and code that is loaded on demand; and the memory of MPI
-    # for each rank that exchanges messages with this one.
-    RESERVE, RANK_BYTES = 8 << 20, 128 << 10
+    LEAST_PIECE = 1 << 18  # bytes of a piece of the rows
 
     @property
     def given(self) -> bool:
@@ -204,7 +199,7 @@ class Budget:
 
         Also without a limit: a leader must not take more than its machine has.
         """
-        return self.has(self.COPIES * nbytes)
+        return self.has(REDUCED_GRAPH_COPIES * nbytes)
 
     def has(self, nbytes: int) -> bool:
         """Return whether the rank can take some more bytes."""
@@ -215,19 +210,19 @@ class Budget:
 
         `row_bytes` is the size of the rows themselves; `ranks` is the number of ranks.
         """
-        edges = min(arcs, self.EDGES_PER_ROW * rows)
-        work = self.COPIES * self.EDGE_BYTES * edges
+        edges = min(arcs, BAND_EDGES_PER_ROW * rows)
+        work = REDUCED_GRAPH_COPIES * BAND_EDGE_BYTES * edges
         if self.one_band:
-            work = self.ARC_BYTES * arcs
-        work += (self.ROW_BYTES if ranks > 1 else self.LONE_ROW_BYTES) * rows
-        return row_bytes + work + self.RESERVE + self.RANK_BYTES * ranks
+            work = ARC_BYTES * arcs
+        work += (ROW_BYTES if ranks > 1 else LONE_ROW_BYTES) * rows
+        return row_bytes + work + RANK_RESERVE + PEER_RANK_BYTES * ranks
 
     def for_piece(self, room: int, rows: int, ranks: int) -> int:
         """Return the bytes that a piece of the rows may take, of those there are.
 
         The other half is for the edges that earlier pieces leave.
         """
-        kept = self.STORED_ROW_BYTES * rows + self.RESERVE + self.RANK_BYTES * ranks
+        kept = STORED_ROW_BYTES * rows + RANK_RESERVE + PEER_RANK_BYTES * ranks
         return (room - kept) // 2
 
     def exceeded(self, path: Path, data: str, ranks: int) -> ConfigError:

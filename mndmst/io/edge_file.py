@@ -19,6 +19,7 @@ from ..graph.order import WEIGHT_DTYPES, id_dtype
 from ..host.errors import InputError
 from ..host.formatting import counted
 from ..host.memory import FREE_MEMORY, Budget
+from ..host.memory_costs import EDGE_COPIES
 from . import memory_limit
 from .names import Names
 
@@ -35,8 +36,6 @@ SPARSE_RATIO = 16
 # from reading to parsing, and whose arrays the allocator keeps for reuse.
 PIECE_ENTRIES = 1 << 20
 PIECE_BYTES = 1 << 19
-# Edges in memory take their bytes as pieces, joined, and sorted.
-COPIES = 3
 
 
 def changed_meanwhile(source: object) -> InputError:
@@ -377,7 +376,7 @@ class EdgeFile(EntryFile):
 def _cost(piece: Edges) -> int:
     """Return the bytes that a piece takes until it is part of a graph."""
     columns = (piece.src, piece.dst, piece.weight)
-    return COPIES * sum(column.nbytes for column in columns)
+    return EDGE_COPIES * sum(column.nbytes for column in columns)
 
 
 class WrappedEdgeFile(EdgeFile):

@@ -15,15 +15,13 @@ from ..host.errors import ConfigError
 from ..host.formatting import option_size, size_text
 from ..host.memory import (
     FREE_MEMORY,
-    MIB,
     Budget,
     data_bytes,
     free_bytes,
     held_bytes,
 )
+from ..host.memory_costs import MIB, READER_RESERVE
 
-# Compiled kernels, buffers, and code that is loaded when it is needed.
-RESERVE = 128 * MIB
 # Small files are read under any limit.
 LEAST = MIB
 LEAST_OF_LIBRARIES = 64 * MIB
@@ -34,7 +32,7 @@ T = TypeVar("T")
 
 def room(budget: Budget) -> int:
     """Return the bytes that readers may still take."""
-    return max(min(free_bytes(), budget.room() - RESERVE), LEAST)
+    return max(min(free_bytes(), budget.room() - READER_RESERVE), LEAST)
 
 
 def check_room(budget: Budget, path: str | Path, nbytes: int, what: str) -> None:
@@ -53,7 +51,7 @@ def exceeded(
             f"{size_text(free_bytes())} are free. Take a machine with more memory, or "
             "unpack the file and convert it to a format that is read in pieces."
         )
-    enough = -(-(held_bytes() + RESERVE + nbytes) // MIB)
+    enough = -(-(held_bytes() + READER_RESERVE + nbytes) // MIB)
     return ConfigError(
         f"{path}: --memory {option_size(budget.limit)} is too little: {what} "
         f"takes{least} {size_text(nbytes)} of memory. --memory {enough}MiB suffices "

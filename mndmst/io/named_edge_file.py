@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..graph.order import id_dtype
+from ..host.memory_costs import EDGE_COPIES, NAME_KEY_BYTES
 from . import memory_limit
 from .edge_file import (
-    COPIES,
     EdgeFile,
     Edges,
     EntryFile,
@@ -29,9 +29,6 @@ from .names import (
     names_of_keys,
     names_of_texts,
 )
-
-# Bytes that Python takes for a text and its place in a table, beside its letters.
-KEY_BYTES = 160
 
 # A number that is not a whole one as Python writes it: 2.0, .5, 1e+00
 _REAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?")
@@ -81,8 +78,8 @@ class NamedEdgeFile(EntryFile):
     def _cost(self, piece: EdgesByName) -> int:
         """Return the bytes that a piece takes until its ends are numbered."""
         nbytes = piece.src.nbytes + piece.dst.nbytes + piece.weight.nbytes
-        keys = 0 if self.kind.is_integer else 2 * KEY_BYTES * len(piece)
-        return COPIES * nbytes + keys
+        keys = 0 if self.kind.is_integer else 2 * NAME_KEY_BYTES * len(piece)
+        return EDGE_COPIES * nbytes + keys
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ from ..host.errors import InputError
 # Bytes of UTF-8: more is not a name, but a damaged table.
 LONGEST_NAME = 1 << 16
 PIECE = 1 << 17  # names that are read at once
-# Bytes of a name, beside its letters, while names are put in order
-ORDERED_NAME_BYTES = 200
 SHOWN = 60  # characters of a name in a message
 INT64, UINT64 = np.iinfo(np.int64), np.iinfo(np.uint64)
 # A whole number as Python writes it, and one with leading zeros

@@ -16,6 +16,7 @@ import numpy as np
 from ..host.errors import ConfigError, InputError, MndmstError
 from ..host.formatting import counted
 from ..host.memory import FREE_MEMORY
+from ..host.memory_costs import EXAMPLE_POINT_BYTES, POINT_ARRAY_COPIES
 from ..host.warning_filters import filtered_warnings
 from ..io.file_access import opened
 from ..io.formats.distance_tables import read_distance_text, read_typed_distances
@@ -35,16 +36,12 @@ from ..io.formats.point_tables import (
 from ..io.memory_limit import check_room
 from ..io.names import Names, names_of_values
 
-ARRAY_COPIES = 3
 EXAMPLES = ("rings", "blobs")
 EXAMPLE_POINTS = 100_000
 _DAMAGED = (
     OSError, ValueError, EOFError, SyntaxError, TokenError, zipfile.BadZipFile,
     KeyError,
 )  # fmt: skip
-# For each point, while its two coordinates are drawn.
-BYTES_OF_EXAMPLE = 100
-
 HASHED = 1 << 24  # bytes at a time
 
 # The squares of differences of coordinates up to it can be added up in float64.
@@ -162,7 +159,7 @@ def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
                 return points
             if point_suffix(path) == ".npz":
                 return _read_npz(path, file, key)
-            nbytes = ARRAY_COPIES * os.fstat(file.fileno()).st_size
+            nbytes = POINT_ARRAY_COPIES * os.fstat(file.fileno()).st_size
             check_room(FREE_MEMORY, path, nbytes, "the list of its points")
             return np.asarray(np.load(file, allow_pickle=False))
     except MndmstError:
@@ -192,7 +189,7 @@ def _read_npz(path: Path, file: BinaryIO, key: str | None) -> np.ndarray:
     key = next(iter(sizes)) if key is None else key
     if key not in sizes:
         raise ConfigError(f"{path}: has no array {key}; it has {names}.")
-    nbytes = ARRAY_COPIES * sizes[key]
+    nbytes = POINT_ARRAY_COPIES * sizes[key]
     check_room(FREE_MEMORY, path, nbytes, "the list of its points")
     file.seek(0)
     with np.load(file, allow_pickle=False) as arrays:
@@ -309,7 +306,7 @@ def named_points(
     if columns or key:
         raise ConfigError(f"--columns and --key go with files, and {name} is not one.")
     count = EXAMPLE_POINTS if count is None else count
-    nbytes = BYTES_OF_EXAMPLE * count
+    nbytes = EXAMPLE_POINT_BYTES * count
     check_room(FREE_MEMORY, name, nbytes, f"an example of {count:,} points")
     return PointTable(example_points(str(name), count))
 

@@ -11,10 +11,9 @@ import mmap
 import os
 
 from ..host.errors import optional
-from ..host.memory import MIB, free_bytes
+from ..host.memory import free_bytes
+from ..host.memory_costs import ARROW_RESERVE
 
-# Arrow's own objects, and the pages that the allocator of each thread keeps
-BESIDE_REQUESTS = 64 * MIB
 POOL = "ARROW_DEFAULT_MEMORY_POOL"
 NORESERVE = getattr(mmap, "MAP_NORESERVE", 0)  # not on every system
 
@@ -32,7 +31,7 @@ def bound_arrow(limit: int) -> bool:
     build of Arrow or this host does not keep the bound, or the user has chosen another
     allocator by Arrow's own variable.
     """
-    most = (limit or free_bytes() // 2) + BESIDE_REQUESTS
+    most = (limit or free_bytes() // 2) + ARROW_RESERVE
     settings = {
         "MIMALLOC_RESERVE_OS_MEMORY": f"{most >> 10}KiB",
         "MIMALLOC_DISALLOW_OS_ALLOC": "1",

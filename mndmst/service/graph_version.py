@@ -18,6 +18,7 @@ import numpy as np
 from ..changes.current_forest import CurrentForest, bottlenecks, connected
 from ..graph.order import keys_to_weights
 from ..host.errors import ConfigError
+from ..host.memory_costs import INDEX_VERTEX_BYTES
 from ..io.shards.weight_columns import OWN, WeightColumn
 from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder
@@ -27,10 +28,6 @@ from .solved_forest import SolvedForest
 
 # Cost of one lookup (a pair, or a changed edge), in vertices indexed in the same time.
 LOOKUP_COST = 4
-
-
-# Bytes for each vertex that an index takes at its peak, while it is built: measured
-INDEX_BYTES = 72
 
 
 class Bottlenecks(NamedTuple):
@@ -120,7 +117,7 @@ def hold_index(
 ) -> AbstractContextManager[None]:
     """Count the work on an index while a block builds it; see `ServiceMemory.hold`."""
     what = f"an index of the forest of {num_vertices:,} vertices"
-    return memory.hold(INDEX_BYTES * num_vertices, what)
+    return memory.hold(INDEX_VERTEX_BYTES * num_vertices, what)
 
 
 class StaleVersionError(ConfigError):

@@ -18,7 +18,8 @@ from weakref import WeakSet
 
 from ..host.errors import ConfigError
 from ..host.formatting import option_size, size_text
-from ..host.memory import MIB, free_bytes
+from ..host.memory import free_bytes
+from ..host.memory_costs import MIB
 
 LEAST = 16 * MIB
 # Without a limit fewer bytes are not compared with the free memory of the host, which

@@ -11,9 +11,16 @@ import numpy as np
 
 from ..api.inputs import as_array
 from ..host.errors import InputError, optional
+from ..host.memory_costs import (
+    ANSWER_LETTER_BYTES,
+    ANSWER_NAME_BYTES,
+    FOUND_NAME_BYTES,
+    FOUND_NAME_COPIES,
+    ORDERED_NAME_BYTES,
+    READ_NAMES_COPIES,
+)
 from ..io.file_access import first_line
 from ..io.names import (
-    ORDERED_NAME_BYTES,
     IdRange,
     IntegerNames,
     NameKind,
@@ -32,11 +39,6 @@ arrow = optional("pyarrow", "serve", "The service needs")
 
 # The queries about names, and the column that each takes
 NAME_QUERIES = {"vertices": "name", "names": "vertex"}
-# Names are read part by part and then joined.
-READ_COPIES = 2
-# Bytes of the work on an answer, measured: for each name to find beside its letters,
-# and the copies of these; for each name and each letter of an answer
-FOUND_BYTES, FOUND_COPIES, ANSWER_BYTES, LETTER_BYTES = 280, 3, 48, 17
 # Names in a table of an answer
 ANSWER_NAMES = 1 << 14
 
@@ -53,7 +55,7 @@ class NameLookup:
     ) -> None:
         self._graph, self._kind, self._memory = graph, names.kind, memory
         what = f"the names of the vertices of {graph}"
-        with memory.hold(READ_COPIES * names.nbytes, what):
+        with memory.hold(READ_NAMES_COPIES * names.nbytes, what):
             self._names = self._ordered = names.take(slice(None))
         held = self._names.nbytes
         self._vertices: np.ndarray | None = None
@@ -76,7 +78,7 @@ class NameLookup:
             raise InputError(f"the query {query} has one column, {wanted}")
         column = batch.column(0)
         if query == "vertices":
-            nbytes = FOUND_BYTES * len(column) + FOUND_COPIES * column.nbytes
+            nbytes = FOUND_NAME_BYTES * len(column) + FOUND_NAME_COPIES * column.nbytes
             what = f"the vertices of {len(column):,} names"
             with self._memory.hold_table(
                 nbytes, what, lambda: self._found(column)
@@ -96,7 +98,8 @@ class NameLookup:
             )
         for low in range(0, max(len(vertices), 1), ANSWER_NAMES):
             some = vertices[low : low + ANSWER_NAMES]
-            nbytes = ANSWER_BYTES * len(some) + LETTER_BYTES * self._names.letters(some)
+            nbytes = ANSWER_NAME_BYTES * len(some)
+            nbytes += ANSWER_LETTER_BYTES * self._names.letters(some)
             what = f"the names of {len(some):,} vertices"
             named = partial(self._named, some)
             with self._memory.hold_table(nbytes, what, named) as table:

@@ -8,6 +8,16 @@ import numpy as np
 
 from ..api.forest import Forest
 from ..host.errors import ConfigError, optional, points_required
+from ..host.memory_costs import (
+    COMPONENTS_BYTES,
+    DENSITY_BYTES,
+    LINKAGE_BYTES,
+    LOOKUP_BYTES,
+    PAIR_BYTES,
+    PATH_EDGE_BYTES,
+    PATH_PAIR_BYTES,
+    ROOTING_BYTES,
+)
 from ..tree.index import ForestIndex
 from ..tree.linkage import (
     clusters_by_count,
@@ -64,16 +74,8 @@ def cluster_rule(request: Mapping[str, Any]) -> str:
     return rules[0]
 
 
-# Bytes for each pair that a batch takes at its peak, the batch included: measured with
-# an index, and with the changes since the last one, each of which counts as a pair
-PAIR_BYTES = {"connected": 40} | dict.fromkeys(PATH, 88)
-LOOKUP_BYTES = {"connected": 104} | dict.fromkeys(PATH, 280)
-# Bytes for each pair of a batch of paths, and for each vertex to make the first path
-PATH_PAIR_BYTES, ROOTING_BYTES = 44, 56
 # Edges in a batch of paths, unless one path has more
 PATH_EDGES = 1 << 18
-# Memory of an edge in an answer: its position, three columns, and copies of the ends
-PATH_EDGE_BYTES = 64
 
 
 def answers(
@@ -156,12 +158,6 @@ def _path_table(index: ForestIndex, u: np.ndarray, v: np.ndarray) -> Any:
     arrays = [arrow.array(column) for column in columns.values()]
     values = arrow.StructArray.from_arrays(arrays, list(columns))
     return arrow.table({"path": arrow.LargeListArray.from_arrays(offsets, values)})
-
-
-# Bytes for each vertex that the work on a table takes at its peak, the table included:
-# measured for components, single-linkage clusters, and HDBSCAN* clusters (of pairs,
-# which are the most)
-COMPONENTS_BYTES, LINKAGE_BYTES, DENSITY_BYTES = 12, 80, 216
 
 
 @contextmanager

@@ -14,7 +14,8 @@ import numpy as np
 from ..changes.batch import OPERATIONS, Batch
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import size_text
-from ..host.memory import MIB, give_back_freed
+from ..host.memory import give_back_freed
+from ..host.memory_costs import MIB, UPLOAD_COPIES
 from .limits import ClientLimitError, ServiceMemory
 
 # The columns of each kind of upload; weights may be of any type.
@@ -30,8 +31,6 @@ KEPT_SECONDS = 600.0
 UNCHECKED = 16 * MIB
 # gRPC lets the messages of an upload go some time after it has been refused.
 GIVE_BACK_SECONDS = 2.0
-# A request needs this many times the bytes of its columns.
-COPIES = 4
 
 MOST_SIGNED = (1 << 63) - 1
 
@@ -150,7 +149,7 @@ class Uploads:
     def _check_room(self) -> None:
         with self._lock:
             held = sum(upload.nbytes for upload in self._held.values())
-            needed = COPIES * (held + self._coming.total())
+            needed = UPLOAD_COPIES * (held + self._coming.total())
         self.memory.check(needed, "uploads and the work on them")
 
 

@@ -20,6 +20,7 @@ from ..comm.communicator import Comm
 from ..graph.model import Rows
 from ..host.errors import InputError
 from ..host.memory import Budget, free_bytes, held_bytes
+from ..host.memory_costs import ARC_BYTES, PIECE_ROW_BYTES, STARTED_DEVICES_RESERVE
 from ..io.names import shown_edge
 from ..io.results.graph_names import names_of_graph
 from ..io.shards.row_reading import ReadInProgress, StoredRows
@@ -37,8 +38,6 @@ VERTEX_COST = 28
 # Rows whose pointers are read at once to find a rank's first vertex among them.
 BISECTED_ROWS = 1 << 16
 BUCKETS = 4096
-# More than devices take of the host once they are started.
-DEVICE_BYTES = 384 << 20
 
 
 def balanced_vtxdist(
@@ -210,7 +209,7 @@ def keep_to_host(
     work = budget.for_rows(rows, arcs, row_bytes, comm.size) - row_bytes
     needed = row_bytes + work // 2  # it plans for the worst, and that may fit, too
     share = share_of_host(comm)
-    if needed + DEVICE_BYTES > share:
+    if needed + STARTED_DEVICES_RESERVE > share:
         start_devices()
         share = share_of_host(comm)
     if needed > share:
@@ -247,8 +246,8 @@ def cut_rows(
         return [end], budget
     keep_nothing()
     cost = indptr  # of all vertices before each
-    cost *= budget.ARC_BYTES + _arc_bytes(graph)
-    cost += budget.PIECE_ROW_BYTES * np.arange(len(cost))
+    cost *= ARC_BYTES + _arc_bytes(graph)
+    cost += PIECE_ROW_BYTES * np.arange(len(cost))
     # A piece ends with the row in which it becomes as large.
     size = budget.for_piece(budget.limit - held, rows, comm.size)
     size -= int(np.diff(cost).max(initial=0))

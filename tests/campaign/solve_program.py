@@ -26,7 +26,8 @@ from mndmst.certificate import verify
 from mndmst.comm.communicator import Comm
 from mndmst.comm.world import world
 from mndmst.host.errors import ConfigError, MndmstError
-from mndmst.host.memory import MIB, held_bytes
+from mndmst.host.memory import held_bytes
+from mndmst.host.memory_costs import MIB
 from mndmst.host.progress import Progress
 from mndmst.io.results.forest_file import read_forest
 from mndmst.io.shards.sharded_graph import open_graph

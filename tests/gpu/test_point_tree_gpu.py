@@ -130,7 +130,7 @@ def _prim(points):
 def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch):
     from mndmst.points.cuda import point_tree
 
-    monkeypatch.setattr(point_tree, "RESERVE", 1 << 60)
+    monkeypatch.setattr(point_tree, "DEVICE_LIBRARIES_RESERVE", 1 << 60)
     points = np.random.default_rng(2).standard_normal((300, 3))
     assert points_forest(points, "euclidean", 3, search="tree").search == "tree"
 

@@ -28,6 +28,7 @@ from host_peer import HostPeer
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import Comm
 from mndmst.graph.tuning import Tuning
+from mndmst.host import memory
 from mndmst.host.errors import StoppedError
 from mndmst.host.memory import Budget
 from mndmst.host.progress import Progress
@@ -53,7 +54,8 @@ WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
     "host_peers": lambda _: [(CpuBackend, "peer", lambda *a: HostPeer(*a))],
     "stored": lambda rows: [(read, "cut_rows", pieces_of(rows))],
     "tight": lambda _: [
-        (Budget, "RESERVE", 0), (Budget, "RANK_BYTES", 0), (Budget, "LEAST_PIECE", 1)
+        (memory, "RANK_RESERVE", 0), (memory, "PEER_RANK_BYTES", 0),
+        (Budget, "LEAST_PIECE", 1),
     ],
 }  # fmt: skip
 # Thresholds for ways that the program takes by itself on larger graphs.

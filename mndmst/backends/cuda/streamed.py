@@ -20,6 +20,11 @@ import numpy as np
 from ...graph.light_edges import first_share
 from ...graph.model import Rows
 from ...graph.tuning import Tuning
+from ...host.memory_costs import (
+    LISTED_EDGE_BYTES,
+    STREAMED_FOREST_EDGES,
+    STREAMED_VERTEX_BYTES,
+)
 from ...kernels.edge_columns import copy_rows
 from ..base import Band
 from .kernels import NULL, TILE_THREADS
@@ -139,14 +144,12 @@ class Need(NamedTuple):
     def of(cls, rows: Rows, tuning: Tuning) -> "Need":
         """Return the bytes that streaming rows needs."""
         arcs, width = longest_piece(rows, tuning), rows.key_dtype.itemsize
-        # The solver's stack, slots and numbers; components, twice; three forests.
-        vertex = 28 + 8 + 3 * (8 + width)
+        vertex = STREAMED_VERTEX_BYTES + STREAMED_FOREST_EDGES * (8 + width)
         piece = 8 * len(rows) + (rows.id_dtype.itemsize + 4 + width) * arcs
-        # A listed edge also has a place in both lists of live edges.
         # Degrees of the rows, and the buffers needed to choose some rows.
         row = 8
         fixed = rows.num_vertices * vertex + len(rows) * row + 2 * piece
-        listed = 8 + width + 32
+        listed = LISTED_EDGE_BYTES + width
         return cls(fixed, listed, rows.num_vertices + arcs)
 
     @property

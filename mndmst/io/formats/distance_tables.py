@@ -21,6 +21,7 @@ import numpy as np
 from ...host.errors import InputError
 from ...host.formatting import counted
 from ...host.memory import FREE_MEMORY
+from ...host.memory_costs import DISTANCE_MATRIX_COPIES, DISTANCE_TEXT_COPIES
 from ..memory_limit import check_room
 from .packed_files import read_bytes
 from .point_columns import is_id
@@ -35,10 +36,6 @@ from .table_text import (
 )
 from .typed_tables import ParquetTable
 
-# The bytes, their text, and its lines and fields
-_TEXT_COPIES = 6
-# The matrix and its mirror
-_MATRIX_COPIES = 3
 _ABSENT = MISSING - {"inf", "-inf"} | {"-", ".", "?"}
 _BOM = "\ufeff"
 
@@ -97,7 +94,8 @@ _SHAPES = (
 
 def read_distance_text(path: Path) -> DistanceTable:
     """Read a matrix of distances from a text; InputError names the wrong place."""
-    text = bytes(read_bytes(path, FREE_MEMORY, _TEXT_COPIES)).decode("utf-8", "replace")
+    content = bytes(read_bytes(path, FREE_MEMORY, DISTANCE_TEXT_COPIES))
+    text = content.decode("utf-8", "replace")
     lines = [
         _Line(number, line.rstrip("\r"))
         for number, line in enumerate(text.removeprefix(_BOM).split("\n"), 1)
@@ -123,7 +121,7 @@ def read_distance_text(path: Path) -> DistanceTable:
             f"{counted(len(names or ()), 'point')}. Give a square matrix, or a "
             "triangle with names."
         )
-    check_room(FREE_MEMORY, path, _MATRIX_COPIES * 8 * n * n, "its distances")
+    check_room(FREE_MEMORY, path, DISTANCE_MATRIX_COPIES * 8 * n * n, "its distances")
     rows = [_distances(path, line, separator, named) for line in lines]
     return _matrix_of(path, rows, names, lines)
 
@@ -141,7 +139,9 @@ def read_typed_distances(table: ParquetTable) -> DistanceTable:
             f"of numbers beside {counted(len(texts), 'column')} of names, and a matrix "
             "of distances is square, with the names in one column or none."
         )
-    check_room(FREE_MEMORY, path, _MATRIX_COPIES * 8 * count**2, "its distances")
+    check_room(
+        FREE_MEMORY, path, DISTANCE_MATRIX_COPIES * 8 * count**2, "its distances"
+    )
     matrix = np.full((count, count), np.nan)
     rows: list[str] = []
     for first, batch in table.rows(0, count, [*values, *texts]):

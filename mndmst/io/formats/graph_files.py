@@ -9,9 +9,9 @@ import numpy as np
 
 from ...graph.order import id_dtype
 from ...host.memory import Budget
+from ...host.memory_costs import EDGE_COPIES
 from ..edge_file import (
     BOUND_BYTES,
-    COPIES,
     PIECE_ENTRIES,
     EdgeFile,
     Edges,
@@ -76,7 +76,7 @@ def read_numbered(graph: ShardedGraph, budget: Budget) -> Edges:
     Each edge stands in two rows; the one of its smaller end is taken.
     """
     arc = id_dtype(graph.num_vertices).itemsize + graph.weight_dtype.itemsize
-    nbytes = COPIES * arc * graph.num_arcs + BOUND_BYTES * graph.num_vertices
+    nbytes = EDGE_COPIES * arc * graph.num_arcs + BOUND_BYTES * graph.num_vertices
     check_room(budget, graph.place, nbytes, "the whole graph")
     parts = [
         kernels.forward_arcs(begin, *read_rows(graph, begin, end))

@@ -20,6 +20,7 @@ import numpy as np
 from ...host.errors import ConfigError, InputError, MndmstError
 from ...host.formatting import counted
 from ...host.memory import Budget
+from ...host.memory_costs import JSON_COPIES
 from ..atomic_output import whole_file
 from ..edge_file import (
     MAX_VERTICES,
@@ -43,8 +44,6 @@ from .packed_files import read_bytes
 from .table_columns import ColumnNames, choose_columns
 from .table_columns import shown as column_shown
 
-# An empty JSON object of two letters takes 64 bytes, one with a name of none 184.
-COPIES = 40
 _ROWS = 1 << 16  # nodes or edges that are written at a time
 _FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of records"
 
@@ -124,7 +123,7 @@ def _are_numbers(ends: list[Any]) -> bool:
 
 def _load(path: Path, budget: Budget, picked: ColumnNames | None) -> JsonGraph:
     """Return the edges of a JSON file, their ends as the file has them."""
-    text = read_bytes(path, budget, COPIES)
+    text = read_bytes(path, budget, JSON_COPIES)
     try:
         graph = json.loads(text, parse_float=_real, object_pairs_hook=_object)
         if isinstance(graph, list):

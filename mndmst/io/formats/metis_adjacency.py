@@ -28,12 +28,11 @@ from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ...host.formatting import counted
 from ...host.memory import Budget
+from ...host.memory_costs import METIS_COPIES
 from ..edge_file import MOST_EXACT, Edges, checked_edges, narrow_integers
 from .edge_text import DIGITS, INTEGER, check_counts, read_integers
 from .packed_files import read_bytes
 
-# Arrays for each byte of a text with the shortest numbers
-COPIES = 16
 _METIS_HEADER = re.compile(
     rb"(?:%[^\n]*\n)*[ \t]*(\d{1,18})[ \t]+(\d{1,18})"
     rb"(?:[ \t]+([01]{1,3})(?:[ \t]+(\d{1,3}))?)?[ \t\r]*(?:\n|$)"
@@ -46,7 +45,7 @@ _KIND = re.compile(rb"\s*(\S+)")
 
 def read_metis(path: Path, budget: Budget) -> Edges:
     """Read a METIS file; see `formats.read_edges`. Weights are integers, or 1."""
-    text = read_bytes(path, budget, COPIES)
+    text = read_bytes(path, budget, METIS_COPIES)
     header = _METIS_HEADER.match(text)
     if header is None:
         raise InputError(
@@ -120,7 +119,7 @@ def read_metis(path: Path, budget: Budget) -> Edges:
 
 def read_adjacency(path: Path, budget: Budget) -> Edges:
     """Read a `.adj` file; see `formats.read_edges`. Weights are numbers, or 1."""
-    text = read_bytes(path, budget, COPIES)
+    text = read_bytes(path, budget, METIS_COPIES)
     kind = _KIND.match(text)
     if kind is None or kind[1] not in _KINDS:
         raise InputError(

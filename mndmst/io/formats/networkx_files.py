@@ -23,6 +23,11 @@ from xml.etree import ElementTree
 from ...host.errors import InputError, MndmstError, optional
 from ...host.formatting import counted
 from ...host.memory import Budget
+from ...host.memory_costs import (
+    NETWORKX_COPIES,
+    NETWORKX_EDGE_BYTES,
+    NETWORKX_NODE_BYTES,
+)
 from ..atomic_output import whole_file
 from ..edge_file import EdgeFile, Edges
 from ..memory_limit import capped, exceeded
@@ -35,10 +40,6 @@ from .attributed_graph import (
 )
 from .packed_files import not_utf8, read_bytes
 from .table_columns import ColumnNames
-
-# Bytes that NetworkX takes for each byte of a file, and for each node and edge.
-COPIES = 64
-NODE_BYTES, EDGE_BYTES = 500, 900
 
 # NetworkX refuses some combinations of them, or keeps one of several edges with one id
 _UNUSED_OF_EDGES = ("id", "directed", "type")
@@ -79,7 +80,7 @@ def open_file(
 ) -> EdgeFile:
     """Read a file by `networkx.read_KIND`; see `formats.open_edges`."""
     networkx = optional("networkx", "networkx", "This format needs")
-    contents = read_bytes(path, budget, COPIES)
+    contents = read_bytes(path, budget, NETWORKX_COPIES)
     with _reading(path, budget, len(contents)):
         content = _KINDS[kind].prepare(bytes(contents))
         graph = _KINDS[kind].read(networkx, BytesIO(content.text))
@@ -106,7 +107,7 @@ def _reading(path: Path, budget: Budget, size: int) -> Iterator[None]:
     except MndmstError:
         raise
     except MemoryError as error:
-        needed = COPIES * size
+        needed = NETWORKX_COPIES * size
         raise exceeded(budget, path, needed, "its content", " at least") from error
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from error
@@ -236,7 +237,7 @@ _KINDS = {
 
 def writing_bytes(edges: Edges) -> int:
     """Return the bytes of NetworkX's graph, which is written from memory."""
-    return NODE_BYTES * edges.num_vertices + EDGE_BYTES * len(edges)
+    return NETWORKX_NODE_BYTES * edges.num_vertices + NETWORKX_EDGE_BYTES * len(edges)
 
 
 def write(kind: str, edges: Edges, path: Path) -> None:

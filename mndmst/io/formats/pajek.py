@@ -19,6 +19,7 @@ from pathlib import Path
 from ...host.errors import InputError
 from ...host.formatting import counted
 from ...host.memory import Budget
+from ...host.memory_costs import PAJEK_COPIES, PAJEK_EDGE_BYTES, PAJEK_VERTEX_BYTES
 from ..atomic_output import whole_file
 from ..edge_file import EdgeFile, Edges, read_number
 from ..memory_limit import check_room
@@ -34,9 +35,6 @@ from .edge_attributes import Attributes
 from .packed_files import read_text
 from .table_columns import ColumnNames
 
-# Bytes that a network takes for each byte of its file.
-COPIES = 96
-VERTEX_BYTES, EDGE_BYTES = 600, 200
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 _EDGE_SECTIONS = ("*arcs", "*edges", "*arcslist", "*edgeslist", "*matrix")
 # Of how a line is drawn, such as: c Blue
@@ -134,7 +132,7 @@ class _Network:
 
 def _read(path: Path, budget: Budget) -> _Network:
     """Return the network of a file."""
-    text = read_text(path, budget, COPIES)
+    text = read_text(path, budget, PAJEK_COPIES)
     network, section = _Network(), ""
     for number, words in _lines(text):
         try:
@@ -177,7 +175,7 @@ def open_file(
     """Read a `.net` file; see `formats.open_edges`."""
     network = _read(path, budget)
     count = network.count or 0
-    check_room(budget, path, VERTEX_BYTES * count, counted(count, "vertex"))
+    check_room(budget, path, PAJEK_VERTEX_BYTES * count, counted(count, "vertex"))
     numbers = range(1, 1 + count)
     ids = ids_of_labels(path, [network.labels.get(i, str(i)) for i in numbers])
     ends = [(ids[u - 1], ids[v - 1]) for u, v in network.ends]
@@ -188,7 +186,7 @@ def open_file(
 
 def writing_bytes(edges: Edges) -> int:
     """Return the bytes of the lists that are written."""
-    return VERTEX_BYTES * edges.num_vertices + EDGE_BYTES * len(edges)
+    return PAJEK_VERTEX_BYTES * edges.num_vertices + PAJEK_EDGE_BYTES * len(edges)
 
 
 def write(edges: Edges, path: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...host.errors import InputError
 from ...host.memory import FREE_MEMORY
+from ...host.memory_costs import POINT_TEXT_COPIES, POINT_TYPED_COPIES
 from ..edge_file import MOST_EXACT, is_exact
 from ..memory_limit import check_room
 from .edge_text import read_head, read_lines
@@ -43,13 +44,9 @@ from .typed_tables import ArrowTable, ParquetTable, check_complete, is_whole
 CHECKED = 1 << 16  # points at a time
 # Rows of a square matrix that is taken for one of distances, at least.
 LEAST_MATRIX = 3
-# The text, as a string, and NumPy's lists of its words.
-TEXT_COPIES = 12
 # An id that is a number as it stands: 7, but not 007
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _ID = re.compile(r"0|[1-9][0-9]{,18}")
-# Arrow's batches, NumPy's columns, and all of them as one array.
-TYPED_COPIES = 4
 # Suffixes of files of points: arrays, Parquet and Arrow by their readers, and all
 POINT_ARRAYS = (".npy", ".npz")
 TYPED_POINTS = {".parquet": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable}
@@ -155,7 +152,7 @@ def read_point_text(
         _refuse_matrix(path, dialect)
     chosen = choose_coordinates(path, columns, picked, dialect.headed, metric)
     begin = behind if dialect.first_is_header else offset
-    whole = bytes(read_bytes(path, FREE_MEMORY, TEXT_COPIES))
+    whole = bytes(read_bytes(path, FREE_MEMORY, POINT_TEXT_COPIES))
     text = whole[begin:].decode("utf-8", "replace")
     lines = _Lines(path, text, dialect)
     words = (row[i] for row in dialect.cells for i in chosen.coordinates)
@@ -285,7 +282,7 @@ def read_typed_points(
     path, count = table.path, sum(table.group_rows)
     chosen = choose_coordinates(path, table.columns(), picked, metric=metric)
     width = len(chosen.coordinates)
-    nbytes = TYPED_COPIES * 8 * count * (width + 1)
+    nbytes = POINT_TYPED_COPIES * 8 * count * (width + 1)
     check_room(FREE_MEMORY, path, nbytes, "the list of its points")
     points = np.empty((count, width))
     ids: list[np.ndarray] = []

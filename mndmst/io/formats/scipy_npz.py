@@ -18,6 +18,7 @@ import numpy as np
 
 from ...host.errors import InputError, MndmstError
 from ...host.memory import Budget
+from ...host.memory_costs import NPZ_COPIES, NPZ_DIAGONAL_COPIES
 from ..atomic_output import whole_file
 from ..edge_file import EdgeFile, Edges, checked_edges
 from ..file_access import opened
@@ -31,8 +32,6 @@ _DAMAGES = (
     NotImplementedError, RuntimeError, OverflowError, MemoryError,
     tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-# Copies of arrays that become edges; of diagonals of bytes, many more.
-COPIES, DIAGONAL_COPIES = 8, 32
 SMALL_BYTES = 1 << 12
 _LOCAL_HEADER = 26  # bytes before the lengths of a member's name and of extras
 
@@ -94,7 +93,7 @@ def _archive(path: Path, budget: Budget) -> Iterator[BinaryIO]:
         with zipfile.ZipFile(file) as archive:
             kind = _small(archive, "format.npy").tolist()
             size = sum(member.file_size for member in archive.infolist())
-        copies = DIAGONAL_COPIES if kind == b"dia" else COPIES
+        copies = NPZ_DIAGONAL_COPIES if kind == b"dia" else NPZ_COPIES
         check_room(budget, path, copies * size, "the matrix in it")
         file.seek(0)
         yield file

@@ -30,7 +30,8 @@ from ...comm.communicator import Comm
 from ...comm.world import SingleProcess
 from ...host.errors import ConfigError
 from ...host.formatting import counted, option_size, size_text
-from ...host.memory import MIB, Budget
+from ...host.memory import Budget
+from ...host.memory_costs import MIB, PARTITION_RESERVE
 from ...host.progress import Progress, done_and_left
 from ...native.loader import announcing_compilation
 from ..edge_file import (
@@ -101,8 +102,6 @@ from .vertex_numbering import (
 )
 from .write_parts import UNNAMED, finish_graph, listed_rows, sorted_rows, write_parts
 
-# Bytes of Python, compiled kernels and buffers of files while a bucket is sorted.
-RESERVE = 48 << 20
 MEMORY = 4 << 30  # enough to sort edges that are in memory
 Piece = TypeVar("Piece", bound=Edges | RowPiece)
 
@@ -506,7 +505,7 @@ class _Passes:
         """Return the bytes that every process may still take."""
         memory = self.options.memory
         with self.comm.raise_on_all():
-            room = Budget(memory).room() - RESERVE
+            room = Budget(memory).room() - PARTITION_RESERVE
         room = self.comm.min(room)
         with self.comm.raise_on_all():
             if room <= 0:

@@ -28,6 +28,7 @@ from ...graph.order import id_dtype, stored_id_dtype
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import size_text
 from ...host.memory import free_bytes
+from ...host.memory_costs import NAME_KEY_BYTES, SORTED_NAMES_COPIES
 from ..edge_file import (
     EdgeFile,
     Edges,
@@ -39,7 +40,7 @@ from ..edge_file import (
 from ..file_access import writing
 from ..kernels.csr_conversion import both_directions, upper_triangle
 from ..kernels.partitioner import add_degrees, breadth_first
-from ..named_edge_file import KEY_BYTES, EdgesByName, NamedEdgeFile
+from ..named_edge_file import EdgesByName, NamedEdgeFile
 from ..names import (
     IntegerNames,
     NameKind,
@@ -55,7 +56,6 @@ from .buffer_sizes import SIZES, BufferSizes
 from .edge_survey import bound_and_total, share, share_pieces
 from .partition_run import NAMES, NAMES_KIND, NEW_IDS, ORDER, VERTICES, write_json
 
-COPIES = 6  # of names while they are sorted
 DEGREE_BYTES = 8
 ORDERS = ("none", "degree", "bfs", "rcm")
 
@@ -208,7 +208,7 @@ def _save_merged(
     sizes: BufferSizes,
 ) -> None:
     """Save the names of all ranks' pieces, ascending, each once. Collective."""
-    most = min(max(room // COPIES, sizes.fewest_names), sizes.most_names)
+    most = min(max(room // SORTED_NAMES_COPIES, sizes.fewest_names), sizes.most_names)
     with comm.raise_on_all():
         pieces = _slices(pieces, sizes.slice_edges)
         runs = _write_runs(pieces, kind, target, comm.rank, most)
@@ -275,7 +275,7 @@ def _slices(pieces: Iterable[EdgesByName], most: int) -> Iterator[EdgesByName]:
 def _cost(names: Names) -> int:
     """Return the bytes that names take while they are sorted, without copies."""
     is_integer = isinstance(names, IntegerNames)
-    return names.nbytes + (0 if is_integer else KEY_BYTES * len(names))
+    return names.nbytes + (0 if is_integer else NAME_KEY_BYTES * len(names))
 
 
 def _run(target: Path, rank: int, run: int) -> Path:

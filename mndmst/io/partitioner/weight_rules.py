@@ -22,6 +22,7 @@ import numpy as np
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ...host.memory import FREE_MEMORY, Budget
+from ...host.memory_costs import COORDINATES_COPIES
 from ..edge_file import EdgeFile, Edges, WrappedEdgeFile, narrow_integers, read_number
 from ..formats import is_table, open_edges
 from ..formats.edge_text import check_counts, read_integers
@@ -41,7 +42,6 @@ _COORDINATES_HEADER = re.compile(
 _SHORTEST_LINE = len("v 1 1 1\n")
 # Comments, and the letter that begins every other line
 _LETTERS = re.compile(rb"^(?:c.*|v)", re.MULTILINE)
-COORDINATES_COPIES = 12
 
 
 class WeighedFile(WrappedEdgeFile):

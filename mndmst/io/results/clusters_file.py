@@ -16,6 +16,7 @@ from h5py import string_dtype
 
 from ...host.errors import InputError
 from ...host.memory import FREE_MEMORY
+from ...host.memory_costs import CLUSTER_COPIES, LABEL_COPIES
 from ..atomic_output import AtomicOutput
 from ..file_access import (
     check_counts,
@@ -126,7 +127,7 @@ def read_labels(path: str | Path) -> np.ndarray:
         if read_attribute(file, "format") != FORMAT:
             raise InputError(f"{path}: has no clusters. Give what cluster has written.")
         labels = checked_dataset(path, file, "labels", remake=REMAKE)
-        nbytes = 3 * labels.dtype.itemsize * len(labels)
+        nbytes = LABEL_COPIES * labels.dtype.itemsize * len(labels)
         check_room(FREE_MEMORY, path, nbytes, "the list of labels")
         found = read_dataset(path, labels)
         check_counts(file, *COUNTS)
@@ -162,13 +163,13 @@ def read_dendrogram(path: Path) -> StoredDendrogram:
         check_counts(file, *COUNTS)
         facts = read_attributes(file)
         linkage = checked_dataset(path, file, "linkage", None, REMAKE, 2)
-        check_room(FREE_MEMORY, path, 4 * linkage.nbytes, "its dendrogram")
+        check_room(FREE_MEMORY, path, CLUSTER_COPIES * linkage.nbytes, "its dendrogram")
         columns["linkage"] = linkage[:]
         for name in ("labels", "ids", "persistence"):
             if name in file:
                 column = checked_dataset(path, file, name, remake=REMAKE)
                 what = f"its dataset {name}"
-                check_room(FREE_MEMORY, path, 4 * column.nbytes, what)
+                check_room(FREE_MEMORY, path, CLUSTER_COPIES * column.nbytes, what)
                 columns[name] = read_dataset(path, column)
     linkage, ids = columns["linkage"], columns.get("ids")
     if ids is not None and ids.dtype.kind == "S":

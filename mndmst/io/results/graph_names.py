@@ -13,11 +13,11 @@ import numpy as np
 from ...graph.order import id_dtype
 from ...host.errors import InputError
 from ...host.memory import FREE_MEMORY, Budget
+from ...host.memory_costs import ORDERED_INTEGER_BYTES, ORDERED_NAME_BYTES
 from .. import memory_limit
 from ..edge_file import Edges, is_sparse
 from ..memory_limit import check_room
 from ..names import (
-    ORDERED_NAME_BYTES,
     PIECE,
     IdRange,
     IntegerNames,
@@ -163,9 +163,10 @@ def with_vertex_ids(
     Under original ids they are sorted by (src, dst), src < dst.
     """
     if graph.names is not None:
-        per_name = 24 if graph.names.is_integer else ORDERED_NAME_BYTES
+        is_integer = graph.names.is_integer
+        per_name = ORDERED_INTEGER_BYTES if is_integer else ORDERED_NAME_BYTES
         nbytes = per_name * graph.num_vertices
-        if not graph.names.is_integer:
+        if not is_integer:
             nbytes += graph.text_bytes()
         check_room(budget, graph.path, nbytes, "the list of its vertices' names")
         return with_names(edges, graph.read_names(0, graph.num_vertices), graph.path)

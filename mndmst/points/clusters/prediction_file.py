@@ -28,6 +28,7 @@ import numpy as np
 from ...host.errors import InputError, MndmstError, about
 from ...host.formatting import counted
 from ...host.memory import FREE_MEMORY
+from ...host.memory_costs import TRAINING_COPIES
 from ...io.file_access import (
     count_attribute,
     open_hdf5,
@@ -45,9 +46,6 @@ from .density_clusters import DensityClusters, DensityRule
 from .prediction import TrainingPoints, predicted_labels
 
 REMAKE = "run mndmst hdbscan again with --prediction-data"
-# Of a training point while new points search it, for each coordinate: the points, a
-# float64 copy, and those in the search tree.
-COPIES = 3
 
 
 def prediction_facts(
@@ -132,7 +130,7 @@ class StoredModel:
             name: str, dtype: type | None = None, length: int | None = None
         ) -> np.ndarray:
             dataset = checked_dataset(path, file, name, length, REMAKE.capitalize())
-            room = COPIES * max(8, dataset.dtype.itemsize) * len(dataset)
+            room = TRAINING_COPIES * max(8, dataset.dtype.itemsize) * len(dataset)
             check_room(FREE_MEMORY, path, room, f"its dataset {name}")
             found = read_dataset(path, dataset)
             return found if dtype is None else found.astype(dtype, copy=False)

@@ -40,6 +40,7 @@ from ...backends.cuda.modules import struct_of
 from ...backends.cuda.transfer import Transfer
 from ...host.errors import ConfigError
 from ...host.formatting import size_text
+from ...host.memory_costs import DEVICE_LIBRARIES_RESERVE, DEVICE_SEARCH_POINT_BYTES
 from ..devices.component_pairs import (
     FILLED,
     MOST,
@@ -92,7 +93,6 @@ ROWS, FEWEST_ROWS, WORK = 1 << 16, 1 << 10, 3 << 45
 # Columns of the first launch; then each sees GROWTH times the columns of all before it.
 # Rows whose lists overflow see one of SHARES of all columns at a time.
 FIRST, GROWTH, COLUMNS, SHARES = 256, 3.0, 1 << 17, 16
-RESERVE = 1 << 28  # bytes of the libraries of a device
 POLL = 0.1  # seconds between two looks for Ctrl-C
 # Devices, and numbers of parts, of which this process has tested the sums.
 _TESTED: set[tuple[int, int]] = set()
@@ -184,8 +184,9 @@ class DeviceProducts:
         values = (
             0 if isinstance(points.values, cupy.ndarray) else points.values.itemsize
         )
-        each = values * self.dimensions + 2 * self.width + 128
-        return self.count * each + 4 * rows * self.width + lists + RESERVE
+        each = values * self.dimensions + 2 * self.width + DEVICE_SEARCH_POINT_BYTES
+        lists += 4 * rows * self.width
+        return self.count * each + lists + DEVICE_LIBRARIES_RESERVE
 
     def _uploaded(self, points: PointArrays) -> PointArrays:
         if len(points.source) < len(points.values):  # one part of several

@@ -28,6 +28,7 @@ import numpy as np
 from ...backends.cuda.kernels import NULL
 from ...backends.cuda.modules import struct_of
 from ...backends.cuda.transfer import Transfer
+from ...host.memory_costs import DEVICE_LIBRARIES_RESERVE, DEVICE_TREE_POINT_BYTES
 from ..devices.point_tree import TreeEdges, TreePoints
 from .modules import MUTUAL_LISTS, PLAIN_LIST, SOURCES, tree_macros
 from .point_products import check_room, current_device
@@ -41,8 +42,6 @@ LEVELS_OF_BITS = 54
 # A component waits in a round if it has PATIENCE times the average number of searches.
 # So at least a third of all components take part.
 PATIENCE = 1.5
-# Bytes that a point takes beside its coordinates: the arrays below, and sorting.
-EACH, RESERVE = 140, 1 << 28
 TREE = np.dtype(
     [(n, np.uint64) for n in ("points", "rows", "cores", "reach", "listed")]
     + [(n, np.uint64) for n in ("boxes", "first_row", "least_core", "of_node")]
@@ -108,8 +107,10 @@ class CudaPointTree:
         """Return about how many bytes of the device the points and the forest take."""
         nodes = 4 * self.count // LEAF  # at most
         boxes = nodes * (2 * self.dimensions * itemsize + 16)
-        each = 2 * self.dimensions * itemsize + 4 * self._listed + EACH
-        return self.count * each + boxes + RESERVE
+        each = (
+            2 * self.dimensions * itemsize + 4 * self._listed + DEVICE_TREE_POINT_BYTES
+        )
+        return self.count * each + boxes + DEVICE_LIBRARIES_RESERVE
 
     def _current(self) -> AbstractContextManager[None]:
         """Make the device current; turn its lack of memory into DeviceMemoryError."""

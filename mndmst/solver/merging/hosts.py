@@ -22,6 +22,7 @@ from ...comm.hosts import Hosts
 from ...graph.model import EdgeColumns, EdgeList, ReducedGraph
 from ...host.errors import ConfigError
 from ...host.memory import free_bytes
+from ...host.memory_costs import HOST_VERTEX_BYTES
 from ...kernels.contraction import Contraction, CrossPieces
 from ...kernels.edge_columns import EdgePieces, add_marked, concatenate_columns
 from ...kernels.freed_memory import KEPT_SHARE
@@ -193,8 +194,6 @@ class HostComponents:
         threads.run(write_names, self.owned, roots, names, *ranges, parent)
 
 
-# Bytes for each vertex of the graph that a rank may come to touch.
-VERTEX_BYTES = 32
 # Bytes for each vertex that hosts send each other: the hook.
 HOOK_BYTES = 4
 
@@ -238,7 +237,7 @@ class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
         rows = run.comm.sum(sum(worker.rows.nbytes for worker in run.workers))
         self._capacity = int(run.config.tuning.sent_share * rows / hosts.count)
         sent = HOOK_BYTES * run.num_vertices if hosts.count > 1 else 0
-        needed, kept = VERTEX_BYTES * run.num_vertices, sum(map(len, run.shared))
+        needed, kept = HOST_VERTEX_BYTES * run.num_vertices, sum(map(len, run.shared))
         free = run.comm.min(min(run.budget.room(), free_bytes()) + kept)
         if sent > self._capacity or needed > free:
             hosts.free()

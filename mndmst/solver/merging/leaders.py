@@ -19,6 +19,7 @@ import numpy as np
 
 from ...comm.communicator import Comm
 from ...graph.model import EdgeList, ReducedGraph
+from ...host.memory_costs import REDUCED_GRAPH_COPIES
 from ...kernels.varint_ids import (
     decode_ascending,
     decode_near,
@@ -100,7 +101,7 @@ def pass_segment(run: Run, group: Comm, graph: ReducedGraph) -> ReducedGraph:
     While they travel the rank extracts its other edges, and numbers their components.
     """
     left, right = (group.rank - 1) % group.size, (group.rank + 1) % group.size
-    room = np.array([run.budget.room() // run.budget.COPIES])
+    room = np.array([run.budget.room() // REDUCED_GRAPH_COPIES])
     left_room = int(group.sendrecv([room], dest=right, source=left)[0][0])
     chosen = _choose(graph, group.size, left_room)
     leaving = segment(graph, chosen)

@@ -45,7 +45,7 @@ def at_once(call: Callable[[int], Any]) -> list[Any]:
 def test_each_call_keeps_to_its_own_limit_and_options(
     path_graph: Path, tmp_path: Path
 ) -> None:
-    too_little = held_bytes() + memory_limit.RESERVE
+    too_little = held_bytes() + memory_limit.READER_RESERVE
 
     def partition(number: int) -> Path:
         return mndmst.partition(

@@ -58,7 +58,7 @@ BOMBS = {
 @pytest.fixture
 def limited() -> Iterator[Budget]:
     """A budget of little more than this process holds."""
-    limit = held_bytes() + memory_limit.RESERVE + 20 * MIB
+    limit = held_bytes() + memory_limit.READER_RESERVE + 20 * MIB
     yield Budget(limit, whole_process=True)
     if "pyarrow" in sys.modules:  # it keeps what it frees; other tests count bytes
         sys.modules["pyarrow"].default_memory_pool().release_unused()

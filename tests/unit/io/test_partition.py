@@ -202,7 +202,7 @@ def test_arcs_go_through_files_only_if_memory_cannot_hold_them(
 def test_too_little_memory_says_how_much_is_needed(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="--memory 1000 is less than a process takes"):
         made(tmp_path / "graph", random_edges(50, 99), memory=1000)
-    monkeypatch.setattr(passes.Budget, "room", lambda _: passes.RESERVE + 100)
+    monkeypatch.setattr(passes.Budget, "room", lambda _: passes.PARTITION_RESERVE + 100)
     with pytest.raises(ConfigError, match=r"arcs of 1 vertex take .* bytes to sort"):
         made(tmp_path / "graph", random_edges(50, 99))
     assert not list(tmp_path.glob("*work"))

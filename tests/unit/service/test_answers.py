@@ -13,18 +13,21 @@ import pyarrow as arrow
 
 from mndmst.changes.current_forest import CurrentForest
 from mndmst.host.errors import ConfigError
-from mndmst.service.front_server import FrontServer
-from mndmst.service.graph_version import INDEX_BYTES, ForestView
-from mndmst.service.limits import ServiceMemory
-from mndmst.service.queries import (
+from mndmst.host.memory_costs import (
     COMPONENTS_BYTES,
     DENSITY_BYTES,
+    INDEX_VERTEX_BYTES,
     LINKAGE_BYTES,
     LOOKUP_BYTES,
     PAIR_BYTES,
     PATH_EDGE_BYTES,
     PATH_PAIR_BYTES,
     ROOTING_BYTES,
+)
+from mndmst.service.front_server import FrontServer
+from mndmst.service.graph_version import ForestView
+from mndmst.service.limits import ServiceMemory
+from mndmst.service.queries import (
     answers,
     held_labels,
 )
@@ -160,7 +163,7 @@ def test_the_work_on_pairs_takes_no_more_than_is_counted(
 def test_the_work_on_an_index_takes_no_more_than_is_counted() -> None:
     changed = without_edges(CurrentForest.of(random_forest("random")), 100)
     peak = traced(changed.indexed)
-    assert INDEX_BYTES * MANY / 2 <= peak <= INDEX_BYTES * MANY + 100_000
+    assert INDEX_VERTEX_BYTES * MANY / 2 <= peak <= INDEX_VERTEX_BYTES * MANY + 100_000
 
     def root() -> object:
         vars(changed.index).pop("rooted")
@@ -182,7 +185,7 @@ def test_an_index_counts_while_it_lives() -> None:
     assert memory.of_graphs == before + 4 * MANY
     del view
     assert memory.of_graphs == first.nbytes
-    memory.limit = first.nbytes + INDEX_BYTES * MANY - 1
+    memory.limit = first.nbytes + INDEX_VERTEX_BYTES * MANY - 1
     view = ForestView(3, changed, memory)
     for work in (view.index, lambda: view.index_for(MANY)):
         with pytest.raises(ConfigError, match="an index of the forest of 50,000 vert"):

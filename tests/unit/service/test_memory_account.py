@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from threading import Event, Thread
 
 from mndmst.host.errors import ConfigError
-from mndmst.host.memory import MIB
+from mndmst.host.memory_costs import MIB
 from mndmst.service.limits import ServiceMemory
 
 # Longer than a thread needs to change an account that no lock protects

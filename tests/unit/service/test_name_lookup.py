@@ -12,14 +12,16 @@ import pyarrow as arrow
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.host.formatting import size_text
+from mndmst.host.memory_costs import (
+    ANSWER_LETTER_BYTES,
+    ANSWER_NAME_BYTES,
+    FOUND_NAME_BYTES,
+    FOUND_NAME_COPIES,
+)
 from mndmst.io.names import IntegerNames, NameKind, Names, names_of_texts
 from mndmst.service.limits import ServiceMemory
 from mndmst.service.name_lookup import (
-    ANSWER_BYTES,
     ANSWER_NAMES,
-    FOUND_BYTES,
-    FOUND_COPIES,
-    LETTER_BYTES,
     NameLookup,
 )
 
@@ -97,8 +99,8 @@ def test_answers_count_against_the_memory(length: int) -> None:
     asked = arrow.record_batch({"vertex": vertices})
     found = [f"{k:0{length}}" if length else k for k in vertices.tolist()]
     named = arrow.record_batch({"name": found})
-    some = ANSWER_NAMES * (ANSWER_BYTES + LETTER_BYTES * length)
-    every = many * FOUND_BYTES + FOUND_COPIES * named.nbytes
+    some = ANSWER_NAMES * (ANSWER_NAME_BYTES + ANSWER_LETTER_BYTES * length)
+    every = many * FOUND_NAME_BYTES + FOUND_NAME_COPIES * named.nbytes
     for query, batch, counted in (("names", asked, some), ("vertices", named, every)):
         for _ in range(2):  # the first time fills caches
             tracemalloc.start()

@@ -21,6 +21,7 @@ from mndmst.comm.directory import Directory
 from mndmst.comm.world import world
 from mndmst.graph.tuning import Tuning
 from mndmst.host.memory import Budget
+from mndmst.host.memory_costs import REDUCED_GRAPH_COPIES
 from mndmst.host.progress import Progress
 from mndmst.pipeline import contract
 from mndmst.solver import part_graph as part_graph_step
@@ -257,7 +258,7 @@ def planted_budget(**methods: Any) -> Budget:
 def test_a_segment_is_as_large_as_the_neighbour_has_room_for(on_halves) -> None:
     def program(run: Run, graph: Any) -> int:
         two_edges = 2 * graph.nbytes / len(graph)
-        room = int(run.budget.COPIES * (two_edges + 1))
+        room = int(REDUCED_GRAPH_COPIES * (two_edges + 1))
         run = replace(run, budget=planted_budget(room=lambda _: room))
         pass_segment(run, run.comm, graph)
         return run.report.edges_sent

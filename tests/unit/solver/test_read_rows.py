@@ -12,6 +12,13 @@ from forests import COMM
 from mndmst.graph.order import weights_to_keys as keys
 from mndmst.host.errors import ConfigError
 from mndmst.host.memory import Budget
+from mndmst.host.memory_costs import (
+    ARC_BYTES,
+    PEER_RANK_BYTES,
+    PIECE_ROW_BYTES,
+    RANK_RESERVE,
+    STORED_ROW_BYTES,
+)
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 from mndmst.solver import read
 from mndmst.solver.read import balanced_vtxdist, begin_read, cut_rows
@@ -137,7 +144,7 @@ def test_rows_that_do_not_fit_are_cut_into_pieces_that_do(
     assert len(bounds) > 2 and (np.diff(bounds) > 0).all()
     degrees = np.diff(many.read_indptr(0, 2000))
     # 4 bytes each for an id and a weight, besides the work on an arc and on a row
-    cost = degrees * (budget.ARC_BYTES + 8) + budget.PIECE_ROW_BYTES
+    cost = degrees * (ARC_BYTES + 8) + PIECE_ROW_BYTES
     sizes = [cost[begin:end].sum() for begin, end in pairwise(bounds)]
     allowed = budget.for_piece(limit, 2000, 1)
     assert max(sizes) <= allowed
@@ -154,8 +161,8 @@ def test_a_bound_within_the_last_row_makes_no_empty_piece(
     ends = np.arange(n - 1)
     src, dst = np.r_[others.src, ends], np.r_[others.dst, np.full(n - 1, n - 1)]
     graph = opened(tmp_path, graphs.Graph(n, src, dst, np.ones(len(src), np.int32)))
-    longest = (n - 1) * (Budget.ARC_BYTES + 8) + Budget.PIECE_ROW_BYTES
-    kept = Budget.STORED_ROW_BYTES * n + Budget.RESERVE + Budget.RANK_BYTES
+    longest = (n - 1) * (ARC_BYTES + 8) + PIECE_ROW_BYTES
+    kept = STORED_ROW_BYTES * n + RANK_RESERVE + PEER_RANK_BYTES
     bounds = bounds_of(graph, Budget(4 * longest + kept, one_band=True))
     assert len(bounds) > 3 and bounds[-1] == n
     assert (np.diff(bounds) > 0).all()
@@ -166,7 +173,7 @@ def test_the_least_piece_is_taken(
 ) -> None:
     budget = Budget(10_000_000, one_band=True)
     degrees = np.diff(many.read_indptr(0, 2000))
-    longest = degrees.max() * (budget.ARC_BYTES + 8) + budget.PIECE_ROW_BYTES
+    longest = degrees.max() * (ARC_BYTES + 8) + PIECE_ROW_BYTES
     size = int(budget.for_piece(budget.limit, 2000, 1) - longest)
     monkeypatch.setattr(Budget, "LEAST_PIECE", size)
     assert len(bounds_of(many, budget)) > 2
