@@ -5,6 +5,7 @@ import functools
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -25,24 +26,42 @@ LOCK = "lock"
 PATIENCE = 1.0
 
 _loaded: list[tuple[str, str]] = []
-# Those that write the line in place of `notice`, the innermost last.
-_sayers: list[Callable[[str], object]] = []
+
+
+class _Announcement:
+    """The line on a compilation, which `say` writes once."""
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say, self._said = say, False
+
+    def __call__(self) -> None:
+        if not self._said and launched_rank() == 0:
+            self._said = True
+            self._say("compiling kernels, once on this machine")
+
+
+# The announcement of a thread in a block of `announcing_compilation`, and of all others
+_announcement: ContextVar[_Announcement] = ContextVar("announcement")
+_OTHERS = _Announcement(notice)
 
 
 @contextmanager
 def announcing_compilation(say: Callable[[str], object]) -> Iterator[None]:
-    """Have `say` write the line on a compilation in the block, or leave it out."""
-    _sayers.append(say)
+    """Have `say` write the line on a compilation that this thread does in the block."""
+    before = _announcement.set(_Announcement(say))
     try:
         yield
     finally:
-        _sayers.remove(say)
+        _announcement.reset(before)
 
 
 @contextmanager
 def announced() -> Iterator[None]:
-    """Write a line if the compilation in the block takes long; once in a process."""
-    timer = Timer(PATIENCE, _announce)
+    """Write a line if the compilation in the block takes long.
+
+    The line is written once in a process, or in a block of `announcing_compilation`.
+    """
+    timer = Timer(PATIENCE, _announcement.get(_OTHERS))
     timer.daemon = True
     with suppress(RuntimeError):  # there is no memory for the stack of a thread
         timer.start()
@@ -50,13 +69,6 @@ def announced() -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-
-
-@functools.cache
-def _announce() -> None:
-    if launched_rank() == 0:
-        say = _sayers[-1] if _sayers else notice
-        say("compiling kernels, once on this machine")
 
 
 def load(name: str, function: Callable[..., Any], signature: str) -> Callable:

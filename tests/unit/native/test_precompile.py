@@ -5,13 +5,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import NoReturn
 
 import pytest
 from services import wait_until
 
+from mndmst.host.progress import notice
 from mndmst.native import loader, precompile
 from mndmst.native.arguments import named, parse, words_of
 from mndmst.native.kernel import Kernel
@@ -126,12 +129,10 @@ def test_few_kernels_take_arguments_in_floating_point() -> None:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Say at once, and again, that kernels are compiled."""
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Say at once, and as in a new process, that kernels are compiled."""
     monkeypatch.setattr(loader, "PATIENCE", 0.0)
-    loader._announce.cache_clear()
-    yield
-    loader._announce.cache_clear()
+    monkeypatch.setattr(loader, "_OTHERS", loader._Announcement(notice))
 
 
 def compile_until(told: Callable[[], bool]) -> None:
@@ -157,6 +158,24 @@ def test_a_run_says_it_in_its_own_way(
     with announcing_compilation(said.append):
         compile_until(lambda: bool(said))
     assert said == ["compiling kernels, once on this machine"]
+    assert capsys.readouterr().err == ""
+
+
+def test_calls_in_threads_say_it_each_in_its_own_way(
+    impatient: None, capsys: pytest.CaptureFixture
+) -> None:
+    began = Barrier(8)
+
+    def call(number: int) -> list[str]:
+        said: list[str] = []
+        with announcing_compilation(said.append):
+            began.wait()
+            compile_until(lambda: bool(said))
+        return said
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(call, range(8)))
+    assert found == [["compiling kernels, once on this machine"]] * 8
     assert capsys.readouterr().err == ""
 
 
