@@ -261,9 +261,6 @@ class Forest:
         # The input may be far larger than the forest, and readers may be functions.
         return self.__dict__ | {"given": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
     def __iter__(self) -> Iterator[tuple[int, int, int | float]]:
         for low in range(0, len(self), PIECE):
             held = (

@@ -7,7 +7,7 @@ and NaN only.
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Lock
 
@@ -32,16 +32,20 @@ from .sharded_graph import OPEN_PARTS, ShardedGraph
 MOST_OPEN = 256
 
 
+@dataclass(frozen=True, eq=False)
 class RowsInFiles(Rows):
     """Rows whose arcs the host reads when something first uses them."""
 
-    files: "ReadInProgress"
+    # `__getattr__` gives these two, which no instance has
+    indices: np.ndarray = field(init=False, repr=False)
+    keys: np.ndarray = field(init=False, repr=False)
+    files: "ReadInProgress" = field(kw_only=True, repr=False)
 
-    def __init__(self, files: "ReadInProgress") -> None:
-        object.__setattr__(self, "first", files.begin)
-        object.__setattr__(self, "num_vertices", files.graph.num_vertices)
-        object.__setattr__(self, "indptr", files.indptr)
-        object.__setattr__(self, "files", files)
+    @classmethod
+    def of(cls, files: "ReadInProgress") -> "RowsInFiles":
+        """Return the rows that are being read from files."""
+        num_vertices = files.graph.num_vertices
+        return cls(files.begin, num_vertices, files.indptr, files=files)
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name not in ("indices", "keys"):
@@ -150,7 +154,7 @@ class ReadInProgress:
         if sum(1 for _ in self.graph.overlap(self.begin, self.end)) > MOST_OPEN:
             return self.rows
         self._opened = self._open_all()
-        return RowsInFiles(self)
+        return RowsInFiles.of(self)
 
     def load(self) -> ArcFacts:
         """Read all arcs into host memory, once; see `read`."""

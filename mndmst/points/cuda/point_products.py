@@ -27,6 +27,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -553,8 +554,7 @@ class DeviceProducts:
         # Rounded to the present factors, whose products are exact in float64.
         half = self.frame.parts == 1
         left, right = (_half(x) if half else _bfloat(x) for x in (a, b))
-        products = DeviceProducts.__new__(DeviceProducts)
-        products.__dict__.update(self.__dict__)
+        products = copy(self)
         products.count, products.dimensions, products.width = len(b), width, width
         products.gamma = 0.0
         none, index = cupy.empty(0), np.arange(len(b), dtype=np.uint32)
