@@ -12,7 +12,7 @@ from ..host.errors import ConfigError
 from ..host.formatting import counted, size_text
 from ..host.memory import FREE_MEMORY
 from ..io.memory_limit import room
-from ..io.names import IdRange, NameSource, shown
+from ..io.names import IdRange, NameSource, escaped
 from ..io.results.digest_and_total import ExactSum, PairDigest
 from ..io.results.forest_file import ForestFile, differences
 from .kernels import build_links, smallest_nodes
@@ -30,7 +30,7 @@ def in_words(problem: Problem, names: NameSource | None = None) -> str:
         # A malformed edge may have ends that are not vertices
         if isinstance(piece, str) or names is None or not 0 <= piece < len(names):
             return str(piece)
-        name = shown(names.take(np.array([piece])).texts()[0])
+        name = escaped(names.take(np.array([piece])).texts()[0])
         return name if isinstance(names, IdRange) else f'"{name}"'
 
     return "".join(map(word, problem))

@@ -23,9 +23,9 @@ from ..io.formats.packed_files import read_bytes
 from ..io.names import (
     NameKind,
     Names,
+    escaped,
     is_cell_of,
     names_of_cells,
-    shown,
     two_readings,
 )
 from .batch import DELETE, OPERATIONS, Batch
@@ -70,8 +70,8 @@ def read_changes(
             word = (src if ends[change] < 0 else dst)[change]
             raise InputError(
                 f"{path}: line {columns.line[change]}: no vertex of the graph is named "
-                f'"{shown(word)}". Leave the change out, or make the graph again with '
-                "it."
+                f'"{escaped(word)}". Leave the change out, or make the graph again '
+                "with it."
             )
     low, high = np.split(ends, 2)
     weights = _weights(path, columns, weight_dtype)
@@ -171,7 +171,7 @@ def _change(
     for name in ("src", "dst"):
         word = words[places[name]]
         if not is_vertex(word):
-            has = f'has "{shown(word)}" for {name}, no vertex{two_readings(word)}'
+            has = f'has "{escaped(word)}" for {name}, no vertex{two_readings(word)}'
             raise _wrong(path, number, has)
         ends.append(word)
     word = words[places["weight"]] if "weight" in places else ""

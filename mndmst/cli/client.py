@@ -310,7 +310,7 @@ def _pairs_of(graph: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
     import numpy as np
 
     from ..host.errors import ConfigError
-    from ..io.names import NameKind, is_cell_of, shown, two_readings
+    from ..io.names import NameKind, escaped, is_cell_of, two_readings
     from .tables import read_columns
 
     given = arguments.pair
@@ -324,7 +324,7 @@ def _pairs_of(graph: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
             if not is_cell_of(NameKind.INT64, word):
                 raise ConfigError(
                     f"the vertices of {arguments.graph} are integers, and "
-                    f'"{shown(word)}" is none{two_readings(word)}'
+                    f'"{escaped(word)}" is none{two_readings(word)}'
                 )
         given = [int(word) for word in given]
     pairs = np.array(given, np.int64 if isinstance(given[0], int) else object)

@@ -19,7 +19,7 @@ from .options import (
     add_quiet,
     notice_not_kept,
     print_notes,
-    read_points,
+    read_noted_points,
 )
 from .parser import on_disk
 
@@ -96,7 +96,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
         optional("matplotlib", "plot")  # missing: say so before any work
     table = None
     if arguments.points is not None:
-        table = read_points(arguments, arguments.points)
+        table = read_noted_points(arguments, arguments.points)
     file = read_forest(arguments.forest)
     names = None if arguments.output is None else _names(arguments)
     forest = Forest.of_file(file)

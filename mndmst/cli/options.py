@@ -239,7 +239,7 @@ def add_plot(parser: Parser, pictures: Sequence[str]) -> None:
     )
 
 
-def read_points(
+def read_noted_points(
     arguments: argparse.Namespace, source: Path, finite: bool = True, metric: str = ""
 ) -> "PointTable":
     """Read points as `--columns` and `--key` say, and print notes on how."""

@@ -18,7 +18,7 @@ from .options import (
     add_overwrite,
     add_point_columns,
     add_quiet,
-    read_points,
+    read_noted_points,
     terminal_stages,
 )
 from .parser import on_disk
@@ -163,7 +163,7 @@ def _placed(
     if arguments.labels:
         check_labels(forest, arguments.forest)
     if arguments.points is not None:
-        table = read_points(arguments, arguments.points)
+        table = read_noted_points(arguments, arguments.points)
         points = table.points[_rows(arguments, table, forest.num_vertices, names)]
         axis_names = table.names or None
         if is_map:

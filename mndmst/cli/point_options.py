@@ -183,10 +183,14 @@ def _variances(text: str, metric: str) -> list:
 
     from ..host.errors import ConfigError
     from ..io.formats.point_tables import is_point_file
-    from ..points.point_files import read_points as read_array
+    from ..points.point_files import read_point_table
 
     file = Path(text)
-    values = read_array(file) if is_point_file(file) else np.array(_numbers("V", text))
+    values = (
+        read_point_table(file).points
+        if is_point_file(file)
+        else np.array(_numbers("V", text))
+    )
     if metric != "mahalanobis":
         return values.ravel().tolist()
     side = math.isqrt(values.size)

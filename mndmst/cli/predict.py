@@ -10,7 +10,7 @@ from .options import (
     add_point_columns,
     add_quiet,
     notice_not_kept,
-    read_points,
+    read_noted_points,
 )
 from .parser import on_disk
 from .point_input import spent
@@ -62,7 +62,7 @@ def _predict(arguments: argparse.Namespace) -> int:
     check_outputs(given, outputs, overwrite=arguments.overwrite)
     model = StoredModel.read(arguments.model)
     finite = model.non_finite == "error"
-    table = read_points(arguments, source, finite, model.metric)
+    table = read_noted_points(arguments, source, finite, model.metric)
     if arguments.columns is None:
         model.check_coordinates(table.names, source)
     labels, probabilities = model.predict(table.points, source)

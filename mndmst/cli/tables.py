@@ -9,7 +9,7 @@ import numpy as np
 from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.atomic_output import whole_file
 from ..io.file_access import state_of
-from ..io.names import INTEGER, NameKind, is_integer, shown, two_readings
+from ..io.names import INTEGER, NameKind, escaped, is_integer, two_readings
 
 if TYPE_CHECKING:  # loads Arrow
     from ..service.name_lookup import RemoteNames
@@ -119,9 +119,9 @@ def _check_lines(table: Any, path: Path) -> None:
         row = compute.index(compute.match_substring(column, "\n"), True).as_py()
         if row >= 0:
             raise ConfigError(
-                f'{path}: the name "{shown(column[row].as_py())}" in column {name} has '
-                "a line feed, and a row of a text table is one line. Give a name in "
-                ".parquet or .arrow."
+                f'{path}: the name "{escaped(column[row].as_py())}" in column {name} '
+                "has a line feed, and a row of a text table is one line. Give a name "
+                "in .parquet or .arrow."
             )
 
 

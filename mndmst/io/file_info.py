@@ -9,7 +9,7 @@ from ..host.cores import core_count
 from ..host.errors import InputError
 from ..kernels.threads import Threads
 from .file_access import open_hdf5, read_attribute, reading
-from .names import shown
+from .names import escaped
 from .results.clusters_file import FORMAT as CLUSTERS_FORMAT
 from .results.clusters_file import describe_clusters
 from .results.forest_file import FORMAT as FOREST_FORMAT
@@ -100,6 +100,6 @@ def _names_shown(graph: ShardedGraph) -> dict[str, str]:
     names = names_of_graph(graph)
     if names is None:
         return {}
-    first = ", ".join(map(shown, names.take(slice(0, FEW_NAMES)).texts()))
+    first = ", ".join(map(escaped, names.take(slice(0, FEW_NAMES)).texts()))
     kind = graph.names or "ids of the file it was made of"
     return {"names": f"{kind}: {first}{', ...' * (len(names) > FEW_NAMES)}"}

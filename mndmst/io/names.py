@@ -57,7 +57,7 @@ def shown_edge(u: int, v: int, names: "NameSource | None") -> str:
     """Return the ends of an edge under their names, for messages."""
     if names is None:
         return f"({u}, {v})"
-    first, second = map(shown, names.take(np.array([u, v], np.int64)).texts())
+    first, second = map(escaped, names.take(np.array([u, v], np.int64)).texts())
     if names.kind.is_integer:
         return f"({first}, {second})"
     return f'("{first}", "{second}")'
@@ -452,7 +452,7 @@ def names_of_cells(kind: NameKind, cells: Sequence[str]) -> Names:
     return names_of_keys(kind, [cell.encode(errors="replace") for cell in cells])
 
 
-def shown(text: str) -> str:
+def escaped(text: str) -> str:
     """Return a name for a message: on one line, and not too long."""
     line = json.dumps(text, ensure_ascii=False)[1:-1]
     return line if len(line) <= SHOWN else f"{line[: SHOWN - 3]}..."
@@ -479,7 +479,7 @@ def _literal(source: object, position: int, value: Any) -> bytes:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{source}: name {position + 1} is {shown(str(value))}, which does not "
+            f"{source}: name {position + 1} is {escaped(str(value))}, which does not "
             "name a vertex. Give a text or a number."
         ) from error
     return _utf8(source, position, text)
@@ -498,7 +498,8 @@ def _check_length(source: object, position: int, key: bytes) -> None:
         )
     if len(key) > LONGEST_NAME:
         raise InputError(
-            f"{source}: name {position + 1} ({shown(key[:99].decode(errors='replace'))}"
-            f") has {len(key):,} bytes, and a name at most {LONGEST_NAME:,}. Give it "
-            "a shorter one."
+            f"{source}: name {position + 1} "
+            f"({escaped(key[:99].decode(errors='replace'))}) has "
+            f"{len(key):,} bytes, and a name at most {LONGEST_NAME:,}. Give it a "
+            "shorter one."
         )

@@ -60,9 +60,10 @@ def read_points(
     ConfigError
         If it has no such column or array.
     """
-    from .point_files import read_points as read
+    from .point_files import read_point_table
 
-    return read(as_path(source, "source"), columns=columns, key=key)
+    path = as_path(source, "source")
+    return read_point_table(path, columns=columns, key=key).points
 
 
 def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
@@ -201,8 +202,9 @@ def single_linkage(
     array([1., 4.])
     """
     from ..tree.linkage import single_linkage as linkage_of
-    from .clusters.density_clusters import single_linkage as link
     from .pairwise_forest import ALIASES, matrix_forest
+    from .point_files import checked_points
+    from .point_forest import points_forest
 
     if not isinstance(metric, str):
         raise ConfigTypeError(f"metric is {shown(metric)}; give its name")
@@ -219,13 +221,14 @@ def single_linkage(
         from ..io.formats.point_columns import check_angles
 
         check_angles(list(getattr(points, "columns", ())), "points")
-    return link(
-        as_points(points, "points", True),
+    found = points_forest(
+        checked_points(as_points(points, "points", True), "the points: ", typed=True),
         ALIASES.get(metric, metric),
-        as_threads(threads),
+        threads=as_threads(threads),
         search=search,
         reporter=_reporter(verbose),
     )
+    return linkage_of(found.forest)
 
 
 def condensed_tree(linkage: Any, min_cluster_size: int) -> "CondensedTree":

@@ -50,13 +50,13 @@ class TreeMetric:
     """A metric that a tree of points can search.
 
     `prepare` takes points and the number of the first, and returns the points to
-    search; it raises InputError if a point does not suit the metric. `shown` turns
+    search; it raises InputError if a point does not suit the metric. `from_norm` turns
     distances of the norm into distances of the metric, elementwise; it never descends.
     """
 
     norm: Norm
     prepare: Callable[[np.ndarray, int], np.ndarray]
-    shown: Callable[[np.ndarray], np.ndarray]
+    from_norm: Callable[[np.ndarray], np.ndarray]
 
 
 def check_metric(metric: str) -> None:
@@ -74,9 +74,9 @@ def prepared(points: np.ndarray, metric: str, first: int = 0) -> np.ndarray:
     return METRICS[metric].prepare(points, first)
 
 
-def shown(distance: np.ndarray, metric: str) -> np.ndarray:
+def from_norm(distance: np.ndarray, metric: str) -> np.ndarray:
     """Return distances of a metric from distances of its norm."""
-    return METRICS[metric].shown(distance)
+    return METRICS[metric].from_norm(distance)
 
 
 def _as_given(points: np.ndarray, first: int = 0) -> np.ndarray:

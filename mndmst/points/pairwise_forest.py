@@ -20,7 +20,7 @@ from ..host.formatting import counted
 from ..kernels.threads import Threads
 from .coordinates import finite_rows
 from .devices.point_products import PointsOnDevice
-from .metrics import METRICS, Norm, prepared, shown
+from .metrics import METRICS, Norm, from_norm, prepared
 from .point_forest import PointForest, forest_of_keys, points_forest
 from .ranks.remote_points import key_of
 from .row_metrics import ROW_METRICS, row_metric, rows_by_metric
@@ -361,7 +361,7 @@ class PreparedRows:
 
     def row(self, point: int) -> np.ndarray:
         """Return the distances of a point."""
-        return shown(self.rows.row(point), self.metric)
+        return from_norm(self.rows.row(point), self.metric)
 
 
 def metric_forest(

@@ -65,16 +65,6 @@ class PointTable(NamedTuple):
         return self._replace(notes=notes, names=())
 
 
-def read_points(
-    source: str | Path,
-    mapped: bool = False,
-    columns: str | Sequence[str] | None = None,
-    key: str | None = None,
-) -> np.ndarray:
-    """Return points (float64) from a file; see `read_point_table`."""
-    return read_point_table(source, mapped, columns, key).points
-
-
 def read_point_table(
     source: str | Path,
     mapped: bool = False,

@@ -37,7 +37,7 @@ from .devices.point_products import PointArrays, PointsOnDevice
 from .devices.point_tree import TreeEdges, TreePoints
 from .kernels.boruvka_steps import PointEdges, name_components, sort_by_ends
 from .kernels.few_points import join_few_points
-from .metrics import METRICS, Norm, prepared, shown
+from .metrics import METRICS, Norm, from_norm, prepared
 from .ranks.distribute import OwnedPoints, distribute
 from .ranks.remote_points import MpiPoints, OwnPoints, OwnProducts, OwnTree, key_of
 from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
@@ -185,7 +185,7 @@ def _shown_forest(
         return (computed.of(src) != computed.of(dst)).any(axis=1)
 
     computed.scale.check(found.weight, differ)
-    weight = shown(computed.scale.original(found.weight), metric)
+    weight = from_norm(computed.scale.original(found.weight), metric)
     forest = forest_of_keys(weight, found.key, len(computed.values))
     return PointForest(forest, found.certain, exact, search)
 
@@ -303,7 +303,7 @@ def distributed_forest(
         _check_scale(comm, scale, gathered, read, first)
     if comm.rank:
         return None
-    weight = shown(scale.original(gathered.weight), metric)
+    weight = from_norm(scale.original(gathered.weight), metric)
     forest = forest_of_keys(weight, gathered.key, total)
     return PointForest(forest, certified, True, choice.name)
 

@@ -27,7 +27,7 @@ from ..io.names import (
     Names,
     TextNames,
     distinct_names,
-    shown,
+    escaped,
 )
 
 if TYPE_CHECKING:  # loads HDF5, which clients spare
@@ -190,12 +190,12 @@ class RemoteNames:
             name = str(column[int((vertices < 0).argmax())].as_py())
             if self._id_range is not None:
                 raise InputError(
-                    f"no vertex {shown(name)}: the ids of {self._graph} run from "
+                    f"no vertex {escaped(name)}: the ids of {self._graph} run from "
                     f"{self._id_range.first} to {self._id_range.last:,}"
                 )
             raise InputError(
-                f'no vertex of {self._graph} is named "{shown(name)}"; give a name of '
-                "the graph, or ask its `numbers` (--numbers)"
+                f'no vertex of {self._graph} is named "{escaped(name)}"; give a name '
+                "of the graph, or ask its `numbers` (--numbers)"
             )
         return vertices
 

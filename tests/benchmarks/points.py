@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from mndmst import read_points
 from mndmst.backends import find_accelerator, without_accelerators
 from mndmst.host.formatting import counted
 from mndmst.io.atomic_output import AtomicOutput, write_picture_file
-from mndmst.points.point_files import read_points
 from mndmst.report.page import figure_of
 
 from .output_kinds import BENCH_PICTURE

@@ -20,9 +20,9 @@ from ..names import (
     IntegerNames,
     Names,
     distinct_names,
+    escaped,
     is_integer,
     names_of_values,
-    shown,
 )
 from .edge_attributes import (
     Attributes,
@@ -67,15 +67,15 @@ def edges_of_graph(
     name = find_weight(path, edges, given)
 
     def edge_of(number: int) -> str:
-        return " to ".join(shown(str(end)) for end in graph.ends[number])
+        return " to ".join(escaped(str(end)) for end in graph.ends[number])
 
     note = "weight: 1 for every edge"
     if name is not None:
         note = f"weight: {name}"
         if name in graph.repeated:
             raise InputError(
-                f"{path}: the edge {shown(graph.repeated[name])} has several values of "
-                f"{name}. Keep one, or give --columns weight= for weight 1 of every "
+                f"{path}: the edge {escaped(graph.repeated[name])} has several values "
+                f"of {name}. Keep one, or give --columns weight= for weight 1 of every "
                 "edge."
             )
         missing = sum(name not in edge for edge in graph.edges)
@@ -164,7 +164,8 @@ def _number_nodes(path: Path, ids: Sequence[Any]) -> tuple[np.ndarray, Names | N
     if len(ordered) < len(ids):
         twice, _ = Counter(names.texts()).most_common(1)[0]
         raise InputError(
-            f"{path}: two nodes have the id {shown(twice)}. Give each an id of its own."
+            f"{path}: two nodes have the id {escaped(twice)}. Give each an id of its "
+            "own."
         )
     counted = isinstance(ordered, IntegerNames) and np.array_equal(
         ordered.columns()["integers"], np.arange(len(ids))
@@ -185,7 +186,7 @@ def names_to_write(
     for name in names:
         if refused.search(name):
             raise ConfigError(
-                f'{path}: the name "{shown(name)}" has {why}. Give a name in .json, '
+                f'{path}: the name "{escaped(name)}" has {why}. Give a name in .json, '
                 ".csv or .parquet."
             )
     return names

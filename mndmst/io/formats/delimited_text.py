@@ -48,7 +48,7 @@ from ..named_edge_file import (
     TableEdges,
     is_number,
 )
-from ..names import IdRange, NameKind, names_of_words, shown
+from ..names import IdRange, NameKind, escaped, names_of_words
 from ..results.text_tables import (
     COLUMNS,
     SEPARATORS,
@@ -329,7 +329,7 @@ def write_ncol(edges: Edges, path: Path) -> None:
         for text in found:
             if any(blank in text for blank in _NCOL_BLANKS):
                 raise ConfigError(
-                    f'{path}: the name "{shown(text)}" has a blank, which .ncol does '
+                    f'{path}: the name "{escaped(text)}" has a blank, which .ncol does '
                     "not allow. Give a name in .csv, .json or .parquet."
                 )
         return found

@@ -25,7 +25,7 @@ from ...host.memory_costs import DISTANCE_MATRIX_COPIES, DISTANCE_TEXT_COPIES
 from ..memory_limit import check_room
 from .packed_files import read_bytes
 from .point_columns import is_id
-from .table_columns import NUMBER, TEXT, shown
+from .table_columns import NUMBER, TEXT, titled
 from .table_dialect import MARKS
 from .table_text import (
     BLANKS,
@@ -352,4 +352,4 @@ def _checked(
 
 
 def _short(name: str) -> str:
-    return shown(name[:60])
+    return titled(name[:60])

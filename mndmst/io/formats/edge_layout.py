@@ -15,7 +15,7 @@ from .table_columns import (
     choose_columns,
     choose_positions,
     knows_ends,
-    shown,
+    titled,
 )
 from .table_dialect import MARKS, TableDialect, TableSubject
 from .table_text import (
@@ -168,8 +168,8 @@ def _check_matrix(
         source, target, weight = names[skipped : skipped + 3]
         raise InputError(
             f"{path}: {what}, not a list of edges. {_as_matrix(path)}; if its lines "
-            f"are edges, give --columns source={shown(source)},target={shown(target)},"
-            f"weight={shown(weight)}."
+            f"are edges, give --columns source={titled(source)},"
+            f"target={titled(target)},weight={titled(weight)}."
         )
 
 

@@ -41,8 +41,7 @@ from .edge_attributes import (
     weights_of,
 )
 from .packed_files import read_bytes
-from .table_columns import ColumnNames, choose_columns
-from .table_columns import shown as column_shown
+from .table_columns import ColumnNames, choose_columns, titled
 
 _ROWS = 1 << 16  # nodes or edges that are written at a time
 _FORM = "json.dump(networkx.node_link_data(graph), file), or as a list of records"
@@ -166,7 +165,7 @@ def _of_records(
         for i in columns.wanted:
             if record.get(columns.names[i]) is None:
                 raise InputError(
-                    f"{path}: {column_shown(columns.names[i])} has no value in {what} "
+                    f"{path}: {titled(columns.names[i])} has no value in {what} "
                     f"{number} (from 0). Fill it, leave the {what} out, or give "
                     "--columns weight= for weight 1 of every edge."
                 )
@@ -201,7 +200,7 @@ def _of_adjacency(
     name = find_weight(path, links, given)
     values = values_of(path, links, name, lambda i: f"{src[i]} to {dst[i]}")
     weight = weights_of(path, name or "", values)
-    note = f"weight: {'1 for every edge' if name is None else column_shown(name)}"
+    note = f"weight: {'1 for every edge' if name is None else titled(name)}"
     return JsonGraph(vertices, src, dst, weight, note, name or "")
 
 

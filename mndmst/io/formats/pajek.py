@@ -23,7 +23,7 @@ from ...host.memory_costs import PAJEK_COPIES, PAJEK_EDGE_BYTES, PAJEK_VERTEX_BY
 from ..atomic_output import whole_file
 from ..edge_file import EdgeFile, Edges, read_number
 from ..memory_limit import check_room
-from ..names import shown
+from ..names import escaped
 from .attributed_graph import (
     AttributedGraph,
     distinct_edges,
@@ -65,7 +65,7 @@ class _Network:
             raise _LineError("comes before *Vertices. Write *Vertices N in front.")
         if not word.isdecimal() or not 1 <= int(word) <= self.count:
             raise _LineError(
-                f"names vertex {shown(word)}, but ids run from 1 to {self.count:,}. "
+                f"names vertex {escaped(word)}, but ids run from 1 to {self.count:,}. "
                 "Fix it, or the number behind *Vertices."
             )
         return int(word)
@@ -80,8 +80,8 @@ class _Network:
             self.count, self.first = [*map(int, words), 0][:2]
         elif head not in _EDGE_SECTIONS:
             raise _LineError(
-                f"begins a section {shown(head)} that one network does not have. Keep "
-                "one network alone in the file."
+                f"begins a section {escaped(head)} that one network does not have. "
+                "Keep one network alone in the file."
             )
 
     def read_line(self, section: str, words: Sequence[str]) -> None:

@@ -31,7 +31,7 @@ from .table_columns import (
     listed,
     plain,
     position_of,
-    shown,
+    titled,
 )
 
 # Names of ids, groups and results, which are not coordinates, beside edge columns.
@@ -89,11 +89,11 @@ class PointColumns:
         """Return one line that names the columns."""
         left_out = [i for i in range(len(self.names)) if i not in self.coordinates]
         line = "coordinates: " if self.headed else "coordinates: columns "
-        line += listed(shown(self.names[i]) for i in self.coordinates) + self.angles
+        line += listed(titled(self.names[i]) for i in self.coordinates) + self.angles
         if left_out:
-            line += f"; left out: {listed(shown(self.names[i]) for i in left_out)}"
+            line += f"; left out: {listed(titled(self.names[i]) for i in left_out)}"
         if self.ids is not None:
-            line += f"; ids of the rows: {shown(self.names[self.ids])}"
+            line += f"; ids of the rows: {titled(self.names[self.ids])}"
         return line
 
 
@@ -146,13 +146,13 @@ def choose_coordinates(
                 if column.kind == NUMBER and k not in not_coordinates
             ]
             raise InputError(
-                f"{table}: column {shown(names[i])} does not hold numbers. Name the "
+                f"{table}: column {titled(names[i])} does not hold numbers. Name the "
                 f"coordinates: {columns_option(numbers or ['lon', 'lat'])}."
             )
     if not chosen:
         raise InputError(
-            f"{table}: has no column of coordinates, only {listed(map(shown, names))}. "
-            "Name them: --columns lon,lat."
+            f"{table}: has no column of coordinates, only "
+            f"{listed(map(titled, names))}. Name them: --columns lon,lat."
         )
     ids = [i for i in not_coordinates if i not in chosen]
     named = [i for i in ids if names[i].strip() and plain(names[i]) not in _GROUPS]
@@ -184,15 +184,16 @@ def _latitude_first(
     kinds = [angle_of(names[i]) for i in chosen]
     known = [kind for kind, _ in kinds]
     if "degrees" in (unit for _, unit in kinds):
-        shown_names = " and ".join(shown(names[i]) for i in chosen)
+        shown_names = " and ".join(titled(names[i]) for i in chosen)
         raise InputError(
             f"{table}: columns {shown_names} are in degrees, and haversine takes "
             "radians. Convert them with numpy.radians, and name them without degrees."
         )
     if known[0] and known[0] == known[1]:
         raise InputError(
-            f"{table}: columns {shown(names[chosen[0]])} and {shown(names[chosen[1]])} "
-            f"are both a {known[0]}. Give a latitude and a longitude: --columns A,B."
+            f"{table}: columns {titled(names[chosen[0]])} and "
+            f"{titled(names[chosen[1]])} are both a {known[0]}. Give a latitude and a "
+            "longitude: --columns A,B."
         )
     if not any(known):
         return list(chosen), " (taken as latitude and longitude, in radians)"
@@ -261,7 +262,7 @@ def refuse_ids(
     if not counts and count < LEAST_IDS:
         return
     how = f"counts the rows from {start:.0f}" if counts else "never repeats"
-    which = f"column {shown(names[k])}" if columns.headed else f"column {names[k]}"
+    which = f"column {titled(names[k])}" if columns.headed else f"column {names[k]}"
     rest = [name for i, name in enumerate(names) if i != k]
     raise InputError(
         f"{table}: {which} has whole numbers and {how}, so it may be an index or ids. "
@@ -278,7 +279,7 @@ def _refuse_edges(table: object, columns: Sequence[Column]) -> None:
         found = choose_columns(table, columns)
     except InputError:
         return
-    names = listed(shown(found.names[i]) for i in found.wanted)
+    names = listed(titled(found.names[i]) for i in found.wanted)
     way = "cluster their forest: mndmst partition, solve and cluster"
     if any(columns[i].kind not in (NUMBER, EMPTY) for i in found.wanted):
         raise InputError(f"{table}: its columns {names} are edges. To cluster, {way}.")

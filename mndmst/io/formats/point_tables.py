@@ -27,7 +27,7 @@ from .point_columns import (
     knows_points,
     refuse_ids,
 )
-from .table_columns import TEXT, Column, shown
+from .table_columns import TEXT, Column, titled
 from .table_dialect import MARKS, TableDialect, TableSubject, check_comments_alone
 from .table_text import (
     BLANKS,
@@ -232,8 +232,8 @@ class _Lines:
                     has = f'"{row[i][:40]}"' if row[i] else "nothing"
                     raise InputError(
                         f"{self._place(number)} has {has} in column "
-                        f"{shown(columns.names[i])}, and a coordinate is a number. Fix "
-                        "it, or leave the line out."
+                        f"{titled(columns.names[i])}, and a coordinate is a number. "
+                        "Fix it, or leave the line out."
                     )
                 try:
                     text = row[i].replace(",", ".") if decimal_commas else row[i]
@@ -290,7 +290,7 @@ def read_typed_points(
     for first, batch in table.rows(0, count, wanted):
         held = slice(first, first + len(batch))
         for k, column in enumerate(batch.columns[:width]):
-            name = shown(chosen.names[chosen.coordinates[k]])
+            name = titled(chosen.names[chosen.coordinates[k]])
             check_complete(f"{path}: column {name}", column, first)
             values = column.to_numpy(zero_copy_only=False)
             check_integers(np.asarray(values), f"{path}: ", first, name)

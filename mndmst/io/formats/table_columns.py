@@ -216,13 +216,13 @@ class TableColumns:
         """Return one line that says which columns are read, and which are left out."""
         weight = "1 for every edge"
         if self.weight is not None:
-            weight = shown(self.names[self.weight])
+            weight = titled(self.names[self.weight])
         line = (
-            f"source: {shown(self.names[self.source])}, "
-            f"target: {shown(self.names[self.target])}, weight: {weight}"
+            f"source: {titled(self.names[self.source])}, "
+            f"target: {titled(self.names[self.target])}, weight: {weight}"
         )
         left_out = [
-            shown(name) + " (edges have no direction)" * is_reverse_cost(name)
+            titled(name) + " (edges have no direction)" * is_reverse_cost(name)
             for i, name in enumerate(self.names)
             if i not in self.wanted
         ]
@@ -236,7 +236,7 @@ def plain(name: str) -> str:
     return re.sub(r"[\s_\-.:]+", "", name)
 
 
-def shown(name: str) -> str:
+def titled(name: str) -> str:
     """Return a column's name for messages."""
     return name if name.strip() else "(without a name)"
 
@@ -481,7 +481,7 @@ def position_of(table: object, names: Sequence[str], option: str, name: str) -> 
     exact = [i for i, known in enumerate(names) if known.strip() == wanted]
     found = exact or [i for i, k in enumerate(names) if plain(k) == plain(wanted)]
     if len(found) != 1:
-        has = f"has no such column; it has {listed(map(shown, names))}"
+        has = f"has no such column; it has {listed(map(titled, names))}"
         if found:
             has = "has several columns of that name; rename all but one"
         raise ConfigError(f"{option}: {table} {has}.")
@@ -493,14 +493,15 @@ def _check_distinct(table: object, names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError(
-                f"{table}: several columns are named {shown(name)}. Rename all but one."
+                f"{table}: several columns are named {titled(name)}. Rename all but "
+                "one."
             )
 
 
 def _check_numbers(table: object, column: Column, option: str = OPTION) -> None:
     if column.kind in (TEXT, OTHER):
         raise InputError(
-            f"{table}: column {shown(column.name)} is the weight, but does not hold "
+            f"{table}: column {titled(column.name)} is the weight, but does not hold "
             f"numbers. Name another with {option}weight=C, or {option}weight= for "
             "weight 1."
         )
@@ -508,6 +509,6 @@ def _check_numbers(table: object, column: Column, option: str = OPTION) -> None:
 
 def _listed_columns(columns: Sequence[Column]) -> str:
     return listed(
-        shown(column.name) + (f" ({column.kind})" if column.kind != NUMBER else "")
+        titled(column.name) + (f" ({column.kind})" if column.kind != NUMBER else "")
         for column in columns
     )

@@ -46,7 +46,7 @@ from ..edge_file import (
 )
 from ..kernels.csr_conversion import both_directions, upper_triangle
 from ..named_edge_file import EndKinds, NameableFile, NamedEdgeFile
-from ..names import IdRange, Names, NameSource, ReorderedNames, shown
+from ..names import IdRange, Names, NameSource, ReorderedNames, escaped
 from ..shards.graph_directory import no_new_folders
 from ..shards.shard_writer import OriginalIds, ShardWriter, VertexIds
 from ..shards.sharded_graph import ShardedGraph, open_graph
@@ -176,8 +176,8 @@ def _about_names(file: NamedEdgeFile, names: Names) -> str:
     ends = names.take(np.unique([0, len(names) - 1])).texts()
     return (
         f"{file.name}: its vertices have names ({file.kind}, from "
-        f"{' to '.join(map(shown, ends))}), which the graph keeps; their order numbers "
-        "them"
+        f"{' to '.join(map(escaped, ends))}), which the graph keeps; their order "
+        "numbers them"
     )
 
 
@@ -256,8 +256,8 @@ class _Passes:
                 raise
             if kinds.padded and not kinds.words:
                 self.progress.say(
-                    f"{file.name}: the id {shown(kinds.padded)} begins with 0, so all "
-                    "ids are texts (numbers have no leading zeros)"
+                    f"{file.name}: the id {escaped(kinds.padded)} begins with 0, so "
+                    "all ids are texts (numbers have no leading zeros)"
                 )
         return self._survey(self._number_names(file.named(kinds.kind)), spool)
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...host.errors import ConfigError
 from ..atomic_output import AtomicOutput
 from ..file_access import writing
-from ..names import NameSource, shown
+from ..names import NameSource, escaped
 from ..output_kinds import Kind
 
 # The columns of a table of edges
@@ -56,7 +56,7 @@ def quoted(path: Path, text: str) -> str:
     """
     if "\n" in text:
         raise ConfigError(
-            f'{path}: the name "{shown(text)}" has a line feed, and a row of a text '
+            f'{path}: the name "{escaped(text)}" has a line feed, and a row of a text '
             "table is one line. Give a name in .h5; mndmst convert then writes "
             ".parquet or .json."
         )

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...certificate.candidate import LIMIT
 from ...host.errors import InputError, optional
-from ..metrics import METRICS, Norm, prepared, shown
+from ..metrics import METRICS, Norm, from_norm, prepared
 from ..row_metrics import row_metric
 
 # Metrics of SciPy that compare presence.
@@ -75,7 +75,7 @@ class PairDistances:
         if self.metric in METRICS:
             norm = METRICS[self.metric].norm
             apart = norm_distances(self.points, norm, np.array(point), others)
-            return shown(apart, self.metric)
+            return from_norm(apart, self.metric)
         if self.metric == "precomputed":
             here, back = self.points[point, others], self.points[others, point]
             return np.where(others == point, 0.0, np.minimum(here, back))

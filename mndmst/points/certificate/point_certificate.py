@@ -40,7 +40,7 @@ from ...host.errors import InputError, optional
 from ...host.formatting import counted
 from ...io.results.forest_file import ForestFile, read_forest
 from ..coordinates import unscaled
-from ..metrics import METRICS, Norm, prepared, shown
+from ..metrics import METRICS, Norm, from_norm, prepared
 from ..pairwise_forest import parameters_of, simplified
 from ..point_files import uuid_of
 from ..scale import extremes, scale_for
@@ -251,7 +251,7 @@ class Claims:
 
     def _shown(self, weight: np.ndarray) -> np.ndarray:
         """Return distances as the forest has them."""
-        return shown(self.scale.original(weight), self.metric)
+        return from_norm(self.scale.original(weight), self.metric)
 
     def problems(self, u: np.ndarray, v: np.ndarray, given: np.ndarray) -> list[str]:
         """Return why edges are not the minimum spanning tree; [] if they are."""

@@ -1,16 +1,13 @@
 """HDBSCAN* and single linkage of points."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from ...host.errors import ConfigError
 from ...host.formatting import counted
-from ...tree.linkage import single_linkage as linkage_of
-from ..point_files import checked_points
-from ..point_forest import PointForest, points_forest
-from ..search_reporter import SearchReporter
+from ...tree.linkage import single_linkage
+from ..point_forest import PointForest
 from .condensed import CondensedTree, condensed_tree, without_brief_clusters
 from .density import (
     Clustering,
@@ -97,7 +94,7 @@ class DensityClusters:
 
 def clusters_of(found: PointForest, rule: DensityRule) -> DensityClusters:
     """Return the clusters that a forest of mutual reachability distances has."""
-    linkage = linkage_of(found.forest)
+    linkage = single_linkage(found.forest)
     tree = condensed_tree(linkage, rule.min_cluster_size)
     if rule.persistence > 0:
         tree = without_brief_clusters(tree, rule.persistence)
@@ -108,19 +105,3 @@ def clusters_of(found: PointForest, rule: DensityRule) -> DensityClusters:
     persistence = cluster_persistence(tree, chosen, flat.labels)
     scores = outlier_scores(tree)
     return DensityClusters(found, linkage, tree, chosen, flat, persistence, scores)
-
-
-def single_linkage(
-    points: Any,
-    metric: str = "euclidean",
-    threads: int = 0,
-    *,
-    search: str = "auto",
-    reporter: SearchReporter | None = None,
-) -> Any:
-    """Return the single-linkage dendrogram; see `mndmst.single_linkage`."""
-    given = checked_points(np.asarray(points), "the points: ", typed=True)
-    found = points_forest(
-        given, metric, threads=threads, search=search, reporter=reporter
-    )
-    return linkage_of(found.forest)

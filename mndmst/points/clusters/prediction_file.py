@@ -36,7 +36,7 @@ from ...io.file_access import (
     reading,
     text_attribute,
 )
-from ...io.formats.table_columns import listed, plain, shown
+from ...io.formats.table_columns import listed, plain, titled
 from ...io.hdf5_reader import checked_dataset, read_dataset
 from ...io.memory_limit import check_room
 from ...io.results.clusters_file import FORMAT
@@ -211,10 +211,10 @@ class StoredModel:
         if own and names and list(map(plain, own)) != list(map(plain, names)):
             alike = sorted(map(plain, own)) == sorted(map(plain, names))
             raise InputError(
-                f"{source}: its coordinates are {listed(map(shown, names))}, and those "
-                f"of the training points of {self.path} {listed(map(shown, own))}. "
-                f"Give them in the order of these: --columns "
-                f"{','.join(own if alike else names)}."
+                f"{source}: its coordinates are {listed(map(titled, names))}, and "
+                f"those of the training points of {self.path} "
+                f"{listed(map(titled, own))}. Give them in the order of these: "
+                f"--columns {','.join(own if alike else names)}."
             )
 
     def predict(

@@ -9,7 +9,7 @@ from ..coordinates import PointCoordinates, point_coordinates, unscaled
 from ..devices.point_products import NO_POSITION, PointArrays
 from ..kernels.nearest_points import nearest_to_queries
 from ..kernels.norms import LARGEST
-from ..metrics import METRICS, Norm, prepared, shown
+from ..metrics import METRICS, Norm, from_norm, prepared
 from ..pairwise_forest import Metric, checked_distances, searchable_rows
 from ..search.build_tree import build_tree
 from ..search.product_search import HostProducts, random_order
@@ -92,7 +92,7 @@ class _TreeSearch:
         )
         if self._norm == Norm.EUCLIDEAN:
             np.sqrt(distance, out=distance)
-        return shown(distance, self._metric), self._tree.rows[position]
+        return from_norm(distance, self._metric), self._tree.rows[position]
 
 
 class _ProductSearch:
@@ -128,7 +128,7 @@ class _ProductSearch:
             square, place = self._products.nearest_to(some, limits, k)
             distance[begin : begin + step] = np.sqrt(square)
             index[begin : begin + step] = self._rows[place]
-        return shown(distance, self._metric), index
+        return from_norm(distance, self._metric), index
 
 
 class _RowSearch:

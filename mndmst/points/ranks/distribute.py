@@ -11,7 +11,7 @@ import numpy as np
 
 from ...comm.communicator import Comm
 from ..coordinates import float_type
-from ..point_files import checked_points, read_points
+from ..point_files import checked_points, read_point_table
 
 
 class OwnedPoints(NamedTuple):
@@ -79,7 +79,7 @@ def read_part(
     first, last = bounds[comm.rank], bounds[comm.rank + 1]
     if path.suffix == ".npy":
         with comm.raise_on_all():
-            part = np.array(read_points(path, mapped=True)[first:last])
+            part = np.array(read_point_table(path, mapped=True).points[first:last])
     elif points is not None:
         for rank in range(1, comm.size):
             share = points[bounds[rank] : bounds[rank + 1]]

@@ -15,6 +15,7 @@ from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
 from scipy.spatial.distance import pdist, squareform
 
 import mndmst
+from mndmst import read_points
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.host.option_types import number
 from mndmst.io.edge_file import Edges
@@ -23,7 +24,7 @@ from mndmst.kernels.threads import Threads
 from mndmst.points.clusters.condensed import condensed_tree
 from mndmst.points.clusters.density import flat_clusters, points_by_label
 from mndmst.points.neighbour_graph import neighbour_graph
-from mndmst.points.point_files import example_points, read_points
+from mndmst.points.point_files import example_points
 from mndmst.tree.kernels.link import link
 from mndmst.tree.linkage import (
     clusters_by_count,

@@ -16,8 +16,9 @@ import scipy.sparse
 import zstandard
 
 import mndmst
+from mndmst import read_points
 from mndmst.host.errors import ConfigError, InputError
-from mndmst.points.point_files import PointTable, read_point_table, read_points
+from mndmst.points.point_files import PointTable, read_point_table
 
 X, Y = [0.5, 1.5, 2.25], [3.5, -1.0, 4.0]
 POINTS = np.stack([X, Y], axis=1)

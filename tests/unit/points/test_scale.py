@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mndmst import read_points, single_linkage
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.points.certificate.point_certificate import Claims
-from mndmst.points.clusters.density_clusters import single_linkage
 from mndmst.points.estimator import HDBSCAN
 from mndmst.points.metrics import Norm
 from mndmst.points.neighbour_graph import neighbour_graph
-from mndmst.points.point_files import checked_points, named_points, read_points
+from mndmst.points.point_files import checked_points, named_points
 from mndmst.points.point_forest import points_forest
 from mndmst.points.scale import Scale, extremes, scale_for
 
