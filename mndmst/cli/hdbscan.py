@@ -10,7 +10,7 @@ from ..host.option_types import real, whole
 from ..host.progress import notice
 from .cluster import print_sizes
 from .options import add_flag
-from .parser import MOST_POINTS
+from .parser import Parser
 from .point_forest import with_forest, write
 from .point_input import spent
 from .point_options import add_points
@@ -20,12 +20,21 @@ if TYPE_CHECKING:
 
     from ..points.clusters.density import Clustering
     from ..points.clusters.density_clusters import DensityRule
+    from ..points.clusters.parameters import Parameter
     from ..points.point_files import PointTable
     from ..points.point_forest import PointForest
+
+# What the help of a parameter's option says besides its effect.
+MORE_HELP = {
+    "min_samples": " (default: --min-cluster-size)",
+    "store_centers": "; the cluster file has them",
+}
 
 
 def add_hdbscan(commands: Any) -> None:
     """Add the command to the parser."""
+    from ..points.clusters.parameters import PARAMETERS
+
     hdbscan = commands.add_parser(
         "hdbscan",
         help="find clusters of points: HDBSCAN*, exactly",
@@ -38,82 +47,10 @@ def add_hdbscan(commands: Any) -> None:
         "cluster file to write, .h5; the labels as .csv; the dendrogram as .nwk",
         ("clusters", "condensed", "dendrogram", "reachability"),
     )
-    hdbscan.add_argument(
-        "--min-cluster-size",
-        type=whole(2),
-        default=5,
-        metavar="N",
-        help="smallest number of points that form a cluster",
-    )
-    hdbscan.add_argument(
-        "--min-samples",
-        type=whole(1),
-        metavar="N",
-        help="neighbours within the core distance, not counting the point itself, as "
-        "in hdbscan; scikit-learn counts it (default: --min-cluster-size)",
-    )
-    hdbscan.add_argument(
-        "--cluster-selection-method",
-        choices=("eom", "leaf"),
-        default="eom",
-        help="select clusters by excess of mass, or the leaves of the condensed tree",
-    )
-    hdbscan.add_argument(
-        "--cluster-selection-epsilon",
-        type=real(0),
-        default=0.0,
-        metavar="X",
-        help="merge clusters born below this distance into their first ancestor born "
-        "above it",
-    )
-    hdbscan.add_argument(
-        "--cluster-selection-epsilon-max",
-        type=real(0),
-        default=math.inf,
-        metavar="X",
-        help="do not select clusters born above this distance; with eom only",
-    )
-    hdbscan.add_argument(
-        "--cluster-selection-persistence",
-        type=real(0),
-        default=0.0,
-        metavar="X",
-        help="merge leaves of the condensed tree of a smaller persistence, in 1 / "
-        "distance",
-    )
-    add_flag(
-        hdbscan,
-        "--allow-single-cluster",
-        "allow a single cluster, whose outliers are noise",
-    )
-    hdbscan.add_argument(
-        "--max-cluster-size",
-        type=whole(0, MOST_POINTS),
-        default=0,
-        metavar="N",
-        help="do not select larger clusters; with eom only, 0 for no limit",
-    )
-    hdbscan.add_argument(
-        "--alpha",
-        type=real(1e-300),
-        default=1.0,
-        metavar="X",
-        help="divide distances, but not core distances, by this number; compares all "
-        "pairs of points unless it is 1",
-    )
-    hdbscan.add_argument(
-        "--non-finite",
-        choices=("noise", "codes", "error"),
-        default="error",
-        help="refuse rows with NaN or infinite coordinates, or take them as noise, or "
-        "give them the labels -3 with NaN and -2 without",
-    )
-    hdbscan.add_argument(
-        "--store-centers",
-        choices=("centroid", "medoid", "both"),
-        help="also store in the cluster file the mean point of each cluster, weighted "
-        "by probabilities, or the medoid, or both",
-    )
+    for name, parameter in PARAMETERS.items():
+        _add_parameter(hdbscan, parameter, MORE_HELP.get(name, ""))
+    # A file with a damaged row is refused; arrays of Python are taken as hdbscan's
+    hdbscan.set_defaults(non_finite="error")
     add_flag(
         hdbscan,
         "--prediction-data",
@@ -123,13 +60,35 @@ def add_hdbscan(commands: Any) -> None:
     hdbscan.set_defaults(process=_hdbscan)
 
 
+def _add_parameter(parser: Parser, parameter: "Parameter", more: str) -> None:
+    """Add the option of a parameter, with its help and `more`."""
+    option = "--" + parameter.name.replace("_", "-")
+    text = parameter.effect + more
+    if parameter.kind is bool:
+        add_flag(parser, option, text)
+    elif parameter.kind is str:
+        parser.add_argument(
+            option, choices=parameter.choices, default=parameter.default, help=text
+        )
+    else:
+        number = whole if parameter.kind is int else real
+        parser.add_argument(
+            option,
+            type=number(parameter.least, parameter.most),
+            default=parameter.default,
+            metavar="N" if parameter.kind is int else "X",
+            help=text,
+        )
+
+
 def _hdbscan(arguments: argparse.Namespace) -> int:
     from ..host.errors import ConfigError
     from ..points.clusters.cluster_measures import NO_CENTERS
+    from ..points.clusters.density_clusters import density_rule
     from ..points.pairwise_forest import NO_POINTS
 
     def samples() -> int:
-        rule = _density_rule(arguments)
+        rule = density_rule(arguments)
         if arguments.metric == "precomputed" and arguments.prediction_data:
             raise ConfigError(NO_POINTS)
         if arguments.metric == "precomputed" and arguments.store_centers:
@@ -141,7 +100,7 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
         return rule.samples
 
     def answer(table: "PointTable") -> bool:
-        rule = _density_rule(arguments)
+        rule = density_rule(arguments)
         count, output = len(table.points), arguments.output
         rule.check_points(count)
         if rule.too_few(count) and not arguments.quiet:
@@ -235,25 +194,6 @@ def _check_cluster_file(goes: str, output: Path | None) -> None:
         )
 
 
-def _density_rule(arguments: argparse.Namespace) -> "DensityRule":
-    """Return the rule of the options; ConfigError if a value is out of range."""
-    from ..points.clusters.density_clusters import DensityRule
-    from ..points.clusters.selection import ClusterSelection
-
-    return DensityRule(
-        arguments.min_cluster_size,
-        arguments.min_samples,
-        ClusterSelection(
-            arguments.cluster_selection_method,
-            arguments.cluster_selection_epsilon,
-            arguments.cluster_selection_epsilon_max,
-            arguments.allow_single_cluster,
-            arguments.max_cluster_size,
-        ),
-        arguments.cluster_selection_persistence,
-    ).checked()
-
-
 def _write_hdbscan(
     arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
 ) -> None:
@@ -261,10 +201,10 @@ def _write_hdbscan(
 
     from ..points.clusters.cluster_measures import exemplars_of, relative_validity
     from ..points.clusters.cluster_pictures import ClusterPictures
-    from ..points.clusters.density_clusters import clusters_of
+    from ..points.clusters.density_clusters import clusters_of, density_rule
     from ..points.clusters.prediction_file import prediction_columns, prediction_facts
 
-    rule = _density_rule(arguments)
+    rule = density_rule(arguments)
     clusters = clusters_of(found, rule)
     flat = _coded(arguments, table, clusters.flat)
     facts = {

@@ -19,8 +19,6 @@ ROWS = 1 << 14  # points that are looked at together
 COPIED = 1 << 24
 # Points whose lengths a device and the host both compute: the bits must agree.
 COMPARED = 64
-# What becomes of rows that are not finite.
-NON_FINITE = ("noise", "codes", "error")
 # Labels and probabilities of rows with infinities alone, and of rows with NaN, as in
 # scikit-learn.
 LABEL_CODES, PROBABILITY_CODES = (-2, -3), (0, np.nan)

@@ -27,7 +27,6 @@ from ..io.formats.point_columns import check_angles
 from ..io.formats.point_tables import check_integers
 from ..kernels.threads import Threads
 from .clusters.cluster_measures import (
-    CENTERS,
     NO_CENTERS,
     centers_of,
     centroid_of,
@@ -38,7 +37,12 @@ from .clusters.cluster_measures import (
 from .clusters.cluster_pictures import ClusterPictures
 from .clusters.condensed import scale_of
 from .clusters.density import Clustering, clusters_by_label
-from .clusters.density_clusters import DensityClusters, DensityRule, clusters_of
+from .clusters.density_clusters import (
+    DensityClusters,
+    DensityRule,
+    clusters_of,
+    density_rule,
+)
 from .clusters.prediction import (
     Connections,
     TrainingPoints,
@@ -47,11 +51,9 @@ from .clusters.prediction import (
     predicted_labels,
     predicted_scores,
 )
-from .clusters.selection import ClusterSelection
 from .clusters.tree_views import CondensedTreeView, SingleLinkageTree, SpanningTree
 from .coordinates import (
     LABEL_CODES,
-    NON_FINITE,
     PROBABILITY_CODES,
     coded,
     finite_rows,
@@ -139,25 +141,24 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
     min_cluster_size : int
         Smallest number of points that form a cluster.
     min_samples : int, optional
-        The core distance of a point is that to its neighbour of this number, the point
-        itself not counted. This is hdbscan's convention; scikit-learn counts the point,
-        so its `min_samples` is larger by 1. `min_cluster_size` by default. More than
-        all other points is an error.
+        Neighbours within the core distance, not counting the point itself, as in
+        hdbscan; scikit-learn counts it, so its `min_samples` is larger by 1.
+        `min_cluster_size` by default. More than all other points is an error.
     cluster_selection_epsilon : float
-        Replace clusters born at a smaller distance by their first ancestor born at a
-        larger one.
+        Merge clusters born below this distance into their first ancestor born above
+        it.
     cluster_selection_persistence : float
-        Merge leaves of the condensed tree that last less, in 1 / distance.
+        Merge leaves of the condensed tree of a smaller persistence, in 1 / distance.
     max_cluster_size : int, optional
-        Do not select larger clusters, with "eom"; None or 0 for no limit.
+        Do not select larger clusters; with eom only, 0 for no limit, or None.
     metric : str or callable
         "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "cosine", "correlation",
         "haversine" of latitude and longitude in radians: fast. "precomputed", a metric
         of SciPy that `pairwise_forest.PAIRWISE` names, or a function of two points: all
         pairs of points are compared.
     alpha : float
-        Distances, but not core distances, are divided by it, as in robust single
-        linkage. All pairs of points are compared unless it is 1.
+        Divide distances, but not core distances, by this number; compares all pairs of
+        points unless it is 1. As in robust single linkage.
     p : float, optional
         Of the metric "minkowski".
     V : array-like of numbers, optional
@@ -167,17 +168,18 @@ core_dist_n_jobs, prediction_data
         Accepted for code that was written for hdbscan or scikit-learn; they change
         nothing, and a UserWarning says so.
     cluster_selection_method : {"eom", "leaf"}
-        Clusters of most excess of mass, or the leaves of the condensed tree.
+        Select clusters by excess of mass, or the leaves of the condensed tree.
     allow_single_cluster : bool
-        Allow one cluster of all points except the first to leave it.
+        Allow a single cluster, whose outliers are noise.
     cluster_selection_epsilon_max : float
-        Do not select clusters born at a larger distance, with "eom".
+        Do not select clusters born above this distance; with eom only.
     metric_params : dict, optional
         Further arguments of the metric. "euclidean" takes `boxsize`, the sides of a
         periodic box; "hamming" and "jaccard" take `missing`, the number that marks a
         missing entry, and "hamming" `missing_rule`: "ignore", "equal" or "differ".
     store_centers : {"centroid", "medoid", "both"}, optional
-        Compute `centroids_`, `medoids_` or both.
+        Compute the mean point of each cluster, weighted by probabilities, or the
+        medoid, or both: `centroids_` and `medoids_`.
     copy : bool, optional
         Keep a copy of the points. By default the estimator keeps an array of floats
         itself, as scikit-learn's estimators of neighbours do: an array that changes
@@ -188,9 +190,9 @@ core_dist_n_jobs, prediction_data
     approximate : bool
         Use the forest of the nearest neighbours' graph, not the exact one.
     non_finite : {"noise", "codes", "error"}
-        Rows with NaN or infinite coordinates are noise, as in hdbscan; have labels of
-        their own, as in scikit-learn: -3 with NaN, of probability NaN, and -2 without;
-        or are an error.
+        Take rows with NaN or infinite coordinates as noise, or give them the labels -3
+        with NaN and -2 without, or refuse them. hdbscan takes them as noise;
+        scikit-learn gives the labels, and NaN the probability NaN.
     search : {"auto", "tree", "product"}
         Find neighbours by a k-d tree, or by matrix products, on a GPU where there is
         one. It changes the time and no result; "auto" probes a sample of the points.
@@ -551,35 +553,16 @@ core_dist_n_jobs, prediction_data
 
     def _rule(self) -> DensityRule:
         """Return the rule of the parameters; ConfigError if one is out of range."""
-        for name in ("min_cluster_size", "min_samples", "max_cluster_size"):
-            value = getattr(self, name)
-            left_out = value is None and name != "min_cluster_size"
-            if not left_out and not _is(value, numbers.Integral):
-                raise ConfigError(f"{name} {value!r} is not an integer")
-        for name in (
-            "alpha",
-            "cluster_selection_epsilon",
-            "cluster_selection_epsilon_max",
-            "cluster_selection_persistence",
-        ):
-            if not _is(getattr(self, name), numbers.Real):
-                raise ConfigError(f"{name} {getattr(self, name)!r} is not a number")
-        if not 0 < self.alpha < math.inf:
-            raise ConfigError(f"alpha {self.alpha}: give a number above 0")
-        for name in ("allow_single_cluster", "approximate", "copy"):
-            if getattr(self, name) is not None or name != "copy":
-                as_flag(getattr(self, name), name)
+        rule = density_rule(self)
+        as_flag(self.approximate, "approximate")
+        if self.copy is not None:
+            as_flag(self.copy, "copy")
         if not isinstance(self.metric_params, Mapping | None):
             raise ConfigError(
                 f"metric_params {shown(self.metric_params)}: give a dict of arguments "
                 "of the metric"
             )
         self._threads()
-        if self.store_centers not in (None, *CENTERS):
-            raise ConfigError(
-                f"store_centers {self.store_centers!r}: give 'centroid', 'medoid' or "
-                "'both'"
-            )
         if self.metric == "precomputed" and self.store_centers is not None:
             raise ConfigError(NO_CENTERS)
         if self.metric == "precomputed" and self.search != "auto":
@@ -587,20 +570,7 @@ core_dist_n_jobs, prediction_data
                 f"search {self.search!r} searches points, and precomputed has none; "
                 "leave search out"
             )
-        if self.non_finite not in NON_FINITE:
-            raise ConfigError(
-                f"non_finite {self.non_finite!r}: give noise, codes or error"
-            )
-        selection = ClusterSelection(
-            self.cluster_selection_method,
-            float(self.cluster_selection_epsilon),
-            float(self.cluster_selection_epsilon_max),
-            bool(self.allow_single_cluster),
-            int(self.max_cluster_size or 0),
-        )
-        persistence = float(self.cluster_selection_persistence)
-        size, samples = self.min_cluster_size, self.min_samples
-        return DensityRule(size, samples, selection, persistence).checked()
+        return rule
 
     def _check_algorithm(self, sparse: bool) -> None:
         """Refuse an algorithm of a name or for a metric that the other packages refuse.

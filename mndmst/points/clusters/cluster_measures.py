@@ -16,8 +16,6 @@ from ..pairwise_forest import Metric, rows_of
 from .condensed import CondensedTree
 from .density import points_by_label
 
-# What `store_centers` may be.
-CENTERS = ("centroid", "medoid", "both")
 NO_CENTERS = "Cannot store centers when using a precomputed distance matrix."
 
 
@@ -48,7 +46,8 @@ def centers_of(
 ) -> dict[str, np.ndarray]:
     """Return the centers of flat clusters, float64, shape (clusters, dimensions).
 
-    `kind` is one of `CENTERS` or None; the result has "centroids", "medoids", or both.
+    `kind` is the parameter `store_centers`; the result has "centroids", "medoids", or
+    both.
     """
     kinds: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
         "centroid": centroid_of,

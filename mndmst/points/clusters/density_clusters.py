@@ -1,6 +1,7 @@
 """HDBSCAN* and single linkage of points."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from .density import (
     label_points,
     outlier_scores,
 )
+from .parameters import PARAMETERS
 from .selection import ClusterSelection, select_clusters
 
 
@@ -62,21 +64,35 @@ class DensityRule:
         root = self.selection.allow_single_cluster and self.selection.method == "eom"
         return count < self.min_cluster_size * (1 if root else 2)
 
-    def checked(self) -> "DensityRule":
-        """Return the rule itself; raise ConfigError if a value is out of range."""
-        if self.min_cluster_size < 2:
-            raise ConfigError(
-                f"min_cluster_size {self.min_cluster_size}: a cluster has 2 points or "
-                "more"
-            )
-        if self.samples < 1:
-            raise ConfigError(f"min_samples {self.min_samples}: give 1 or more")
-        if not self.persistence >= 0:
-            raise ConfigError(
-                f"cluster_selection_persistence {self.persistence}: give 0 or more"
-            )
-        self.selection.check()
-        return self
+
+def density_rule(given: object) -> DensityRule:
+    """Return the rule that options of the command or parameters of `HDBSCAN` make.
+
+    They are attributes of `given`, under the names of `PARAMETERS`. Raises ConfigError
+    if one of the table is out of range.
+    """
+    value: dict[str, Any] = {
+        name: parameter.checked(getattr(given, name))
+        for name, parameter in PARAMETERS.items()
+    }
+    epsilon, most = (
+        value["cluster_selection_epsilon"],
+        value["cluster_selection_epsilon_max"],
+    )
+    if most < epsilon:
+        raise ConfigError(
+            f"cluster_selection_epsilon_max {most}: give at least "
+            f"cluster_selection_epsilon, {epsilon}"
+        )
+    selection = ClusterSelection(
+        value["cluster_selection_method"],
+        epsilon,
+        most,
+        value["allow_single_cluster"],
+        value["max_cluster_size"] or 0,
+    )
+    size, samples = value["min_cluster_size"], value["min_samples"]
+    return DensityRule(size, samples, selection, value["cluster_selection_persistence"])
 
 
 @dataclass(frozen=True)

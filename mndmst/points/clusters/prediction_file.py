@@ -43,6 +43,7 @@ from ...io.results.clusters_file import FORMAT
 from ..pairwise_forest import check_forest
 from .condensed import CondensedTree
 from .density_clusters import DensityClusters, DensityRule
+from .parameters import PARAMETERS
 from .prediction import TrainingPoints, predicted_labels
 
 REMAKE = "run mndmst hdbscan again with --prediction-data"
@@ -147,7 +148,7 @@ class StoredModel:
             points=points.reshape(len(labels), dimensions),
             metric=text_attribute(file, "metric"),
             parameters=json.loads(str(file.attrs.get("metric_params", "{}"))),
-            alpha=float(file.attrs.get("alpha", 1.0)),
+            alpha=float(file.attrs.get("alpha", PARAMETERS["alpha"].default)),
             non_finite=str(file.attrs.get("non_finite", "error")),
             coordinates=json.loads(str(file.attrs.get("coordinates", "[]"))),
             min_samples=count_attribute(file, "min_samples"),
@@ -168,7 +169,9 @@ class StoredModel:
     def _consistent(self) -> bool:
         """Return whether prediction ends, and finds every index in its array."""
         tree, clusters = self.tree, self.tree.num_clusters
-        if self.points.size == 0 or clusters == 0 or self.min_samples < 1:
+        if self.points.size == 0 or clusters == 0:
+            return False
+        if not PARAMETERS["min_samples"].allows(self.min_samples):
             return False
         parent, above = tree.parent - tree.num_points, tree.cluster_parent
         return bool(
@@ -179,7 +182,7 @@ class StoredModel:
             and (self.labels < clusters).all()
             and (self.non_finite != "error" or np.isfinite(self.points).all())
             and not np.isnan(tree.distance).any()
-            and self.epsilon >= 0
+            and PARAMETERS["cluster_selection_epsilon"].allows(self.epsilon)
             and isinstance(self.coordinates, list)
             and len(self.coordinates) in (0, self.points.shape[1])
             and all(isinstance(name, str) for name in self.coordinates)
@@ -198,7 +201,7 @@ class StoredModel:
             return False
         except (TypeError, ValueError, AttributeError):
             return False
-        return 0 < self.alpha < np.inf
+        return PARAMETERS["alpha"].allows(self.alpha)
 
     @property
     def num_clusters(self) -> int:

@@ -14,11 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...host.errors import ConfigError
 from ..kernels.dendrogram import choose_stable, owners, raised
 from .condensed import CondensedTree
-
-METHODS = ("eom", "leaf")
 
 
 @dataclass(frozen=True)
@@ -35,27 +32,6 @@ class ClusterSelection:
     allow_single_cluster: bool = False
     # Larger clusters are not selected by excess of mass; 0 for no limit.
     max_cluster_size: int = 0
-
-    def check(self) -> None:
-        """Raise ConfigError if a value is out of range."""
-        if self.method not in METHODS:
-            raise ConfigError(
-                f"no cluster_selection_method '{self.method}'; give eom or leaf"
-            )
-        if not self.epsilon >= 0:
-            raise ConfigError(
-                f"cluster_selection_epsilon {self.epsilon}: give 0 or more"
-            )
-        if not self.epsilon_max >= self.epsilon:
-            raise ConfigError(
-                f"cluster_selection_epsilon_max {self.epsilon_max}: give at least "
-                f"cluster_selection_epsilon, {self.epsilon}"
-            )
-        if self.max_cluster_size < 0:
-            raise ConfigError(
-                f"max_cluster_size {self.max_cluster_size}: give 1 or more, or 0 for "
-                "no limit"
-            )
 
 
 def select_clusters(tree: CondensedTree, rule: ClusterSelection) -> np.ndarray:
