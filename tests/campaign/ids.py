@@ -59,10 +59,8 @@ def check(draw: random.Random, folder: Path, commands: Commands) -> str:
     way = ["--parts", draw.randint(1, 3), "--reorder", made.order]
     run(commands, "partition", path, folder / "g", *way, *maximum, "-q")
     run(commands, "solve", folder / "g", "-o", folder / "f.h5", "--backend", "cpu")
-    # A service keeps minimum forests, and after --reorder it and files have new ids
-    ordered = made.order == "none"
-    steps = [*STEPS, *[python] * ordered, *[serve] * (ordered and not made.maximum)]
-    steps = draw.sample(steps, 2)
+    # After --reorder files of results, and a service, have the new ids
+    steps = draw.sample([*STEPS, *[python, serve] * (made.order == "none")], 2)
     for step in steps:
         step(draw, made, commands)
     kind = "maximum" if made.maximum else "minimum"

@@ -1,6 +1,7 @@
 """The same table from every format: read as people mean it, or refused in one line."""
 
 import gzip
+import importlib
 import json
 import re
 from collections.abc import Callable
@@ -614,13 +615,16 @@ def triples_of(
     return list(zip(*found, strict=True))
 
 
-def test_random_tables_of_the_campaign(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["tables", "marks", "clouds", "files"])
+def test_random_files_of_the_campaign(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    from tests.campaign import tables
     from tests.campaign.case import Case
     from tests.campaign.results import Results
 
+    check = importlib.import_module(f"tests.campaign.{kind}").check
     results = Results(1)
-    for number in range(250):
-        results.judge(Case(results.seed, "tables", number), tables.check)
+    for number in range(150):
+        results.judge(Case(results.seed, kind, number), check)
     assert results.failures == []
