@@ -26,7 +26,9 @@ class Graph(NamedTuple):
         return self._replace(weight=np.resize(np.array(values, dtype), len(self.src)))
 
 
-def write_graph(directory: Path, graph: Graph, parts: int = 1) -> Path:
+def write_graph(
+    directory: Path, graph: Graph, parts: int = 1, maximum: bool = False
+) -> Path:
     """Write a graph as shards of about equally many vertices; return the directory.
 
     Each edge is stored in the rows of both ends, a loop once.
@@ -35,17 +37,20 @@ def write_graph(directory: Path, graph: Graph, parts: int = 1) -> Path:
     src = np.concatenate((graph.src, graph.dst[other]))
     dst = np.concatenate((graph.dst, graph.src[other]))
     weight = np.concatenate((graph.weight, graph.weight[other]))
-    return write_arcs(directory, Graph(graph.n, src, dst, weight), parts)
+    return write_arcs(directory, Graph(graph.n, src, dst, weight), parts, maximum)
 
 
-def write_arcs(directory: Path, arcs: Graph, parts: int = 1) -> Path:
+def write_arcs(
+    directory: Path, arcs: Graph, parts: int = 1, maximum: bool = False
+) -> Path:
     """Write arcs as they are, symmetric or not; `src` says whose row it is."""
     order = np.lexsort((arcs.dst, arcs.src))
     src, dst, weight = arcs.src[order], arcs.dst[order], arcs.weight[order]
     indptr = np.searchsorted(src, np.arange(arcs.n + 1))
     vtxdist = np.arange(parts + 1) * arcs.n // parts
     target = claimed(directory, parts)
-    with ShardWriter(target, arcs.n, weight.dtype, vtxdist, UUID) as writer:
+    dtype = weight.dtype
+    with ShardWriter(target, arcs.n, dtype, vtxdist, UUID, maximum=maximum) as writer:
         for part in range(parts):
             rows = indptr[vtxdist[part] : vtxdist[part + 1] + 1]
             held = slice(rows[0], rows[-1])

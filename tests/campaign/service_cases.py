@@ -47,8 +47,8 @@ def run_one(results: Results, case: Case) -> None:
 def serve(draw: random.Random, folder: Path) -> tuple[int, dict[str, int]]:
     """Run services; return how many were ended, and the reads by their kinds."""
     graph = small_graph(draw)
-    write_graph(folder / "g", graph, draw.randint(1, 4))
-    model, pending = Model(graph), list[Batch]()
+    model, pending = Model(graph, draw.random() < 0.4), list[Batch]()
+    write_graph(folder / "g", graph, draw.randint(1, 4), model.maximum)
     seen: list[Observation] = []
     overtaken = 0
     services = draw.randint(2, 3)

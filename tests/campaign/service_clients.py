@@ -225,7 +225,7 @@ def solve(reader: Reader, graph: Any) -> tuple[int, Check]:
     bound = draw.choice((None, None, draw.uniform(0, LAST_WEIGHT)))
     without = vertices = None
     if bound is not None:
-        options["below"] = bound
+        options["above" if reader.model.maximum else "below"] = bound
     if draw.random() < 0.3:
         without = np.sort(np.stack((reader.vertices(5), reader.vertices(5))), axis=0)
         options["without_edges"] = tuple(without)
@@ -236,16 +236,21 @@ def solve(reader: Reader, graph: Any) -> tuple[int, Check]:
     def right(facts: Facts) -> Answer:
         keep = np.ones(len(facts.src), np.bool_)
         if bound is not None:
-            keep &= facts.weight < bound
+            keep &= beyond(facts, facts.weight, bound)
         if without is not None:
             left = set(zip(*without.tolist(), strict=True))
             pairs = zip(facts.src.tolist(), facts.dst.tolist(), strict=True)
             keep &= np.array([pair not in left for pair in pairs], np.bool_)
         if vertices is not None:
             keep &= np.isin(facts.src, vertices) & np.isin(facts.dst, vertices)
-        return facts.forest_by(facts.weight, keep)
+        return facts.forest_by(facts.weight, keep, facts.maximum)
 
     return solved(graph.solve(**options), right)
+
+
+def beyond(facts: Facts, weight: np.ndarray, bound: float) -> np.ndarray:
+    """Return whether weights are below a bound, or above it in a maximum forest."""
+    return weight > bound if facts.maximum else weight < bound
 
 
 def sent(reader: Reader, graph: Any) -> tuple[int, Check]:
@@ -255,11 +260,9 @@ def sent(reader: Reader, graph: Any) -> tuple[int, Check]:
     maximum = reader.draw.random() < 0.5
     found = graph.solve(weight, version=version_of(table), maximum=maximum)
 
-    def right(facts: Facts) -> Answer:
-        answer = facts.forest_by(-weight if maximum else weight)
-        return answer._replace(weight=-answer.weight) if maximum else answer
-
-    version, check = solved(found, right)
+    version, check = solved(
+        found, lambda facts: facts.forest_by(weight, maximum=maximum)
+    )
     return version, same_edges(version_of(table), check)
 
 
@@ -269,7 +272,9 @@ def stored(reader: Reader, graph: Any) -> tuple[int, Check]:
     weight = reader.rng.integers(0, LAST_WEIGHT, table.num_rows) * 0.5
     graph.store(reader.column, weight, version=version_of(table))
     found = graph.solve(f"{reader.column} + 0")
-    version, check = solved(found, lambda facts: facts.forest_by(weight))
+    version, check = solved(
+        found, lambda facts: facts.forest_by(weight, maximum=facts.maximum)
+    )
     return version, same_edges(version_of(table), check)
 
 
@@ -289,7 +294,8 @@ def expression(reader: Reader, graph: Any) -> tuple[int, Check]:
 
     def right(facts: Facts) -> Answer:
         weight = facts.weight.astype(np.float64)
-        return facts.forest_by(np.where(weight > 5, weight / 2, 9.5 - weight))
+        weight = np.where(weight > 5, weight / 2, 9.5 - weight)
+        return facts.forest_by(weight, maximum=facts.maximum)
 
     return solved(found, right)
 
@@ -298,14 +304,15 @@ def labels(reader: Reader, graph: Any) -> tuple[int, Check]:
     """Read the labels of components."""
     bound = reader.draw.choice((None, reader.draw.uniform(0, LAST_WEIGHT)))
     request = {"graph": "g", "table": "labels"}
-    request |= {} if bound is None else {"below": bound}
+    side = "above" if reader.model.maximum else "below"
+    request |= {} if bound is None else {side: bound}
     table = graph.connection.read(request)
 
     def check(_model: Model, facts: Facts) -> None:
         answer, right = facts.forest, facts.labels
         if bound is not None:
-            light = answer.weight < bound
-            right = _smallest(facts.n, answer.src[light], answer.dst[light])
+            some = beyond(facts, answer.weight, bound)
+            right = _smallest(facts.n, answer.src[some], answer.dst[some])
         assert table["label"].to_pylist() == right.tolist()
 
     return version_of(table), check
@@ -314,13 +321,11 @@ def labels(reader: Reader, graph: Any) -> tuple[int, Check]:
 def clusters(reader: Reader, graph: Any) -> tuple[int, Check]:
     """Read clusters by their number, a height or the least size."""
     draw, n = reader.draw, reader.model.n
-    rule, value = draw.choice(
-        (
-            ("count", draw.randint(1, n)),
-            ("height", draw.uniform(0, LAST_WEIGHT)),
-            ("min_size", draw.randint(2, 6)),
-        )
-    )
+    sized, height = ("min_size", draw.randint(2, 6)), draw.uniform(0, LAST_WEIGHT)
+    rules = [("count", draw.randint(1, n)), ("height", height), sized]
+    if reader.model.maximum:
+        rules[1:] = [("min_weight", height)]
+    rule, value = draw.choice(rules)
     table = graph.connection.read({"graph": "g", "table": "clusters", rule: value})
 
     def check(_model: Model, facts: Facts) -> None:
@@ -330,10 +335,11 @@ def clusters(reader: Reader, graph: Any) -> tuple[int, Check]:
             sizes = np.bincount(found[found >= 0], minlength=1)
             assert not (found >= 0).any() or sizes.min() >= value
             return
-        order = np.lexsort((answer.dst, answer.src, answer.weight))
-        kept = order[: n - int(value)] if rule == "count" else order
+        kept = np.array(facts.merge_order()[: n - int(value)], np.int64)
         if rule == "height":
-            kept = order[answer.weight[order] <= value]
+            kept = np.flatnonzero(answer.weight <= value)
+        elif rule == "min_weight":
+            kept = np.flatnonzero(answer.weight >= value)
         right = _smallest(n, answer.src[kept], answer.dst[kept])
         right = np.unique(right, return_inverse=True)[1]
         assert found.tolist() == right.tolist()
@@ -350,12 +356,13 @@ def query(reader: Reader, graph: Any) -> tuple[int, Check]:
     """Ask about pairs of vertices."""
     import pyarrow as arrow
 
-    kind = reader.draw.choice(("connected", "path_max", "path"))
+    bottleneck = "path_min" if reader.model.maximum else "path_max"
+    kind = reader.draw.choice(("connected", bottleneck, "path"))
     u, v = (reader.vertices(reader.draw.choice((1, 3, 60))) for _ in range(2))
     v = np.resize(v, len(u))
     pairs = arrow.table({"u": u, "v": v})
     table = graph.connection.exchange({"graph": "g", "query": kind}, pairs)
-    (column,) = table.column_names if kind != "path_max" else [None]
+    (column,) = table.column_names if kind != bottleneck else [None]
     rows = table.to_pylist() if column is None else table[column].to_pylist()
 
     def check(_model: Model, facts: Facts) -> None:
@@ -364,11 +371,14 @@ def query(reader: Reader, graph: Any) -> tuple[int, Check]:
             path = facts.path(one, other)
             if kind == "connected":
                 assert row == (path is not None), (one, other)
-            elif kind == "path_max":
-                heaviest = (
-                    max(path, key=lambda e: (e[2], *e[:2])) if path else (None,) * 3
+            elif kind == bottleneck:
+                sign = -1 if facts.maximum else 1
+                last = max(
+                    path or (),
+                    key=lambda edge: (sign * edge[2], *edge[:2]),
+                    default=(None,) * 3,
                 )
-                assert tuple(row.values()) == tuple(heaviest), (one, other)
+                assert tuple(row.values()) == tuple(last), (one, other)
             else:
                 assert [tuple(e.values()) for e in row] == (path or []), (one, other)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from graphs import Graph
-from oracle import Answer, kruskal, smallest_of_trees
+from oracle import Answer, kruskal, maximum_kruskal, smallest_of_trees
 
 from .case import expect
 
@@ -51,10 +51,14 @@ class Facts:
     ----------
     src, dst, weight : ndarray
         The edges in their order.
+    maximum : bool
+        Whether its forest is the maximum one.
     """
 
-    def __init__(self, n: int, edges: Weights, dtype: np.dtype) -> None:
-        self.n, pairs = n, sorted(edges)
+    def __init__(
+        self, n: int, edges: Weights, dtype: np.dtype, maximum: bool = False
+    ) -> None:
+        self.n, self.maximum, pairs = n, maximum, sorted(edges)
         ends = np.array(pairs, np.int64).reshape(-1, 2)
         self.src, self.dst = ends[:, 0], ends[:, 1]
         self.weight = np.array([edges[pair] for pair in pairs], dtype)
@@ -62,17 +66,25 @@ class Facts:
     @cached_property
     def forest(self) -> Answer:
         """The forest by the graph's own weights."""
-        return kruskal(self.n, self.src, self.dst, self.weight)
+        return self.forest_by(self.weight, maximum=self.maximum)
 
     @cached_property
     def labels(self) -> np.ndarray:
         """The smallest vertex of each vertex's tree."""
         return smallest_of_trees(self.n, self.forest.src, self.forest.dst)
 
-    def forest_by(self, weight: np.ndarray, keep: np.ndarray | None = None) -> Answer:
+    def forest_by(
+        self, weight: np.ndarray, keep: np.ndarray | None = None, maximum: bool = False
+    ) -> Answer:
         """Return the forest by other weights, of some edges."""
         some = slice(None) if keep is None else keep
-        return kruskal(self.n, self.src[some], self.dst[some], weight[some])
+        solve = maximum_kruskal if maximum else kruskal
+        return solve(self.n, self.src[some], self.dst[some], weight[some])
+
+    def merge_order(self) -> list[int]:
+        """Return the positions of the forest's edges in the order of their merges."""
+        weight = self.forest.weight.tolist()
+        return sorted(range(len(weight)), key=weight.__getitem__, reverse=self.maximum)
 
     def same_edges(self, other: "Facts") -> bool:
         """Return whether both versions have the same pairs of vertices."""
@@ -109,8 +121,8 @@ class Facts:
 class Model:
     """All versions that writers have made; thread-safe."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.n, self.dtype = graph.n, graph.weight.dtype
+    def __init__(self, graph: Graph, maximum: bool) -> None:
+        self.n, self.dtype, self.maximum = graph.n, graph.weight.dtype, maximum
         pairs = zip(graph.src.tolist(), graph.dst.tolist(), strict=True)
         first = dict(zip(pairs, graph.weight.tolist(), strict=True))
         self._states: dict[int, Weights] = {0: first}
@@ -139,7 +151,8 @@ class Model:
     def facts(self, version: int) -> Facts:
         """Return the edges of a version, with their forest and labels."""
         if version not in self._facts:
-            self._facts[version] = Facts(self.n, self.edges(version), self.dtype)
+            edges = self.edges(version)
+            self._facts[version] = Facts(self.n, edges, self.dtype, self.maximum)
         return self._facts[version]
 
     def settle(self, version: int, found: Weights, pending: Sequence[Batch]) -> None:
