@@ -22,7 +22,6 @@ from ..io.results.forest_file import ForestHeader
 from ..io.results.forest_file import write_forest as write_forest_file
 from ..io.results.graph_names import names_of_graph, names_place
 from ..io.results.text_tables import COLUMNS, SEPARATORS, write_table
-from ..io.shards.sharded_graph import ShardedGraph
 from ..kernels.edge_columns import concatenate_columns, take_columns
 from ..kernels.edge_order import in_order, in_row_order
 from ..kernels.group_by_owner import group_by_owner
@@ -80,8 +79,8 @@ def write_forest(
         count = comm.sum(len(edges))
     with run.report.stage("digest"):
         finish_digest = begin_digest(comm, edges.u, edges.v)
-        weights = _weights(graph, edges.key, run.threads)
-        weight = exact_total(comm, weights, run.threads)
+        weights = graph.weights(edges.key)
+        weight = exact_total(comm, weights)
     results: dict[str, Any] = {
         "num_vertices": graph.num_vertices,
         "num_edges": run.num_edges,
@@ -129,17 +128,6 @@ def write_forest(
             write_report(outputs, record_path, final)
     seconds = comm.max(run.report.seconds)
     return Summary(**results, seconds=seconds, report=final, maximum=graph.maximum)
-
-
-def _weights(graph: ShardedGraph, keys: np.ndarray, threads: Threads) -> np.ndarray:
-    """Return the weights of keys, computed by threads."""
-    weights = np.empty(len(keys), graph.weight_dtype)
-
-    def work(begin: int, end: int) -> None:
-        weights[begin:end] = graph.weights(keys[begin:end])
-
-    threads.map(work, threads.ranges(len(keys)))
-    return weights
 
 
 def send_to_owners(

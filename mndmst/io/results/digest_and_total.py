@@ -14,7 +14,7 @@ import numpy as np
 
 from ...comm.communicator import Comm
 from ...graph.order import keys_to_weights
-from ...kernels.threads import ALONE, Threads
+from ...kernels.threads import Threads
 from ..kernels.exact_sum import EXPONENTS, LOW_BITS, add_floats
 
 PIECE = 1 << 17  # entries held or sent at a time
@@ -136,20 +136,11 @@ def forest_digest(comm: Comm, *columns: np.ndarray) -> str:
     return begin_digest(comm, *columns)()
 
 
-def exact_total(
-    comm: Comm, weights: np.ndarray, threads: Threads = ALONE
-) -> int | float:
+def exact_total(comm: Comm, weights: np.ndarray) -> int | float:
     """Return the sum of the weights of all ranks: exact, or for floats the nearest."""
-
-    def work(begin: int, end: int) -> ExactSum:
-        part = ExactSum(weights.dtype)
-        part.add(weights[begin:end])
-        return part
-
-    total = ExactSum(weights.dtype)
-    for part in threads.map(work, threads.ranges(len(weights))):
-        total.join(part)
-    return _total_of_ranks(comm, total)
+    part = ExactSum(weights.dtype)
+    part.add(weights)
+    return _total_of_ranks(comm, part)
 
 
 def total_of_keys(
