@@ -303,7 +303,7 @@ def test_edges_that_close_a_cycle_are_refused() -> None:
 def test_a_forest_file_with_an_edge_out_of_range_is_refused(tmp_path: Path) -> None:
     forest = mndmst.minimum_spanning_forest([0, 1, 2], [1, 2, 3], [2.0, 5.0, 1.0])
     file = SimpleNamespace(
-        header=SimpleNamespace(num_vertices=4), num_edges=3, num_trees=1,
+        header=SimpleNamespace(num_vertices=4, first_id=0), num_edges=3, num_trees=1,
         has_labels=False, path=tmp_path / "forest.h5",
         read=lambda *_: (forest.src, np.array([1, 2, 1 << 40]), forest.weight),
     )  # fmt: skip
