@@ -24,6 +24,17 @@ MODULES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def as_in_a_foreground_job() -> Iterator[None]:
+    """Raise KeyboardInterrupt at Ctrl-C, also where a shell started the tests with &.
+
+    Such a shell lets its job ignore the signal, and children inherit that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def interrupting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Offer a module `outer` that is interrupted while it is imported."""
