@@ -95,8 +95,8 @@ def on_disk(text: str) -> Path:
     """Return a path; refuse `-` and a URL, whose double slash a path would lose."""
     if text == "-":
         raise argparse.ArgumentTypeError(
-            "- is standard input or output, which cannot be used here: give the name "
-            "of a file or a directory"
+            "- is standard input or output, which cannot be used here: write the data "
+            "to a file, as in PROGRAM > FILE, and give its name"
         )
     if _URL.match(text):
         raise argparse.ArgumentTypeError(

@@ -20,7 +20,6 @@ from typing import NamedTuple
 from ...host.errors import ConfigError, InputError
 from ...host.memory import FREE_MEMORY, Budget
 from ..edge_file import EdgeFile, Edges, EdgesInMemory
-from ..file_access import state_of
 from ..memory_limit import check_room
 from ..named_edge_file import NameableFile, NamedEdgeFile
 from ..names import IdRange, NameKind
@@ -150,11 +149,6 @@ def open_edges(
             f"{', '.join(_FORMATS)}, each also with {', '.join(COMPRESSIONS)}."
         )
     picked = ColumnNames.of(columns)
-    if suffix in _EDGE_LISTS and state_of(path)[1] == 0:
-        raise InputError(
-            f"{path}: is empty (0 bytes). Check the program that wrote it; a graph "
-            "without edges has a line with a comment, such as # or names of columns."
-        )
     kind = _FORMATS[suffix]
     if not kind.is_table:
         check_no_columns(path, picked)

@@ -149,6 +149,12 @@ def open_file(
     promised = _bounded(path, int(promises[-1][1])) if promises else None
     first_id = int(promises[-1][2] or 0) if promises else 0
     if not line.strip():  # no edge at all
+        if not any(comments):
+            raise InputError(
+                f"{path}: is empty, or has blank lines alone. Check the program that "
+                "wrote it; a graph without edges has a line with a comment, such as #, "
+                "or names of columns."
+            )
         check_comments_alone(path, comments)
         layout = TextLayout.of_list(base=first_id)
         return TextFile(path, budget, layout, promised, start=offset)

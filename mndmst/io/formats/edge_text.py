@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...host.errors import InputError
+from ...host.formatting import counted
 from ...host.memory import Budget
 from ...host.warning_filters import filtered_warnings
 from ..edge_file import (
@@ -434,7 +435,13 @@ class TextFile(EdgeFile):
                 cells = split_line(line, separator)
                 begin, cells = cells[: len(prefix)], cells[len(prefix) :]
                 if begin != prefix or len(cells) != width:
-                    raise InputError(f"{where(number)} is not {layout.form()}. Fix it.")
+                    has = ""
+                    if begin == prefix:
+                        has = f": it has {counted(len(cells), 'column')}"
+                        has += " between commas, semicolons and blanks" * mixed
+                    raise InputError(
+                        f"{where(number)} is not {layout.form()}{has}. Fix it."
+                    )
             else:
                 cells = split_row(line, separator, width, partial(where, number))
             rows.append(cells)
