@@ -288,6 +288,11 @@ class NamedRemoteForest(ForestTable, NamedForest):  # type: ignore[override, mis
         return self._numbered.maximum
 
     @property
+    def graph_uuid(self) -> str:  # type: ignore[override]
+        """The graph as a snapshot of the version has it; empty for other edges."""
+        return self._numbered.graph_uuid
+
+    @property
     def total_weight(self) -> int | float:  # type: ignore[override]
         """The sum of the weights: exact for integers, else correctly rounded."""
         return self._numbered.total_weight

@@ -125,6 +125,7 @@ def test_forests_have_names_and_numbers(graphs: Any) -> None:
     few = towns.solve(without_edges=(["bert"], ["01"]), vertices=["bert", "01", "anna"])
     assert edges_of(few.table) == {("anna", "bert"): 3}
     assert graphs["nodes"].forest.path_max(-7, 25291709) >= 0
+    assert graphs["nodes"].forest.graph_uuid == graphs["nodes"].info()["uuid"]
 
 
 def test_numbers_stay_possible(graphs: Any) -> None:
