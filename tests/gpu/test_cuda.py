@@ -10,7 +10,7 @@ import pytest
 from shapes import IDS, KEYS, SHAPES, check, check_labels, csr, edges_of, kruskal
 
 from mndmst.backends import cpu_device
-from mndmst.backends.base import Band
+from mndmst.backends.base import Band, DeviceMemoryError
 from mndmst.backends.cuda import unavailable
 from mndmst.graph.model import EdgeList, ReducedGraph, Rows
 from mndmst.graph.tuning import Tuning
@@ -55,14 +55,33 @@ def test_msf_of_many_small_graphs(backend, seed, keys):
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("shape", ("dense", "tied", "equal", "star"))
 def test_msf_when_lists_overflow(backend, shape, keys, monkeypatch):
-    from mndmst.backends.cuda import row_solver
-
     tuning = Tuning(listed_slack=0, dense_edges=0.5, device_light_edges=0.1)
     monkeypatch.setattr(backend, "tuning", tuning)
-    monkeypatch.setattr(row_solver, "_free_nbytes", lambda: 48 * 1500)
+    monkeypatch.setattr(backend, "_room", lambda held: 60 * 1500)
     n, u, v, key = edges_of(shape, np.random.default_rng(2), keys)
     forest = backend.msf(backend.place(csr(n, u, v, key, np.uint32)))
     check(forest.edges, kruskal(u, v, key), np.uint32, keys)
+
+
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("shape", ("dense", "tied", "equal"))
+@pytest.mark.parametrize("edges", [0, 1, 5000])
+def test_the_limit_bounds_the_list_of_edges(backend, shape, keys, edges):
+    """The rows are there, and the limit leaves room for few edges beside them."""
+    tuning = Tuning(listed_slack=0)
+    n, u, v, key = edges_of(shape, np.random.default_rng(2), keys)
+    placed = backend.place(csr(n, u, v, key, np.uint32))
+    width = np.dtype(keys).itemsize
+    own = 28 * n + 4 * 128 + (8 + width) * n
+    limit = placed.nbytes + own + int((edges + 0.5) * (40 + width) / 0.8)
+    small = type(backend)(limit=limit, tuning=tuning)
+    if edges < 10:
+        room = f"room for a list of {edges} edges?, and [0-9,]+ edges must be"
+        for solve in (small.msf, lambda rows: small.row_hooks(rows, Band())):
+            with pytest.raises(DeviceMemoryError, match=room):
+                solve(placed)
+    else:
+        check(small.msf(placed).edges, kruskal(u, v, key), np.uint32, keys)
 
 
 def shift_ids(rows, by):
@@ -238,13 +257,11 @@ def test_a_device_that_does_not_exist():
 
 
 def test_too_little_memory(backend, monkeypatch):
-    from mndmst.backends.cuda import row_solver
-
     n, u, v, key = edges_of("dense", np.random.default_rng(9), np.uint32)
     placed = backend.place(csr(n, u, v, key, np.uint32))
     tuning = Tuning(listed_slack=1 << 40, most_listed=1 << 40)
     monkeypatch.setattr(backend, "tuning", tuning)
-    monkeypatch.setattr(row_solver, "_free_nbytes", lambda: 1 << 48)
+    monkeypatch.setattr(backend, "_room", lambda held: 1 << 48)
     with pytest.raises(ConfigError, match="too little free memory"):
         backend.msf(placed)
 

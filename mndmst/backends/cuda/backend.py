@@ -111,9 +111,14 @@ class CudaBackend(Backend):
         return Tools(
             self._kernels_for(keys),
             self._transfer,
-            lambda: self.memory().free,
+            self._room,
             self.tuning,
         )
+
+    def _room(self, held: int) -> int:
+        """Return the bytes that a step may take beside those that it holds."""
+        free = self.memory().free
+        return min(free, max(0, self._limit - held)) if self._limit else free
 
     def describe(self) -> str:
         """Return the device's name for reports."""

@@ -44,6 +44,12 @@ class PlacedRows:
         return len(self.ends)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the device that the rows take."""
+        arrays = (self.indptr, self.ends, self.keys, self.ghosts)
+        return sum(int(array.nbytes) for array in arrays)
+
+    @property
     def complete(self) -> bool:
         """Whether no vertex is a ghost."""
         return not len(self.ghosts)

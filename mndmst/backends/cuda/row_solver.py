@@ -15,16 +15,27 @@ import cupy
 import numpy as np
 
 from ...graph.light_edges import first_share
-from ..base import Band
+from ...host.formatting import counted
+from ...host.memory_costs import LISTED_EDGE_BYTES
+from ..base import Band, DeviceMemoryError
 from .kernels import NULL, TILE_THREADS
 from .placed import PlacedRows
 from .solver import NONE, DeviceEdges, Solver, StateField, Tools
 
 SAMPLE = 8192  # arcs that estimate the cut
+LISTED_SHARE = 0.8  # of the free memory; pools leave holes
+# A list may have so many times too little room, for as many lists would follow; and so
+# many lists in a row may overflow, each meant for half its room by a sample.
+MOST_LISTS, MOST_OVERFLOWS = 1024, 16
 
 
 class RowSolver(Solver):
-    """The computation of the forest of a band of rows."""
+    """The computation of the forest of a band of rows.
+
+    Its list of edges takes at most `LISTED_SHARE` of the bytes that the tools allow.
+    Raises DeviceMemoryError if there is no room for an edge, or for so few that lists
+    overflow again and again: a cut is a sampled arc, so a list has a shortest length.
+    """
 
     def __init__(
         self, tools: Tools, vertices: int, rows: PlacedRows, band: Band
@@ -34,9 +45,11 @@ class RowSolver(Solver):
         self._rows, self._band = rows, band
         self._bounds = key_bounds(band, kernels.key)
         self._chosen = DeviceEdges.empty(vertices, kernels.key)
-        # A listed edge takes its own bytes and a place in both lists of live edges.
-        nbytes = 8 + np.dtype(kernels.key).itemsize + 32
-        self._limit = min(_free_nbytes() // nbytes, self._tuning.most_listed)
+        each = LISTED_EDGE_BYTES + np.dtype(kernels.key).itemsize
+        own = (self.parent, self._fresh, self._best, *self._chosen)
+        held = rows.nbytes + sum(array.nbytes for array in own)
+        room = int(LISTED_SHARE * tools.free_nbytes(held))
+        self._limit = min(room // each, self._tuning.most_listed)
 
     def solve_rows(self, labelled: bool) -> DeviceEdges:
         """Return the forest, in no order.
@@ -52,7 +65,7 @@ class RowSolver(Solver):
         choice = _Choice(rows.indptr, None, rows.num_arcs)
         solved, share = 0.0, self._light_share()
         capacity = self._expected(share)
-        first = not labelled
+        first, overflows = not labelled, 0
         while choice.num_arcs:
             capacity = min(capacity, self._limit)
             self._set_cut(share, again=solved > 0)
@@ -69,12 +82,16 @@ class RowSolver(Solver):
             if found > capacity:  # nothing was solved: make room, or list less
                 capacity = found
                 if found > self._limit:
+                    overflows += 1
+                    far = found > MOST_LISTS * self._limit
+                    if far or overflows > MOST_OVERFLOWS:
+                        raise self._no_room(found)
                     upper = 1.0 if share is None else share
                     share = solved + (upper - solved) * self._limit / found / 2
             elif share is None:
                 break
             else:
-                solved, share = share, None
+                solved, share, overflows = share, None, 0
                 if rows.complete:
                     choice = self._outside(int(state[StateField.OUTSIDE]))
                 capacity = min(
@@ -95,12 +112,22 @@ class RowSolver(Solver):
         cut = int(NONE) if high is None else high
         self.set_state(StateField.CUT_KEY, cut, int(NONE))  # and the cut's end
         choice = _Choice(rows.indptr, None, rows.num_arcs)
-        capacity = self._expected(None)
+        capacity = min(self._expected(None), self._limit)
         edges = self._scan(choice, capacity, first=True)
         found = int(self.state[StateField.FOUND])
+        if found > self._limit:
+            raise self._no_room(found)
         if found > capacity:
             edges = self._scan(choice, found, first=True)
         return self._best[: rows.own], edges.cut(found)
+
+    def _no_room(self, found: int) -> DeviceMemoryError:
+        """Return the error of a list that has too little room."""
+        return DeviceMemoryError(
+            f"the GPU has room for a list of {counted(self._limit, 'edge')}, and "
+            f"{counted(found, 'edge')} must be listed at once. Give --gpu-memory more, "
+            "the GPU a smaller share with --ratio, or use more ranks."
+        )
 
     def _light_share(self) -> float | None:
         """Return the share of the arcs that is listed first; None: all."""
@@ -218,9 +245,3 @@ def key_bounds(band: Band, key: type) -> tuple[Any, Any]:
     if low is not None and low >= top:
         return key(1), key(0)  # no key at all
     return key(0 if low is None else low + 1), key(top if high is None else high)
-
-
-def _free_nbytes() -> int:
-    """Return the bytes that new arrays may take."""
-    free, _ = cupy.cuda.runtime.memGetInfo()
-    return int(0.8 * (free + cupy.get_default_memory_pool().free_bytes()))

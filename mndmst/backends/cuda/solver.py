@@ -48,7 +48,8 @@ class Tools(NamedTuple):
 
     kernels: Kernels
     transfer: Transfer
-    free_nbytes: Callable[[], int]  # returns the bytes that may still be taken
+    # Returns the bytes that a step may take beside given ones that it holds.
+    free_nbytes: Callable[[int], int]
     tuning: Tuning
 
 

@@ -220,7 +220,7 @@ class StreamSolver(Solver):
     @classmethod
     def of(cls, rows: StreamedRows, tools: Tools) -> "StreamSolver":
         """Return a solver that takes most of the free memory of the device."""
-        return cls(tools, rows, int(FILLED * tools.free_nbytes()))
+        return cls(tools, rows, int(FILLED * tools.free_nbytes(0)))
 
     def solve_rows(self, band: Band, label: np.ndarray | None) -> DeviceEdges:
         """Return the forest, in no order; `label` as in `Backend.band_forest`."""

@@ -191,7 +191,8 @@ def measure(
     transfer = Transfer()
 
     def solve(kernels: Kernels) -> Any:
-        tools = Tools(kernels, transfer, lambda: 0, Tuning.default)
+        free, _ = cupy.cuda.runtime.memGetInfo()
+        tools = Tools(kernels, transfer, lambda _: free, Tuning.default)
         return RowSolver(tools, rows.vertices, rows, Band()).solve_rows(False)
 
     kernels, timed = Kernels(rows.keys.dtype), TimedKernels(rows.keys.dtype)
