@@ -203,11 +203,10 @@ def tell_once(refused: Path, weak: Path, instead: Path) -> None:
 
 def tell_without_cache(refused: tuple[Path, Path] | None) -> None:
     """Print on the first rank that compiled kernels are not kept."""
-    why = f"others can change {refused[1]}" if refused else "none can be written"
+    why = f"others can change {refused[1]}" if refused else "no directory is writable"
     _notice(
-        f"compiled kernels are not kept, for of the places for them {why}; every run "
-        "compiles them anew. Point MNDMST_CACHE_DIR at a directory that only you can "
-        "write."
+        f"no usable cache ({why}); kernels are recompiled every run. Point "
+        "MNDMST_CACHE_DIR at a directory that only you can write."
     )
 
 

@@ -129,7 +129,7 @@ def cycle_filter(backend: Backend, graph: ReducedGraph) -> ReducedGraph:
 def contract_pieces(
     run: Run, band: Band, exception: ExceptionCondition
 ) -> ReducedGraph:
-    """Contract a band of each piece of this rank's rows; return the other edges.
+    """Contract a band of each piece of this rank's rows; return the edges left.
 
     Collective. The workers contract their rows at once; stored pieces follow one by
     one. When two neighbouring pieces are done the border between them disappears, so
@@ -196,7 +196,7 @@ def contract_graph(
 
 
 def keep(run: Run, contraction: ContractedPart) -> ReducedGraph:
-    """Keep the forest edges and new names of a contraction; return the other edges."""
+    """Keep the forest edges and new names of a contraction; return the edges left."""
     run.state.forest_edges.append(contraction.forest_edges)
     run.directory.note(np.asarray(contraction.old), contraction.new)
     return contraction.graph

@@ -43,8 +43,8 @@ class CrossEdges(NamedTuple):
     """Edges between components, for the steps after independent computation."""
 
     graph: ReducedGraph
-    # The component that hides its edges: ranks with members of it do not know them, as
-    # the edges were looked up from outside of it. None if no component does.
+    # Component whose ranks lack its outgoing edges, because the edges were looked up
+    # from outside of it. None if there is none.
     giant: int | None = None
     # Whether every edge is on the ranks that own its ends. Else it is on one rank.
     with_owners: bool = True

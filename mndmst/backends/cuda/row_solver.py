@@ -3,8 +3,8 @@
 1. Every vertex takes its lightest arc: a round of Boruvka without any conflict.
 2. Rounds on the list of light edges, about one per vertex, which leave one
    giant component in most graphs.
-3. Rounds on the other edges. Without ghosts only the rows outside the giant component
-   are read for it.
+3. Rounds on the edges left between components. Without ghosts only the rows outside
+   the giant component are read for it.
 
 Light edges first is filter-Kruskal (Osipov, Sanders and Singler 2009).
 """

@@ -42,7 +42,7 @@ class ChosenRows(NamedTuple):
     row: np.ndarray | None
 
     def cut(self, arcs: int) -> np.ndarray:
-        """Return bounds that cut the rows by arcs; none is divided."""
+        """Return row bounds of pieces of about `arcs` arcs; no row is split."""
         goals = np.arange(0, self.offset[-1], arcs)
         bounds = np.searchsorted(self.offset, goals, side="right") - 1
         return np.unique(np.append(bounds, len(self.offset) - 1))

@@ -30,7 +30,7 @@ from ..kernels import partitioner as kernels
 from .buffer_sizes import SIZES, BufferSizes
 from .edge_survey import Survey
 
-# A key, which has a copy while it is sorted, and where its row begins, twice.
+# Bytes an arc and a row while sorting, copies included.
 KEY_BYTES, ROW_BYTES = 8, 16
 # Arcs are written to all buckets at once, and from some hundreds on each of them waits
 # for its page.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...backends.cuda.modules import struct_of
 from ..devices.component_pairs import BlockOrder, order_by_component
-from ..devices.point_products import NO_POSITION, EdgesBetween, Guests
+from ..devices.point_products import NO_POSITION, EdgesBetween, ReceivedPoints
 
 UNIT = 1 << 13  # places that one launch multiplies with all they meet
 CAPACITY = 1 << 22  # pairs of points that are listed before they are taken
@@ -103,15 +103,15 @@ class ComponentPairs:
         }
         self._sign, self.width, self.failed = 1, 0.0, False
 
-    def receive(self, guests: Guests | None, met: int = 0) -> None:
-        """Let guests meet the first places in order; or the own points each other."""
+    def receive(self, received: ReceivedPoints | None, met: int = 0) -> None:
+        """Compare received points with the first local points; by default all local."""
         products, own = self._products, self._own
         rows, self._met = own, own.count
-        if guests is not None:
-            order = order_by_component(guests.component, self._components)
-            points = products.queries(guests.points, guests.row)
+        if received is not None:
+            order = order_by_component(received.component, self._components)
+            points = products.queries(received.points, received.row)
             self.failed |= products.points is not own.points
-            rows, self._met = OrderedPoints(products, points, order, guests.core), met
+            rows, self._met = OrderedPoints(products, points, order, received.core), met
         self._rows, self.units = rows, 0 if self.failed else -(-rows.count // UNIT)
         self.width = max(
             self.width, own.width() / self._unit, rows.width() / self._unit

@@ -55,9 +55,9 @@ from ..devices.point_products import (
     ComponentArrays,
     EdgesBetween,
     PointArrays,
+    PointExchange,
     RemoteQueries,
     Report,
-    VisitingPoints,
     query_arrays,
 )
 from .component_pairs import ComponentPairs
@@ -739,11 +739,11 @@ class CudaPointProducts:
         self,
         components: ComponentArrays,
         least: np.ndarray,
-        visiting: VisitingPoints,
+        exchange: PointExchange,
         report: Report,
     ) -> EdgesBetween | None:
         """See `PointProducts.between`: of the pairs that the forest may join."""
-        edges = self._between(components, least, visiting, report)
+        edges = self._between(components, least, exchange, report)
         if edges is None:  # nor will it be found in later rounds
             self.most_components = 0
         return edges
@@ -752,11 +752,11 @@ class CudaPointProducts:
         self,
         components: ComponentArrays,
         least: np.ndarray,
-        visiting: VisitingPoints,
+        exchange: PointExchange,
         report: Report,
     ) -> EdgesBetween | None:
         """Return the edges; None if memory lacks, or a device lists too many or few."""
-        ranks, count = visiting.ranks, len(components.bound)
+        ranks, count = exchange.ranks, len(components.bound)
         order = order_by_component(components.of_place, count)
         if ranks.sum(self.count) < FILLED * ranks.sum(len(order.places)):
             return None
@@ -775,11 +775,11 @@ class CudaPointProducts:
 
         def launch(kernel: str) -> Iterator[None]:
             """Launch a kernel for own points, and for those of each visit."""
-            visits = visiting.guests(order.places, components)
-            for guests, met in chain([(None, 0)], visits):
+            visits = exchange.received(order.places, components)
+            for received, met in chain([(None, 0)], visits):
                 for device, pairs in made.items():
                     with device.current():
-                        pairs.receive(guests, met)
+                        pairs.receive(received, met)
                 units = min(pairs.units for pairs in every)
                 self._deal(
                     units, lambda device, i, _: made[device].launch(kernel, i), tell, 1

@@ -73,8 +73,7 @@ class ComponentArrays(NamedTuple):
     of_place: np.ndarray  # uint32, shape (points,)
     # float64, shape (points,): core distances; zeros for plain distances.
     cores: np.ndarray
-    # float64, shape (points,): no edge of a point that is looked for weighs less, from
-    # whichever end.
+    # float64, shape (points,): lower bound of a point's unlisted edges.
     reach: np.ndarray
     # float64, shape (components,): the weight of the lightest known edge that leaves
     # each; lowered.
@@ -97,8 +96,8 @@ def query_arrays(points: np.ndarray, row: np.ndarray) -> PointArrays:
     return PointArrays(points, none, none, np.arange(len(row), dtype=np.uint32), row)
 
 
-class Guests(NamedTuple):
-    """Points of another rank that meet points of this one, by component."""
+class ReceivedPoints(NamedTuple):
+    """Points received from another rank, by component."""
 
     row: np.ndarray  # uint32: the users' numbers of the points
     component: np.ndarray  # uint32
@@ -107,18 +106,18 @@ class Guests(NamedTuple):
     points: np.ndarray  # shape (points, dimensions), of the type of this rank's values
 
 
-class VisitingPoints(Protocol):
-    """The points of other ranks, on their way to this one."""
+class PointExchange(Protocol):
+    """Iterates over other ranks' points."""
 
     ranks: Comm
 
-    def guests(
+    def received(
         self, places: np.ndarray, components: ComponentArrays
-    ) -> Iterator[tuple[Guests, int]]:
-        """Yield points of other ranks, with the number of places that these meet.
+    ) -> Iterator[tuple[ReceivedPoints, int]]:
+        """Yield points of other ranks, with the number of places to compare them with.
 
-        Collective: all ranks exhaust the iterator. Each two points of different ranks
-        meet once, on one of both: guests meet the first of this rank's places.
+        Collective: all ranks exhaust the iterator. One of two ranks compares each pair
+        of their points: received points with the first of its own places.
 
         Parameters
         ----------
@@ -172,7 +171,7 @@ class PointProducts(Protocol):
         self,
         components: ComponentArrays,
         least: np.ndarray,
-        visiting: VisitingPoints,
+        exchange: PointExchange,
         report: Report,
     ) -> EdgesBetween | None:
         """Return the lightest edges between each two components of all ranks.

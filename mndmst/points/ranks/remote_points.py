@@ -18,11 +18,11 @@ from ..devices.component_pairs import BLOCK
 from ..devices.point_products import (
     NO_POSITION,
     ComponentArrays,
-    Guests,
     PointArrays,
+    PointExchange,
     QueriedProducts,
+    ReceivedPoints,
     RemoteQueries,
-    VisitingPoints,
 )
 from ..kernels.boruvka_steps import PointEdges
 from ..kernels.kd_tree import PointTree
@@ -44,7 +44,7 @@ def key_of(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return low.astype(np.uint64) << np.uint64(32) | high
 
 
-class RemotePoints(VisitingPoints, Protocol):
+class RemotePoints(PointExchange, Protocol):
     """The points of other ranks, seen from one rank. All methods are collective.
 
     Attributes
@@ -121,9 +121,9 @@ class NoRemotePoints:
         none = np.full(len(positions), NO_POSITION)
         return none, none
 
-    def guests(
+    def received(
         self, places: np.ndarray, components: ComponentArrays
-    ) -> Iterator[tuple[Guests, int]]:
+    ) -> Iterator[tuple[ReceivedPoints, int]]:
         """Yield none."""
         return iter(())
 
@@ -438,10 +438,10 @@ class MpiPoints:
                 rows[here] = row[smaller]
         return ends, rows
 
-    def guests(
+    def received(
         self, places: np.ndarray, components: ComponentArrays
-    ) -> Iterator[tuple[Guests, int]]:
-        """Yield points of other ranks; see `VisitingPoints.guests`.
+    ) -> Iterator[tuple[ReceivedPoints, int]]:
+        """Yield points of other ranks; see `PointExchange.received`.
 
         Half of the ranks send all points to a rank, which sends none back. Two ranks
         that send to each other divide the places of the first.
@@ -458,7 +458,7 @@ class MpiPoints:
                 columns = self.own.rows, components.of_place, components.cores
                 given = [column[part] for column in (*columns, components.reach)]
                 given.append(self.own.coordinates(part).ravel())
-                arrived = Guests(*comm.sendrecv(given, ahead, behind))
+                arrived = ReceivedPoints(*comm.sendrecv(given, ahead, behind))
                 if len(arrived.row) and met:
                     points = arrived.points.reshape(len(arrived.row), -1)
                     yield arrived._replace(points=points), met

@@ -11,10 +11,10 @@ from ..devices.point_products import (
     NO_POSITION,
     ComponentArrays,
     PointArrays,
+    PointExchange,
     QueriedProducts,
     RemoteQueries,
     Report,
-    VisitingPoints,
 )
 from ..ranks.remote_points import key_of, merge_nearest
 from .search_steps import no_report
@@ -138,7 +138,7 @@ class PartedProducts:
         self,
         components: ComponentArrays,
         least: np.ndarray,
-        visiting: VisitingPoints,
+        exchange: PointExchange,
         report: Report,
     ) -> None:
         """Return None: not all points are on the device."""

@@ -66,11 +66,11 @@ from ..devices.point_products import (
     NO_POSITION,
     ComponentArrays,
     EdgesBetween,
-    Guests,
     PointArrays,
+    PointExchange,
     PointProducts,
+    ReceivedPoints,
     RemoteQueries,
-    VisitingPoints,
     query_arrays,
 )
 from ..kernels.boruvka_steps import PointEdges
@@ -443,7 +443,7 @@ class HostProducts:
         self,
         components: ComponentArrays,
         least: np.ndarray,
-        visiting: VisitingPoints,
+        exchange: PointExchange,
         report: Report,
     ) -> EdgesBetween:
         """See `PointProducts.between`."""
@@ -451,31 +451,31 @@ class HostProducts:
         order = searching[np.argsort(components.of_place[searching], kind="stable")]
         order = order.astype(np.uint32)
         edges = [self._between(order, order, components, least, report)]
-        for guests, met in visiting.guests(order, components):
+        for received, met in exchange.received(order, components):
             for begin in range(0, met, KEPT):
                 mine = order[begin : min(begin + KEPT, met)]
-                edges.append(self._between_guests(guests, mine, components, least))
+                edges.append(self._between_received(received, mine, components, least))
         return EdgesBetween(*PointEdges.concatenate(edges))
 
-    def _between_guests(
+    def _between_received(
         self,
-        guests: Guests,
+        received: ReceivedPoints,
         places: np.ndarray,
         components: ComponentArrays,
         least: np.ndarray,
     ) -> PointEdges:
-        """Return the lightest edges between the components of guests and of places.
+        """Return the lightest edges between components of received and of local points.
 
         Products of both together serve: a copy of the places takes little time beside
-        their products with the guests.
+        their products with the received points.
         """
         own, row = self.exact, self.exact.row[places]
-        values = np.concatenate([own.values[own.source[places]], guests.points])
-        both = query_arrays(values, np.append(row, guests.row))
+        values = np.concatenate([own.values[own.source[places]], received.points])
+        both = query_arrays(values, np.append(row, received.row))
         together = ComponentArrays(
-            np.append(components.of_place[places], guests.component),
-            np.append(components.cores[places], guests.core),
-            np.append(components.reach[places], guests.reach),
+            np.append(components.of_place[places], received.component),
+            np.append(components.cores[places], received.core),
+            np.append(components.reach[places], received.reach),
             components.bound,
         )
         columns, rows = np.split(both.source, [len(places)])

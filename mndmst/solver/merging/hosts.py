@@ -118,8 +118,8 @@ class HostComponents:
 
         `edges` has this rank's edges in (u, v) order, which the next rank's edges
         follow; they are overwritten. `after` names the step, and other hosts' edges may
-        take `room` bytes. Where hosts have too much to know all, the rest is returned:
-        on each rank its edges of the forest of its host. The directory knows the
+        take `room` bytes. If the edges of all hosts exceed it, the rest is returned: on
+        each rank its edges of the forest of its host. The directory knows the
         components then.
         """
         run, contraction = self.run, self._contraction
@@ -172,7 +172,7 @@ class HostComponents:
         return self._contraction.join_all(*every)[begin:end]
 
     def _graph(self, edges: EdgeColumns, pairs: np.ndarray) -> ReducedGraph:
-        """Return edges as a graph of the components that they join."""
+        """Return the edges as a reduced graph."""
         names = self._contraction.names.astype(np.int64)
         a, b = (end.astype(np.uint32) for end in (pairs >> HALF, pairs & LOW))
         own = np.zeros(len(names), np.bool_)

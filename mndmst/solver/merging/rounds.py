@@ -46,8 +46,8 @@ def first_round(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGrap
     """Do a round while edges are still at the owners of their ends. Collective.
 
     Only ranks where a component has members propose an edge for it, and none does for
-    a component that is own. The component that hides its edges (`CrossEdges.giant`) is
-    chosen by others only. Afterwards one rank is enough to hold an edge: of a cut edge
+    a component that is own. Other components alone choose `CrossEdges.giant`, whose
+    ranks lack its edges. Afterwards one rank is enough to hold an edge: of a cut edge
     that both owners have kept, one does; any other is the last of a cycle.
     """
     first, last = run.directory.first, run.directory.last
@@ -126,8 +126,8 @@ def _hook(run: Run, choice: LightestEdges) -> None:
 def agree(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
     """Keep a cut edge on one rank only, and only if both owners have it. Collective.
 
-    An edge that one of them has dropped is the last of a cycle, unless one component
-    hides its edges (`CrossEdges.giant`): then every edge stays.
+    An edge that one of them has dropped is the last of a cycle, unless the ranks of
+    one component lack its edges (`CrossEdges.giant`): then every edge stays.
     """
     if giant is not None:
         return graph

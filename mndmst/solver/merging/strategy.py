@@ -200,7 +200,7 @@ class HyPar(Strategy, Generic[PortionT, LeftT, RestT]):
 
     @abstractmethod
     def ind_comp(self, portion: PortionT) -> LeftT:
-        """Contract each rank's edges by itself (indComp); return the other edges."""
+        """Contract each rank's edges by itself (indComp); return the edges left."""
 
     @abstractmethod
     def merge_parts(self, left: LeftT) -> RestT | Strategy:

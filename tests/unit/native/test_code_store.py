@@ -318,7 +318,7 @@ def test_where_no_place_is_private_nothing_is_kept(
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert cache_dirs.writable() is None
-    assert "every run compiles them anew" in capsys.readouterr().err
+    assert "kernels are recompiled every run" in capsys.readouterr().err
 
 
 def test_code_that_others_can_change_is_not_looked_at(

@@ -338,9 +338,9 @@ def test_blobs_of_equal_size_join_after_one_pass_over_all_pairs(
     monkeypatch.setattr(product_search, "COLUMNS", 96)
     passes = []
 
-    def between(products, components, least, visiting, report):
+    def between(products, components, least, exchange, report):
         passes.append(len(least))
-        return made(products, components, least, visiting, report)
+        return made(products, components, least, exchange, report)
 
     made = HostProducts.between
     monkeypatch.setattr(HostProducts, "between", between)
