@@ -851,8 +851,8 @@ def _training_points(
     clusters: OnDemand[DensityClusters],
     threads: int,
 ) -> TrainingPoints:
-    left = clusters.value.tree.point_distance
-    return TrainingPoints(points, metric, parameters, samples, alpha, left, threads)
+    leaving = clusters.value.tree.point_distance
+    return TrainingPoints(points, metric, parameters, samples, alpha, leaving, threads)
 
 
 def _check_points(rule: DensityRule, count: int) -> None:

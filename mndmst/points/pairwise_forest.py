@@ -387,13 +387,17 @@ def metric_forest(
     """
     name, further = simplified(metric, dict(parameters or {}))
     _check_request(name, alpha, approximate, search)
-    kept, finite = _finite(points, threads)
-    if len(kept) == 0:
+    finite_points, finite = _finite(points, threads)
+    if len(finite_points) == 0:
         none = np.empty(0, np.int64)
         found = PointForest(Forest(none, none, np.empty(0), none), 0, True)
-    elif name in METRICS and alpha == 1 and not lists_all(min_samples, len(kept)):
+    elif (
+        name in METRICS
+        and alpha == 1
+        and not lists_all(min_samples, len(finite_points))
+    ):
         found = points_forest(
-            kept,
+            finite_points,
             str(name),
             min_samples,
             approximate=approximate,
@@ -403,7 +407,7 @@ def metric_forest(
             reporter=reporter,
         )
     else:
-        rows = rows_of(np.asarray(kept, np.float64), name, further)
+        rows = rows_of(np.asarray(finite_points, np.float64), name, further)
         found = forest_of_rows(rows, min_samples, alpha, reporter)
     return found if finite.all() else _among_all(found, finite)
 
@@ -420,11 +424,11 @@ def check_forest(
     """Raise the errors that `metric_forest` raises before it searches."""
     name, further = simplified(metric, dict(parameters or {}))
     _check_request(name, alpha, approximate, search)
-    kept = np.asarray(_finite(points, 1)[0], np.float64)
+    finite_points = np.asarray(_finite(points, 1)[0], np.float64)
     if name in METRICS:
-        prepared(kept, str(name))
-    elif len(kept):
-        searchable_rows(kept, name, further)
+        prepared(finite_points, str(name))
+    elif len(finite_points):
+        searchable_rows(finite_points, name, further)
 
 
 def _check_request(name: Metric, alpha: float, approximate: bool, search: str) -> None:

@@ -111,7 +111,7 @@ def condensed_tree(linkage: np.ndarray, min_cluster_size: int) -> CondensedTree:
     if min_cluster_size < 2:
         raise ConfigError(f"min_cluster_size is {min_cluster_size}; give 2 or more")
     n = len(linkage) + 1
-    parent, birth, size, mass, first, cluster, left = condense(
+    parent, birth, size, mass, first, cluster, leaving = condense(
         linkage, min(min_cluster_size, n + 1)
     )
     # The root stays first; a parent is born at a larger distance than its children.
@@ -121,7 +121,7 @@ def condensed_tree(linkage: np.ndarray, min_cluster_size: int) -> CondensedTree:
     return CondensedTree(
         parent=number[np.concatenate([parent[order], cluster])] + n,
         child=np.concatenate([np.arange(n + 1, n + len(parent)), np.arange(n)]),
-        distance=np.concatenate([birth[order], left]),
+        distance=np.concatenate([birth[order], leaving]),
         size=np.concatenate([size[order], np.ones(n, np.int64)]),
         mass=mass[np.concatenate([[0], order])],
         num_points=n,

@@ -105,13 +105,13 @@ def outlier_scores(tree: CondensedTree) -> np.ndarray:
     The score is 1 - lambda / (largest lambda inside the last cluster of the point),
     from 0 to 1; outliers have large ones.
     """
-    left = tree.point_distance
+    leaving = tree.point_distance
     end = np.maximum(tree.last_distance[tree.point_cluster], 0)
-    score, far = np.zeros(len(left)), left > end
+    score, far = np.zeros(len(leaving)), leaving > end
     with np.errstate(
         invalid="ignore"
     ):  # a point of a tree of its own leaves at infinity
-        later = (left[far] - end[far]) / left[far]
+        later = (leaving[far] - end[far]) / leaving[far]
     score[far] = np.where(np.isnan(later), 1, later)
     return score
 
@@ -130,9 +130,9 @@ def number_clusters(cluster: np.ndarray) -> np.ndarray:
 def _probabilities(tree: CondensedTree, cluster: np.ndarray) -> np.ndarray:
     """Return how late each point leaves its cluster: 1 at the cluster's own end."""
     inside = cluster >= 0
-    end, left = tree.death[cluster[inside]], tree.point_distance[inside]
-    top, scale = scale_of(end), scale_of(left)
-    share = np.ones(len(left))
+    end, leaving = tree.death[cluster[inside]], tree.point_distance[inside]
+    top, scale = scale_of(end), scale_of(leaving)
+    share = np.ones(len(leaving))
     usual = (top > 0) & np.isfinite(scale)
     share[usual] = np.minimum(scale[usual] / top[usual], 1)
     result = np.zeros(len(cluster))

@@ -47,7 +47,7 @@ class Connections:
 class TrainingPoints:
     """Training points that new points search.
 
-    Rows that are not finite are left out. `left` is the distance at which each point
+    Rows that are not finite are left out. `leaving` is the distance at which each point
     leaves its cluster; `metric` and `parameters` are as in `metric_forest`; 0 threads
     are all cores. A core distance is computed when a new point first needs it, since a
     few new points need few of them.
@@ -60,11 +60,11 @@ class TrainingPoints:
         parameters: Mapping[str, Any],
         min_samples: int,
         alpha: float,
-        left: np.ndarray,
+        leaving: np.ndarray,
         threads: int = 0,
     ) -> None:
         self.number = np.flatnonzero(finite_rows(points))
-        self.alpha, self.left = alpha, left[self.number]
+        self.alpha, self.leaving = alpha, leaving[self.number]
         self.count = min(min_samples, len(self.number) - 1)
         if len(self.number) == 0:
             return
@@ -89,7 +89,7 @@ class TrainingPoints:
             chosen = finite[begin : begin + BLOCK]
             index, found = self._nearest(points[chosen])
             neighbour[chosen] = self.number[index]
-            distance[chosen] = np.maximum(found, self.left[index])
+            distance[chosen] = np.maximum(found, self.leaving[index])
         return Connections(neighbour, distance)
 
     def _nearest(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -117,12 +117,12 @@ class TrainingPoints:
         """
         equal = index[distance == 0]
         if len(equal):
-            return int(equal[np.lexsort((equal, self.left[equal]))[0]]), 0.0
+            return int(equal[np.lexsort((equal, self.leaving[equal]))[0]]), 0.0
         core = self._core_of(distance)
         mutual = np.maximum(np.maximum(distance / self.alpha, core), self._cores[index])
         least = mutual.min()
         ties = np.flatnonzero(mutual == least)
-        first = np.lexsort((index[ties], distance[ties], self.left[index[ties]]))[0]
+        first = np.lexsort((index[ties], distance[ties], self.leaving[index[ties]]))[0]
         return int(index[ties[first]]), float(least)
 
     def _core_of(self, distance: np.ndarray) -> float:
@@ -147,8 +147,8 @@ def nearest_distances(
     parameters: Mapping[str, Any],
 ) -> np.ndarray:
     """Return the distance of each point to the nearest of others (float64)."""
-    left = np.zeros(len(others))
-    plain = TrainingPoints(others, metric, parameters, 0, 1.0, left)
+    leaving = np.zeros(len(others))
+    plain = TrainingPoints(others, metric, parameters, 0, 1.0, leaving)
     return plain.connect(points).distance
 
 

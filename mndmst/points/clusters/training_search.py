@@ -137,8 +137,8 @@ class _RowSearch:
     def __init__(
         self, points: np.ndarray, metric: Metric, further: dict[str, Any]
     ) -> None:
-        kept = points.astype(np.float64, copy=False)
-        self._rows = searchable_rows(kept, metric, further)
+        coordinates = points.astype(np.float64, copy=False)
+        self._rows = searchable_rows(coordinates, metric, further)
 
     def nearest(self, points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """See `TrainingSearch.nearest`."""

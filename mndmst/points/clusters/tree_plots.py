@@ -58,11 +58,11 @@ def icicles(
         rows = order[begins[cluster] : begins[cluster + 1]]
         ends, first = np.unique(scale[rows], return_index=True)
         gone = np.add.reduceat(tree.size[rows], first).cumsum()
-        left = tree.cluster_size[cluster] - np.concatenate([[0], gone[:-1]])
+        remaining = tree.cluster_size[cluster] - np.concatenate([[0], gone[:-1]])
         steps = np.unique(np.linspace(0, len(ends), most + 1).astype(int))[:-1]
         bottoms = np.concatenate([[birth[cluster]], ends])[steps]
         tops = np.append(bottoms[1:], ends[-1])
-        sizes = np.log(left[steps]) if log_size else left[steps].astype(float)
+        sizes = np.log(remaining[steps]) if log_size else remaining[steps].astype(float)
         bars += zip([cluster] * len(steps), bottoms, tops, sizes, strict=True)
     number, bottom, top, size = map(np.array, zip(*bars, strict=True))
     width = separation * max(float(size.max()), 1.0)

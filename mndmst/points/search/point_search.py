@@ -200,8 +200,8 @@ class TreeSearch:
             alone,
             self._for_pass,
         )
-        joined, left = PointEdges(*found[:4]), PointEdges(*found[4:])
-        return joined, left
+        joined, unjoined = PointEdges(*found[:4]), PointEdges(*found[4:])
+        return joined, unjoined
 
     def _of_nodes(self, components: ComponentArrays) -> TreeComponents:
         """Return the components of the nodes."""
