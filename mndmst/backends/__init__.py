@@ -147,3 +147,10 @@ def cpu_device(threads: int = 1, tuning: "Tuning | None" = None) -> "Backend":
     from .cpu.backend import CpuBackend
 
     return CpuBackend(threads, tuning)
+
+
+def few_arcs_device(threads: int = 1, tuning: "Tuning | None" = None) -> "Backend":
+    """Return the CPU as a device that solves few arcs without kernels."""
+    from .cpu.backend import FewArcsBackend
+
+    return FewArcsBackend(threads, tuning)

@@ -68,15 +68,19 @@ def weights_to_keys(weights: np.ndarray, descending: bool = False) -> np.ndarray
     their memory and overwrite them. If `descending`, the order is reversed: the minimum
     forest of the keys is the maximum forest of the weights.
     """
-    rule = key_rule(weights.dtype, descending)
     bits = weights.view(key_dtype(weights.dtype))
+    flip_bits(bits, key_rule(weights.dtype, descending))
+    return bits
+
+
+def flip_bits(bits: np.ndarray, rule: KeyRule) -> None:
+    """Turn the bits of weights into keys, in place."""
     if rule.above != rule.below:
         flips = np.where(bits > rule.sign, rule.above, rule.below)
         flips[bits == rule.sign] = rule.at
         bits ^= flips
     elif rule.below:
         bits ^= rule.below
-    return bits
 
 
 def reversed_keys(keys: np.ndarray) -> np.ndarray:

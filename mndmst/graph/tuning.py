@@ -86,6 +86,9 @@ class Tuning:
     merged_edge_bytes: int = 12
     # With no more edges on all ranks together a leader is faster than a round.
     few_edges: int = 1 << 18
+    # One rank solves a graph with at most this many vertices and arcs, without kernels:
+    # NumPy and Python take some milliseconds, as long as messages between ranks.
+    few_arcs: int = 1 << 15
 
 
 Tuning.default = Tuning()

@@ -29,8 +29,9 @@ from .names import LONGEST_NAME, IntegerNames, NameKind, Names, TextNames
 
 DEFLATE, SHUFFLE, FLETCHER = 1, 2, 3  # as HDF5 numbers them
 FILTERS = {DEFLATE, SHUFFLE, FLETCHER}
-# So much is summed without a kernel: to open a graph should not have one compiled.
-FEW_BYTES = 1 << 16
+# So much is summed without a kernel, in a millisecond: neither to open a graph nor to
+# read few arcs should have one compiled.
+FEW_BYTES = 1 << 18
 
 # Chunks that are looked up one by one.
 FEW_CHUNKS = 4

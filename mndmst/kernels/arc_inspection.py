@@ -9,7 +9,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..graph.order import KeyRule
+from ..graph.model import Csr
+from ..graph.order import KeyRule, flip_bits
 from ..native.kernel import kernel
 from .binary_search import first_above
 from .kruskal import HALF, LOW
@@ -44,9 +45,8 @@ class Check(NamedTuple):
     whole: bool
 
 
-@kernel
-def mix(low, high, key):
-    """Return 64 mixed bits of an edge.
+def mixed(low, high, key):
+    """Return 64 mixed bits of an edge; for kernels as `mix`, for NumPy of all edges.
 
     AVX2 multiplies numbers of 32 bits only. So a sum of multiples is made, most of them
     by such numbers, and then its two halves are multiplied by each other. In a product
@@ -57,6 +57,31 @@ def mix(low, high, key):
     word += np.uint64(key) * np.uint64(0xC2B2AE3D) + np.uint64(0x27D4EB2F165667C5)
     product = (word & LOW) * (word >> HALF)
     return word + (product << HALF | product >> HALF)
+
+
+mix = kernel(mixed)
+
+
+def inspect_few(rows: Csr, num_vertices: int, rule: KeyRule) -> ArcFacts | None:
+    """Do for all arcs of some rows what `inspect_rows` does, by NumPy.
+
+    A machine that has no compiled kernels reads few arcs at once. Returns None if an
+    arc is faulty; `inspect_rows` finds it.
+    """
+    first, indptr, indices, bits = rows
+    vertices = np.arange(first, first + len(indptr) - 1, dtype=np.uint64)
+    tails, heads = np.repeat(vertices, np.diff(indptr)), indices.astype(np.uint64)
+    same_row = tails[1:] == tails[:-1]
+    falls = same_row & (heads[1:] < heads[:-1])
+    not_numbers = bits & (rule.sign - rule.sign.dtype.type(1)) > rule.largest
+    if (heads >= num_vertices).any() or falls.any() or not_numbers.any():
+        return None
+    flip_bits(bits, rule)
+    repeats = same_row & (heads[1:] == heads[:-1]) & (heads[1:] > tails[1:])
+    edges = np.count_nonzero(heads > tails) - np.count_nonzero(repeats)
+    hashes = mixed(np.minimum(tails, heads), np.maximum(tails, heads), bits)
+    up, down = hashes[heads > tails].sum(), hashes[heads < tails].sum()
+    return ArcFacts(int(edges), (int(up) - int(down)) % (1 << 64))
 
 
 @kernel

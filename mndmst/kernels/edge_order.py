@@ -8,6 +8,7 @@ kept.
 import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList
+from ..graph.tuning import Tuning
 from ..native.call_columns import ArrayPieces
 from ..native.kernel import kernel
 from .edge_columns import EdgePieces, concatenate
@@ -22,7 +23,7 @@ AHEAD = 24
 def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
     """Return edges with u < v in (u, v) order, only the lightest of parallel ones."""
     count = len(edges)
-    if count == 0 or in_row_order(edges.u, edges.v):
+    if is_in_order(edges):
         return edges
     columns = _sorted_by_u(edges, threads)
     ranges = each_range(threads.bounds(count))
@@ -31,6 +32,15 @@ def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
         return EdgeList(*columns)
     kept = [ArrayPieces.of(column, begins, ends) for column in columns]
     return EdgeList(*concatenate(kept, threads))
+
+
+def is_in_order(edges: EdgeList) -> bool:
+    """Return whether edges ascend strictly by (u, v), without self-loops."""
+    u, v = edges.u, edges.v
+    if len(u) > Tuning.default.few_arcs:
+        return bool(in_row_order(u, v))
+    above = (u[1:] > u[:-1]) | ((u[1:] == u[:-1]) & (v[1:] > v[:-1]))
+    return bool(above.all() and (u != v).all())
 
 
 def _sorted_by_u(edges: EdgeList, threads: Threads) -> EdgeColumns:

@@ -1,5 +1,7 @@
 """Progress of a read, noted by kernels for a thread that consumes the arcs."""
 
+from threading import Lock
+
 import numpy as np
 
 from ..host.errors import InputError
@@ -21,10 +23,22 @@ class ArcsRead:
 
     def __init__(self, arcs: int) -> None:
         self.words, self._arcs = np.zeros(_READ + arcs // STEP + 1, np.int64), arcs
+        self._lock, self._awaited = Lock(), False  # whether a thread has begun to wait
 
     def note(self, low: int, high: int) -> None:
         """Note that the arcs [low, high) have been read."""
         note_arcs(self.words, low, high)
+
+    def note_few(self) -> None:
+        """Note that all arcs have been read; there are at most `STEP`.
+
+        It takes no kernel as long as no thread waits.
+        """
+        with self._lock:
+            if not self._awaited:
+                self.words[_READ] = self._arcs
+                return
+        self.note(0, self._arcs)
 
     def fail(self) -> None:
         """Note that reading has failed."""
@@ -32,6 +46,8 @@ class ArcsRead:
 
     def wait(self, arc: int) -> None:
         """Wait until all arcs before `arc` have been read; see `ReadProgress.wait`."""
+        with self._lock:
+            self._awaited = True
         if not _wait(self.words, self._arcs, arc):
             raise InputError("the arcs before have not been read")
 

@@ -108,6 +108,9 @@ def contract(
     exception: ExceptionCondition = lightest_cut_edge,
 ) -> ContractedPart:
     """Merge the components of a reduced graph as far as the exception allows."""
+    if len(graph) == 0:
+        none = graph.labels[:0]
+        return ContractedPart(graph.edges, none, none, graph)
     growth = backend.forest(graph) if graph.complete else exception(backend, graph)
     in_forest, root = growth
     names = graph.labels[root]

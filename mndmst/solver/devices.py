@@ -6,6 +6,9 @@ touch no driver (`on_working_ranks`): contexts, kernels and pinned memory of sev
 ranks on one device cost seconds and gain nothing. MND-MST (4.3.1) deals rows to a
 rank's two devices by their speeds; here ranks with devices and ranks of hosts without
 one get rows in the same way (`DeviceAssignment.speed`).
+
+One rank alone solves a graph of few arcs, without kernels: on a machine that has not
+compiled them yet, they would take a thousand times as long as the graph.
 """
 
 import os
@@ -14,7 +17,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from ..backends import ACCELERATORS, accelerator, cpu_device, find_accelerator
+from ..backends import (
+    ACCELERATORS,
+    accelerator,
+    cpu_device,
+    few_arcs_device,
+    find_accelerator,
+)
 from ..backends.base import Backend
 from ..backends.costs import COSTS
 from ..backends.fallback import Fallback
@@ -62,6 +71,8 @@ class DeviceAssignment:
     works: bool
     # Predicted seconds of CPU and GPU; None where the user has chosen.
     seconds: tuple[float, float] | None
+    # Whether the graph has so few arcs that one rank solves it without kernels.
+    few_arcs: bool = False
 
     def speed(self, threads: int, ranks: int) -> float:
         """Predict the arcs per second of this rank, one of some ranks of its host."""
@@ -98,12 +109,17 @@ def assign_devices(
 ) -> DeviceAssignment:
     """Return the device of this rank, and whether it works. Collective.
 
-    With `auto` the ranks have the devices that `COSTS` predicts to be faster. Raises
+    With `auto` the ranks have the devices that `COSTS` predicts to be faster, and the
+    first one has all of a graph of few arcs (`Tuning.few_arcs`). Raises
     MissingExtraError on every rank if a GPU was asked for and a host has none.
     """
+    free = config.backend == "auto" and config.ratio is None
+    if free and _has_few_arcs(config, graph):
+        if comm.size > 1:
+            progress.say("one rank solves the graph: it has few arcs; the others wait")
+        return DeviceAssignment(None, (), None, comm.rank == 0, None, few_arcs=True)
     place = locate(comm)
     cores = comm.min(config.threads or place.share)
-    free = config.backend == "auto" and config.ratio is None
     arcs = graph.num_arcs / comm.size
     cpu = COSTS.cpu_seconds(arcs, cores, comm.max(place.local_size))
     chosen = "cpu" if free and cpu <= COSTS.gpu_seconds(arcs) else config.backend
@@ -131,6 +147,12 @@ def assign_devices(
         )
     kind = None if visible.device is None else visible.kind
     return DeviceAssignment(kind, visible.ids, visible.device, works, seconds)
+
+
+def _has_few_arcs(config: Config, graph: ShardedGraph) -> bool:
+    """Return whether one rank solves the graph; not if a strategy is asked for."""
+    few = config.merge == "auto" and graph.has_few_arcs(config.tuning)
+    return few and _fits(config, graph, 1)
 
 
 def _is_streamed(
@@ -190,6 +212,9 @@ def on_working_ranks(
                     raise  # alone: it ends the other ranks
                 error = raised
         comm.barrier(politely=True)
+    if workers is not None:
+        report.comm = comm
+        workers.free()
     shared = None if result is None else replace(result, report=None)
     shared, error = comm.bcast((shared, error), root=first)
     if error is not None:
@@ -219,7 +244,8 @@ def make_backends(
     for warning in warnings(comm.gather(place) or []):
         report.progress.say(warning)
     keep_freed()
-    host = cpu_device(place.threads, config.tuning)
+    make_host = few_arcs_device if assigned.few_arcs else cpu_device
+    host = make_host(place.threads, config.tuning)
     backends = [host]
     if assigned.kind is not None and assigned.device is not None:
         device = accelerator(assigned.kind).make_device(

@@ -1,5 +1,6 @@
 """Steps 1 and 2: read a graph, and divide it among ranks and devices (partGraph)."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,11 +43,15 @@ def part_graph(
             graph = open_graph(path, check=comm.rank == 0)
         if assigned is None:
             assigned = assign_devices(comm, config, graph, report.progress)
+        few_arcs = assigned.few_arcs and comm.size == 1 and not host_rows
+        assigned = replace(assigned, few_arcs=few_arcs)
         backends, threads = make_backends(comm, config, assigned, report)
         one_host = comm.is_one_host()
         speeds = None if host_rows else _unlike_speeds(comm, assigned, threads)
     with report.stage("kernels"):
-        background = start_devices(comm, backends, graph, report.progress)
+        background = start_devices(
+            comm, backends, graph, report.progress, compiles=not few_arcs
+        )
         if budget.given:  # the rows cannot have the memory of devices
             background.loaded()
         else:

@@ -112,11 +112,15 @@ class Background:
 
 
 def start_devices(
-    comm: Comm, backends: list[Backend], graph: ShardedGraph, progress: Progress
+    comm: Comm,
+    backends: list[Backend],
+    graph: ShardedGraph,
+    progress: Progress,
+    compiles: bool = True,
 ) -> Background:
     """Compile missing kernels, and start the devices in the background.
 
-    Collective.
+    Collective. If not `compiles`, devices need few kernels or none.
     """
     keys = key_dtype(graph.weight_dtype)
 
@@ -125,5 +129,6 @@ def start_devices(
             backend.start(keys)
 
     background = Background(load)
-    compile_kernels(comm, "solve", graph.weight_dtype, progress)
+    if compiles:
+        compile_kernels(comm, "solve", graph.weight_dtype, progress)
     return background

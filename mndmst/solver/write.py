@@ -23,7 +23,7 @@ from ..io.results.forest_file import write_forest as write_forest_file
 from ..io.results.graph_names import names_of_graph, names_place
 from ..io.results.text_tables import COLUMNS, SEPARATORS, write_table
 from ..kernels.edge_columns import concatenate_columns, take_columns
-from ..kernels.edge_order import in_order, in_row_order
+from ..kernels.edge_order import in_order, is_in_order
 from ..kernels.group_by_owner import group_by_owner
 from ..kernels.threads import ALONE, Threads
 from .run import Run
@@ -158,10 +158,10 @@ def send_to_owners(
 
 def _in_place(directory: Directory, edges: EdgeList) -> bool:
     """Return whether edges are in order, and this rank owns their smaller ends."""
-    u, v = edges.u, edges.v
+    u = edges.u
     if len(u) == 0 or u[0] < directory.first or u[-1] >= directory.last:
         return False
-    return bool(in_row_order(u, v))
+    return is_in_order(edges)
 
 
 def owned_edges(
@@ -174,6 +174,8 @@ def owned_edges(
     none = lists[0].take(np.empty(0, np.int64))
     here = [edges for edges in lists if _owned(directory, edges.u)]
     away = [edges for edges in lists if not _owned(directory, edges.u)]
+    if directory.comm.size == 1:
+        return in_order(EdgeList(*_joined([*here, none], threads)), threads)
     columns = _joined([*away, none], threads)
     order, counts = group_by_owner(columns[0], directory.vtxdist)
     _, arrived = directory.comm.alltoallv(

@@ -51,7 +51,8 @@ def test_graphs(commands_on_ranks: Callable, tmp_path: Path) -> None:
         changes = tmp_path / "changes.csv"
         changes.write_text("op,src,dst,weight\ninsert,0,2,2\n")
         for merge in ("auto", "ring", "boruvka", "messages"):
-            commands.append(["solve", graph, "-o", forest, "--merge", merge, "-q"])
+            on_all = ["--backend", "cpu", "--merge", merge]
+            commands.append(["solve", graph, "-o", forest, *on_all, "-q"])
         commands.append(["solve", graph, "--checkpoint", f"{stem}.c", "-q"])
         commands.append(["components", graph, "-o", f"{stem}.l.h5", "-q"])
         commands.append(["verify", graph, forest])

@@ -16,7 +16,7 @@ FAILING = """if True:
         def choose(*_, **__):
             raise MemoryError("only here")
         mndmst.pipeline.choose = choose
-    mndmst.solve(GRAPH)
+    mndmst.solve(GRAPH, backend="cpu")
 """
 
 AGAIN = """if True:
@@ -25,14 +25,18 @@ AGAIN = """if True:
     from mndmst.comm.mpi_library import start
     world, made, dup = start().COMM_WORLD, [], Comm.dup
     Comm.dup = lambda *given: made.append(dup(*given)) or made[-1]
+    parts, split = [], Comm.split
+    Comm.split = lambda *given: parts.append(split(*given)) or parts[-1]
     found = [mndmst.solve(GRAPH, comm=c).digest for c in (None, world, None)]
+    found.append(mndmst.solve(GRAPH, backend="cpu").digest)
     try:
         mndmst.solve(GRAPH, threads=1.5)
     except mndmst.host.errors.ConfigError as error:
         assert "whole number" in str(error)
     assert len(set(found)) == 1
-    assert len(made) == 4
-    assert not any(comm.mpi for comm in made), "communicators are left"
+    assert len(made) == 5
+    every = [*made, *filter(None, parts)]
+    assert not any(comm.mpi for comm in every), "communicators are left"
     world.Barrier()
 """
 

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from ...graph.model import EdgeList, ReducedGraph, Rows
+from ...graph.model import EdgeColumns, EdgeList, ReducedGraph, Rows
 from ...graph.order import weights_to_keys
 from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
@@ -18,7 +18,7 @@ from ...kernels.threads import Threads
 from ...native.precompile import compile_for
 from ..base import Backend, Band, Growth, LabelledForest, Memory, RowGrowth
 from .band_forest import band_forest, row_hooks
-from .edge_forest import FEW_EDGES, forest_of_edges
+from .edge_forest import FEW_EDGES, forest_of_edges, forest_without_kernels
 from .msf import msf
 from .row_growth import grow_rows
 
@@ -119,3 +119,15 @@ class CpuBackend(Backend):
         root = np.empty(count, np.uint32)
         root[order] = order[parent]
         return Growth(fate == ACCEPTED, root)
+
+
+class FewArcsBackend(CpuBackend):
+    """A CPU worker for rows of few arcs, whose forest needs no kernel."""
+
+    def msf(self, rows: Rows) -> LabelledForest:
+        """See `Backend.msf`."""
+        tails = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
+        upward = tails < rows.indices
+        tails, heads = tails[upward].astype(rows.id_dtype), rows.indices[upward]
+        edges = EdgeColumns(tails, heads, rows.keys[upward])
+        return forest_without_kernels(len(rows), edges)

@@ -6,7 +6,7 @@ and NaN only.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Lock
@@ -15,10 +15,12 @@ import numpy as np
 
 from ...graph.model import Csr, Rows
 from ...graph.order import KeyRule, id_dtype, key_dtype, key_rule
+from ...host.errors import InputError
 from ...kernels.arc_inspection import (
     ArcFacts,
     ArcInspection,
     Check,
+    inspect_few,
     inspect_rows,
     make_keys,
 )
@@ -181,6 +183,8 @@ class ReadInProgress:
         waiting: list[PartArcs] = []
         self._parts.clear()
         try:
+            if inspection is None and (facts := self._read_few(rule)) is not None:
+                return facts
             with ExitStack() as files:
                 for part, low, high in self.graph.overlap(self.begin, self.end):
                     waiting += self._open(files, part, low, high)
@@ -195,6 +199,27 @@ class ReadInProgress:
         if inspection is None:
             return _sum(found)
         return inspection.facts() or self.inspect()
+
+    def _read_few(self, rule: KeyRule) -> ArcFacts | None:
+        """Read the arcs if they are few, without kernels; None if they are not.
+
+        Or if there is a fault: then they are read as if they were many, which names it.
+        """
+        size = len(self.indptr) + len(self.indices)
+        if size > self.threads.tuning.few_arcs:
+            return None
+        with suppress(InputError), ExitStack() as files:
+            for part, low, high in self.graph.overlap(self.begin, self.end):
+                for arcs in self._open(files, part, low, high):
+                    for begin, end in arcs.pieces():
+                        ids, weights = self.indices[begin:end], self.keys[begin:end]
+                        with reading(arcs.path):
+                            arcs.read(begin, ids, weights, self.graph.num_vertices)
+            facts = inspect_few(self._csr, self.graph.num_vertices, rule)
+            if facts is not None:
+                self.progress.note_few()
+            return facts
+        return None
 
     def inspect(self) -> ArcFacts:
         """Inspect arcs that have been read, and whose weights are keys."""

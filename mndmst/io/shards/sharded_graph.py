@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 
 from ...graph.order import WEIGHT_DTYPES, KeyRule, key_rule, keys_to_weights
+from ...graph.tuning import Tuning
 from ...host.errors import InputError
 from ...kernels.threads import ALONE, Threads, each_range
 from ..edge_file import MAX_VERTICES
@@ -114,6 +115,10 @@ class ShardedGraph:
         if self.first_id == 0 or self.reordered or self.names is not None:
             return None
         return IdRange(self.first_id, self.num_vertices)
+
+    def has_few_arcs(self, tuning: Tuning = Tuning.default) -> bool:
+        """Return whether the graph is worth no compilation; see `Tuning.few_arcs`."""
+        return self.num_vertices + self.num_arcs <= tuning.few_arcs
 
     def read_indptr(self, begin: int, end: int, threads: Threads = ALONE) -> np.ndarray:
         """Return where rows begin (int64 [rows + 1]), counted over the whole graph."""
@@ -305,6 +310,10 @@ def _read_at_once(
 
 def _move(numbers: np.ndarray, shift: int, threads: Threads) -> bool:
     """Add to numbers; return whether they ascended."""
+    if len(numbers) <= threads.tuning.few_arcs:  # no kernel need be compiled for them
+        ascending = bool((numbers[:-1] <= numbers[1:]).all())
+        numbers += shift
+        return ascending
     bounds = threads.bounds(len(numbers))
     seams = bounds[1:-1]
     ascend = (numbers[seams - 1] <= numbers[seams]).all()

@@ -8,8 +8,8 @@ import pytest
 from mndmst.backends.base import LabelledForest
 from mndmst.backends.cpu.edge_forest import (
     VERY_FEW_EDGES,
+    forest_without_kernels,
     small_forest,
-    very_small_forest,
 )
 from mndmst.graph.model import EdgeColumns, EdgeList
 
@@ -32,7 +32,7 @@ def by_kernel(n: int, edges: EdgeColumns) -> LabelledForest:
 
 @pytest.mark.parametrize("m", [0, 1, VERY_FEW_EDGES, 300])
 @pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
-@pytest.mark.parametrize("solve", [by_kernel, very_small_forest])
+@pytest.mark.parametrize("solve", [by_kernel, forest_without_kernels])
 def test_small_forests_are_kruskals(
     m: int, dtype: type, solve: Callable[[int, EdgeColumns], LabelledForest]
 ) -> None:

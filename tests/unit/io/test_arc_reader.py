@@ -15,6 +15,7 @@ from shard_files import symmetric_rows, write
 
 from mndmst.graph.arc_files import Driver, Lane
 from mndmst.graph.order import keys_to_weights, weights_to_keys
+from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import InputError
 from mndmst.host.memory import Budget
 from mndmst.io.shards.row_reading import ReadInProgress
@@ -83,7 +84,7 @@ def addresses(arrays: tuple[np.ndarray, ...]) -> list[int]:
 def reader(
     graph: ShardedGraph, begin: int, end: int, threads: int = 1
 ) -> ReadInProgress:
-    return ReadInProgress(graph, begin, end, Threads(threads))
+    return ReadInProgress(graph, begin, end, Threads(threads, Tuning(few_arcs=0)))
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -2,9 +2,10 @@
 
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import graphs
+import numpy as np
 import pytest
 from fake_accelerator import register_accelerator
 from oracle import kruskal
@@ -12,10 +13,12 @@ from thread_ranks import on_ranks
 
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import Comm
+from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import ConfigError
 from mndmst.host.progress import Progress
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.label_components import connected_components
+from mndmst.native.kernel import Kernel
 from mndmst.pipeline import Targets, solve
 from mndmst.solver import part_graph
 from mndmst.solver.config import Config
@@ -23,6 +26,7 @@ from mndmst.solver.devices import assign_devices
 from mndmst.solver.write import Summary
 
 GRAPH = graphs.random(200, 900, seed=7)
+NO_EDGES = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))
 
 
 class Gpu(CpuBackend):
@@ -89,10 +93,34 @@ def test_each_device_has_one_rank_and_every_rank_the_result(
 def test_ranks_without_a_device_work_where_few_arcs_suit_the_cpu(
     driver: Driver, path: Path
 ) -> None:
-    (report, *_) = [summary.report for summary in solved(path, 4)]
+    found = solved(path, 4, tuning=Tuning(few_arcs=0))
+    (report, *_) = [summary.report for summary in found]
     assert report is not None
     assert len(report["ranks"]) == 4
     assert driver.made == {}
+
+
+def call_no_kernel(kernel: Kernel, *_: object) -> NoReturn:
+    raise AssertionError(f"{kernel.name} would be compiled")
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("graph", [GRAPH, graphs.path(9), graphs.Graph(3, *NO_EDGES)])
+def test_one_rank_solves_few_arcs_without_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graph: graphs.Graph, ranks: int
+) -> None:
+    path = graphs.write_graph(tmp_path / "graph", graph, parts=2)
+    kernels = solved(path, ranks, tuning=Tuning(few_arcs=0))
+    monkeypatch.setattr(Kernel, "code", call_no_kernel)
+    found = solved(path, ranks)
+    assert len({(one.line().split(" seconds")[0]) for one in kernels + found}) == 1
+    report = found[0].report
+    assert report is not None and len(report["ranks"]) == 1
+
+
+def test_a_strategy_that_is_asked_for_has_all_ranks(path: Path) -> None:
+    report = solved(path, 3, merge="ring")[0].report
+    assert report is not None and len(report["ranks"]) == 3
 
 
 def test_components_are_found_by_the_ranks_with_devices(
