@@ -22,6 +22,8 @@ from .intrinsics import copy_memory
 from .threads import ALONE, Threads, each_range
 
 SHORT_RUN = 24
+# So few keys NumPy sorts as fast as the calls of several kernels take.
+FEW_KEYS = 1 << 12
 # The most bits of a digit: the ends of all buckets and a line of each stay in cache.
 DIGIT = 11
 # Seconds of a processor that NumPy's sort takes for a word where it is fast, at most;
@@ -40,8 +42,8 @@ def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
 
     16 bytes per key are needed at the peak.
     """
-    if len(keys) == 0:
-        return np.empty(0, np.uint64)
+    if len(keys) <= FEW_KEYS:
+        return keys.argsort(kind="stable").astype(np.uint64)
     ranges = each_range(threads.bounds(len(keys)))
     least, most = key_range(keys, ranges, threads)
     position_bits = max(1, int(len(keys) - 1).bit_length())

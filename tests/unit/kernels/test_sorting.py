@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mndmst.kernels import sorting
-from mndmst.kernels.sorting import sort_positions, sort_words
+from mndmst.kernels.sorting import FEW_KEYS, sort_positions, sort_words
 from mndmst.kernels.threads import Threads
 
 tried_out = sorting._numpy_sorts_fast.__wrapped__
@@ -20,6 +20,7 @@ tried_out = sorting._numpy_sorts_fast.__wrapped__
 def fast(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorting, "_numpy_sorts_fast", lambda: request.param)
+        patch.setattr(sorting, "FEW_KEYS", 0)
         yield
 
 
@@ -28,6 +29,12 @@ def check(keys: np.ndarray, threads: int) -> None:
     order = sort_positions(keys, Threads(threads))
     np.testing.assert_array_equal(order, np.argsort(given, kind="stable"))
     np.testing.assert_array_equal(keys, given)
+
+
+def test_few_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorting, "FEW_KEYS", FEW_KEYS)
+    for count in (0, 1, 100, FEW_KEYS, FEW_KEYS + 1):
+        check(np.random.default_rng(count).integers(0, 99, count, np.uint64), 2)
 
 
 @settings(deadline=None)
