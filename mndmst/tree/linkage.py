@@ -72,12 +72,29 @@ def single_linkage(forest: SpanningForest) -> np.ndarray:
 def clusters_within(forest: SpanningForest, threshold: int | float) -> np.ndarray:
     """Return the cluster of each vertex, its smallest; see `mndmst.clusters_within`."""
     check_threshold(threshold)
-    if forest.weight.dtype.kind in "iu" and not math.isinf(threshold):
-        # as a float64 it would round the weights
-        threshold = (math.ceil if forest.maximum else math.floor)(threshold)
     weight = forest.weight
-    kept = weight >= threshold if forest.maximum else weight <= threshold
+    bound = _weight_within(threshold, weight.dtype, forest.maximum)
+    kept = weight >= bound if forest.maximum else weight <= bound
     return component_labels(forest.src[kept], forest.dst[kept], forest.num_vertices)
+
+
+def _weight_within(
+    threshold: int | float, dtype: np.dtype, maximum: bool
+) -> int | float | np.floating:
+    """Return the last number of a type within a threshold, which NumPy would round."""
+    if dtype.kind in "iu":
+        whole = math.ceil if maximum else math.floor
+        return threshold if math.isinf(threshold) else whole(threshold)
+    try:
+        nearest = float(threshold)
+    except OverflowError:  # an integer beyond the largest float64
+        nearest = math.inf if threshold > 0 else -math.inf
+    with np.errstate(over="ignore"):
+        bound: np.floating = dtype.type(nearest)
+    # Python compares integers with floats exactly.
+    beyond = bound.item() < threshold if maximum else bound.item() > threshold
+    end = bound.dtype.type(np.inf if maximum else -np.inf)
+    return np.nextafter(bound, end) if beyond else bound
 
 
 def clusters_by_count(forest: SpanningForest, count: int) -> np.ndarray:

@@ -75,6 +75,22 @@ def test_thresholds_of_integers_are_exact(dtype: str) -> None:
         clusters_within(forest, number("nan"))
 
 
+@pytest.mark.parametrize("maximum", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("weight", [0.1, 942952192.0, 2.0**53, -2.5e9, 1e-45])
+def test_thresholds_are_not_rounded_to_the_type_of_the_weights(
+    dtype: str, weight: float, maximum: bool
+) -> None:
+    column = np.array([weight], dtype)
+    forest = mndmst.minimum_spanning_forest([0], [1], column, maximum=maximum)
+    held = column[0].item()
+    beside = [held * (1 + sign * 1e-9) for sign in (-1, 1)]
+    beside += [round(held) - 1, round(held) + 1, 10**400, -(10**400), 1e300, weight]
+    for threshold in (held, *beside):
+        joined = held >= threshold if maximum else held <= threshold
+        assert clusters_within(forest, threshold).tolist() == [0, 0 if joined else 1]
+
+
 @settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30)
