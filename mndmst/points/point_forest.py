@@ -32,9 +32,8 @@ from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
 from ..native.precompile import compile_for
 from .coordinates import PointCoordinates, point_coordinates
-from .devices import searches_on
+from .devices import TreeEdges, TreePoints, searches_on
 from .devices.point_products import PointArrays, PointsOnDevice
-from .devices.point_tree import TreeEdges, TreePoints
 from .kernels.boruvka_steps import PointEdges, name_components, sort_by_ends
 from .kernels.few_points import join_few_points
 from .metrics import METRICS, Norm, from_norm, prepared

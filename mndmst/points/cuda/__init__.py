@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ...host.errors import optional
 
 if TYPE_CHECKING:
+    from ..devices import TreeEdges, TreePoints
     from ..devices.point_products import PointArrays, PointsOnDevice, QueriedProducts
-    from ..devices.point_tree import TreeEdges, TreePoints
 
 
 def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:

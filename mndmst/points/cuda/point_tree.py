@@ -29,7 +29,7 @@ from ...backends.cuda.kernels import NULL
 from ...backends.cuda.modules import struct_of
 from ...backends.cuda.transfer import Transfer
 from ...host.memory_costs import DEVICE_LIBRARIES_RESERVE, DEVICE_TREE_POINT_BYTES
-from ..devices.point_tree import TreeEdges, TreePoints
+from ..devices import TreeEdges, TreePoints
 from .modules import MUTUAL_LISTS, PLAIN_LIST, SOURCES, tree_macros
 from .point_products import check_room, current_device
 

@@ -4,17 +4,40 @@
 searches for one kind. It is imported when it is used.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, cast
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
 
 from ...backends import Accelerator
 from .point_products import PointArrays, PointsOnDevice, QueriedProducts
-from .point_tree import TreeEdges, TreePoints
 
 # The packages of searches by the names of accelerators.
 PACKAGES = {"cuda": "mndmst.points.cuda"}
+
+# Limits of the tree on a device: dimensions of points, and `min_samples`.
+MOST_DIMENSIONS, MOST_SAMPLES = 16, 64
+
+
+class TreePoints(NamedTuple):
+    """Points for the forest on a device."""
+
+    values: np.ndarray  # on the host or on a device
+    norm: int  # a code of `points.kernels.norms`
+    min_samples: int  # 0 for plain distances; see `points.point_forest`
+
+
+class TreeEdges(NamedTuple):
+    """The edges of the forest of points; from a device, in order of their keys."""
+
+    weight: np.ndarray  # float64
+    # uint64: the numbers of the two points, the smaller in the upper half
+    key: np.ndarray
+    certain: int  # number of edges found in the first round
+    seconds: Mapping[str, float] = MappingProxyType({})  # of each stage on a device
 
 
 class PointSearches(Protocol):
@@ -37,7 +60,7 @@ class PointSearches(Protocol):
     ) -> TreeEdges:
         """Return the forest of points in few dimensions, by a tree on one device.
 
-        There are at least two points, within `point_tree.MOST_DIMENSIONS` and
+        There are at least two points, within `MOST_DIMENSIONS` and
         `MOST_SAMPLES`. `report` takes the number of components left. Raises
         DeviceMemoryError if the device has too little memory.
         """

@@ -8,7 +8,7 @@ import numpy as np
 from ...kernels.threads import Threads, each_range
 from ..devices.point_products import ComponentArrays, PointArrays
 from ..kernels.boruvka_steps import CHEAP_SHARE, PointEdges
-from ..kernels.kd_tree import LEAF, PointTree
+from ..kernels.kd_tree import LEAF, PointTree, count_visited
 from ..kernels.lightest_edges import (
     GUIDES,
     TreeComponents,
@@ -20,7 +20,6 @@ from ..kernels.lightest_edges import (
 from ..kernels.nearest_points import nearest, restore_distances, weigh
 from ..kernels.norms import EUCLIDEAN, LARGEST
 from ..kernels.short_rounds import GUIDED, RoundState, join_few
-from ..kernels.visits import count_visited
 from ..metrics import Norm
 from ..ranks.remote_points import NoRemotePoints, RemotePoints
 from .build_tree import build_tree, chunks

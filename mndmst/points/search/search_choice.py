@@ -23,10 +23,9 @@ from ...backends.base import DeviceMemoryError
 from ...host.errors import ConfigError
 from ...kernels.threads import Threads
 from ..coordinates import PointCoordinates
-from ..devices import searches_on
+from ..devices import MOST_DIMENSIONS, MOST_SAMPLES, searches_on
 from ..devices.point_products import MOST_NEIGHBOURS, PointArrays, QueriedProducts
-from ..devices.point_tree import MOST_DIMENSIONS, MOST_SAMPLES
-from ..kernels.visits import count_visited
+from ..kernels.kd_tree import count_visited
 from ..metrics import METRICS, Norm, check_metric
 from ..ranks.remote_points import NoRemotePoints
 from ..search_reporter import SearchReporter
