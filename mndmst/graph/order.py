@@ -109,7 +109,7 @@ def keys_to_weights(
 
 def check_threshold(threshold: int | float) -> None:
     """Raise a ConfigError for a threshold that no weight compares with: NaN."""
-    if math.isnan(threshold):
+    if isinstance(threshold, float) and math.isnan(threshold):
         raise ConfigError("the threshold must not be NaN; give a number")
 
 

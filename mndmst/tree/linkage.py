@@ -84,7 +84,8 @@ def _weight_within(
     """Return the last number of a type within a threshold, which NumPy would round."""
     if dtype.kind in "iu":
         whole = math.ceil if maximum else math.floor
-        return threshold if math.isinf(threshold) else whole(threshold)
+        unbounded = isinstance(threshold, float) and math.isinf(threshold)
+        return threshold if unbounded else whole(threshold)
     try:
         nearest = float(threshold)
     except OverflowError:  # an integer beyond the largest float64

@@ -76,8 +76,8 @@ def test_thresholds_of_integers_are_exact(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("maximum", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("weight", [0.1, 942952192.0, 2.0**53, -2.5e9, 1e-45])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint32"])
+@pytest.mark.parametrize("weight", [0.1, 942952192.0, 3.0**20, 1e-45])
 def test_thresholds_are_not_rounded_to_the_type_of_the_weights(
     dtype: str, weight: float, maximum: bool
 ) -> None:
@@ -89,6 +89,8 @@ def test_thresholds_are_not_rounded_to_the_type_of_the_weights(
     for threshold in (held, *beside):
         joined = held >= threshold if maximum else held <= threshold
         assert clusters_within(forest, threshold).tolist() == [0, 0 if joined else 1]
+        before = held > threshold if maximum else held < threshold
+        assert forest.index.cut(threshold).tolist() == [0, 0 if before else 1]
 
 
 @settings(deadline=None, max_examples=40)
