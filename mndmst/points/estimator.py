@@ -152,10 +152,10 @@ class HDBSCAN(ClusterMixin, BaseEstimator):
     max_cluster_size : int, optional
         Do not select larger clusters; with eom only, 0 for no limit, or None.
     metric : str or callable
-        "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "cosine", "correlation",
-        "haversine" of latitude and longitude in radians: fast. "precomputed", a metric
-        of SciPy that `pairwise_forest.PAIRWISE` names, or a function of two points: all
-        pairs of points are compared.
+        "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "chebyshev", "cosine",
+        "correlation", "haversine" of latitude and longitude in radians: fast.
+        "precomputed", a metric of SciPy that `pairwise_forest.PAIRWISE` names, or a
+        function of two points: all pairs of points are compared.
     alpha : float
         Divide distances, but not core distances, by this number; compares all pairs of
         points unless it is 1. As in robust single linkage.

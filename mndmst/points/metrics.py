@@ -4,8 +4,10 @@ Each metric prepares the points, searches by a norm, and turns the norm's distan
 its own. The cosine, correlation and haversine distances grow with the chord between
 points of a sphere, so their norm is Euclidean.
 
-A new metric is one entry in `METRICS`; a new norm is one member of `Norm` and one
-branch in each function of `kernels/norms.py`.
+A new metric of a norm below is one entry in `METRICS`. A new norm is one member of
+`Norm`, with a branch in each of its methods, in each function of `kernels/norms.py` and
+in `kernels/leaf_vectors_llvm.py` on the host, in `cuda/kernels/point_tree.cu` on a GPU,
+and in `certificate/pairwise_certificate.py`, which computes distances of its own.
 """
 
 from collections.abc import Callable
@@ -34,6 +36,11 @@ class Norm(IntEnum):
         """The exponent of the norm as SciPy's Minkowski distance takes it."""
         return {1: 1, 2: 2, 3: np.inf}[self]
 
+    @property
+    def scipy_name(self) -> str:
+        """The name of the norm's distance in SciPy's `cdist`."""
+        return {1: "cityblock", 2: "euclidean", 3: "chebyshev"}[self]
+
     def add(self, total: np.ndarray, gap: np.ndarray) -> np.ndarray:
         """Return reduced distances with the gaps (0 or more) of one more dimension."""
         if self == Norm.CHEBYSHEV:
@@ -43,6 +50,10 @@ class Norm(IntEnum):
     def reduced(self, distance: np.ndarray) -> np.ndarray:
         """Return the reduced distances of distances."""
         return distance * distance if self == Norm.EUCLIDEAN else distance
+
+    def distance(self, reduced: np.ndarray) -> np.ndarray:
+        """Return the distances of reduced distances."""
+        return np.sqrt(reduced) if self == Norm.EUCLIDEAN else reduced
 
 
 @dataclass(frozen=True)

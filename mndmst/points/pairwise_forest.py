@@ -20,7 +20,7 @@ from ..host.formatting import counted
 from ..kernels.threads import Threads
 from .coordinates import finite_rows
 from .devices.point_products import PointsOnDevice
-from .metrics import METRICS, Norm, from_norm, prepared
+from .metrics import METRICS, from_norm, prepared
 from .point_forest import PointForest, forest_of_keys, points_forest
 from .ranks.remote_points import key_of
 from .row_metrics import ROW_METRICS, row_metric, rows_by_metric
@@ -348,11 +348,7 @@ class PreparedRows:
     """Distances of a metric that searches order by a distance of prepared points."""
 
     def __init__(self, points: np.ndarray, metric: str) -> None:
-        norm = {
-            Norm.MANHATTAN: "cityblock",
-            Norm.EUCLIDEAN: "euclidean",
-            Norm.CHEBYSHEV: "chebyshev",
-        }[METRICS[metric].norm]
+        norm = METRICS[metric].norm.scipy_name
         self.metric = metric
         self.rows = MetricRows(prepared(points, metric), norm, {})
 

@@ -90,8 +90,7 @@ class _TreeSearch:
         in_steps(
             self._threads, nearest_to_queries, given, count, LEAST_QUERIES, no_report
         )
-        if self._norm == Norm.EUCLIDEAN:
-            np.sqrt(distance, out=distance)
+        distance = self._norm.distance(distance)
         return from_norm(distance, self._metric), self._tree.rows[position]
 
 

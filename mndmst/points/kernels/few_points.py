@@ -8,7 +8,7 @@ import numpy as np
 
 from ...native.kernel import kernel
 from .boruvka_steps import LAST_KEY
-from .norms import EUCLIDEAN, add_gap
+from .norms import add_gap, distance_of
 
 HALF = np.uint64(32)
 
@@ -65,9 +65,8 @@ def _measure(columns, norm, point, far):
         here = columns[d, point]
         for i in range(len(far)):
             far[i] = add_gap(norm, far[i], abs(columns[d, i] - here))
-    if norm == EUCLIDEAN:
-        for i in range(len(far)):
-            far[i] = np.sqrt(far[i])
+    for i in range(len(far)):
+        far[i] = distance_of(norm, far[i])
 
 
 @kernel

@@ -21,7 +21,7 @@ from .leaf_vectors import (
     largest_of,
     smallest_of,
 )
-from .norms import EUCLIDEAN, LARGEST
+from .norms import LARGEST, distance_of
 
 LISTED = 4  # the length of lists is a multiple of it: `insert_near` moves 4 at a time
 
@@ -187,9 +187,8 @@ def restore_distances(norm, distances, min_samples, cores, reach, begin, end):
     """
     k = distances.shape[1]
     for position in range(begin, end):
-        if norm == EUCLIDEAN:
-            for j in range(k):
-                distances[position, j] = np.sqrt(distances[position, j])
+        for j in range(k):
+            distances[position, j] = distance_of(norm, distances[position, j])
         cores[position] = distances[position, min_samples - 1] if min_samples else 0.0
         reach[position] = distances[position, k - 1]
 

@@ -86,9 +86,10 @@ def check_search(search: str, metric: str) -> None:
         raise ConfigError(f"no search '{search}'; give one of {', '.join(SEARCHES)}")
     check_metric(metric)
     if search == "product" and METRICS[metric].norm != Norm.EUCLIDEAN:
+        served = [name for name, of in METRICS.items() if of.norm == Norm.EUCLIDEAN]
         raise ConfigError(
-            "--search product takes the metrics euclidean, cosine, correlation and "
-            f"haversine; {metric} distances are not inner products. Leave --search out."
+            f"--search product takes the metrics {', '.join(served)}; {metric} "
+            "distances are not inner products. Leave --search out."
         )
 
 

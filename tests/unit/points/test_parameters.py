@@ -1,8 +1,9 @@
-"""HDBSCAN*'s parameters: signature, docstring, options and checks follow one table."""
+"""Parameters of points: signatures, docstrings, options and checks follow tables."""
 
 import inspect
 import math
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,8 @@ from mndmst.cli.main import parse
 from mndmst.host.errors import ConfigError
 from mndmst.points.clusters.density_clusters import DensityRule, density_rule
 from mndmst.points.clusters.parameters import PARAMETERS
+from mndmst.points.metrics import METRICS
+from mndmst.points.pairwise_forest import PAIRWISE
 
 NUMBERS = [p for p in PARAMETERS.values() if p.kind in (int, float)]
 TEXTS = [p for p in PARAMETERS.values() if p.kind is str]
@@ -101,3 +104,31 @@ def test_an_integer_beyond_float64_is_refused() -> None:
 def test_an_infinite_alpha_is_refused_by_the_command_too() -> None:
     with pytest.raises(SystemExit, match="2"):
         parse(["hdbscan", "rings", "--alpha", "inf"])
+
+
+def of_metric(text: str) -> str:
+    """Return the part of a page or docstring that describes the parameter `metric`."""
+    begin = re.search(r"`--metric NAME`|^metric : |^\| `metric` ", text, re.MULTILINE)
+    assert begin is not None
+    return re.split(r"\n(?!    )", text[begin.start() :], maxsplit=1)[0]
+
+
+DOCS = Path(mndmst.__file__).parent / "docs"
+# Each begins with the metrics that are searched; the command and the page on Python
+# then have those that compare all pairs.
+DESCRIPTIONS = {
+    "cli/point_options.py": of_metric((DOCS / "commands.md").read_text()),
+    "docs/python.md": of_metric((DOCS / "python.md").read_text()),
+    "HDBSCAN": of_metric(inspect.getdoc(mndmst.HDBSCAN) or ""),
+    "single_linkage": of_metric(inspect.getdoc(mndmst.single_linkage) or ""),
+}
+
+
+@pytest.mark.parametrize("where", DESCRIPTIONS)
+def test_every_metric_is_described_where_a_user_looks(where: str) -> None:
+    searched, *rest = DESCRIPTIONS[where].split("all pairs", maxsplit=1)
+    if where in ("HDBSCAN", "single_linkage"):
+        rest = [" ".join(PAIRWISE)]  # HDBSCAN's docstring refers to the table
+    for text, metrics in ((searched, METRICS), (rest[0], PAIRWISE)):
+        missing = set(metrics) - set(re.findall(r"\w+", text))
+        assert not missing, f"add them to the description of `metric` in {where}"
