@@ -32,7 +32,7 @@ from .solver.write import smallest_vertices
 
 @dataclass(frozen=True, repr=False)
 class Components:
-    """What a run has found; printed, it is the line RESULT."""
+    """The components of a graph, summarised; printed, it is the line RESULT."""
 
     num_vertices: int
     num_edges: int  # distinct undirected edges without self-loops
@@ -80,8 +80,8 @@ def connected_components(
     written with each vertex's label, the smallest vertex of its component, or with
     names unless `numbers`; `report` is the file of the run's record. With `overwrite`
     they replace files that are not earlier results. The result is the same on every
-    rank, but for the report. Raises MndmstError on every rank if the input, the options
-    or the output cannot be used.
+    rank, except for the report. Raises MndmstError on every rank if the input, the
+    options or the output cannot be used.
     """
     outputs = (labels, LABELS), (report, REPORT)
     check_on_all(comm, [path], outputs, overwrite=overwrite)
@@ -137,12 +137,12 @@ def component_sizes(directory: Directory, labels: np.ndarray) -> np.ndarray:
 
     `labels` has the label of each vertex that this rank owns.
     """
-    names, counts = np.unique(labels, return_counts=True)
-    _, (name, count) = directory.comm.alltoallv(
-        directory.count_by_owner(names), names, counts
+    local_labels, local_counts = np.unique(labels, return_counts=True)
+    _, (label, count) = directory.comm.alltoallv(
+        directory.count_by_owner(local_labels), local_labels, local_counts
     )
     sizes = np.zeros(len(labels), np.int64)
-    np.add.at(sizes, name - directory.first, count)
+    np.add.at(sizes, label - directory.first, count)
     return sizes[sizes > 0]
 
 

@@ -17,7 +17,8 @@ from .inputs import NUMBERS, on_device
 
 # Formats of blocks or diagonals, which store zeros where there is no entry.
 PADDED = ("bsr", "dia")
-# The forest of up to so many entries takes one kernel as edges, several as rows.
+# A matrix with at most this many entries is solved as edges, by one kernel; rows take
+# several.
 FEW_ENTRIES = 4096
 
 
@@ -28,8 +29,9 @@ class MatrixEntries(ABC):
     num_vertices: int
     heads: np.ndarray  # uint32 or int64, shape (entries,): the columns of the entries
     weights: np.ndarray  # one of `order.WEIGHT_DTYPES`, shape (entries,)
-    # int64 or None, shape (entries,): the position of each entry in a dense matrix, row
-    # by row; None where all entries are stored.
+    # int64 or None, shape (entries,): the position of each entry in the matrix, row
+    # by row in a dense one, in the order of storage in blocks or diagonals; None if
+    # every stored value is an entry.
     positions: np.ndarray | None = field(default=None, kw_only=True)
 
     @abstractmethod
@@ -68,12 +70,12 @@ class CompressedEntries(MatrixEntries):
     def symmetric_rows(self, threads: Threads) -> Rows | None:
         """Return rows that hold every edge twice; None if the matrix does not.
 
-        Nor are there rows for a few entries, whose forest as edges takes one kernel.
+        Also None for at most `FEW_ENTRIES` entries.
         """
         n = self.num_vertices
         if len(self.heads) <= FEW_ENTRIES:
             return None
-        if not self._has_reverse_arcs() or n >= 1 << 31 or not self.canonical:
+        if not self._samples_have_reverse() or n >= 1 << 31 or not self.canonical:
             return None
         compile_for("matrices", self.weights.dtype)
         rule = key_rule(self.weights.dtype)
@@ -85,8 +87,8 @@ class CompressedEntries(MatrixEntries):
         symmetric = (status == FINE).all() and balance.sum() == 0  # modulo 2^64
         return rows if symmetric else None
 
-    def _has_reverse_arcs(self) -> bool:
-        """Return whether a few entries (i, j) all have an entry (j, i)."""
+    def _samples_have_reverse(self) -> bool:
+        """Return whether 64 sampled entries (i, j) all have an entry (j, i)."""
         indptr, count = self.indptr, len(self.heads)
         entries = np.linspace(0, count - 1, min(count, 64)).astype(np.int64)
         tails = np.searchsorted(indptr, entries, side="right") - 1
@@ -128,8 +130,8 @@ def read_matrix(csgraph: Any) -> MatrixEntries:
     ids = id_dtype(n)
     for ends in (coo.row, coo.col):
         _check_ids(ends, n)
-    for entry in _nan(weights):
-        raise _no_order(coo.row[entry], coo.col[entry])
+    for entry in _nan_positions(weights):
+        raise _nan_error(coo.row[entry], coo.col[entry])
     return ListedEntries(
         n, as_ids(coo.col, ids), weights, as_ids(coo.row, ids), positions=positions
     )
@@ -140,17 +142,17 @@ def _compressed_entries(matrix: Any) -> CompressedEntries:
     count = int(indptr[-1])
     weights, heads = _weights_of(matrix.data[:count]), matrix.indices[:count]
     _check_ids(heads, n)
-    for entry in _nan(weights):
+    for entry in _nan_positions(weights):
         tail = int(np.searchsorted(indptr, entry, side="right")) - 1
         ends = tail, heads[entry]
-        raise _no_order(*(ends if matrix.format == "csr" else ends[::-1]))
+        raise _nan_error(*(ends if matrix.format == "csr" else ends[::-1]))
     canonical = bool(matrix.has_canonical_format)
     heads = as_ids(heads, id_dtype(n))
     return CompressedEntries(n, heads, weights, indptr, canonical)
 
 
 def _checked_indptr(matrix: Any) -> np.ndarray:
-    """Return where the rows of a compressed matrix begin, as int64.
+    """Return the row pointers of a compressed matrix, as int64.
 
     Raises InputError if the arrays of the matrix do not fit each other.
     """
@@ -198,8 +200,8 @@ def _dense_entries(values: Any) -> ListedEntries:
     n = len(matrix)
     tails, heads = np.divmod(positions, max(n, 1))
     weights = _weights_of(matrix[present])
-    for entry in _nan(weights):
-        raise _no_order(tails[entry], heads[entry])
+    for entry in _nan_positions(weights):
+        raise _nan_error(tails[entry], heads[entry])
     ids = id_dtype(n)
     return ListedEntries(
         n, heads.astype(ids), weights, tails.astype(ids), positions=positions
@@ -261,14 +263,14 @@ def _weights_of(values: np.ndarray) -> np.ndarray:
     return supported_weights("the matrix", values)
 
 
-def _nan(weights: np.ndarray) -> np.ndarray:
-    """Return the positions of NaN."""
+def _nan_positions(weights: np.ndarray) -> np.ndarray:
+    """Return the positions of NaN among weights."""
     if weights.dtype.kind != "f" or not len(weights) or not np.isnan(weights.max()):
         return np.empty(0, np.int64)
     return np.flatnonzero(np.isnan(weights))
 
 
-def _no_order(row: int, column: int) -> InputError:
+def _nan_error(row: int, column: int) -> InputError:
     return InputError(
         f"the matrix has NaN at ({row}, {column}), which has no place in an order; "
         "give it a number or leave the entry out"

@@ -192,8 +192,8 @@ class Backend(ABC):
     def grow_rows(self, rows: Any, band: Band) -> RowGrowth | None:
         """Do `band_forest` and then `grow` for rows with ghosts, in one step.
 
-        The band is the lightest. A device that is no faster at it in one step leaves
-        it to the two, and returns None.
+        The band is the lightest. A device that gains nothing by one step returns None,
+        and the caller takes the two steps.
         """
         return None
 

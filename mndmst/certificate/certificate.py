@@ -285,7 +285,7 @@ def _order(graph: ShardedGraph) -> WeightOrder:
 
 
 class CheckedRows(NamedTuple):
-    """Rows, and the order of weights for messages."""
+    """Rows of a graph that are checked, and the order of weights for messages."""
 
     first: int
     indptr: np.ndarray

@@ -157,7 +157,7 @@ def impossible(batch: Batch, change: int, pair: int, missing: bool) -> InputErro
 
 
 def _weights(batch: Batch, op: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Return the weights of changes in a type; those of deletions mean nothing."""
+    """Return the weights of changes as a type; weights of deletions are arbitrary."""
     if batch.weight is None:
         if (op != DELETE).any():
             raise InputError(

@@ -306,7 +306,7 @@ def _changes_of(path: Path, graph: Any) -> dict[str, tuple[Any, ...]]:
 
 
 def _pairs_of(graph: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
-    """Return the two ends of the pairs of vertices that a query is about."""
+    """Return the two columns of the pairs of vertices that a query is given."""
     import numpy as np
 
     from ..host.errors import ConfigError
@@ -350,8 +350,8 @@ def _write_or_print(columns: dict[str, Any], arguments: argparse.Namespace) -> N
 
 def _connected(graph: Any, arguments: argparse.Namespace) -> None:
     u, v = _pairs_of(graph, arguments)
-    found = graph.connected(u, v)
-    _write_or_print({"u": u, "v": v, "connected": found}, arguments)
+    connected = graph.connected(u, v)
+    _write_or_print({"u": u, "v": v, "connected": connected}, arguments)
 
 
 def _path_max(graph: Any, arguments: argparse.Namespace) -> None:
@@ -366,9 +366,9 @@ def _write_bottlenecks(
     query: Callable[[Any, Any], Any], graph: Any, arguments: argparse.Namespace
 ) -> None:
     u, v = _pairs_of(graph, arguments)
-    found = query(u, v)
-    bottlenecks = {name: found[name] for name in ("src", "dst", "weight")}
-    _write_or_print({"u": u, "v": v, **bottlenecks}, arguments)
+    edges = query(u, v)
+    columns = {name: edges[name] for name in ("src", "dst", "weight")}
+    _write_or_print({"u": u, "v": v, **columns}, arguments)
 
 
 def _path(graph: Any, arguments: argparse.Namespace) -> None:

@@ -155,7 +155,7 @@ def add_quiet(parser: Any, default: Any = False) -> None:
 def add_quiet_below(command: argparse.ArgumentParser, default: Any = False) -> None:
     """Add `-q` to a command and its actions where it is missing.
 
-    `default` of actions leaves the value alone that is given before them.
+    Actions have no default (SUPPRESS), so they keep a `-q` before the action.
     """
     if "-q" not in command._option_string_actions:
         add_quiet(command, default)
@@ -166,11 +166,11 @@ def add_quiet_below(command: argparse.ArgumentParser, default: Any = False) -> N
 
 
 class _WithoutPandas:
-    """A finder of modules for which pandas is not installed."""
+    """A module finder that says that pandas is not installed."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """Raise ModuleNotFoundError for pandas; leave other modules to others."""
+        """Raise ModuleNotFoundError for pandas; pass on other modules (None)."""
         if name == "pandas":
             raise ModuleNotFoundError("a command of the service does not use pandas")
 
@@ -178,8 +178,8 @@ class _WithoutPandas:
 def leave_out_pandas() -> None:
     """Keep PyArrow from importing pandas, which commands of the service do not use.
 
-    PyArrow imports pandas, where it is installed, to see whether the first array that
-    it converts belongs to pandas.
+    PyArrow imports an installed pandas to test whether the first array that it converts
+    is of pandas.
     """
     sys.meta_path.insert(0, _WithoutPandas)  # type: ignore[arg-type]
 
@@ -192,7 +192,7 @@ def notice_not_kept(what: str, quiet: bool) -> None:
 
 @contextmanager
 def terminal_stages(quiet: bool = False) -> Iterator[Progress]:
-    """Yield a progress that shows stages on a terminal only."""
+    """Yield a `Progress` that shows stages if standard error is a terminal."""
     progress = Progress(sys.stderr.isatty() and not quiet)
     try:
         yield progress
@@ -242,7 +242,7 @@ def add_plot(parser: Parser, pictures: Sequence[str]) -> None:
 def read_noted_points(
     arguments: argparse.Namespace, source: Path, finite: bool = True, metric: str = ""
 ) -> "PointTable":
-    """Read points as `--columns` and `--key` say, and print notes on how."""
+    """Read the points that `--columns` and `--key` select, and print notes on them."""
     from ..points.point_files import read_point_table
 
     table = read_point_table(

@@ -27,7 +27,7 @@ def load_points(
     """Return the points that a command reads, and print notes on the columns."""
     from ..points.point_files import named_points
 
-    metric = getattr(arguments, "metric", "")  # neighbours has none
+    metric = getattr(arguments, "metric", "")  # the command neighbours has no --metric
     table = named_points(
         arguments.points,
         arguments.count,

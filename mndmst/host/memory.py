@@ -218,12 +218,13 @@ class Budget:
         return row_bytes + work + RANK_RESERVE + PEER_RANK_BYTES * ranks
 
     def for_piece(self, room: int, rows: int, ranks: int) -> int:
-        """Return the bytes that a piece of the rows may take, of those there are.
+        """Return the bytes that a piece of the rows may take if `room` bytes are free.
 
-        The other half is for the edges that earlier pieces leave.
+        A piece gets half of the memory; the other half is for the edges that earlier
+        pieces leave.
         """
-        kept = STORED_ROW_BYTES * rows + RANK_RESERVE + PEER_RANK_BYTES * ranks
-        return (room - kept) // 2
+        fixed = STORED_ROW_BYTES * rows + RANK_RESERVE + PEER_RANK_BYTES * ranks
+        return (room - fixed) // 2
 
     def exceeded(self, path: Path, data: str, ranks: int) -> ConfigError:
         """Return the error for data that do not fit; it names a limit that suffices."""

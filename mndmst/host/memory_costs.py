@@ -30,8 +30,8 @@ HOST_VERTEX_BYTES = 32
 STARTED_DEVICES_RESERVE = 384 * MIB
 
 # -- Devices
-# An edge in a list of edges, without its key: its position, and a place in both lists
-# of live edges
+# An edge in a list of edges, without its key: its position, and an entry in each of
+# the two lists of live edges
 LISTED_EDGE_BYTES = 8 + 32
 # A vertex of rows that stream through the device: the solver's stack, slots and
 # numbers, and its component, twice; and an edge without its key in three forests

@@ -36,7 +36,7 @@ class LockedFileError(InputError):
     """A file that another program has locked, or that cannot be locked."""
 
 
-# The state of a file: its inode, bytes and time of change.
+# The state of a file: its inode, its size and the time of its last modification.
 State = tuple[int, int, int]
 
 HDF5_LAYOUT = "v110"
@@ -48,27 +48,30 @@ MALFORMED = (
 CHUNK_BYTES = 1 << 20
 REMAKE_GRAPH = "make the graph again"
 # Error numbers of operations that a file system does not support.
-UNABLE = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
+UNSUPPORTED = (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EACCES)
 _LOCKED = (errno.EWOULDBLOCK, errno.EACCES)
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 def state_of(path: Path) -> State:
     """Return the state of a file; refuse a directory or a device."""
-    found = path.stat()
-    _refuse_others(path, found)
-    return _state(found)
+    status = path.stat()
+    _refuse_irregular(path, status)
+    return _state(status)
 
 
 @contextmanager
 def opened(path: Path, state: State | None = None) -> Iterator[BufferedReader]:
-    """Open a regular file to read; InputError if it changes, or has since `state`."""
+    """Open a regular file to read.
+
+    Raises InputError if the file changes while it is open, or differs from `state`.
+    """
     state_of(path)  # to open a device might have an effect
     with open(path, "rb", opener=_without_waiting) as file:
-        found = os.fstat(file.fileno())
-        _refuse_others(path, found)
-        before = _state(found) if state is None else state
-        if _state(found) != before:
+        status = os.fstat(file.fileno())
+        _refuse_irregular(path, status)
+        before = _state(status) if state is None else state
+        if _state(status) != before:
             raise _changed(path)
         yield file
         if _state(os.fstat(file.fileno())) != before:
@@ -107,13 +110,14 @@ def _without_waiting(name: str, flags: int) -> int:
     return os.open(name, flags | os.O_NONBLOCK)
 
 
-def _state(found: os.stat_result) -> State:
-    return found.st_ino, found.st_size, found.st_mtime_ns
+def _state(status: os.stat_result) -> State:
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _refuse_others(path: Path, found: os.stat_result) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = next((text for test, text in _KINDS if test(found.st_mode)), "no file")
+def _refuse_irregular(path: Path, status: os.stat_result) -> None:
+    mode = status.st_mode
+    if not stat.S_ISREG(mode):
+        kind = next((text for test, text in _KINDS if test(mode)), "not a file")
         raise InputError(
             f"{path}: is {kind}; a regular file is expected. Give the name of one."
         )
@@ -137,7 +141,7 @@ def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read it.") from error
     except MALFORMED as error:
-        if foreign(path):
+        if is_other_format(path):
             hint = f"; a file of mndmst is expected. Give that, or {remake}."
             if remake == REMAKE_GRAPH:
                 hint = (
@@ -170,25 +174,25 @@ def _hdf5_file(path: Path) -> "h5py.File":
     try:
         return h5py.File(path, "r")
     except OSError as error:
-        if _refused_lock(error) and error.errno not in _LOCKED:
+        if _lock_failed(error) and error.errno not in _LOCKED:
             with suppress(OSError):  # HDF5_USE_FILE_LOCKING may insist on locks
                 return h5py.File(path, "r", locking=False)
-        raise _of_lock(path, error) or error from None
+        raise _lock_error(path, error) or error from None
 
 
-def _refused_lock(error: OSError) -> bool:
+def _lock_failed(error: OSError) -> bool:
     """Return whether HDF5 has failed to lock a file."""
     return "unable to lock file" in str(error)
 
 
-def _of_lock(path: Path, error: OSError) -> "LockedFileError | None":
+def _lock_error(path: Path, error: OSError) -> "LockedFileError | None":
     """Return the error of a file that is locked, or marked as open for writing."""
-    if _refused_lock(error) and error.errno in _LOCKED:
+    if _lock_failed(error) and error.errno in _LOCKED:
         return LockedFileError(
             f"{path}: another program has it open for writing. Close it there and try "
             "again; if no program has, set HDF5_USE_FILE_LOCKING=FALSE."
         )
-    if _refused_lock(error):
+    if _lock_failed(error):
         return LockedFileError(
             f"{path}: cannot be locked ({first_line(error)}). Set "
             "HDF5_USE_FILE_LOCKING=FALSE."
@@ -201,8 +205,8 @@ def _of_lock(path: Path, error: OSError) -> "LockedFileError | None":
     return None
 
 
-def foreign(path: Path) -> bool:
-    """Return whether a file is of another kind than HDF5, not just cut short."""
+def is_other_format(path: Path) -> bool:
+    """Return whether a file is not HDF5, not even one that was cut short."""
     import h5py  # a client of the service needs none
 
     try:
@@ -246,7 +250,7 @@ def flush_to_disk(path: Path) -> None:
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno not in UNABLE or not path.is_dir():
+        if error.errno not in UNSUPPORTED or not path.is_dir():
             raise
     finally:
         os.close(handle)
@@ -279,14 +283,14 @@ def read_attribute(item: "h5py.Group", name: str) -> Any:
 
 
 def _printable(value: Any) -> Any:
-    """Return an attribute; bytes as text, and a text with marks for wrong UTF-8."""
+    """Return an attribute; bytes become text, wrong UTF-8 replacement characters."""
     if isinstance(value, str):  # h5py has surrogates for wrong bytes
         value = value.encode(errors="surrogateescape")
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def text_attribute(item: "h5py.Group", name: str) -> str:
-    """Return an attribute that is a text; ValueError for another one."""
+    """Return a text attribute; raise ValueError for another type."""
     value = read_attribute(item, name)
     if not isinstance(value, str):
         raise ValueError(f"attribute {name} is not a text")
@@ -294,7 +298,7 @@ def text_attribute(item: "h5py.Group", name: str) -> str:
 
 
 def count_attribute(item: "h5py.Group", name: str) -> int:
-    """Return an attribute that is an integer from 0 on; ValueError for another one."""
+    """Return a non-negative integer attribute; raise ValueError for another value."""
     value = read_attribute(item, name)
     if not isinstance(value, np.integer) or value < 0:
         raise ValueError(f"attribute {name} is not a count")
@@ -302,14 +306,14 @@ def count_attribute(item: "h5py.Group", name: str) -> int:
 
 
 def check_counts(item: "h5py.Group", *names: str) -> None:
-    """Raise ValueError if one of some attributes is there and is not a count."""
+    """Raise ValueError if an attribute with one of the names is not a count."""
     for name in names:
         if name in item.attrs:
             count_attribute(item, name)
 
 
 def flag_attribute(item: "h5py.Group", name: str) -> bool:
-    """Return a boolean attribute; False for none, ValueError for another type."""
+    """Return a boolean attribute or False; raise ValueError for another type."""
     if name not in item.attrs:
         return False
     value = read_attribute(item, name)
@@ -328,10 +332,10 @@ def read_attributes(item: "h5py.Group") -> dict[str, Any]:
 
 def check_version(path: Path, file: "h5py.File", version: int, remake: str) -> None:
     """Refuse a file of another version of its format; `remake` is the remedy."""
-    found = count_attribute(file, "version")
-    if found != version:
+    stored = count_attribute(file, "version")
+    if stored != version:
         raise InputError(
-            f"{path}: has version {found} of the format, and version {version} can be "
+            f"{path}: has version {stored} of the format, and version {version} can be "
             f"read. {remake}."
         )
 
@@ -342,6 +346,6 @@ def ascends(numbers: np.ndarray) -> bool:
 
 
 def fill(file: BufferedReader, array: np.ndarray) -> None:
-    """Fill an array from a file; OSError if the file ends before."""
+    """Fill an array from a file; raise OSError if the file ends too early."""
     if file.readinto(array.view(np.uint8).data) != array.nbytes:
         raise OSError("it has become shorter")

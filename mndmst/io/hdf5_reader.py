@@ -85,7 +85,7 @@ def _inflate(data: np.ndarray, most: int) -> np.ndarray:
 
 
 def checksum(data: np.ndarray) -> int:
-    """Return the Fletcher-32 checksum of any number of bytes, as HDF5 has it."""
+    """Return the Fletcher-32 checksum of bytes, odd numbers included, as HDF5 does."""
     if len(data) % 2:  # HDF5 takes the last byte for the upper one of a word
         data = np.append(data, np.uint8(0))
     if len(data) > FEW_BYTES:

@@ -37,8 +37,8 @@ NONE = ~np.uint64(0)
 FETCH_AHEAD, BLOCK = 24, 256
 # Components from the one in use to the one whose edge is fetched, and whose other end.
 EDGES_AHEAD, ENDS_AHEAD = np.uint64(32), np.uint64(16)
-# The most edges: 32 bits hold their positions and NONE.
-MOST_PLACES = (1 << 32) - 1
+# The largest number of edges: 32 bits hold the position of each, and NONE.
+MOST_EDGES = (1 << 32) - 1
 # Ends of edges that a member samples. A component is passive if it has at least this
 # fraction of the samples: one in PASSIVE_IN.
 SAMPLE, PASSIVE_IN = 32, 16
@@ -67,7 +67,7 @@ def forest_by_rounds(
 ) -> np.ndarray:
     """Return a mask of the edges that join components; `parent` is updated. Collective.
 
-    There are at most MOST_PLACES edges; see `PairEdgeList` and `Rounds`.
+    There are at most MOST_EDGES edges; see `PairEdgeList` and `Rounds`.
     """
     edges, components = len(key), len(parent)
     rest, pairs_left, position, alive, sample, passive, chosen, best = team.arrays(

@@ -9,7 +9,7 @@ from .block_contraction import (
     find_blocks,
     mark_positions,
 )
-from .boruvka_rounds import MOST_PLACES, band_limits, forest_by_rounds
+from .boruvka_rounds import MOST_EDGES, band_limits, forest_by_rounds
 from .kruskal import (
     PairEdgeList,
     flatten,
@@ -75,7 +75,7 @@ def _forest(
 ) -> np.ndarray:
     """Do what `spanning_forest` does, wherever components lie."""
     enough = team.size_for(len(key)) >= team.threads.tuning.rounds_from
-    if enough and len(key) <= MOST_PLACES:
+    if enough and len(key) <= MOST_EDGES:
         return forest_by_rounds(team, key, pairs, parent)
     (kept,) = team.arrays((len(key), np.bool_))
     if team.rank == 0:

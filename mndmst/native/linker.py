@@ -105,7 +105,10 @@ class Linker:
         return values[[one.name for one in file.symbols].index(symbol)]
 
     def _external(self, symbol: _Symbol) -> int:
-        """Return the address of an undefined symbol; 0 for one that is not loaded."""
+        """Return the address of an undefined symbol; 0 for any other symbol.
+
+        Raises OSError if no loaded library has the undefined symbol.
+        """
         name = symbol.name
         if symbol.section != _UNDEFINED or not name:
             return 0

@@ -28,8 +28,8 @@ def neighbour_graph(
 
     Its forest approximates that of all distances: see `points_forest`, which also
     explains `min_samples`, `search` and `reporter`. Without `neighbours` it joins
-    `NEIGHBOURS`, at least `min_samples`, and at most all others. `name` is the points'
-    in errors. Raises ConfigError if there are too few points.
+    `NEIGHBOURS`, at least `min_samples`, and at most all others. Errors name the points
+    by `name`. Raises ConfigError if there are too few points.
     """
     if neighbours is None:
         neighbours = min(max(NEIGHBOURS, min_samples), max(1, len(points) - 1))
@@ -46,13 +46,15 @@ def neighbour_graph(
     choice = choose_search(computed, "euclidean", search, neighbours)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
     searched = make_search(computed, "euclidean", choice, threads, reporter)
-    found, rows = searched.neighbours(neighbours, min_samples), searched.rows
-    ranges = each_range(threads.bounds(len(rows)))
-    edges = threads.run(list_edges, found.weight, found.positions, rows, *ranges)
+    nearest, point_of = searched.neighbours(neighbours, min_samples), searched.rows
+    ranges = each_range(threads.bounds(len(point_of)))
+    edges = threads.run(
+        list_edges, nearest.weight, nearest.positions, point_of, *ranges
+    )
     a, b, weight = concatenate(edges, threads)
-    src, dst = rows[a], rows[b]
+    src, dst = point_of[a], point_of[b]
     computed.scale.check(
-        weight, lambda near: (points[src[near]] != points[dst[near]]).any(1)
+        weight, lambda edges: (points[src[edges]] != points[dst[edges]]).any(1)
     )
     weight = computed.scale.original(weight)
     return checked_edges(name, len(points), src, dst, weight)

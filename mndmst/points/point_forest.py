@@ -64,8 +64,8 @@ from .search_reporter import SearchReporter
 BEYOND, LEAST, FULL = 2, 6, 4
 # Neighbours listed on a device, at least: there they cost less than later rounds.
 LEAST_ON_DEVICE = 16
-# Up to so many points, one kernel for all pairs takes about as long as a tree, and the
-# longer the more neighbours count.
+# With at most FEW_POINTS points and FEW_SAMPLES neighbours, one kernel over all pairs
+# takes about as long as a tree; more neighbours make it slower.
 FEW_POINTS, FEW_SAMPLES = 512, 64
 PAIRS = "pairs"  # the search by that kernel
 # Bytes of the points of a message between ranks.

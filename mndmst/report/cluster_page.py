@@ -29,7 +29,7 @@ SIZES = {
     "reachability": (12, 4.5),
 }
 PIXELS_PER_INCH = 150
-ROWS = 200  # clusters that the table of a page lists
+MOST_ROWS = 200  # clusters that the table of a page lists
 
 
 def write_cluster_pictures(
@@ -38,9 +38,9 @@ def write_cluster_pictures(
     """Write a picture as .png, .svg or .pdf, or a page of all, .html.
 
     `kind` is one of `KINDS`, or "all"; by default the first that can be drawn. Raises
-    ConfigError if the picture needs something that is not there, or the suffix is
-    another; OutputError if the file cannot be written; MissingExtraError if Matplotlib
-    is not installed.
+    ConfigError if data that the picture needs are missing, or the suffix is unknown;
+    OutputError if the file cannot be written; MissingExtraError if Matplotlib is not
+    installed.
     """
     check_ending(path, PICTURE)
     if path.suffix == ".html":
@@ -55,12 +55,13 @@ def write_cluster_pictures(
         figure = figure_of(*SIZES[kind])
         pictures.draw(kind, figure.add_subplot())
     else:
-        rows = [[each] * 2 for each in shown]
+        mosaic = [[each] * 2 for each in shown]
         if len(shown) == len(KINDS):
-            rows = [["clusters", "condensed"], ["dendrogram"] * 2, ["reachability"] * 2]
-        figure = figure_of(16, 5.2 * len(rows))
-        heights = [1.5, 1, 0.8][-len(rows) :]
-        grid = figure.subplot_mosaic(rows, height_ratios=heights)
+            mosaic = [["clusters", "condensed"], ["dendrogram"] * 2]
+            mosaic.append(["reachability"] * 2)
+        figure = figure_of(16, 5.2 * len(mosaic))
+        heights = [1.5, 1, 0.8][-len(mosaic) :]
+        grid = figure.subplot_mosaic(mosaic, height_ratios=heights)
         for each in shown:
             pictures.draw(each, grid[each])
     write_picture_file(figure, files, path, PICTURE, dpi=PIXELS_PER_INCH)
@@ -73,11 +74,11 @@ def _page(pictures: ClusterPictures) -> str:
         kind: svg_of(*SIZES[kind], partial(pictures.draw, kind))
         for kind in pictures.kinds
     }
-    wide = [
+    sections = [
         f'<h2>{HEADINGS[kind]}</h2><div class="wide">{chart}</div>'
         for kind, chart in charts.items()
     ]
-    body = table_of(pictures.facts) + "".join(wide) + _clusters(pictures)
+    body = table_of(pictures.facts) + "".join(sections) + _cluster_table(pictures)
     return html_page(_title(pictures), body)
 
 
@@ -89,7 +90,7 @@ def _title(pictures: ClusterPictures) -> str:
     return title
 
 
-def _clusters(pictures: ClusterPictures) -> str:
+def _cluster_table(pictures: ClusterPictures) -> str:
     """Return a table of the largest clusters."""
     labels = pictures.labels
     if labels is None or labels.max(initial=-1) < 0:
@@ -106,7 +107,7 @@ def _clusters(pictures: ClusterPictures) -> str:
         cluster = clusters_by_label(tree, pictures.chosen, labels)
         columns["born at distance"] = lambda label: f"{tree.birth[cluster[label]]:.4g}"
         columns["ends at distance"] = lambda label: f"{tree.death[cluster[label]]:.4g}"
-    largest = np.argsort(-sizes, kind="stable")[:ROWS].tolist()
+    largest = np.argsort(-sizes, kind="stable")[:MOST_ROWS].tolist()
     head = "".join(f'<th class="number">{escape(name)}</th>' for name in columns)
     body = "".join(
         "<tr>"

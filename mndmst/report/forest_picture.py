@@ -22,7 +22,7 @@ GRID = 1_350  # pixels of an accumulated image, along its longer side
 MOST_SAMPLES = 100_000_000  # pixels of edges that an image adds up
 SAMPLES_AT_ONCE = 1 << 22
 COLOURS = "viridis"
-EDGES_AT_ONCE = 1 << 16  # of GeoJSON
+EDGES_AT_ONCE = 1 << 16  # edges that are converted to GeoJSON and written at a time
 LARGEST_ANGLES = np.array([180.0, 90.0])
 
 

@@ -1,4 +1,4 @@
-"""The Flight server of rank 0: it answers for all ranks."""
+"""The Flight server of rank 0, which answers requests for all ranks."""
 
 import json
 import time
@@ -39,7 +39,7 @@ Answers = Callable[[Any], Iterator[Any]]
 
 
 class FrontServer(RankServer):
-    """Answers for all ranks; `jobs` takes the requests that all ranks execute."""
+    """Rank 0's server; it submits to `jobs` the requests that all ranks execute."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class FrontServer(RankServer):
     ) -> None:
         self.metrics, self.jobs, self.log = Metrics(self._gauges), jobs, log
         # The addresses of the ranks for clients; set once all ranks listen.
-        self.places: list[str] = []
+        self.addresses: list[str] = []
         self._channel, self._begin = channel, time.monotonic()
-        # By graph; rank 0 alone has views, so these need no agreement of ranks
+        # By name of the graph. Rank 0 alone has views, so other ranks need not agree.
         self._ticketed: dict[str, tuple[ForestView, ...]] = {}
         self._lookups: dict[str, NameLookup] = {}
         self._lock = Lock()
@@ -107,8 +107,8 @@ class FrontServer(RankServer):
         else:
             yield from self.jobs.submit({"action": name, **request}).events()
 
-    def _do(self, action: str, graph: str, **more: str) -> dict[str, Any]:
-        """Have all ranks execute an action, and return its result."""
+    def _execute(self, action: str, graph: str, **more: str) -> dict[str, Any]:
+        """Submit an action to all ranks, wait for it, and return its result."""
         return self.jobs.submit({"action": action, "graph": graph, **more}).result()
 
     def _list(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -138,14 +138,14 @@ class FrontServer(RankServer):
             "edges_since": version.edges_since,
             "versions_in_memory": [
                 {"version": alive.number, "bytes": alive.nbytes}
-                for alive in _by_number(graph)
+                for alive in _versions_in_memory(graph)
             ],
         }
 
     def _gauges(self) -> Gauges:
         executor = self.executor
         graphs = executor.graphs
-        alive = [v for graph in graphs.values() for v in _by_number(graph)]
+        alive = [v for graph in graphs.values() for v in _versions_in_memory(graph)]
         gauges = {
             "jobs_waiting": len(self.jobs),
             "received_bytes": executor.uploads.received_bytes,
@@ -223,7 +223,7 @@ class FrontServer(RankServer):
             return self._info(request)
 
     def _info(self, request: dict[str, Any]) -> Any:
-        """Return the endpoints of a table, once all ranks have made it."""
+        """Return the endpoints of a table; all ranks first compute a missing one."""
         graph = self.executor.graphs[request["graph"]]
         ranks = range(self.executor.comm.size)
         if request["table"] == "forest":
@@ -247,8 +247,8 @@ class FrontServer(RankServer):
             raise ConfigError(f"no table is named {request['table']!r}")
         ticket = flight.Ticket(to_bytes(request))
         # An endpoint without a location is read where its flight info came from
-        places = [[self.places[rank]] if rank else [] for rank in ranks]
-        endpoints = [flight.FlightEndpoint(ticket, place) for place in places]
+        locations = [[self.addresses[rank]] if rank else [] for rank in ranks]
+        endpoints = [flight.FlightEndpoint(ticket, each) for each in locations]
         descriptor = flight.FlightDescriptor.for_command(to_bytes(request))
         schema = versioned(schema, details["version"], graph.name)
         return flight.FlightInfo(
@@ -256,34 +256,37 @@ class FrontServer(RankServer):
         )
 
     def _forest_details(self, graph: ServedGraph, name: str | None) -> dict[str, Any]:
-        """Return the name and the summary of a forest that is in order."""
-        now = graph.current
-        own = graph.forest_name(now.number)
-        if name is None or name == own:
-            forest = now.forest if now.ticketed else None
+        """Return the name and the summary of a forest whose edges ranks can send.
+
+        Without a name it is the forest of the current version.
+        """
+        current = graph.current
+        current_name = graph.forest_name(current.number)
+        if name is None or name == current_name:
+            forest = current.forest if current.ticketed else None
         else:
             forest = self.executor.find_forest(graph, name)
         if forest is not None and forest.edges is not None:
-            return {"forest": name or own, **forest.summary}
+            return {"forest": name or current_name, **forest.summary}
         named = {} if name is None else {"forest": name}
-        return self._do("forest", graph.name, **named)
+        return self._execute("forest", graph.name, **named)
 
     def _order_details(self, graph: ServedGraph, number: int | None) -> dict[str, Any]:
-        """Return a version that has an order, and the edges of each rank."""
+        """Return a version with an order of edges, and the edges of each rank."""
         version = graph.current if number is None else graph.held(number)
         if version.ticketed and version.order is not None:
             return version.order_facts
         if number not in (None, graph.version):
             raise graph.stale(version.number)
-        details = self._do("order", graph.name)
+        details = self._execute("order", graph.name)
         if number not in (None, details["version"]):
             raise graph.stale(version.number)
         return details
 
     def share(self, request: dict[str, Any]) -> Iterator[Any]:
-        """Yield the share of rank 0, or a table that it alone has.
+        """Yield the share of rank 0, or the labels, which rank 0 alone has.
 
-        The memory counts such a table until the stream has ended.
+        The service's memory counts the labels until the stream has ended.
         """
         if request["table"] not in ("labels", "clusters"):
             yield from super().share(request)
@@ -297,10 +300,10 @@ class FrontServer(RankServer):
             yield from batches_of(table)
 
     def _view(self, graph: ServedGraph, number: int | None) -> ForestView:
-        """Return the view of a version with tickets, or of the current version."""
+        """Return the view of a version with tickets, by default of the current one."""
         if not graph.current.indexed:
-            self._do("index", graph.name)
-        view = graph.current.view  # every version that follows has one
+            self._execute("index", graph.name)
+        view = graph.current.view  # every version after an indexed one has a view
         assert view is not None
         if number is None or number == view.version:
             return view
@@ -360,7 +363,7 @@ class FrontServer(RankServer):
         return lambda batch: lookup.answers(query, batch)
 
 
-def _by_number(graph: ServedGraph) -> list[GraphVersion]:
+def _versions_in_memory(graph: ServedGraph) -> list[GraphVersion]:
     """Return the newest value of each version that is in memory, oldest first."""
     known: dict[int, GraphVersion] = {}
     for version in graph.alive():
@@ -378,5 +381,5 @@ def _pairs(batch: Any) -> tuple[np.ndarray, np.ndarray]:
     names = batch.schema.names
     if names != ["u", "v"]:
         raise ConfigError(f"a query has the columns u and v, not {', '.join(names)}")
-    u, v = (batch.column(place).to_numpy(zero_copy_only=False) for place in (0, 1))
+    u, v = (batch.column(number).to_numpy(zero_copy_only=False) for number in (0, 1))
     return u, v

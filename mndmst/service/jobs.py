@@ -205,7 +205,7 @@ class JobQueue:
 class JobProgress(Progress):
     """The progress of a job, sent to the client that waits for it.
 
-    There is no job on ranks that no client waits for.
+    `job` is None if no client waits, as on ranks other than 0.
     """
 
     def __init__(self, job: QueuedJob | None) -> None:

@@ -39,7 +39,7 @@ arrow = optional("pyarrow", "serve", "The service needs")
 
 # The queries about names, and the column that each takes
 NAME_QUERIES = {"vertices": "name", "names": "vertex"}
-# Names in a table of an answer
+# Largest number of names in one table of an answer
 ANSWER_NAMES = 1 << 14
 
 

@@ -42,7 +42,7 @@ MOST_REQUEST_BYTES = 1 << 20
 MESSAGE_BYTES = 3 << 20
 # Edges of a table that are sent at a time, 24 bytes each
 BATCH_ROWS = MESSAGE_BYTES // 24
-# The integers that some type of weights has
+# The least and the largest integer of all types of weights
 LEAST_INTEGER, MOST_INTEGER = -(1 << 63), (1 << 64) - 1
 # Counts are kept in 64 bits
 MOST_COUNT = (1 << 63) - 1
@@ -201,10 +201,10 @@ _EXPECTED = {
 def read_request(
     what: str, body: bytes | memoryview, fields: Mapping[str, Field]
 ) -> dict[str, Any]:
-    """Return the fields of a request, a JSON object; an empty body is an empty one.
+    """Return the fields of a request, a JSON object; an empty body has no fields.
 
-    Errors name it by `what`. Raises ConfigError if it is too long, no JSON, or has
-    other fields.
+    Errors name the request by `what`. Raises ConfigError if it is too long, is not a
+    JSON object, lacks a required field, or has an unknown field or a wrong value.
     """
     if len(body) > MOST_REQUEST_BYTES:
         raise ConfigError(
@@ -258,7 +258,7 @@ def version_of(table: Any) -> int:
 
 
 def read_version(schema: Any) -> int | None:
-    """Return the version that the schema of an upload names, None without one.
+    """Return the version that the schema of an upload names; None if it names none.
 
     Raises InputError if it is not a number.
     """

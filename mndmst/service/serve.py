@@ -88,12 +88,12 @@ def serve(comm: Comm, setting: Setting, config: Config, progress: Progress) -> N
     give_back_freed()
     channel = ControlChannel.of(comm)
     with _server(comm, setting, executor, jobs, channel) as server:
-        places = comm.gather(setting.access.reachable(comm.rank, server.port))
+        addresses = comm.gather(setting.access.reachable(comm.rank, server.port))
         if isinstance(server, FrontServer):
-            server.places = list(places or [])
+            server.addresses = list(addresses or [])
             with (
                 _http_server(setting, server) as page,
-                _announced(setting, server.places[0], page, progress),
+                _announced(setting, server.addresses[0], page, progress),
             ):
                 _listen_for_ends(
                     executor, jobs, channel, setting.attached, config.timeout

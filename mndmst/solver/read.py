@@ -63,7 +63,7 @@ def balanced_vtxdist(
 
 
 def _first_with_load(graph: ShardedGraph, load: int) -> int:
-    """Return the first vertex before which there is at least a load, by bisection."""
+    """Return the first vertex whose predecessors have at least a load, by bisection."""
     before_parts = graph.arcdist + VERTEX_COST * graph.vtxdist
     part = int(np.searchsorted(before_parts, load)) - 1
     if part < 0:
@@ -96,15 +96,16 @@ class Clock:
 
 @dataclass(frozen=True)
 class RankRead:
-    """The read of this rank's rows: row pointers are there, `finish` reads the arcs."""
+    """The read of this rank's rows: row pointers are read, `finish` reads the arcs."""
 
     comm: Comm
-    # The rows that are kept in memory: all, or none if they are stored.
+    # The rows that stay in memory: all, or none if the rows stay in their file.
     whole: ReadInProgress
-    # All rows, if the memory limit does not hold the rows of every rank; else none.
+    # The rows that stay in their file: all, if the rows of some rank exceed the memory
+    # limit, or none.
     stored: StoredRows
     clock: Clock
-    budget: Budget  # With the bytes that suffice for the rows
+    budget: Budget  # `enough` is set: the bytes that suffice for the rows
 
     @property
     def rows(self) -> Rows:
@@ -142,14 +143,14 @@ class RankRead:
                 self.clock.note("arcs")
             else:
                 facts = list(self._facts(inspection))
-        balance = sum(found.balance for found in facts) % (1 << 64)
+        balance = sum(each.balance for each in facts) % (1 << 64)
         if comm.sum(np.array([balance], np.uint64))[0] != 0:
             if on_device:
                 self.whole.load()
             error = _asymmetry(comm, self.whole.graph, self.pieces)
             with comm.raise_on_all():
                 raise error
-        return comm.sum(sum(found.edges for found in facts))
+        return comm.sum(sum(each.edges for each in facts))
 
     def _facts(self, inspection: ArcInspection | None) -> Iterator[ArcFacts]:
         """Read the arcs of each piece, and yield their facts."""
@@ -197,17 +198,19 @@ def keep_to_host(
 ) -> Budget:
     """Return a budget limited to the rank's share of its host, if the rows need more.
 
-    Collective. If not, the budget stays as it is, and much of the remaining memory may
-    be kept for the next step. If memory is close, it calls `start_devices`: the rows
-    cannot have the memory that devices take. `most` is the largest share of the rows of
-    any rank; by default all have the same.
+    Collective. If the rows fit easily, the budget stays as it is, and the allocator may
+    keep much of the memory that it frees for the next step. If they fit only just, the
+    function first calls `start_devices`, because started devices take memory that the
+    rows cannot have. `most` is the largest share of the rows that a rank has; by
+    default all ranks have the same.
     """
     share_of_rows = 1 / comm.size if most is None else most
     rows = math.ceil(graph.num_vertices * share_of_rows)
     arcs = math.ceil(graph.num_arcs * share_of_rows)
     row_bytes = _row_bytes(graph, rows, arcs)
     work = budget.for_rows(rows, arcs, row_bytes, comm.size) - row_bytes
-    needed = row_bytes + work // 2  # it plans for the worst, and that may fit, too
+    # `work` is for the worst case, which few graphs need
+    needed = row_bytes + work // 2
     share = share_of_host(comm)
     if needed + STARTED_DEVICES_RESERVE > share:
         start_devices()
@@ -229,10 +232,10 @@ def share_of_host(comm: Comm) -> int:
 def cut_rows(
     comm: Comm, graph: ShardedGraph, begin: int, end: int, budget: Budget
 ) -> tuple[list[int], Budget]:
-    """Return the bounds of stored pieces that fit; only `end` if all rows fit.
+    """Return the bounds of pieces that fit the budget; only `end` if all rows fit.
 
-    Collective. Also returns the budget with the bytes that suffice in any case. Refuses
-    a limit that is too little for any piece, and names one that suffices.
+    Collective. Also returns the budget with `enough`, the bytes that suffice for all
+    rows. Raises ConfigError, which names a limit that suffices, if no piece fits.
     """
     held = held_bytes()
     with comm.raise_on_all():
@@ -245,10 +248,11 @@ def cut_rows(
     if budget.enough <= budget.limit:
         return [end], budget
     keep_nothing()
-    cost = indptr  # of all vertices before each
+    cost = indptr  # bytes of all rows before each row
     cost *= ARC_BYTES + _arc_bytes(graph)
     cost += PIECE_ROW_BYTES * np.arange(len(cost))
-    # A piece ends with the row in which it becomes as large.
+    # A piece ends with the row in which its cost reaches `size`: it may exceed `size`
+    # by the largest row, which is therefore subtracted.
     size = budget.for_piece(budget.limit - held, rows, comm.size)
     size -= int(np.diff(cost).max(initial=0))
     with comm.raise_on_all():
@@ -276,13 +280,13 @@ def _asymmetry(
     for rows in pieces():
         add_to_buckets(rows.indptr, rows.indices, rows.keys, rows.first, buckets)
     bucket = int(np.flatnonzero(comm.sum(buckets))[0])
-    found = []
+    suspects = []
     for rows in pieces():
         tails, arcs = arcs_of_bucket(
             rows.indptr, rows.indices, rows.first, BUCKETS, bucket
         )
-        found.append((tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs]))
-    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
+        suspects.append((tails, rows.indices[arcs].astype(np.int64), rows.keys[arcs]))
+    columns = [np.concatenate(column) for column in zip(*suspects, strict=True)]
     tail, head, key = comm.gatherv(*columns)
     return comm.bcast(_no_reverse(graph, tail, head, key) if comm.rank == 0 else None)
 

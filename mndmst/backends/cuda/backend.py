@@ -40,11 +40,11 @@ def lacks_memory(error: Exception) -> bool:
 
 
 class CudaBackend(Backend):
-    """One device; of its steps one runs at a time, whatever threads call them.
+    """One CUDA device; a lock lets one step run at a time, also for several threads.
 
-    `host` (by default a `CpuBackend`) solves small reduced graphs, and looks into rows
-    that stay in host memory. `limit` are the bytes of the device it may take, 0 without
-    one. Raises ConfigError if the device cannot be used.
+    `host` (by default a `CpuBackend`) solves small reduced graphs, and hooks rows that
+    stay in host memory. `limit` is the largest number of bytes of device memory that
+    steps may use; 0 means no limit. Raises ConfigError if the device cannot be used.
     """
 
     name = "cuda"
@@ -74,15 +74,15 @@ class CudaBackend(Backend):
         self._limit = limit
         self.device = cupy.cuda.Device(device)
         self._kernels: dict[np.dtype, Kernels] = {}
-        self._streaming: set[np.dtype] = set()  # keys whose streaming has been compiled
+        # Types of keys for which the kernels of streaming have been compiled
+        self._streaming: set[np.dtype] = set()
         self._steps = RLock()
         self._transfer = Transfer()
 
-    # Made by the first step: to start the device takes time, which another thread may
-    # have for it.
-
     @cached_property
     def _stream(self) -> cupy.cuda.Stream:
+        # Not made by the constructor: that would start the device, which takes time
+        # that a thread in the background may spend.
         with self.device:
             return cupy.cuda.Stream(non_blocking=True)
 
@@ -116,7 +116,7 @@ class CudaBackend(Backend):
         )
 
     def _room(self, held: int) -> int:
-        """Return the bytes that a step may take beside those that it holds."""
+        """Return the bytes that a step may take besides `held` bytes that it has."""
         free = self.memory().free
         return min(free, max(0, self._limit - held)) if self._limit else free
 
@@ -189,7 +189,7 @@ class CudaBackend(Backend):
     def inspect_arcs(
         self, rows: PlacedRows | StreamedRows, num_vertices: int
     ) -> ArcFacts | None:
-        """See `Backend.inspect_arcs`; not at rows that stay in host memory."""
+        """See `Backend.inspect_arcs`; None for rows that stay in host memory."""
         if isinstance(rows, StreamedRows):
             return None
         with self._current():
@@ -228,7 +228,7 @@ class CudaBackend(Backend):
     def list_hooks(
         self, rows: PlacedRows, band: Band
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-        """Do `row_hooks`, with parallel edges side by side."""
+        """Return what `row_hooks` does, but with all parallel edges, side by side."""
         with self._current():
             return list_hooks(rows, band, self._tools(rows.keys.dtype))
 
@@ -251,15 +251,16 @@ class CudaBackend(Backend):
             return forest(graph, self._tools(graph.edges.key.dtype))
 
     def grow(self, graph: ReducedGraph) -> Growth:
-        """Grow components, except across borders.
+        """Contract components, except across borders.
 
-        The contraction of a graph and that of its forest are the same (cut and
-        cycle properties), so a large graph is thinned here and grown on the host.
+        The contraction of a graph and that of its forest are the same (cut and cycle
+        properties). So this device filters a large graph to its forest, and the host
+        contracts the forest.
         """
         if len(graph) < self.tuning.device_edges:
             return self.host.grow(graph)
-        kept = np.flatnonzero(self.forest(graph).in_forest)
-        growth = self.host.grow(graph.take(kept))
+        filtered = np.flatnonzero(self.forest(graph).in_forest)
+        growth = self.host.grow(graph.take(filtered))
         in_forest = np.zeros(len(graph), bool)
-        in_forest[kept[growth.in_forest]] = True
+        in_forest[filtered[growth.in_forest]] = True
         return Growth(in_forest, growth.root)

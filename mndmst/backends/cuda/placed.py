@@ -167,9 +167,9 @@ def _check_count(vertices: int) -> None:
 def _number_ghosts(
     rows: Rows, ends: cupy.ndarray, kernels: Kernels
 ) -> tuple[cupy.ndarray, int]:
-    """Replace ids of 32 bits by local ones in place.
+    """Replace the global ids in `ends` (uint32) by local ones, in place.
 
-    Returns the ghosts, and how many are below the rows.
+    Returns the ghosts (int64, ascending), and the number of ghosts below the rows.
     """
     if rows.complete:
         _check_count(len(rows))

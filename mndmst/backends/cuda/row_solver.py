@@ -24,8 +24,9 @@ from .solver import NONE, DeviceEdges, Solver, StateField, Tools
 
 SAMPLE = 8192  # arcs that estimate the cut
 LISTED_SHARE = 0.8  # of the free memory; pools leave holes
-# A list may have so many times too little room, for as many lists would follow; and so
-# many lists in a row may overflow, each meant for half its room by a sample.
+# Limits, beyond which the device has too little memory: the factor by which the edges
+# may exceed the room of a list, since that is the number of lists; and the number of
+# lists in succession that overflow, although a sample meant each to be half full.
 MOST_LISTS, MOST_OVERFLOWS = 1024, 16
 
 

@@ -14,18 +14,18 @@ from .streamed import StreamedRows, StreamSolver
 
 
 def inspect(rows: PlacedRows, num_vertices: int, kernels: Kernels) -> ArcFacts | None:
-    """Return the facts of all arcs; None if an id is wrong (`Backend.inspect_arcs`)."""
+    """See `Backend.inspect_arcs`; None if an id is wrong."""
     if rows.num_arcs == 0:
         return ArcFacts(0, 0)
     tile_row = kernels.tile_rows(rows.indptr, rows.own, rows.num_arcs)
-    found = cupy.zeros(3, np.uint64)
+    counts = cupy.zeros(3, np.uint64)
     kernels.launch(
         "inspect_arcs", TILE_THREADS * (len(tile_row) - 1), rows.indptr,
         np.uint64(rows.num_arcs), np.uint32(rows.first), np.uint64(rows.own),
         np.uint64(rows.first_global), NULL if rows.complete else rows.ghosts,
-        np.uint64(num_vertices), rows.ends, rows.keys, tile_row, found,
+        np.uint64(num_vertices), rows.ends, rows.keys, tile_row, counts,
     )  # fmt: skip
-    wrong, edges, balance = found.tolist()
+    wrong, edges, balance = counts.tolist()
     return None if wrong else ArcFacts(edges, balance)
 
 
@@ -61,10 +61,11 @@ def band_forest(
 def _components(
     rows: PlacedRows, label: np.ndarray, tools: Tools
 ) -> tuple[cupy.ndarray, int]:
-    """Return a component for each local vertex, and how many numbers it takes.
+    """Return the component of each local vertex, and the number of component ids.
 
-    A label that is a vertex here gets that vertex's number, so that it meets the ghost
-    of the same id; other labels are numbered after the vertices.
+    `label` (int64, global ids) has the component of each row. A label that is a local
+    vertex or ghost gets its local id, so that both are one component; other labels get
+    ids after those of the vertices.
     """
     ids = tools.transfer.to_device(np.asarray(label, np.int64))
     local = rows.to_local(ids)
@@ -80,7 +81,7 @@ def _components(
 def list_hooks(
     rows: PlacedRows, band: Band, tools: Tools
 ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-    """See `Backend.row_hooks`; of parallel edges all are listed, side by side."""
+    """See `Backend.row_hooks`; lists all parallel edges, side by side."""
     solver = RowSolver(tools, rows.vertices, rows, Band())
     best, edges = solver.lightest_arcs(band.high)
     kernels, first = tools.kernels, np.uint32(rows.first)
@@ -96,9 +97,9 @@ def list_hooks(
     kernels.launch(
         "mark_others", len(marks), edges.u, edges.v, count, first, far, marks
     )
-    place = kernels.prefix_sums("marks", marks)
-    others = DeviceEdges.empty(int(place[-1]), kernels.key)
-    kernels.launch("select_edges", len(marks), marks, place, count, *edges, *others)
+    offsets = kernels.prefix_sums("marks", marks)
+    others = DeviceEdges.empty(int(offsets[-1]), kernels.key)
+    kernels.launch("select_edges", len(marks), marks, offsets, count, *edges, *others)
     to_host = tools.transfer.to_host
     return to_host(hook), to_host(key), edge_list(rows, tools, others)
 
@@ -132,11 +133,11 @@ def gather(
     count: int,
     to: DeviceEdges,
 ) -> None:
-    """Copy the first edges of an order, with the global ids of their ends."""
+    """Copy the first `count` edges in an order, with the global ids of their ends."""
     if isinstance(rows, PlacedRows) and not rows.complete:
         ghosts = rows.ghosts
         first, own, first_global = rows.first, rows.own, rows.first_global
-    else:  # a constant shift
+    else:  # local ids differ from global ones by a constant
         ghosts, first, own = NULL, 0, 0
         first_global = rows.first_global if isinstance(rows, PlacedRows) else 0
     kernels.launch(

@@ -57,7 +57,7 @@ _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 @dataclass(frozen=True)
 class _Content:
-    """A text that NetworkX can read, and what it lists."""
+    """A text that NetworkX can read, and its numbers of nodes and edges."""
 
     text: bytes
     nodes: int

@@ -4,8 +4,9 @@
 batches of chosen columns; a damaged or oversized file is an error of one line.
 
 In `ParquetFile` and `ArrowFile` a row is an edge, whose columns are found by their
-names (`table_columns`). The schema's metadata may say `num_vertices`; otherwise there
-is one more than the largest id. Rows count from 0, as in data frames.
+names (`table_columns`). The schema's metadata may say `num_vertices`; otherwise the
+number of vertices is one more than the largest id. Rows count from 0, as in data
+frames.
 
 `ParquetFile.pieces` yields edges between integers, which are ids; `named_pieces` the
 ends as the table has them, integers or text (`NameableFile`).
@@ -67,7 +68,7 @@ class ParquetTable:
     def rows(
         self, begin: int, end: int, columns: list[int]
     ) -> Iterator[tuple[int, Any]]:
-        """Yield record batches of the rows [begin, end), and their first rows."""
+        """Yield the first row and the record batch of each piece of [begin, end)."""
         ends = np.cumsum([0, *self.group_rows])
         groups = np.flatnonzero((ends[1:] > begin) & (ends[:-1] < end))
         first = int(ends[groups[0]]) if len(groups) else end
@@ -81,7 +82,7 @@ class ParquetTable:
                 first += len(batch)
 
     def _describe(self) -> tuple[Any, list[int]]:
-        """Return the schema, and how many rows each group has."""
+        """Return the schema, and the number of rows of each group."""
         with self._open() as file:
             groups = map(file.metadata.row_group, range(file.num_row_groups))
             return file.schema_arrow, [group.num_rows for group in groups]
@@ -102,7 +103,7 @@ class ParquetTable:
 
     @contextmanager
     def _source(self) -> Iterator[Any]:
-        """Give the file to PyArrow, or the memory it was unpacked to."""
+        """Yield the file for PyArrow, or the memory that it was unpacked to."""
         arrow = import_extra("pyarrow")
         if self._unpacked is not None:
             yield arrow.BufferReader(self._unpacked)
@@ -159,7 +160,7 @@ class ArrowTable(ParquetTable):
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
-        """Give the source, and a reader of the stream in it."""
+        """Yield the source, and a reader of the stream in it."""
         arrow = import_extra("pyarrow.ipc")
         with self._source() as source:
             source.seek(max(0, source.size() - len(_ARROW)))
@@ -170,7 +171,7 @@ class ArrowTable(ParquetTable):
 
 
 class _Bounded:
-    """A file for PyArrow; gives no more bytes than it has and there is room for."""
+    """A file for PyArrow; a read takes at most the rest of the file and the budget."""
 
     closed = False
 
@@ -181,8 +182,8 @@ class _Bounded:
 
     def read(self, nbytes: int = -1) -> bytes:
         """Return the next bytes: at most `nbytes`, or all."""
-        left = max(0, self.size - self.tell())
-        wanted = left if nbytes < 0 else min(nbytes, left)
+        rest = max(0, self.size - self.tell())
+        wanted = rest if nbytes < 0 else min(nbytes, rest)
         check_room(self.budget, self.path, wanted, "a piece of the table")
         return self.file.read(wanted)
 
@@ -191,7 +192,7 @@ class _Bounded:
 
 
 def _capped(budget: Budget, batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield batches; PyArrow cannot take more memory for one than there is."""
+    """Yield batches; the budget caps the memory that PyArrow takes for each."""
     done = object()
     while True:
         with capped(budget):
@@ -202,7 +203,7 @@ def _capped(budget: Budget, batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def check_complete(where: str, column: Any, first: int) -> None:
-    """Refuse a column with a value that is missing; name the row."""
+    """Raise InputError, which names the row, if a value of a column is missing."""
     if column.null_count:
         row = first + int(column.is_null().to_numpy(zero_copy_only=False).argmax())
         raise InputError(
@@ -230,7 +231,7 @@ def is_whole(kind: Any) -> bool:
 
 
 class ParquetFile(NameableFile):
-    """A table in row groups, `.parquet`. It counts in rows."""
+    """A table in row groups, `.parquet`; its ranges are ranges of rows."""
 
     rereadable = True
     table_type: type[ParquetTable] = ParquetTable
@@ -243,8 +244,8 @@ class ParquetFile(NameableFile):
         self._table = table = self.table_type(path, budget)
         self.length = self.num_entries = sum(table.group_rows)
         with table.reading():
-            promised = (table.schema.metadata or {}).get(_NUM_VERTICES)
-            self.num_vertices = None if promised is None else int(promised)
+            stated = (table.schema.metadata or {}).get(_NUM_VERTICES)
+            self.num_vertices = None if stated is None else int(stated)
         self.columns = choose_columns(path, table.columns(), picked)
         self.notes = (self.columns.text(),)
         self.weight_name = self.columns.weight_name
@@ -257,11 +258,11 @@ class ParquetFile(NameableFile):
         self.weight_dtype = supported_weights(path, weight).dtype
 
     def identity(self) -> dict[str, Any]:
-        """Return facts that identify this list; its columns, too."""
+        """Return facts that identify this list of edges, including its columns."""
         return super().identity() | {"columns": self.columns.text()}
 
     def _check_type(self, role: str, kind: Any) -> None:
-        """Refuse ends that are neither integers nor text, and weights of odd types."""
+        """Refuse ends other than integers and text, and weights other than numbers."""
         types = import_extra("pyarrow.types").types
         where = f"{self.path}: {self.columns.name(role)} has type {kind}"
         if role == "weight":
@@ -294,7 +295,7 @@ class ParquetFile(NameableFile):
         for _, (src, dst, weight) in self._arrays(begin, end):
             self.columns.check_costs(self.path, weight)
             if self.text_ends:
-                # One array of padded text might take far more than its texts
+                # NumPy would pad every text to the length of the longest
                 src, dst = src.astype(object), dst.astype(object)
             yield src, dst, supported_weights(self.path, weight)
 
@@ -319,7 +320,7 @@ class ParquetFile(NameableFile):
 
 
 class ArrowFile(ParquetFile):
-    """A table in record batches, `.arrow` or `.feather`. It counts in rows."""
+    """A table in record batches, `.arrow` or `.feather`; ranges are of rows."""
 
     table_type = ArrowTable
 
@@ -337,7 +338,7 @@ def write(edges: Edges, path: Path) -> None:
 
 
 def _named_column(arrow: Any, edges: Edges, ends: np.ndarray) -> Any:
-    """Return ends as a column: names if there are any, else numbers."""
+    """Return ends as a column: the names of the vertices if they have any, or ids."""
     if edges.names is None:
         return ends
     names = edges.names.take(ends)

@@ -22,26 +22,27 @@ TEXT = b"A run of mndmst writes the graph beside this file.\n"
 
 
 @contextmanager
-def locked(comm: Comm, place: Path, name: Path) -> Iterator[bool]:
-    """Keep other runs from writing a graph to `place`, named `name`. Collective.
+def locked(comm: Comm, directory: Path, name: Path) -> Iterator[bool]:
+    """Keep other runs from writing a graph to a directory. Collective.
 
-    Yields whether the lock works; some network file systems have no locks.
+    `name` is the directory as the user named it, for errors. Yields whether the lock
+    works; some network file systems have no locks.
     """
-    path = _lock_path(place)
+    path = _lock_path(directory)
     file = None
     with comm.raise_on_all():
         if comm.rank == 0:
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
-            with _refused(name):
+            with _busy_as_output_error(name):
                 file = LockFile.take(path, text=TEXT)
     failed = True
     try:
-        # All of them share it; no other run has had it alone since
-        with comm.raise_on_all(), _refused(name):
+        # Every process shares the lock, so no other run can hold it exclusively
+        with comm.raise_on_all(), _busy_as_output_error(name):
             if file is not None:
                 file.lock(fcntl.LOCK_SH)
-        with comm.raise_on_all(), _refused(name):
+        with comm.raise_on_all(), _busy_as_output_error(name):
             file = file or LockFile.take(path, fcntl.LOCK_SH, text=None)
         yield bool(comm.min(int(file.refusal is None)))
         failed = False
@@ -50,15 +51,15 @@ def locked(comm: Comm, place: Path, name: Path) -> Iterator[bool]:
         raise
     finally:
         if file is not None:
-            # After a failure of one process others may still be at work
+            # After a failure on some ranks the other ranks may still write
             if comm.rank == 0 and not failed and file.content() == TEXT:
                 file.own.remove()
             file.close()
 
 
 @contextmanager
-def _refused(name: Path) -> Iterator[None]:
-    """Tell that another run holds the lock of the graph that is named `name`."""
+def _busy_as_output_error(name: Path) -> Iterator[None]:
+    """Turn a BusyError into an OutputError that names the graph."""
     try:
         yield
     except BusyError as error:
@@ -69,10 +70,10 @@ def _refused(name: Path) -> Iterator[None]:
 
 
 def check_early(target: Destination, num_parts: int) -> None:
-    """Refuse a directory that holds something else, before any work.
+    """Refuse a directory that holds files other than a graph, before any work.
 
-    While another run writes there, its files are in no state to judge; the run that has
-    the lock checks them.
+    While another run writes there the files are incomplete, so this run checks them
+    once it holds the lock.
     """
     path = _lock_path(target.path.resolve())
     if os.path.lexists(path):
@@ -84,5 +85,5 @@ def check_early(target: Destination, num_parts: int) -> None:
             raise
 
 
-def _lock_path(place: Path) -> Path:
-    return place.with_name(f"{place.name}.mndmst-lock")
+def _lock_path(directory: Path) -> Path:
+    return directory.with_name(f"{directory.name}.mndmst-lock")

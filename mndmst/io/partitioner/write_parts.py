@@ -1,4 +1,4 @@
-"""Write the parts of a graph, and name it by its contents.
+"""Write the parts of a graph, and compute its UUID from its contents.
 
 The last pass of `partition` sorts the buckets of each part into rows. `write_rows`
 writes rows that lie on ranks.

@@ -53,16 +53,20 @@ def centers_of(
         "centroid": centroid_of,
         "medoid": partial(medoid_of, metric=metric, parameters=parameters),
     }
-    members, found = points_by_label(labels), {}
+    members, centers = points_by_label(labels), {}
     for name, center in kinds.items():
         if kind in (name, "both"):
-            rows = [center(points[m].astype(np.float64), strength[m]) for m in members]
-            found[f"{name}s"] = np.array(rows).reshape(-1, points.shape[1])
-    return found
+            each = [center(points[m].astype(np.float64), strength[m]) for m in members]
+            centers[f"{name}s"] = np.array(each).reshape(-1, points.shape[1])
+    return centers
 
 
 def exemplars_of(tree: CondensedTree, labels: np.ndarray) -> list[np.ndarray]:
-    """Return the points of each flat cluster that leave the leaves below it last."""
+    """Return the exemplars of each flat cluster.
+
+    These are the last points of each leaf of the condensed tree that the cluster is or
+    contains: the points that leave it at the smallest distance.
+    """
     leaf = np.ones(tree.num_clusters, np.bool_)
     leaf[tree.cluster_parent[1:]] = False
     last = tree.point_distance == tree.death[tree.point_cluster]
@@ -70,15 +74,15 @@ def exemplars_of(tree: CondensedTree, labels: np.ndarray) -> list[np.ndarray]:
 
 
 def _usable(strength: np.ndarray) -> np.ndarray:
-    """Return strengths of which not all are zero."""
+    """Return the strengths, or ones if all strengths are zero."""
     return strength if strength.any() else np.ones(len(strength))
 
 
 def relative_validity(forest: Forest, labels: np.ndarray) -> float:
     """Return the validity of flat clusters, from -1 to 1; a label of -1 is noise.
 
-    Where distances tie, it depends on which of the spanning trees the numbers of the
-    points choose.
+    If distances tie, there are several minimum spanning trees. The order of the points
+    selects one, and the result depends on it.
     """
     count = int(labels.max(initial=-1)) + 1
     if count == 0:
@@ -92,8 +96,8 @@ def relative_validity(forest: Forest, labels: np.ndarray) -> float:
     np.maximum.at(sparseness, one[same], distance[same])
     for end in (one, other):
         np.minimum.at(separation, end[between], distance[between])
-    away = (one < 0) != (other < 0)
-    nearest = float(distance[away].min()) if away.any() else largest
+    to_noise = (one < 0) != (other < 0)
+    nearest = float(distance[to_noise].min()) if to_noise.any() else largest
     separation[np.isinf(separation)] = 2 * (largest if count > 1 else nearest)
     larger = np.maximum(separation, sparseness)
     validity = np.zeros(count)

@@ -1,4 +1,4 @@
-"""The condensed tree of a dendrogram (McInnes and Healy, ICDMW 2017), without order.
+"""The condensed tree of a dendrogram (McInnes and Healy, ICDMW 2017).
 
 HDBSCAN* removes all edges of one weight at once. A binary dendrogram lists them one
 after the other, in one of many orders. So condensing merges rows of equal distance
@@ -63,7 +63,7 @@ class CondensedTree:
 
     @functools.cached_property
     def death(self) -> np.ndarray:
-        """Smallest distance in each cluster's own rows, the root first."""
+        """Smallest distance in the rows of each cluster, the root first."""
         death = np.full(self.num_clusters, np.inf)
         np.minimum.at(death, self.parent - self.num_points, self.distance)
         return death
@@ -131,30 +131,30 @@ def condensed_tree(linkage: np.ndarray, min_cluster_size: int) -> CondensedTree:
 def without_brief_clusters(tree: CondensedTree, persistence: float) -> CondensedTree:
     """Return the tree without the leaves that last less than a persistence.
 
-    A cluster lasts from the lambda of its birth to the largest lambda inside it. Where
-    a cluster splits, children that last less are not clusters: if at least two others
-    last, or one that splits in turn, the points of the brief ones leave there;
-    otherwise the cluster does not split.
+    A cluster lasts from the lambda of its birth to the largest lambda inside it. A
+    child that lasts less than the persistence is brief. If at least two children of a
+    cluster are not brief, or one that splits in turn, the points of the brief children
+    leave the cluster where it splits; otherwise the cluster does not split.
     """
     into, least = merge_brief(
         tree.cluster_parent, tree.birth, tree.death.copy(), float(persistence)
     )
-    kept = into == np.arange(len(into))
-    number = np.cumsum(kept) - 1
-    n, rows = tree.num_points, kept[1:]
+    lasting = into == np.arange(len(into))
+    number = np.cumsum(lasting) - 1
+    n, children = tree.num_points, lasting[1:]
     last = tree.point_cluster
-    cluster = np.concatenate([tree.cluster_parent[1:][rows], last])
+    cluster = np.concatenate([tree.cluster_parent[1:][children], last])
     distance = np.concatenate([
-        tree.birth[1:][rows], np.maximum(tree.point_distance, least[last])
+        tree.birth[1:][children], np.maximum(tree.point_distance, least[last])
     ])  # fmt: skip
     parent = number[into[cluster]]
-    size = np.concatenate([tree.cluster_size[1:][rows], np.ones(n, np.int64)])
+    size = np.concatenate([tree.cluster_size[1:][children], np.ones(n, np.int64)])
     return CondensedTree(
         parent=parent + n,
-        child=np.concatenate([np.arange(n + 1, n + kept.sum()), np.arange(n)]),
+        child=np.concatenate([np.arange(n + 1, n + lasting.sum()), np.arange(n)]),
         distance=distance,
         size=size,
-        mass=_masses(parent, distance, size, tree.birth[kept]),
+        mass=_masses(parent, distance, size, tree.birth[lasting]),
         num_points=n,
     )
 

@@ -131,7 +131,10 @@ class DevicePoints:
 
 @dataclass
 class Frame:
-    """The centre and the power of two by which points become factors."""
+    """The centre and the power of two by which points become factors.
+
+    Each factor is a sum of `parts` numbers of lower precision.
+    """
 
     centre: Any
     factor: float
@@ -139,7 +142,7 @@ class Frame:
 
     @property
     def pairs(self) -> int:
-        """Products of parts that make one product."""
+        """Number of products of parts that add up to one product of factors."""
         return 1 if self.parts == 1 else 6
 
 

@@ -76,7 +76,7 @@ class ComponentArrays(NamedTuple):
     # float64, shape (points,): lower bound of a point's unlisted edges.
     reach: np.ndarray
     # float64, shape (components,): the weight of the lightest known edge that leaves
-    # each; lowered.
+    # each; searches lower it.
     bound: np.ndarray
 
 

@@ -46,7 +46,7 @@ class Seekers(NamedTuple):
 
     block: np.ndarray
     box: np.ndarray
-    component: np.ndarray  # uint32: the component of each point, which is skipped
+    component: np.ndarray  # uint32: the component of each point; its search skips it
     row: np.ndarray  # uint32: the user's number of each point
     core: np.ndarray  # float64
     # float64: of the lightest edge found; or a bound, which all edges exceed

@@ -27,7 +27,7 @@ from .neighbours import Neighbours
 from .product_search import HostProducts, ProductSearch, few_pairs
 from .search_steps import Report, in_steps, no_report
 
-LEAST_SEARCHES = 32  # least searches of a chunk of work
+LEAST_SEARCHES = 32  # smallest number of searches in a chunk of work
 # How much longer a visit of a tree takes than an inner product. Measured with 5 to 32
 # dimensions on a processor with AVX-512; a product has fixed costs in few dimensions.
 VISIT, FIXED = 6.0, 40.0

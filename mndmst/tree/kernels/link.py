@@ -130,20 +130,20 @@ def _climb(up, begin, end, top):
 
 @kernel
 def _contract_edges(rank, a, b, lightest, up, chain):
-    """Keep, in place, the edges that are no vertex's lightest.
+    """Keep, in place, the edges that are not the lightest edge of a vertex.
 
-    They move to the front and join vertices of the next level; returns
-    how many there are. The others get the vertex they are inside of.
+    They move to the front and join vertices of the next level; returns their number.
+    The others get the vertex they are inside of.
     """
-    place = np.uint64(0)
+    count = np.uint64(0)
     for j in range(np.uint64(len(rank))):
         edge, x, y = rank[j], a[j], b[j]
         if lightest[x] == edge or lightest[y] == edge:
             chain[edge] = up[x]
         else:
-            rank[place], a[place], b[place] = edge, up[x], up[y]
-            place += np.uint64(1)
-    return place
+            rank[count], a[count], b[count] = edge, up[x], up[y]
+            count += np.uint64(1)
+    return count
 
 
 @kernel
