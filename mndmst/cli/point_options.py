@@ -136,7 +136,7 @@ def settle_metric(arguments: argparse.Namespace) -> None:
     """
     from ..host.errors import ConfigError
     from ..points.metrics import METRICS
-    from ..points.pairwise_forest import ALIASES, PAIRWISE, simplified
+    from ..points.pairwise_forest import ALIASES, ALL_PAIRS, simplified
     from ..points.search.search_choice import check_search
 
     given: dict[str, Any] = {
@@ -145,7 +145,7 @@ def settle_metric(arguments: argparse.Namespace) -> None:
         if getattr(arguments, name) is not None
     }
     metric = ALIASES.get(arguments.metric, arguments.metric)
-    offered = (*METRICS, *PAIRWISE, "precomputed")
+    offered = (*METRICS, *ALL_PAIRS, "precomputed")
     if metric not in offered:
         raise ConfigError(f"no metric '{metric}'; give one of {', '.join(offered)}")
     if metric == "precomputed" and arguments.non_finite != "error":

@@ -8,7 +8,7 @@ stored. Time grows with the pairs of points.
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,13 @@ from .devices.point_products import PointsOnDevice
 from .metrics import METRICS, from_norm, prepared
 from .point_forest import PointForest, forest_of_keys, points_forest
 from .ranks.remote_points import key_of
-from .row_metrics import ROW_METRICS, row_metric, rows_by_metric
+from .row_metrics import (
+    PERIODIC,
+    ROW_METRICS,
+    DistanceRows,
+    SearchableRows,
+    row_metric,
+)
 from .search.search_choice import check_search
 from .search_reporter import SearchReporter
 
@@ -42,6 +48,8 @@ PAIRWISE = {
         ("w",),
     ),
 }  # fmt: skip
+# Names of metrics that compare all pairs of points
+ALL_PAIRS = (*PAIRWISE, *(m for m in ROW_METRICS if m not in (*PAIRWISE, PERIODIC)))
 BINARY = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 NEGATIVE = "Negative values in data: the precomputed distance matrix has one"
 NO_POINTS = "precomputed distances have no points, so nothing can be predicted"
@@ -51,22 +59,6 @@ MOST_LISTED = 2000
 BLOCK = 256
 # Rows of distances between two reports of progress.
 REPORTED_ROWS = 64
-
-
-class DistanceRows(Protocol):
-    """Distances from each point to all points."""
-
-    def __len__(self) -> int: ...
-
-    def row(self, point: int) -> np.ndarray:
-        """Return the distances of a point, float64, shape (points,); its own is 0."""
-
-
-class SearchableRows(DistanceRows, Protocol):
-    """Distances from each point, and from new points, to all points."""
-
-    def from_point(self, point: np.ndarray) -> np.ndarray:
-        """Return the distances from a point, shape (dimensions,), to all points."""
 
 
 class MatrixRows:
@@ -337,10 +329,10 @@ def with_variances(
 
 def check_pairwise(metric: Metric) -> None:
     """Raise ConfigError if no such metric is offered."""
-    if not callable(metric) and metric not in PAIRWISE:
+    if not callable(metric) and metric not in ALL_PAIRS:
         raise ConfigError(
             f"no metric '{metric}'; give {', '.join(METRICS)}, precomputed, "
-            f"{', '.join(PAIRWISE)}, or a function of two points"
+            f"{', '.join(ALL_PAIRS)}, or a function of two points"
         )
 
 
@@ -474,7 +466,7 @@ def searchable_rows(
     if name == "precomputed":
         return MatrixRows(points)
     if isinstance(name, str) and name in ROW_METRICS and row_metric(name, further):
-        return rows_by_metric(points, name, further)
+        return ROW_METRICS[name].rows(points, **further)
     check_pairwise(name)
     return MetricRows(points, name, further)
 
@@ -496,9 +488,9 @@ def matrix_forest(distances: Any, min_samples: int, alpha: float = 1.0) -> Point
 
 def parameters_of(metric: str) -> tuple[str, ...]:
     """Return the names of all parameters that a metric of points takes."""
-    boxed = metric in ("euclidean", "l2", "periodic")
-    own = ROW_METRICS.get("periodic" if boxed else metric, ())
-    return (*own, *PAIRWISE.get(metric, ()))
+    own = PERIODIC if metric in ("euclidean", "l2") else metric
+    parameters = ROW_METRICS[own].parameters if own in ROW_METRICS else ()
+    return (*parameters, *PAIRWISE.get(metric, ()))
 
 
 def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
@@ -514,7 +506,7 @@ def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
     if not isinstance(metric, str):
         raise ConfigError(f"no metric {metric!r}; give a name or a function")
     for own in further.keys() - parameters_of(metric):
-        takers = [m for m in ("euclidean", *PAIRWISE) if own in parameters_of(m)]
+        takers = [m for m in ("euclidean", *ALL_PAIRS) if own in parameters_of(m)]
         raise ConfigError(
             f"{own} goes with the metric {', '.join(takers) or 'of a function'}, not "
             f"with {metric}"

@@ -1,7 +1,8 @@
 """Metrics that compare all pairs: profiles with missing alleles, and a periodic box."""
 
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,13 +13,24 @@ from .kernels.allele_counts import ABSENT, count_alleles
 
 # What a missing entry does to the Hamming distance.
 MISSING_RULES = ("ignore", "equal", "differ")
-# Metrics of this file, with their parameters; `verify` proves them.
-ROW_METRICS = {
-    "hamming": ("missing", "missing_rule"),
-    "jaccard": ("missing",),
-    "periodic": ("boxsize",),
-}
+PERIODIC = "periodic"  # euclidean with a boxsize
 UNSEEN = 1  # of the codes of a column: a value that no training profile has
+
+
+class DistanceRows(Protocol):
+    """Distances from each point to all points."""
+
+    def __len__(self) -> int: ...
+
+    def row(self, point: int) -> np.ndarray:
+        """Return the distances of a point, float64, shape (points,); its own is 0."""
+
+
+class SearchableRows(DistanceRows, Protocol):
+    """Distances from each point, and from new points, to all points."""
+
+    def from_point(self, point: np.ndarray) -> np.ndarray:
+        """Return the distances from a point, shape (dimensions,), to all points."""
 
 
 class ProfileRows:
@@ -169,19 +181,27 @@ class PeriodicRows:
         return np.sqrt(total)
 
 
+class RowMetric(NamedTuple):
+    """A metric of this file; `pairwise_certificate` measures it anew for `verify`."""
+
+    # Takes finite points, and the parameters by their names
+    rows: Callable[..., SearchableRows]
+    parameters: tuple[str, ...] = ()
+
+
+ROW_METRICS = {
+    "hamming": RowMetric(
+        partial(ProfileRows, metric="hamming"), ("missing", "missing_rule")
+    ),
+    "jaccard": RowMetric(partial(ProfileRows, metric="jaccard"), ("missing",)),
+    PERIODIC: RowMetric(PeriodicRows, ("boxsize",)),
+}
+
+
 def row_metric(metric: str, further: dict[str, Any]) -> str:
     """Return the name in `ROW_METRICS` of a metric with its parameters; "" if none."""
-    name = "periodic" if metric == "euclidean" and "boxsize" in further else metric
-    if name == "periodic" and "boxsize" not in further:
+    name = PERIODIC if metric == "euclidean" and "boxsize" in further else metric
+    if name == PERIODIC and "boxsize" not in further:
         raise ConfigError("a periodic box needs its boxsize, with the metric euclidean")
-    known = set(ROW_METRICS.get(name, ()))
-    return name if name in ROW_METRICS and further.keys() <= known else ""
-
-
-def rows_by_metric(
-    points: np.ndarray, name: str, further: dict[str, Any]
-) -> ProfileRows | PeriodicRows:
-    """Return the distances of finite points by a metric of `ROW_METRICS`."""
-    if name == "periodic":
-        return PeriodicRows(points, **further)
-    return ProfileRows(points, name, **further)
+    known = name in ROW_METRICS and further.keys() <= set(ROW_METRICS[name].parameters)
+    return name if known else ""

@@ -14,7 +14,7 @@ from mndmst.host.errors import ConfigError
 from mndmst.points.clusters.density_clusters import DensityRule, density_rule
 from mndmst.points.clusters.parameters import PARAMETERS
 from mndmst.points.metrics import METRICS
-from mndmst.points.pairwise_forest import PAIRWISE
+from mndmst.points.pairwise_forest import ALL_PAIRS
 
 NUMBERS = [p for p in PARAMETERS.values() if p.kind in (int, float)]
 TEXTS = [p for p in PARAMETERS.values() if p.kind is str]
@@ -128,7 +128,7 @@ DESCRIPTIONS = {
 def test_every_metric_is_described_where_a_user_looks(where: str) -> None:
     searched, *rest = DESCRIPTIONS[where].split("all pairs", maxsplit=1)
     if where in ("HDBSCAN", "single_linkage"):
-        rest = [" ".join(PAIRWISE)]  # HDBSCAN's docstring refers to the table
-    for text, metrics in ((searched, METRICS), (rest[0], PAIRWISE)):
+        rest = [" ".join(ALL_PAIRS)]  # HDBSCAN's docstring refers to the table
+    for text, metrics in ((searched, METRICS), (rest[0], ALL_PAIRS)):
         missing = set(metrics) - set(re.findall(r"\w+", text))
         assert not missing, f"add them to the description of `metric` in {where}"
