@@ -14,6 +14,7 @@ from mndmst.io.results.forest_file import read_forest
 from mndmst.points.certificate.point_certificate import verify_points
 from mndmst.points.pairwise_forest import metric_forest, rows_of
 from mndmst.points.point_files import uuid_of
+from mndmst.points.row_metrics import PERIODIC, ROW_METRICS
 
 
 def profiles(rows: int = 40, columns: int = 300) -> np.ndarray:
@@ -111,6 +112,11 @@ CASES = {
     "jaccard": ("--metric", "jaccard", "--missing", "0"),
     "box": ("--boxsize", "400"),
 }
+
+
+def test_every_row_metric_has_a_case_that_verify_proves() -> None:
+    named = {word for options in CASES.values() for word in options}
+    assert ROW_METRICS.keys() - {PERIODIC} <= named, "add a case to CASES"
 
 
 @pytest.mark.parametrize("case", CASES)
