@@ -442,7 +442,7 @@ core_dist_n_jobs, prediction_data
             components; the condensed tree; the large branches of the dendrogram; or
             the distance at which each point joins the points before it.
         axis : Axes of Matplotlib, optional
-            The current ones by default.
+            Those of pyplot by default: the current ones if empty, or a new figure's.
 
         Returns
         -------

@@ -265,8 +265,14 @@ def plot_spanning_tree(
 
 
 def axes_of(axis: "Axes | None") -> "Axes":
-    """Return the given axes, or the current ones of pyplot."""
-    return optional("matplotlib.pyplot", "plot").gca() if axis is None else axis
+    """Return the given axes, or pyplot's current ones, in a new figure if in use.
+
+    Two pictures in the same axes would share limits that suit neither.
+    """
+    if axis is not None:
+        return axis
+    pyplot = optional("matplotlib.pyplot", "plot")
+    return pyplot.figure().gca() if pyplot.gca().has_data() else pyplot.gca()
 
 
 def colours_of(

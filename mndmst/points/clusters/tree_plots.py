@@ -168,7 +168,7 @@ def plot_condensed_tree(
                 axes.text(x, y, str(label), ha="center", va="top", fontsize=8)
     axes.autoscale_view()
     axes.set_xticks([])
-    axes.invert_yaxis()
+    axes.yaxis.set_inverted(True)
     axes.set_ylabel("lambda = 1 / distance")
     if not shown.all():
         axes.set_xlabel(

@@ -145,3 +145,34 @@ def test_the_estimator_draws_every_kind_with_the_names_of_columns() -> None:
     matrix = mndmst.HDBSCAN(2, metric="precomputed").fit(np.ones((5, 5)) - np.eye(5))
     with pytest.raises(ValueError, match="needs points"):
         matrix.plot()
+
+
+def test_a_second_picture_has_a_figure_of_its_own() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    model = mndmst.HDBSCAN(20).fit(mndmst.example_points("blobs", 400))
+    kinds = ("clusters", "condensed", "dendrogram", "reachability")
+    alone = []
+    for kind in kinds:
+        alone.append(model.plot(kind).viewLim.frozen())
+        pyplot.close("all")
+    drawn = [model.plot(kind) for kind in kinds]
+    assert len({axes.figure for axes in drawn}) == len(kinds)
+    for axes, limits in zip(drawn, alone, strict=True):
+        np.testing.assert_allclose(axes.viewLim.get_points(), limits.get_points())
+    pyplot.close("all")
+
+
+def test_a_picture_takes_empty_current_axes_and_any_given_ones() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    model = mndmst.HDBSCAN(20).fit(mndmst.example_points("blobs", 400))
+    figure = pyplot.figure()
+    for position in (1, 2):
+        axes = pyplot.subplot(1, 2, position)
+        assert model.condensed_tree_.plot() is axes
+    # The root stays at the top, however often the tree is drawn.
+    assert model.condensed_tree_.plot(axis=axes) is axes
+    assert axes.yaxis_inverted()
+    assert pyplot.get_fignums() == [figure.number]
+    pyplot.close("all")
