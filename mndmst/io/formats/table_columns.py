@@ -41,8 +41,10 @@ _MOST_NAMES = 12
 _COMMON_PAIRS = (
     ("source", "target"), ("src", "dst"), ("src", "dest"), ("src", "tgt"),
     ("src", "trg"), ("src", "target"), ("source", "destination"), ("source", "dest"),
-    ("source", "sink"), ("origin", "destination"), ("orig", "dest"), ("from", "to"),
-    ("u", "v"), ("tail", "head"), ("vi", "vj"),
+    ("source", "sink"), ("origin", "destination"), ("origin", "dest"),
+    ("orig", "dest"), ("from", "to"), ("u", "v"), ("tail", "head"), ("vi", "vj"),
+    ("tf", "target"), ("regulator", "target"), ("ref", "query"),
+    ("reference", "query"), ("query", "target"), ("query", "subject"),
 )  # fmt: skip
 _VAGUE_PAIRS = (
     ("start", "end"), ("begin", "end"), ("i", "j"), ("row", "col"), ("row", "column"),
@@ -53,7 +55,7 @@ _NOUNS = (
     "id", "node", "nodeid", "nodes", "vertex", "vertexid", "vertices", "v", "n",
     "point", "person", "user", "member", "author", "entity", "object", "item",
     "protein", "gene", "city", "place", "station", "stop", "var", "index", "idx",
-    "name", "label", "osm", "osmid",
+    "name", "label", "osm", "osmid", "bus", "cell",
 )  # fmt: skip
 _NUMBERED = (("1", "2"), ("a", "b"), ("0", "1"), ("u", "v"), ("i", "j"))
 
@@ -61,6 +63,9 @@ _LENGTHS = ("length", "len", "distance", "dist", "cost", "time", "traveltime",
             "duration")  # fmt: skip
 _UNITS = ("", "m", "km", "mi", "ft", "miles", "meters", "metres", "s", "sec", "secs",
           "seconds", "min", "mins", "minutes", "h", "hours")  # fmt: skip
+# Units that name a weight alone; "m", "h" and "min" are too vague.
+_UNITS_ALONE = ("km", "kilometers", "kilometres", "miles", "meters", "metres",
+                "seconds", "minutes", "hours")  # fmt: skip
 # A larger value means nearer.
 SIMILARITIES = frozenset(
     ("similarity", "sim", "cosinesimilarity", "correlation", "corr", "affinity",
@@ -69,7 +74,7 @@ SIMILARITIES = frozenset(
 WEIGHTS = frozenset(
     ("weight", "weights", "w", "wt", "wgt", "edgeweight", "costs", "lengths",
      "distances", "shapelength", "shapeleng", "value", "val", "data",
-     "dissimilarity", *SIMILARITIES)
+     "dissimilarity", *_UNITS_ALONE, *SIMILARITIES)
 ) | {name + unit for name in _LENGTHS for unit in _UNITS}  # fmt: skip
 # Never ends or weights, whatever they hold.
 _IGNORED = frozenset(
@@ -89,10 +94,11 @@ _TYPE_BEHIND = re.compile(
 
 def _with_nouns() -> list[tuple[str, str]]:
     """Return pairs such as from_node and to_node, node_source and node_target, node1
-    and node2.
+    and node2, A_NODE and B_NODE.
     """
-    found = []
-    for first, second in (*_COMMON_PAIRS, ("start", "end"), ("begin", "end")):
+    found = [("a" + noun, "b" + noun) for noun in _NOUNS if len(noun) > 1]
+    ends = (("start", "end"), ("begin", "end"), ("init", "term"))
+    for first, second in (*_COMMON_PAIRS, *ends):
         if len(first) > 2:  # "u" and "v" have no nouns
             for noun in _NOUNS:
                 found.append((first + noun, second + noun))

@@ -94,14 +94,66 @@ def test_headers_that_people_bring(header: str, text: str) -> None:
     assert choose(header) == text
 
 
+@pytest.mark.parametrize(
+    ("header", "taken"),
+    [
+        ("year,month,day,dep_time,arr_delay,carrier,tailnum,origin,dest,air_time,"
+         "distance,hour,minute,time_hour", "origin,dest,distance"),  # flights
+        ("Origin,Dest,miles", "Origin,Dest,miles"),
+        ("name,bus0,bus1,x,r,s_nom,length", "bus0,bus1,length"),  # PyPSA
+        (",from_bus,to_bus,length_km,r_ohm_per_km,max_i_ka", "from_bus,to_bus,"
+         "length_km"),  # pandapower
+        ("init_node,term_node,capacity,length,b,power,speed,toll,link_type",
+         "init_node,term_node,length"),  # transportation networks
+        ("ID,A_NODE,B_NODE,LANES,DISTANCE", "A_NODE,B_NODE,DISTANCE"),
+        ("a_id,b_id,km", "a_id,b_id,km"),
+        ("TF,target,value", "TF,target,value"),
+        ("Regulator,Target,Weight", "Regulator,Target,Weight"),
+        ("ref,query,dist", "ref,query,dist"),
+        ("Query_name,Ref_name,dist", "Ref_name,Query_name,dist"),
+        ("query,target,distance", "query,target,distance"),
+        ("cell1,cell2,distance", "cell1,cell2,distance"),
+        ("from,to,hours", "from,to,hours"),
+    ],
+)  # fmt: skip
+def test_headers_of_programs_and_fields(header: str, taken: str) -> None:
+    names = header.split(",")
+    found = choose_columns("t.csv", numbers(*names))
+    assert ",".join(names[i] for i in found.wanted) == taken
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("TF,source,target,weight", "the ends may be source and target or TF and t"),
+        ("src,origin,dest,weight", "the ends may be src and dest or origin and dest"),
+        ("ref,query,target,weight", "the ends may be ref and query or query and targ"),
+        ("bus0,bus1,from_bus,to_bus,length", "the ends may be from_bus and to_bus or"),
+        ("cell1,cell2,cell_a,cell_b,w", "the ends may be cell1 and cell2 or cell_a"),
+        ("origin,dest,km,hours", "each of km, hours may be the weight"),
+        ("origin,dest,distance,hours", "each of distance, hours may be the weight"),
+        ("from,to,m", "no column has a known name of a weight, and m holds numbers"),
+        ("TF,target,importance", "no column has a known name of a weight, and impo"),
+    ],
+)
+def test_headers_of_fields_with_two_readings_are_refused(
+    header: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        choose(header)
+
+
 ENDS = [
     ("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"),
     ("node1", "node2"), ("node_a", "node_b"), ("start", "end"), ("i", "j"),
     ("START_ID", "END_ID"), ("V1", "V2"), ("Source Node", "Target Node"),
     ("origin", "destination"), ("vertex_1", "vertex_2"), ("id1", "id2"),
+    ("origin", "dest"), ("from_bus", "to_bus"), ("bus0", "bus1"), ("TF", "target"),
+    ("Regulator", "Target"), ("ref", "query"), ("A_NODE", "B_NODE"),
+    ("init_node", "term_node"), ("cell1", "cell2"),
 ]  # fmt: skip
 WEIGHTS = ["weight", "w", "cost", "distance", "dist", "length", "len", "travel_time",
-    "time", "value", "Shape_Length", "similarity"]  # fmt: skip
+    "time", "value", "Shape_Length", "similarity", "km", "miles", "hours"]  # fmt: skip
 
 
 def check_order(names: list[str], order: Sequence[str]) -> None:
