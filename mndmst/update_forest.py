@@ -32,7 +32,6 @@ from .io.results.forest_file import (
 )
 from .io.results.graph_names import GraphNames, names_of_graph, names_place, vertex_ids
 from .io.results.text_tables import COLUMNS, SEPARATORS, write_table
-from .io.shards.shard_writer import OriginalIds
 from .io.shards.sharded_graph import ShardedGraph, open_graph
 from .kernels.edge_order import in_row_order
 from .solver.read import balanced_vtxdist, begin_read, keep_to_host
@@ -81,11 +80,12 @@ def update(
     with comm.raise_on_all():
         if comm.rank == 0:
             index = read_index(files.forest, graph)
-            names = None if graph.names is None else GraphNames(graph)
-            batch = read_changes(files.changes, graph.weight_dtype, names)
-            if names is None:
-                batch = in_present_ids(batch, graph)
-            batch = replace(batch, names=names_of_graph(graph))
+            names = names_of_graph(graph)
+            given = None if graph.names is None else names
+            batch = read_changes(files.changes, graph.weight_dtype, given)
+            if given is None and names is not None:
+                batch = _in_present_ids(batch, names)
+            batch = replace(batch, names=names)
     progress.say("reading the rows")
     own = threads or locate(comm).share
     rows, num_edges = _read(comm, graph, memory, own)
@@ -125,45 +125,27 @@ def read_index(path: Path, graph: ShardedGraph) -> ForestIndex:
         raise InputError(f"{path}: {error}") from error
 
 
-def in_present_ids(batch: Batch, graph: ShardedGraph) -> Batch:
+def _in_present_ids(batch: Batch, ids: GraphNames | IdRange) -> Batch:
     """Return changes with the ids of a graph's rows, given the ids of its file.
 
     Raises InputError if no vertex of the graph had an id that is given.
     """
-    original = vertex_ids(graph)
-    if isinstance(original, IdRange):
-        return _numbered(batch, original)
-    if not isinstance(original, OriginalIds):
-        return batch
-    order = np.argsort(original.ids)
-    known = original.ids[order]
-    columns = []
-    for ends in (batch.src, batch.dst):
-        place = np.searchsorted(known, ends)
-        wrong = known[np.minimum(place, len(known) - 1)] != ends
-        if wrong.any():
-            change = int(wrong.argmax())
+    ends = np.concatenate((batch.src, batch.dst))
+    found = ids.find(IntegerNames(ends))
+    if (found < 0).any():
+        missing = int((found < 0).argmax())
+        where = batch.where(missing % len(batch.src))
+        if isinstance(ids, IdRange):
             raise InputError(
-                f"{batch.where(change)}: the graph has no vertex {ends[change]}. Leave "
-                "the change out, or make the graph again with the vertex."
+                f"{where}: names vertex {ends[missing]}, but ids run from {ids.first} "
+                f"to {ids.last}. Leave it out."
             )
-        columns.append(order[place])
-    return replace(batch, src=columns[0], dst=columns[1])
-
-
-def _numbered(batch: Batch, ids: IdRange) -> Batch:
-    """Return changes with numbers from 0 for consecutive ids."""
-    columns = []
-    for ends in (batch.src, batch.dst):
-        found = ids.find(IntegerNames(ends))
-        if (found < 0).any():
-            change = int((found < 0).argmax())
-            raise InputError(
-                f"{batch.where(change)}: names vertex {ends[change]}, but ids run from "
-                f"{ids.first} to {ids.last}. Leave it out."
-            )
-        columns.append(found)
-    return replace(batch, src=columns[0], dst=columns[1])
+        raise InputError(
+            f"{where}: the graph has no vertex {ends[missing]}. Leave the change out, "
+            "or make the graph again with the vertex."
+        )
+    src, dst = np.split(found, 2)
+    return replace(batch, src=src, dst=dst)
 
 
 def _read(

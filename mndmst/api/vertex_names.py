@@ -15,7 +15,8 @@ from uuid import UUID
 import numpy as np
 
 from ..host.errors import InputError, InputTypeError, shown
-from .inputs import as_array
+from ..io.names import IntegerNames, NameIndex
+from .inputs import TIMES, as_array
 
 # Integers are numbers of vertices up to the first bound, or up to the second times the
 # number of edges. Integers beyond are names: arrays of all smaller vertices would take
@@ -46,6 +47,11 @@ class VertexNames:
     def _numbers(self) -> dict[Any, int]:
         return {name: number for number, name in enumerate(self.names.tolist())}
 
+    @cached_property
+    def _index(self) -> NameIndex:
+        """The index of names that are integers."""
+        return NameIndex.of(IntegerNames(self.names))
+
     def numbers(self, asked: Any) -> np.ndarray:
         """Return the numbers of vertices; of one vertex an array without axes.
 
@@ -54,33 +60,23 @@ class VertexNames:
         if _is_one(asked):
             return np.array(self._number(asked), np.int64)
         ids = as_array(asked, "vertices")
-        if self.names.dtype == object or ids.dtype.kind not in FIXED:
-            listed = ids.tolist()
-            return np.array([self._number(name) for name in listed], np.int64)
-        return self._positions(ids)
+        if ids.dtype.kind in "iu" and self.names.dtype.kind in "iu":
+            found = self._index.find(IntegerNames(ids))
+            if (found < 0).any():
+                raise _unnamed(ids[(found < 0).argmax()])
+            return found
+        listed = list(ids) if ids.dtype.kind in TIMES else ids.tolist()
+        return np.array([self._number(name) for name in listed], np.int64)
 
     def _number(self, name: Any) -> int:
         try:
             return self._numbers[name]
         except KeyError:
-            raise InputError(f"the graph has no vertex named {shown(name)}") from None
+            raise _unnamed(name) from None
         except TypeError as error:
             raise InputTypeError(
                 f"no vertex can be named {shown(name)}: {error}"
             ) from error
-
-    def _positions(self, ids: np.ndarray) -> np.ndarray:
-        """Return the numbers of names of one of NumPy's types, which ascend."""
-        alike = (self.names.dtype.kind in "iu") == (ids.dtype.kind in "iu")
-        if len(ids) and (not alike or len(self.names) == 0):
-            raise InputError(f"the graph has no vertex named {shown(ids[0])}")
-        places = np.searchsorted(self.names, ids)
-        found = self.names[np.minimum(places, len(self.names) - 1)] == ids
-        if not found.all():
-            raise InputError(
-                f"the graph has no vertex named {shown(ids[found.argmin()])}"
-            )
-        return places
 
 
 @dataclass(frozen=True)
@@ -211,7 +207,7 @@ def _as_ids(values: Any, name: str) -> np.ndarray:
     ids = as_array(values, name)
     if ids.dtype == object:
         return _checked_objects(ids, name)
-    if ids.dtype.kind in "Mm":
+    if ids.dtype.kind in TIMES:
         return _times(ids, name)
     if ids.dtype.kind not in FIXED and len(ids):
         raise InputTypeError(
@@ -280,6 +276,10 @@ def _kind_of(ids: np.ndarray) -> str:
     if ids.dtype == object and all(isinstance(name, str) for name in ids.tolist()):
         return "U"
     return ids.dtype.kind
+
+
+def _unnamed(name: Any) -> InputError:
+    return InputError(f"the graph has no vertex named {shown(name)}")
 
 
 def _is_one(asked: Any) -> bool:

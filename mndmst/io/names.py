@@ -380,6 +380,40 @@ def distinct_names(names: Names) -> tuple[Names, np.ndarray]:
     return names_of_keys(names.kind, ordered), found
 
 
+@dataclass(frozen=True)
+class NameIndex:
+    """Finds names in any order among distinct names, which ascend or were sorted."""
+
+    names: Names  # ascending
+    positions: np.ndarray | None = None  # int64: each name's position before the sort
+
+    @classmethod
+    def of(cls, names: Names) -> "NameIndex":
+        """Index distinct names in any order; those that ascend are not copied."""
+        if names.ascend():
+            return cls(names)
+        ordered, ranks = distinct_names(names)
+        positions = np.empty(len(ranks), np.int64)
+        positions[ranks] = np.arange(len(ranks))
+        return cls(ordered, positions)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the names and their positions."""
+        return self.names.nbytes + (
+            0 if self.positions is None else 8 * len(self.names)
+        )
+
+    def find(self, wanted: Names) -> np.ndarray:
+        """Return the positions of names, in any order and repeated; -1 for none."""
+        # A search in ascending order visits memory, or a mapped file, in order
+        distinct, ranks = distinct_names(wanted)
+        found = self.names.find(distinct)
+        if self.positions is not None:
+            found = np.where(found < 0, -1, self.positions[found])
+        return found[ranks]
+
+
 def names_of_values(source: object, values: Iterable[Any]) -> Names:
     """Return names from Python's values, of the narrowest kind that tells them apart.
 

@@ -314,9 +314,7 @@ class NamedRemoteForest(ForestTable, NamedForest):  # type: ignore[override, mis
 
     @cached_property
     def _vertex_names(self) -> VertexNames:  # type: ignore[override]
-        names = self._graph.nodes
-        ascend = names.dtype != object and (names[1:] > names[:-1]).all()
-        return VertexNames(names if ascend else names.astype(object))
+        return VertexNames(self._graph.nodes)
 
 
 class Graph:

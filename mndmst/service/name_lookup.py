@@ -23,10 +23,10 @@ from ..io.file_access import first_line
 from ..io.names import (
     IdRange,
     IntegerNames,
+    NameIndex,
     NameKind,
     Names,
     TextNames,
-    distinct_names,
     escaped,
 )
 
@@ -56,15 +56,14 @@ class NameLookup:
         self._graph, self._kind, self._memory = graph, names.kind, memory
         what = f"the names of the vertices of {graph}"
         with memory.hold(READ_NAMES_COPIES * names.nbytes, what):
-            self._names = self._ordered = names.take(slice(None))
+            self._names = names.take(slice(None))
         held = self._names.nbytes
-        self._vertices: np.ndarray | None = None
-        if not self._names.ascend():  # of a reordered graph
+        if self._names.ascend():
+            self._index = NameIndex(self._names)
+        else:  # of a reordered graph
             with memory.hold(held + ORDERED_NAME_BYTES * len(names), what):
-                self._ordered, positions = distinct_names(self._names)
-                self._vertices = np.empty(len(positions), np.int64)
-                self._vertices[positions] = np.arange(len(positions))
-            held += self._ordered.nbytes + self._vertices.nbytes
+                self._index = NameIndex.of(self._names)
+            held += self._index.nbytes
         memory.add_graph(held)
 
     def answers(self, query: str, batch: Any) -> Iterator[Any]:
@@ -112,11 +111,7 @@ class NameLookup:
     def _found(self, column: Any) -> Any:
         """Return a table with the vertices that have some names; null for none."""
         wanted = names_of_column(self._graph, self._kind, column)
-        distinct, positions = distinct_names(wanted)
-        found = self._ordered.find(distinct)
-        if self._vertices is not None:
-            found = np.where(found < 0, -1, self._vertices[found])
-        vertices = found[positions]
+        vertices = self._index.find(wanted)
         return arrow.table({"vertex": arrow.array(vertices, mask=vertices < 0)})
 
 

@@ -43,11 +43,11 @@ from ..kernels.partitioner import add_degrees, breadth_first
 from ..named_edge_file import EdgesByName, NamedEdgeFile
 from ..names import (
     IntegerNames,
+    NameIndex,
     NameKind,
     Names,
     TextNames,
     ascending_names,
-    distinct_names,
     joined_names,
     names_of_keys,
 )
@@ -189,13 +189,12 @@ def _numbered(
     source: str, pieces: Iterator[EdgesByName], names: Names
 ) -> Iterator[Edges]:
     """Yield edges by the positions of their ends in a list of all names."""
+    index = NameIndex(names)
     for piece in pieces:
-        # In ascending order they are looked up where others were just before
-        wanted, positions = distinct_names(joined_names([piece.src, piece.dst]))
-        numbers = names.find(wanted)
+        numbers = index.find(joined_names([piece.src, piece.dst]))
         if (numbers < 0).any():
             raise changed_meanwhile(source)
-        src, dst = np.split(numbers[positions], 2)
+        src, dst = np.split(numbers, 2)
         yield checked_edges(source, len(names), src, dst, piece.weight)
 
 

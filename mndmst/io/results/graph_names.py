@@ -21,6 +21,7 @@ from ..names import (
     PIECE,
     IdRange,
     IntegerNames,
+    NameIndex,
     NameKind,
     Names,
     NameSource,
@@ -79,14 +80,7 @@ class GraphNames(NameSource):
 
     def find(self, wanted: Names) -> np.ndarray:
         """Return the vertices that have some names of the graph's kind; -1 for none."""
-        ordered, places = distinct_names(wanted)
-        names = self._read(0, len(self))
-        vertices = np.arange(len(names))
-        if not names.ascend():
-            names, numbers = distinct_names(names)
-            vertices[numbers] = np.arange(len(numbers))
-        found = names.find(ordered)
-        return np.where(found < 0, -1, vertices[found])[places]
+        return NameIndex.of(self._read(0, len(self))).find(wanted)
 
     def _read(self, begin: int, end: int) -> Names:
         if self.graph.names is not None:

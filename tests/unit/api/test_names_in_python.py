@@ -80,6 +80,31 @@ def test_numbers_are_positions_in_nodes(forest: NamedForest) -> None:
     assert forest.digest == numbers.digest
 
 
+@pytest.mark.parametrize("asked", [np.int64, np.uint64, object])
+def test_integers_of_other_types_are_found_exactly(asked: type) -> None:
+    """float64 holds none of these names, and would hold both types."""
+    near = [(1 << 62) + 1, (1 << 62) + 2]
+    for last, kind in (((1 << 62) + 3, np.int64), ((1 << 63) + 1, np.uint64)):
+        names = np.array([*near, last], kind)
+        forest = mndmst.minimum_spanning_forest(names[:2], names[1:], [1, 2])
+        assert forest.number_of(np.array(near[::-1], asked)).tolist() == [1, 0]
+        for wrong in (5, 1 << 62):
+            with pytest.raises(InputError, match=f"no vertex named {wrong}"):
+                forest.number_of(np.array([near[0], wrong], asked))
+    with pytest.raises(InputError, match="no vertex named -1"):
+        forest.number_of(np.array([-1]))
+
+
+@pytest.mark.parametrize("unit", ["D", "ns"])
+def test_times_find_the_vertices_that_they_name(unit: str) -> None:
+    days = np.array(["2024-03-01", "2024-01-01", "2024-02-01"], f"M8[{unit}]")
+    forest = mndmst.minimum_spanning_forest(days[:2], days[1:], [1, 2])
+    assert forest.number_of(days).tolist() == [2, 0, 1]
+    assert forest.number_of(days[0]) == 2
+    with pytest.raises(InputError, match="no vertex named"):
+        forest.number_of(days + 1)
+
+
 def test_exports_have_names(forest: NamedForest, tmp_path) -> None:
     table = forest.to_pandas()
     assert table.values.tolist() == list(map(list, forest))

@@ -223,6 +223,19 @@ def test_an_update_refuses_an_id_out_of_the_range_of_the_file(
         )
 
 
+@pytest.mark.parametrize(("ends", "vertex"), [("6,2", 6), ("3,0", 0)])
+def test_an_update_refuses_an_id_that_a_reordered_graph_lacks(
+    tmp_path: Path, made: Callable[..., Path], ends: str, vertex: int
+) -> None:
+    graph = made("a.gr", reorder="degree")
+    mndmst.solve(graph, output=tmp_path / "f.h5")
+    (tmp_path / "c.csv").write_text(f"op,src,dst,weight\nset,1,2,5\ninsert,{ends},1\n")
+    with pytest.raises(InputError, match=f"line 3: the graph has no vertex {vertex}"):
+        mndmst.update(
+            graph, tmp_path / "f.h5", tmp_path / "c.csv", output=tmp_path / "g.h5"
+        )
+
+
 def test_messages_about_changes_have_the_ids(
     tmp_path: Path, made: Callable[..., Path]
 ) -> None:

@@ -23,6 +23,7 @@ from mndmst.io.names import (
     LONGEST_NAME,
     PIECE,
     IntegerNames,
+    NameIndex,
     NameKind,
     distinct_names,
     joined_names,
@@ -449,6 +450,10 @@ def test_names_sort_find_and_join_like_python(kind: NameKind) -> None:
         known = {key: k for k, key in enumerate(some.keys())}
         expected = [known.get(key, -1) for key in list(wanted.keys())]
         assert some.find(wanted).tolist() == expected
+        shuffled = ordered.take(rng.permutation(len(ordered)))
+        index = NameIndex.of(shuffled.take(slice(0, len(ordered) - 1)))
+        known = {key: k for k, key in enumerate(list(shuffled.keys())[:-1])}
+        assert index.find(names).tolist() == [known.get(key, -1) for key in keys]
 
 
 def test_an_empty_list_of_names_is_one() -> None:
