@@ -46,9 +46,11 @@ def outside(read: Callable[[str], Any]) -> list[str]:
     """Return numbers that are out of an option's range."""
     if not isinstance(read, Number):
         return ["-1", "-5", "-0.5", "-inf"]
-    below = str(read.least - 1) if math.isfinite(read.least) else "nan"
-    above = str(int(read.most) + 1) if math.isfinite(read.most) else "nan"
-    return [below, above]
+    ends = [(read.least, -1), (read.most, 1)]
+    bounds = [(end, step) for end, step in ends if math.isfinite(end)]
+    if read.kind is int:
+        return [str(int(end) + step) for end, step in bounds]
+    return [repr(math.nextafter(end, step * math.inf)) for end, step in bounds]
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,9 @@ def test_arcs_go_through_files_only_if_memory_cannot_hold_them(
     edges = random_edges(3000, 20000)  # 480,000 bytes of arcs
     expected = digest(made(tmp_path / "one", edges, quiet=False))
     assert "go through files" not in capfd.readouterr().err
-    monkeypatch.setattr(passes.Budget, "room", lambda _: passes.RESERVE + 500_000)
+    monkeypatch.setattr(
+        passes.Budget, "room", lambda _: passes.PARTITION_RESERVE + 500_000
+    )
     assert digest(made(tmp_path / "two", edges, quiet=False)) == expected
     said = r"arcs of 4\d\d\.?\d* KiB go through files .* from --memory [\d.]+[MG]iB on"
     assert re.search(said, capfd.readouterr().err)
