@@ -231,6 +231,7 @@ def _write_hdbscan(
             arguments.alpha,
             arguments.metric_params,
             arguments.non_finite,
+            found.search,
             table.names,
         )
         columns |= prediction_columns(table.points, clusters)

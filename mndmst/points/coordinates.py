@@ -74,11 +74,13 @@ def point_coordinates(
         points = np.asarray(points)
     if metric == "cosine":
         divided = _directions(_typed(points), threads)
+        if points.size <= COPIED:
+            divided = unscaled(divided.all())
         calls = [(part,) for part in _parts(len(points))]
         span = threads.map(lambda part: extremes(divided.of(part)), calls)
         smallest, largest = min(s for s, _ in span), max(x for _, x in span)
         scale = scale_for(Norm.EUCLIDEAN, smallest, largest)
-        if scale.factor == 1 and points.size > COPIED:
+        if scale.factor == 1:
             return divided
         return PointCoordinates(scale.scaled(divided.all()), none, none, scale)
     values = _typed(points) if metric == "euclidean" else points.astype(np.float64)

@@ -851,8 +851,16 @@ def _training_points(
     clusters: OnDemand[DensityClusters],
     threads: int,
 ) -> TrainingPoints:
-    leaving = clusters.value.tree.point_distance
-    return TrainingPoints(points, metric, parameters, samples, alpha, leaving, threads)
+    return TrainingPoints(
+        points,
+        metric,
+        parameters,
+        samples,
+        alpha,
+        clusters.value.tree.point_distance,
+        threads,
+        clusters.value.found.search,
+    )
 
 
 def _check_points(rule: DensityRule, count: int) -> None:

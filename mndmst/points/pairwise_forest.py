@@ -529,4 +529,4 @@ def _among_all(found: PointForest, finite: np.ndarray) -> PointForest:
     labels[finite] = number[forest.labels]
     src, dst = number[forest.src], number[forest.dst]
     forest = Forest(src, dst, forest.weight, labels)
-    return PointForest(forest, found.certain, found.exact)
+    return PointForest(forest, found.certain, found.exact, found.search)

@@ -49,8 +49,9 @@ class TrainingPoints:
 
     Rows that are not finite are left out. `leaving` is the distance at which each point
     leaves its cluster; `metric` and `parameters` are as in `metric_forest`; 0 threads
-    are all cores. A core distance is computed when a new point first needs it, since a
-    few new points need few of them.
+    are all cores; `fit_search` is the `PointForest.search` of the fit, if known. A core
+    distance is computed when a new point first needs it, since a few new points need
+    few of them.
     """
 
     def __init__(
@@ -62,19 +63,24 @@ class TrainingPoints:
         alpha: float,
         leaving: np.ndarray,
         threads: int = 0,
+        fit_search: str = "",
     ) -> None:
-        self.number = np.flatnonzero(finite_rows(points))
+        simple, further = simplified(metric, dict(parameters))
+        finite = finite_rows(points)
+        self.number = np.flatnonzero(finite)
         self.alpha, self.leaving = alpha, leaving[self.number]
         self.count = min(min_samples, len(self.number) - 1)
         if len(self.number) == 0:
             return
-        simple, further = simplified(metric, dict(parameters))
         self.search = training_search(
-            points[self.number],
+            points
+            if isinstance(points, np.ndarray) and finite.all()
+            else points[self.number],
             simple,
             further,
             self.count + 1,
             Threads(threads or core_count()),
+            fit_search,
         )
         self._cores = np.full(len(self.number), np.nan if self.count else 0.0)
 

@@ -6,6 +6,7 @@
         @ dimensions, min_samples, cluster_selection_epsilon, alpha
         @ metric_params          JSON: the parameters of the metric
         @ non_finite             "error" if predict refuses rows that are not finite
+        @ search                 the `PointForest.search` of the fit
         @ coordinates            JSON: their names, if a table names its columns
         prediction/points        float32 or float64 [points * dimensions], by rows
         prediction/distance      float64: distances of the rows of `condensed`; lambda,
@@ -55,6 +56,7 @@ def prediction_facts(
     alpha: float,
     parameters: Mapping[str, Any],
     non_finite: str,
+    search: str,
     coordinates: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the attributes that prediction adds to a cluster file."""
@@ -65,6 +67,7 @@ def prediction_facts(
         "alpha": alpha,
         "metric_params": json.dumps(parameters),
         "non_finite": non_finite,
+        "search": search,
         "coordinates": json.dumps(coordinates),
     }
 
@@ -92,6 +95,7 @@ class StoredModel:
     parameters: dict[str, Any]
     alpha: float
     non_finite: str
+    search: str  # `PointForest.search` of the fit; empty if not known
     coordinates: list[str]  # their names; empty if there are none
     min_samples: int
     epsilon: float  # `cluster_selection_epsilon` of the rule
@@ -119,10 +123,7 @@ class StoredModel:
                 )
             model = cls._from(path, file)
         if not model._consistent():
-            raise InputError(
-                f"{path}: its prediction data contradict each other. "
-                f"{REMAKE.capitalize()}."
-            )
+            raise model._contradiction()
         return model
 
     @classmethod
@@ -150,6 +151,7 @@ class StoredModel:
             parameters=json.loads(str(file.attrs.get("metric_params", "{}"))),
             alpha=float(file.attrs.get("alpha", PARAMETERS["alpha"].default)),
             non_finite=str(file.attrs.get("non_finite", "error")),
+            search=str(file.attrs.get("search", "")),
             coordinates=json.loads(str(file.attrs.get("coordinates", "[]"))),
             min_samples=count_attribute(file, "min_samples"),
             epsilon=float(read_attribute(file, "cluster_selection_epsilon")),
@@ -176,7 +178,7 @@ class StoredModel:
         parent, above = tree.parent - tree.num_points, tree.cluster_parent
         return bool(
             isinstance(self.parameters, dict)
-            and self._measures()
+            and PARAMETERS["alpha"].allows(self.alpha)
             and ((parent >= 0) & (parent < clusters)).all()
             and (above[1:] < np.arange(1, clusters)).all()
             and (self.labels < clusters).all()
@@ -188,20 +190,26 @@ class StoredModel:
             and all(isinstance(name, str) for name in self.coordinates)
         )
 
-    def _measures(self) -> bool:
-        """Return whether the metric can measure the training points."""
+    def _contradiction(self) -> InputError:
+        return InputError(
+            f"{self.path}: its prediction data contradict each other. "
+            f"{REMAKE.capitalize()}."
+        )
+
+    def _training_points(self) -> TrainingPoints:
+        """Return the training points; InputError if the metric cannot measure them."""
         try:
-            check_forest(
+            return TrainingPoints(
                 self.points,
                 self.metric,
-                alpha=self.alpha,
-                parameters=self.parameters,
+                self.parameters,
+                self.min_samples,
+                self.alpha,
+                self.tree.point_distance,
+                fit_search=self.search,
             )
-        except MndmstError:
-            return False
-        except (TypeError, ValueError, AttributeError):
-            return False
-        return PARAMETERS["alpha"].allows(self.alpha)
+        except (MndmstError, TypeError, ValueError, AttributeError) as error:
+            raise self._contradiction() from error
 
     @property
     def num_clusters(self) -> int:
@@ -236,18 +244,12 @@ class StoredModel:
                 f"training points of {self.path} {dimensions}. Give the same columns, "
                 "of a table by --columns."
             )
+        training = self._training_points()
         with about(source):
             check_forest(
                 points, self.metric, alpha=self.alpha, parameters=self.parameters
             )
-        tree = self.tree
-        training = TrainingPoints(
-            self.points,
-            self.metric,
-            self.parameters,
-            self.min_samples,
-            self.alpha,
-            tree.point_distance,
-        )
         joined = training.connect(points)
-        return predicted_labels(tree, self.chosen, self.labels, self.epsilon, joined)
+        return predicted_labels(
+            self.tree, self.chosen, self.labels, self.epsilon, joined
+        )

@@ -43,11 +43,13 @@ def training_search(
     further: dict[str, Any],
     neighbours: int,
     threads: Threads,
+    fit_search: str = "",
 ) -> TrainingSearch:
     """Return the search of at least one training point, all finite.
 
     `metric` and `further` are as from `pairwise_forest.simplified`. Products search
-    where a walk of the tree for `neighbours` would visit most points.
+    where a walk of the tree for `neighbours` would visit most points, which the fit
+    knows if its `PointForest.search`, `fit_search`, is "product".
     """
     if metric not in METRICS:
         return _RowSearch(points, metric, further)
@@ -55,7 +57,9 @@ def training_search(
     computed = point_coordinates(points, name, threads)
     if computed.scale.factor != 1:  # no scale suits every new point
         computed = unscaled(computed.scale.original(computed.all()))
-    if METRICS[name].norm == Norm.EUCLIDEAN and visits_most(computed, neighbours):
+    if METRICS[name].norm == Norm.EUCLIDEAN and (
+        fit_search == "product" or visits_most(computed, neighbours)
+    ):
         return _ProductSearch(computed, name, threads)
     return _TreeSearch(computed, name, threads)
 

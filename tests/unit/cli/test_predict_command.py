@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mndmst.__main__ import main
+from mndmst.points.clusters.prediction_file import StoredModel
 from mndmst.points.point_files import example_points
 
 pytest.importorskip("scipy", reason="needs SciPy")
@@ -92,6 +93,14 @@ def _other_metric(file: h5py.File) -> None:
     file.attrs["metric"] = "precomputed"
 
 
+def _other_parameters(file: h5py.File) -> None:
+    file.attrs["metric_params"] = '{"p": "x"}'
+
+
+def _other_alpha(file: h5py.File) -> None:
+    file.attrs["alpha"] = -1.0
+
+
 def _no_points(file: h5py.File) -> None:
     del file["prediction/points"]
 
@@ -101,7 +110,16 @@ def _other_shape(file: h5py.File) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [_cycle, _beyond, _other_metric, _no_points, _other_shape]
+    "damage",
+    [
+        _cycle,
+        _beyond,
+        _other_metric,
+        _other_parameters,
+        _other_alpha,
+        _no_points,
+        _other_shape,
+    ],
 )
 def test_a_damaged_model_is_refused(
     folder: Path,
@@ -117,6 +135,23 @@ def test_a_damaged_model_is_refused(
     error = capsys.readouterr().err
     assert f"{model}: " in error and "mndmst hdbscan again" in error
     assert error.count("\n") == 1
+
+
+def test_products_search_again_in_a_model_that_names_them(
+    folder: Path, tmp_path: Path
+) -> None:
+    words = ["hdbscan", str(folder / "points.npy"), "-q", "--prediction-data"]
+    words += ["--search", "product", "-o", str(tmp_path / "model.h5")]
+    assert main(words) == 0
+    model = StoredModel.read(tmp_path / "model.h5")
+    assert model.search == "product"
+    points = np.load(folder / "points.npy")[:50] + 0.25
+    found, expected = (
+        each.predict(points, folder / "points.npy")
+        for each in (model, StoredModel.read(folder / "model.h5"))
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import mndmst
+from mndmst.points.clusters import training_search
 from mndmst.points.clusters.prediction import FIRST, TrainingPoints
 from mndmst.points.point_files import example_points
 
@@ -126,6 +127,26 @@ def test_a_few_new_points_need_few_core_distances(dimensions: int, kind: str) ->
     training.connect(generator.normal(size=(3, dimensions)))
     assert type(training.search).__name__ == kind
     assert 0 < np.isfinite(training._cores).sum() <= 3 * (2 * 5 + FIRST)
+
+
+@pytest.mark.parametrize("count", [3, 60])
+def test_products_of_the_fit_search_without_a_choice(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    generator = np.random.default_rng(3)
+    points = generator.integers(0, 5, (count, 6)).astype(np.float32) + 1
+    new, left = generator.integers(0, 5, (40, 6)) + 1, np.zeros(count)
+    chosen = TrainingPoints(points, "cosine", {}, 2, 1.0, left)
+    assert type(chosen.search).__name__ == "_TreeSearch"
+    monkeypatch.delattr(training_search, "visits_most")
+    known = TrainingPoints(points, "cosine", {}, 2, 1.0, left, fit_search="product")
+    assert type(known.search).__name__ == "_ProductSearch"
+    for found, expected in zip(
+        vars(known.connect(new)).values(),
+        vars(chosen.connect(new)).values(),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_predictions_do_not_depend_on_the_order_of_the_points() -> None:
