@@ -286,13 +286,14 @@ def _forest_on_device(
 ) -> Forest:
     src, dst, weight = arrays
     _check_columns(src, dst, weight)
+    is_counted = num_vertices is None and len(src) > 0
     if num_vertices is None:
-        num_vertices = 1 + max(int(src.max()), int(dst.max())) if len(src) else 0
-        if len(src):
-            warn_of_first_id(min(int(src.min()), int(dst.min())))
+        num_vertices = 1 + max(int(src.max()), int(dst.max())) if is_counted else 0
     weight = supported_weights("the edges", weight)
     backend = kind.make_device(kind.device_of(src))
     found = backend.msf_of_edges(num_vertices, src, dst, weight, maximum)
+    if is_counted:
+        warn_of_first_id(min(int(src.min()), int(dst.min())))
     read = partial(_copied_edges, kind, num_vertices, [src, dst, weight])
     return _public(found, weight.dtype, InputEdges(read, maximum))
 
