@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import re
 import shutil
 from contextlib import nullcontext
 from dataclasses import replace
@@ -20,6 +21,7 @@ from square import DATA, SQUARE, square, triples
 
 from mndmst.comm.world import SingleProcess
 from mndmst.host.errors import ConfigError, InputError
+from mndmst.io import formats
 from mndmst.io.formats import NAMES, open_edges, read_edges, write_edges
 from mndmst.io.formats.binary_graphs import RowsFile
 from mndmst.io.partitioner.edge_survey import check_copies
@@ -121,6 +123,32 @@ def test_every_format_has_a_golden_file() -> None:
     found = {name for name in NAMES if (DATA / f"square.{name}").exists()}
     lists = {"el", "wel", "tsv", "edges", "plain-edgelist"}
     assert set(NAMES) - found == {*lists, "metis", "feather", "bvgraph", "ncol", "h5"}
+
+
+@pytest.mark.parametrize(
+    ("name", "vertices", "dtype"),
+    [("square.csv", 4, "int32"), ("square.gexf", 5, "float64")],
+)
+def test_a_table_has_no_vertex_alone_and_gexf_has_floats(
+    name: str, vertices: int, dtype: str
+) -> None:
+    edges = read_edges(DATA / name)
+    assert (edges.num_vertices, edges.weight.dtype) == (vertices, dtype)
+    assert triples(edges) == SQUARE
+
+
+def test_every_golden_file_is_read() -> None:
+    found = {path.name for path in DATA.glob("square*")}
+    known = {*WEIGHTED, *BARE, "square.csv", "square.gexf"}
+    assert found == known, "add them to WEIGHTED or BARE"
+
+
+def test_every_format_has_a_row_in_the_table() -> None:
+    page = Path(formats.__file__).with_name("README.md").read_text()
+    names = (re.findall(r"`([^`]*)`", row.split("|")[1]) for row in
+             page.splitlines() if row.startswith("| `"))  # fmt: skip
+    listed = set(" ".join(itertools.chain.from_iterable(names)).split())
+    assert set(NAMES) <= listed, "add a row to mndmst/io/formats/README.md"
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if (DATA / f"square.{n}").exists()])
