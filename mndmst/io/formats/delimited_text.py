@@ -141,7 +141,7 @@ def open_file(
     problem = _KAGEN.fullmatch(line.strip())
     if problem:
         check_no_columns(path, picked)
-        layout = TextLayout.of_list(False, comments="p#%", prefix="e", base=1)
+        layout = TextLayout.of_list(False, comments=f"p{MARKS}", prefix="e", base=1)
         return TextFile(
             path, budget, layout, _bounded(path, int(problem[1])), start=offset
         )

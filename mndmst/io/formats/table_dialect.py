@@ -117,7 +117,7 @@ class TableDialect:
             return False
         if self.separator == BLANKS and cells[0] in tuple(MARKS):
             return False  # "# 1 2": words behind a mark
-        if self.kinds[0] == NUMBER and self._fits(cells[0].lstrip(" #%")):
+        if self.kinds[0] == NUMBER and self._fits(cells[0].lstrip(f" {MARKS}")):
             return False  # a row of numbers that is commented out
         return all(self._fits(cells[i]) for i in self._values)
 
@@ -171,7 +171,7 @@ def _names_above(
         return -1, []
     for line in reversed(range(len(comments))):
         comment = comments[line]
-        text = comment.decode(errors="replace").lstrip(" #%")
+        text = comment.decode(errors="replace").lstrip(f" {MARKS}")
         # A header of numpy.savetxt has blanks, whatever separates the columns
         for separator in dict.fromkeys((sample.separator, *SEPARATORS, BLANKS)):
             names = split_line(text, separator)

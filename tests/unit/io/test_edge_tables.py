@@ -19,6 +19,8 @@ from processes import ROOT
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import open_edges, read_edges
+from mndmst.io.formats.table_dialect import MARKS
+from mndmst.io.results.text_tables import quoted
 
 # The edges 0-1 8, 0-2 1.5, 1-2 2.5: the forest weighs 4.
 ENDS, WEIGHTS = ([0, 0, 1], [1, 2, 2]), [8.0, 1.5, 2.5]
@@ -509,6 +511,16 @@ def test_quotes_make_rows_of_names_with_marks(tmp_path: Path) -> None:
     path.write_text('source,target,weight\n"#python","#data",3\n"%x",#data,1\n')
     names = read_edges(path).names
     assert names is not None and names.values() == ["#data", "#python", "%x"]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_a_written_name_is_quoted_where_it_begins_as_a_comment(
+    tmp_path: Path, mark: str
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"source,target\n{quoted(path, f'{mark}a')},{mark}b\n")
+    names = read_edges(path).names
+    assert names is not None and names.values() == [f"{mark}a", f"{mark}b"]
 
 
 HEADERS = [
