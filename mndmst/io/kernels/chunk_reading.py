@@ -5,8 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.arc_inspection import FINE, inspect_rows, make_keys
-from ...kernels.device_copies import begin_copy, enter_device, wait_for_copies
-from ...kernels.intrinsics import add_atomic, copy_memory, read_file, store_atomic
+from ...kernels.intrinsics import (
+    add_atomic,
+    call_function,
+    copy_memory,
+    read_file,
+    store_atomic,
+)
 from ...kernels.read_progress import note_arcs
 from ...native.kernel import kernel
 
@@ -213,12 +218,12 @@ def copy_arcs(stored, driver, lanes, targets, samples, step):
     """
     lane, other = lanes
     status, piece, arc = FINE, np.int64(0), np.int64(0)
-    failed = enter_device(driver)
+    failed = call_function(driver.enter, driver.context, 0, 0, 0)
     while failed == 0 and status == FINE:
         piece = add_atomic(stored.taken, 0, 1)
         if piece >= len(stored.pieces):
             break
-        failed = wait_for_copies(driver, lane)
+        failed = _wait_for_copies(driver, lane)
         if failed == 0:
             begin, end = stored.pieces[piece, 1], stored.pieces[piece, 2]
             middle = (end - begin) * targets.id_bytes
@@ -228,19 +233,32 @@ def copy_arcs(stored, driver, lanes, targets, samples, step):
             if status == FINE:
                 _sample(ids.view(samples.dtype), begin, step, samples)
                 place = targets.ids + begin * targets.id_bytes
-                failed = begin_copy(driver, lane, 0, middle, place)
+                failed = _begin_copy(driver, lane, 0, middle, place)
             if status == FINE and failed == 0:
                 place = targets.weights + begin * targets.weight_bytes
-                failed = begin_copy(driver, lane, middle, last, place)
+                failed = _begin_copy(driver, lane, middle, last, place)
         lane, other = other, lane
     for each in (lane, other):
-        ended = wait_for_copies(driver, each)
+        ended = _wait_for_copies(driver, each)
         failed = failed if failed else ended
     if failed:
         status, arc = DEVICE_FAILED, failed
     if status != FINE:
         store_atomic(stored.taken, 0, len(stored.pieces))
     return status, piece, arc
+
+
+@kernel
+def _begin_copy(driver, lane, begin, end, target):
+    """Begin to copy memory[begin:end] of a lane to an address; see `Driver`."""
+    source = np.int64(lane.memory.ctypes.data) + begin
+    return call_function(driver.copy, target, source, end - begin, lane.stream)
+
+
+@kernel
+def _wait_for_copies(driver, lane):
+    """Wait until the copies of a lane are done; see `Driver`."""
+    return call_function(driver.wait, lane.stream, 0, 0, 0)
 
 
 @kernel
