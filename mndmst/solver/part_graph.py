@@ -16,7 +16,7 @@ from .devices import DeviceAssignment, assign_devices, make_backends
 from .read import balanced_vtxdist, begin_read, keep_to_host
 from .run import Run, State
 from .run_report import Report
-from .split import begin_placing, deal, place
+from .split import assign_rows, begin_placing, place
 from .startup import start_devices
 
 
@@ -75,7 +75,7 @@ def part_graph(
         background.finish()
     # 2. Divide them between the devices
     with report.stage("split"):
-        workers, ratio = deal(backends, rows, background, config, report)
+        workers, ratio = assign_rows(backends, rows, background, config, report)
     with report.stage("place"):
         workers = place(workers, report)
     state = State(Directory(comm, vtxdist))

@@ -5,6 +5,11 @@ both together are faster than the better one alone: parts that merge by messages
 border, which the host contracts and merges. So this module predicts the time of all
 three arrangements and takes the best. The ratio may be 0 or 1.
 
+The prediction always counts a border between two devices. A rank alone has none: its
+devices contract as a team (`merging/hosts.py`), and the host merges the edges that they
+leave. `Speeds` has no time of that merge, so a measured ratio may leave a device idle
+although a team would be faster. A given ratio (`--ratio`) is not affected.
+
 MND-MST times both devices on 5 to 10 random induced subgraphs of 5 % of the vertices.
 This module times them on random runs of consecutive rows, cut edges included, because
 a worker gets such rows. A random 5 % of the vertices induces only 0.25 % of the edges:
@@ -36,13 +41,13 @@ LEAST_GAIN = 0.1
 
 
 class Speeds(NamedTuple):
-    """Times of two devices and their host for graphs of one family."""
+    """Times of two devices and their host, measured on samples of a rank's rows."""
 
     # Seconds a device needs for each arc of its rows, from host memory to the forest's
     # edges in host memory.
     first: float
     second: float
-    kept: float  # Edges of that forest for each arc
+    kept: float  # Edges of the forest for each arc of the rows
     # Seconds the host needs for each of these edges: to contract a part along them, and
     # to merge two parts and contract the result.
     contract: float
@@ -50,13 +55,14 @@ class Speeds(NamedTuple):
 
     @property
     def even(self) -> float:
-        """The share of the first device with which both are done at once."""
+        """The share of the first device for which both devices take the same time."""
         return self.second / (self.first + self.second)
 
     def seconds(self, ratio: float, rows: Rows) -> float:
         """Predict the time until a rank's rows are contracted.
 
-        Rows that are the whole graph have no border unless they are divided.
+        Rows that are the whole graph have no border unless they are divided. Divided
+        rows are assumed to merge by messages.
         """
         parts = [share for share in (ratio, 1 - ratio) if share > 0]
         edges = [
@@ -68,7 +74,7 @@ class Speeds(NamedTuple):
         return devices + (0.0 if rows.complete else self.contract * edges[0])
 
     def best_ratio(self, rows: Rows) -> float:
-        """Return the share of the first device that is expected to take least time."""
+        """Return the share of the first device with the least predicted time."""
         alone = min((1.0, 0.0), key=lambda ratio: self.seconds(ratio, rows))
         both = self.seconds(self.even, rows)
         gains = both < (1 - LEAST_GAIN) * self.seconds(alone, rows)
@@ -76,14 +82,14 @@ class Speeds(NamedTuple):
 
 
 def split(rows: Rows, ratio: float) -> list[Rows]:
-    """Cut rows in two, the first with about a share of the arcs.
+    """Return two parts of consecutive rows, the first with about `ratio` of the arcs.
 
     A ratio of 0 or 1 leaves one part empty.
     """
     if ratio >= 1.0:
         return [rows, rows.cut(len(rows), len(rows))]
-    place = int(np.searchsorted(rows.indptr, ratio * rows.num_arcs))
-    return [rows.cut(0, place), rows.cut(place, len(rows))]
+    boundary = int(np.searchsorted(rows.indptr, ratio * rows.num_arcs))
+    return [rows.cut(0, boundary), rows.cut(boundary, len(rows))]
 
 
 def bounded_ratio(backend: Backend, rows: Rows, ratio: float) -> float:
@@ -94,15 +100,16 @@ def bounded_ratio(backend: Backend, rows: Rows, ratio: float) -> float:
 
 
 SAMPLE = 8192  # arcs that a quantile or a share is estimated from
-RUN_ARCS = 1 << 19  # no run of rows has more, to keep measuring short
-PAIR_ARCS = 1 << 18  # of the two parts that are contracted and merged
+RUN_ARCS = 1 << 19  # about the most arcs of a timed run of rows
+PAIR_ARCS = 1 << 18  # about the most arcs of the two parts whose merge is timed
 
 
 def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
-    """Time two devices, and their host, on samples of some rows.
+    """Time two devices, and their host, on samples of a rank's rows.
 
-    There are `ratio_samples` runs of rows, each a share `ratio_share` of the rows as
-    far as `RUN_ARCS` allows; `light_edges` is that of the timed band.
+    There are `ratio_samples` runs of consecutive rows. Each has the share `ratio_share`
+    of the rows, or fewer with about `RUN_ARCS` arcs. The devices solve the light band
+    of each run, as large as the option `light_edges` makes it.
     """
     length = min(len(rows), 1 + int(config.tuning.ratio_share * len(rows)))
     starts = sample_positions(len(rows) - length + 1, config.tuning.ratio_samples)
@@ -110,7 +117,7 @@ def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
     bands = [_light_band(run, config) for run in runs]
     seconds, kept = [], 0
     for backend in backends:
-        _forest(backend, runs[0], bands[0])  # first touches are not speed
+        _forest(backend, runs[0], bands[0])  # untimed: a first call is slower
         begin = time.perf_counter()
         forests = [_forest(backend, *pair) for pair in zip(runs, bands, strict=True)]
         seconds.append(time.perf_counter() - begin)
@@ -122,7 +129,7 @@ def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
 
 
 def _time_host(backend: Backend, parts: list[Rows], band: Band) -> tuple[float, float]:
-    """Return the seconds for each edge of contracting, and of merging, two parts."""
+    """Return the seconds an edge for contracting two parts, and for merging them."""
     forests = [_forest(backend, part, band) for part in parts]
 
     def contract_parts() -> list[ContractedPart]:
@@ -141,9 +148,9 @@ def _time_host(backend: Backend, parts: list[Rows], band: Band) -> tuple[float, 
 
 
 def _run(rows: Rows, begin: int, length: int, arcs: int) -> Rows:
-    """Return consecutive rows from `begin` on, with few more than some arcs."""
-    most = int(np.searchsorted(rows.indptr, rows.indptr[begin] + arcs))
-    return rows.cut(begin, min(begin + length, max(most, begin + 1)))
+    """Return at most `length` rows from `begin` on, with about `arcs` arcs at most."""
+    end = int(np.searchsorted(rows.indptr, rows.indptr[begin] + arcs))
+    return rows.cut(begin, min(begin + length, max(end, begin + 1)))
 
 
 def _light_band(rows: Rows, config: Config) -> Band:
@@ -164,14 +171,14 @@ def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
     return result, time.perf_counter() - begin
 
 
-# Fewer arcs go to the CPU alone: two devices would take longer, to merge.
+# Rows with fewer arcs go to the CPU alone: the merge of two parts would take longer.
 LEAST_ARCS = 1 << 20
 
 
 def begin_placing(
     background: Background, backends: list[Backend], rows: Rows, config: Config
 ) -> ArcInspection | None:
-    """Begin to copy rows to the first device: its share, or all if it may get them all.
+    """Begin to copy rows to the first device: a given share, or all rows.
 
     Returns the inspection of all rows on the device, if the device can inspect arcs.
     """
@@ -191,14 +198,14 @@ def begin_placing(
     return background if first.inspects_arcs else None
 
 
-def deal(
+def assign_rows(
     backends: list[Backend],
     rows: Rows,
     background: Background,
     config: Config,
     report: Report,
 ) -> tuple[tuple[Worker, ...], float]:
-    """Divide a rank's rows between its devices; also return the share of the first.
+    """Return a rank's workers, one for each device with rows, and the first's share.
 
     The rows of workers are not on the devices yet, except where `background` has copied
     rows to the first device.
@@ -224,15 +231,15 @@ def deal(
         rest = rows.cut(len(share.rows), len(rows))
         return (first, *([Worker(backends[1], rest)] if len(rest) else [])), ratio
     parts = zip(backends, split(rows, ratio), strict=True)
-    dealt = [(backend, part) for backend, part in parts if len(part)]
-    dealt = dealt or [(backends[-1], rows)]
-    return tuple(Worker(*pair) for pair in dealt), ratio
+    assigned = [(backend, part) for backend, part in parts if len(part)]
+    assigned = assigned or [(backends[-1], rows)]
+    return tuple(Worker(*pair) for pair in assigned), ratio
 
 
 def _ratio(
     backends: list[Backend], rows: Rows, config: Config, report: Report
 ) -> tuple[float, str]:
-    """Return the share of the first of two devices, and where it comes from."""
+    """Return the share of the first of two devices, and its source for the report."""
     if isinstance(config.ratio, int | float):
         return config.ratio, "given"
     if rows.num_arcs < LEAST_ARCS:

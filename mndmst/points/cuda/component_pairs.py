@@ -12,13 +12,13 @@ from ...backends.cuda.modules import struct_of
 from ..devices.component_pairs import BlockOrder, order_by_component
 from ..devices.point_products import NO_POSITION, EdgesBetween, ReceivedPoints
 
-UNIT = 1 << 13  # places that one launch multiplies with all they meet
+UNIT = 1 << 13  # positions that one launch multiplies with all they meet
 CAPACITY = 1 << 22  # pairs of points that are listed before they are taken
 THREADS, MULTIPLIERS = 128, 256  # as in point_products.cu and point_multiply.cu
 # Beside the bound of products: what rounding to float32 adds, to terms and to cores.
 TERMS, CORES = 2.0**-20, 2.0**-22
 ORDERED = np.dtype([(n, np.uint64) for n in ("factors", "component", "term", "core")])
-SIDE = np.dtype([(n, np.uint64) for n in ("places", "component", "cores")])
+SIDE = np.dtype([(n, np.uint64) for n in ("positions", "component", "cores")])
 EDGES = np.dtype([(n, np.uint64) for n in EdgesBetween._fields])
 BETWEEN = np.dtype(
     [(n, np.uint64) for n in ("least", "rows", "columns", "found")]
@@ -40,15 +40,15 @@ class OrderedPoints:
     def __init__(
         self, products: Any, points: Any, order: BlockOrder, cores: np.ndarray
     ) -> None:
-        self._products, self.points, self.count = products, points, len(order.places)
-        self._places = products.upload(order.places)
-        there = np.where(order.places == NO_POSITION, np.uint32(0), order.places)
+        self._products, self.points, self.count = products, points, len(order.positions)
+        self._positions = products.upload(order.positions)
+        there = np.where(order.positions == NO_POSITION, np.uint32(0), order.positions)
         self.side = {
-            "places": products.upload(there),
+            "positions": products.upload(there),
             "component": products.upload(order.component),
             "cores": products.upload(cores),
         }
-        self._factors = products.factors_of(points, self.side["places"])
+        self._factors = products.factors_of(points, self.side["positions"])
         self._heaviest = float(cores.max()) * products.frame.factor
 
     def width(self) -> float:
@@ -64,7 +64,7 @@ class OrderedPoints:
         gamma = sign * (products.gamma + TERMS)
         term, core = products.terms_of(
             self.points,
-            self._places,
+            self._positions,
             self.side["cores"],
             1 + gamma,
             2 * sign * products.absolute,
@@ -109,7 +109,7 @@ class ComponentPairs:
         rows, self._met = own, own.count
         if received is not None:
             order = order_by_component(received.component, self._components)
-            points = products.queries(received.points, received.row)
+            points = products.queries(received.points, received.point)
             self.failed |= products.points is not own.points
             rows, self._met = OrderedPoints(products, points, order, received.core), met
         self._rows, self.units = rows, 0 if self.failed else -(-rows.count // UNIT)
@@ -140,7 +140,7 @@ class ComponentPairs:
         self._sign = -1
 
     def launch(self, name: str, unit: int) -> None:
-        """Launch a kernel for a unit of rows, with the places that these meet."""
+        """Launch a kernel for a unit of rows, with the positions that these meet."""
         products, begin = self._products, unit * UNIT
         rows = np.int32(min(UNIT, self._rows.count - begin))
         first = begin if self._rows is self._own else 0

@@ -102,14 +102,14 @@ GIVEN = np.dtype(
     + [(n, np.uint64) for n in ("count", "dimensions", "divided")]
 )
 SET = np.dtype(
-    [(n, np.uint64) for n in ("values", "largest", "length", "source", "row")]
+    [(n, np.uint64) for n in ("values", "largest", "length", "source", "point")]
     + [(n, np.uint64) for n in ("square", "half")]
     + [("dimensions", np.int64)]
     + [(n, np.float64) for n in ("gamma", "absolute", "unit")]
 )
 COMPONENTS = np.dtype([(n, np.uint64) for n in ComponentArrays._fields])
 ROWS_OF_LAUNCH = np.dtype(
-    [(n, np.uint64) for n in ("places", "component", "cores", "weights", "others")]
+    [(n, np.uint64) for n in ("positions", "component", "cores", "weights", "others")]
     + [(n, np.uint64) for n in ("scores", "candidates", "counts", "thresholds")]
     + [("overflowed", np.uint64), ("columns_too", np.int32), ("unused", np.int32)]
 )
@@ -200,12 +200,12 @@ class DeviceProducts:
                 points.largest[chosen] if divided else points.largest,
                 points.length[chosen] if divided else points.length,
                 np.arange(len(chosen), dtype=np.uint32),
-                points.row,
+                points.point,
             )
         values, largest, length, source = map(self.upload, points[:4])
-        same = points.source is points.row
-        row = source if same else self.upload(points.row)
-        return PointArrays(values, largest, length, source, row)
+        same = points.source is points.point
+        numbers = source if same else self.upload(points.point)
+        return PointArrays(values, largest, length, source, numbers)
 
     def upload(self, column: Any) -> Any:
         """Return an array on this device; itself if it is there."""
@@ -301,9 +301,9 @@ class DeviceProducts:
             unit=self.frame.factor**2,
         )
 
-    def queries(self, points: np.ndarray, row: np.ndarray) -> DevicePoints:
+    def queries(self, points: np.ndarray, numbers: np.ndarray) -> DevicePoints:
         """Return points that are not among the columns; the bound covers them, too."""
-        given = self._uploaded(query_arrays(points, row))
+        given = self._uploaded(query_arrays(points, numbers))
         size = self._extent(given, self.frame.centre)
         if size * self.frame.factor >= 2.0**LIMIT:
             self._make_frame(size)
@@ -374,15 +374,15 @@ class DeviceProducts:
         self._run_factors("fill_floats", array.size, array, size, np.float32(number))
         return array
 
-    def factors_of(self, points: DevicePoints, places: Any) -> Any:
-        """Return the factors of some places, in their order."""
-        rows = cupy.empty((len(places), points.factors.shape[1]), np.uint16)
-        count, pieces = len(places), rows.shape[1] * 2 // PIECE_BYTES
+    def factors_of(self, points: DevicePoints, positions: Any) -> Any:
+        """Return the factors of some positions, in their order."""
+        rows = cupy.empty((len(positions), points.factors.shape[1]), np.uint16)
+        count, pieces = len(positions), rows.shape[1] * 2 // PIECE_BYTES
         self._run_factors(
             "gather_factors",
             count * pieces,
             points.factors,
-            places,
+            positions,
             np.uint64(count),
             np.uint64(pieces),
             rows,
@@ -390,15 +390,15 @@ class DeviceProducts:
         return rows
 
     def terms_of(
-        self, points: DevicePoints, places: Any, cores: Any, *numbers: float
+        self, points: DevicePoints, positions: Any, cores: Any, *numbers: float
     ) -> tuple[Any, Any]:
-        """Return the terms of places in order, and their cores; see `order_terms`."""
-        count = len(places)
+        """Return terms and cores of some positions, in order; see `order_terms`."""
+        count = len(positions)
         term, core = (cupy.empty(count, np.float32) for _ in range(2))
         self._run_factors(
             "order_terms",
             count,
-            places,
+            positions,
             np.uint64(count),
             points.square,
             cores,
@@ -463,26 +463,26 @@ class DeviceProducts:
         first, last = int(search.ascending[0]), int(search.ascending[-1])
         if last - first + 1 == len(search.ascending):
             return search.queries.factors[first : last + 1]
-        return self.factors_of(search.queries, search.places)
+        return self.factors_of(search.queries, search.positions)
 
     def nearest_of(
         self,
         queries: DevicePoints,
-        places: np.ndarray,
+        positions: np.ndarray,
         k: int,
         limits: np.ndarray | None = None,
     ) -> tuple[Any, Any]:
         """Return the k nearest points of a block of queries, on the device.
 
         `queries` are the columns themselves, or points that are not among them;
-        `places` (uint32) are among the queries, and ascend. No point is looked for
+        `positions` (uint32) are among the queries, and ascend. No point is looked for
         beyond the squared distances `limits`.
         """
-        distance = cupy.empty((len(places), k))
-        found = cupy.empty((len(places), k), np.uint32)
-        slots = np.arange(len(places), dtype=np.uint32)
+        distance = cupy.empty((len(positions), k))
+        found = cupy.empty((len(positions), k), np.uint32)
+        slots = np.arange(len(positions), dtype=np.uint32)
         for launches in self._attempts(k):
-            search = self._block(queries, places[slots], "near", np.int32(k))
+            search = self._block(queries, positions[slots], "near", np.int32(k))
             given = self.facts, search.query_facts, search.facts
             if limits is not None:
                 within, rows = cupy.asarray(limits[slots]), np.int32(len(slots))
@@ -503,7 +503,7 @@ class DeviceProducts:
     def lightest_of(
         self,
         queries: DevicePoints,
-        places: np.ndarray,
+        positions: np.ndarray,
         component: Any,
         cores: Any,
         known: ComponentArrays,
@@ -515,10 +515,10 @@ class DeviceProducts:
         components.
         """
         given = struct_of(COMPONENTS, known._asdict())
-        weights, others = bound.copy(), np.full(len(places), NO_POSITION)
-        slots = np.arange(len(places))
+        weights, others = bound.copy(), np.full(len(positions), NO_POSITION)
+        slots = np.arange(len(positions))
         for launches in self._attempts(1):
-            search = self._block(queries, places[slots], "leaving", given)
+            search = self._block(queries, positions[slots], "leaving", given)
             light, ends = cupy.asarray(weights[slots]), cupy.asarray(others[slots])
             search.set(component=component, cores=cores, weights=light, others=ends)
             narrow = search.kernels[1]
@@ -533,15 +533,20 @@ class DeviceProducts:
         return others, weights
 
     def _block(
-        self, queries: DevicePoints, places: np.ndarray, kind: str, *arguments: Any
+        self, queries: DevicePoints, positions: np.ndarray, kind: str, *arguments: Any
     ) -> "BlockSearch":
         kernels = (
             self.kernel(f"filter_{kind}", queries.arrays),
             self.kernel(f"narrow_{kind}", queries.arrays),
         )
         facts = self.facts if queries is self.points else self.set_of(queries)
-        thresholds, same = self.filled((len(places),), -np.inf), queries is self.points
-        return BlockSearch(queries, facts, places, thresholds, kernels, arguments, same)
+        thresholds, same = (
+            self.filled((len(positions),), -np.inf),
+            queries is self.points,
+        )
+        return BlockSearch(
+            queries, facts, positions, thresholds, kernels, arguments, same
+        )
 
     def _check_sums(self) -> None:
         """Raise ConfigError if sums of products are further off than the bound.
@@ -565,8 +570,8 @@ class DeviceProducts:
         def of(bits: np.ndarray) -> DevicePoints:
             factors = np.zeros((len(b), self.frame.parts, width), np.uint16)
             factors[:, 0] = bits
-            values, places = self._given.values[:0], cupy.asarray(index)
-            arrays = PointArrays(values, none, none, places, places)
+            values, positions = self._given.values[:0], cupy.asarray(index)
+            arrays = PointArrays(values, none, none, positions, positions)
             zero, half = cupy.zeros(len(b)), cupy.zeros(len(b), np.float32)
             flat = cupy.asarray(factors.reshape(len(b), -1))
             return DevicePoints(arrays, flat, zero, half, 0.0, 0.0)
@@ -605,13 +610,13 @@ class DeviceProducts:
 
 
 class BlockSearch:
-    """A block of rows in search: their places, lists and kernels."""
+    """A block of rows in search: their positions, lists and kernels."""
 
     def __init__(
         self,
         queries: DevicePoints,
         query_facts: Any,
-        places: np.ndarray,
+        positions: np.ndarray,
         thresholds: Any,
         kernels: tuple[Any, Any],
         arguments: tuple[Any, ...],
@@ -619,8 +624,8 @@ class BlockSearch:
     ) -> None:
         self.queries, self.query_facts, self.kernels = queries, query_facts, kernels
         self.arguments = arguments
-        rows = len(places)
-        self.ascending, self.places = places, cupy.asarray(places)
+        rows = len(positions)
+        self.ascending, self.positions = positions, cupy.asarray(positions)
         self.scores = cupy.empty((rows, CAPACITY), np.float32)
         self.candidates = cupy.empty((rows, CAPACITY), np.uint32)
         self.counts = cupy.zeros(rows, np.int32)
@@ -629,7 +634,7 @@ class BlockSearch:
         self._columns: dict[str, Any] = {}
         self._columns_too = int(columns_too)
         self.set(
-            places=self.places,
+            positions=self.positions,
             scores=self.scores,
             candidates=self.candidates,
             counts=self.counts,
@@ -652,7 +657,7 @@ class CudaPointProducts:
     """
 
     def __init__(self, points: PointArrays, devices: Sequence[int] = (0,)) -> None:
-        self.count, self._row = len(points.source), points.row
+        self.count = len(points.source)
         self.most_components, self.passes = MOST, 2
         self._pool = ThreadPoolExecutor(len(devices), "mndmst-products")
         made = [self._pool.submit(DeviceProducts, points, i) for i in devices]
@@ -662,16 +667,16 @@ class CudaPointProducts:
         """See `PointProducts.nearest`."""
         _check_length(k)
         distance = np.empty((self.count, k))
-        places = np.empty((self.count, k), np.uint32)
+        positions = np.empty((self.count, k), np.uint32)
 
         def search(device: DeviceProducts, begin: int, end: int) -> None:
             rows = np.arange(begin, end, dtype=np.uint32)
             found = device.nearest_of(device.points, rows, k)
             distance[begin:end] = device.download(found[0])
-            places[begin:end] = device.download(found[1])
+            positions[begin:end] = device.download(found[1])
 
         self._deal(self.count, search, report)
-        return distance, places
+        return distance, positions
 
     def nearest_to(
         self, points: np.ndarray, limits: np.ndarray, k: int
@@ -679,7 +684,7 @@ class CudaPointProducts:
         """See `QueriedProducts.nearest_to`."""
         _check_length(k)
         distance = np.empty((len(points), k))
-        places = np.empty((len(points), k), np.uint32)
+        positions = np.empty((len(points), k), np.uint32)
 
         def search(device: DeviceProducts, begin: int, end: int) -> None:
             number = np.zeros(end - begin, np.uint32)
@@ -687,10 +692,10 @@ class CudaPointProducts:
             rows = np.arange(end - begin, dtype=np.uint32)
             found = device.nearest_of(queries, rows, k, limits[begin:end])
             distance[begin:end] = device.download(found[0])
-            places[begin:end] = device.download(found[1])
+            positions[begin:end] = device.download(found[1])
 
         self._deal(len(points), search)
-        return distance, places
+        return distance, positions
 
     def lightest(
         self,
@@ -705,10 +710,10 @@ class CudaPointProducts:
         known = self._known(components)
 
         def search(device: DeviceProducts, begin: int, end: int) -> None:
-            here, places = known[device], asked[begin:end]
-            bound = np.full(len(places), np.inf)
+            here, positions = known[device], asked[begin:end]
+            bound = np.full(len(positions), np.inf)
             others[begin:end], weights[begin:end] = device.lightest_of(
-                device.points, places, here.of_place, here.cores, here, bound
+                device.points, positions, here.of_position, here.cores, here, bound
             )
 
         self._deal(len(asked), search, report)
@@ -719,14 +724,14 @@ class CudaPointProducts:
         self, components: ComponentArrays, queries: RemoteQueries
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `QueriedProducts.lightest_to`."""
-        others = np.empty(len(queries.row), np.uint32)
-        weights = np.empty(len(queries.row))
+        others = np.empty(len(queries.point), np.uint32)
+        weights = np.empty(len(queries.point))
         known = self._known(components)
 
         def search(device: DeviceProducts, begin: int, end: int) -> None:
             here, part = known[device], slice(begin, end)
             others[part], weights[part] = device.lightest_of(
-                device.queries(queries.points[part], queries.row[part]),
+                device.queries(queries.points[part], queries.point[part]),
                 np.arange(end - begin, dtype=np.uint32),
                 cupy.asarray(queries.component[part]),
                 cupy.asarray(queries.core[part]),
@@ -760,8 +765,8 @@ class CudaPointProducts:
     ) -> EdgesBetween | None:
         """Return the edges; None if memory lacks, or a device lists too many or few."""
         ranks, count = exchange.ranks, len(components.bound)
-        order = order_by_component(components.of_place, count)
-        if ranks.sum(self.count) < FILLED * ranks.sum(len(order.places)):
+        order = order_by_component(components.of_position, count)
+        if ranks.sum(self.count) < FILLED * ranks.sum(len(order.positions)):
             return None
         made: dict[DeviceProducts, ComponentPairs] = {}
         with suppress(DeviceMemoryError):
@@ -778,7 +783,7 @@ class CudaPointProducts:
 
         def launch(kernel: str) -> Iterator[None]:
             """Launch a kernel for own points, and for those of each visit."""
-            visits = exchange.received(order.places, components)
+            visits = exchange.received(order.positions, components)
             for received, met in chain([(None, 0)], visits):
                 for device, pairs in made.items():
                     with device.current():
@@ -906,7 +911,7 @@ def free_bytes() -> int:
 def _given(points: PointArrays, count: int) -> Any:
     """Return the struct of the first points, as they were given."""
     columns = points._asdict()
-    del columns["row"]
+    del columns["point"]
     return struct_of(
         GIVEN,
         columns,

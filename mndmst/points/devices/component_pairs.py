@@ -18,23 +18,23 @@ FILLED = 0.8  # least share of blocks that points fill
 
 
 class BlockOrder(NamedTuple):
-    """Places in the order of their components, each from a multiple of BLOCK on."""
+    """Positions in the order of their components, each from a multiple of BLOCK on."""
 
     # uint32; NO_POSITION where a component does not fill its last block
-    places: np.ndarray
+    positions: np.ndarray
     component: np.ndarray  # uint32, by block
 
 
-def order_by_component(of_place: np.ndarray, count: int) -> BlockOrder:
-    """Return the order of places."""
-    sizes = np.bincount(of_place, minlength=count)
+def order_by_component(of_position: np.ndarray, count: int) -> BlockOrder:
+    """Return the order of positions."""
+    sizes = np.bincount(of_position, minlength=count)
     blocks = -(-sizes // BLOCK)
-    order = np.argsort(of_place, kind="stable")
+    order = np.argsort(of_position, kind="stable")
     skipped = BLOCK * (np.cumsum(blocks) - blocks) - (np.cumsum(sizes) - sizes)
-    places = np.full(BLOCK * int(blocks.sum()), NO_POSITION)
-    places[np.arange(len(order)) + skipped[of_place[order]]] = order
+    positions = np.full(BLOCK * int(blocks.sum()), NO_POSITION)
+    positions[np.arange(len(order)) + skipped[of_position[order]]] = order
     component = np.repeat(np.arange(count, dtype=np.uint32), blocks)
-    return BlockOrder(places, component)
+    return BlockOrder(positions, component)
 
 
 def listed_pairs(edges: EdgesBetween, count: int) -> np.ndarray:

@@ -15,7 +15,7 @@ NO_POSITION = np.uint32(0xFFFFFFFF)
 
 
 class PointArrays(NamedTuple):
-    """Points as float64 distances take them, in an order of places."""
+    """Points as float64 distances take them; a position is an index among them."""
 
     # float32 or float64, shape (values, dimensions): on the host or on a device.
     values: np.ndarray
@@ -23,12 +23,12 @@ class PointArrays(NamedTuple):
     # other; empty arrays for coordinates that are taken as they are.
     largest: np.ndarray
     length: np.ndarray
-    source: np.ndarray  # uint32, shape (points,): the row of `values` of each place
-    row: np.ndarray  # uint32, shape (points,): the user's number of each place
+    source: np.ndarray  # uint32, shape (points,): the row of `values` of each point
+    point: np.ndarray  # uint32, shape (points,): the user's number of each point
 
-    def plain(self, places: slice | np.ndarray) -> np.ndarray:
-        """Return the float64 coordinates of some places, as distances take them."""
-        rows = self.source[places]
+    def plain(self, positions: slice | np.ndarray) -> np.ndarray:
+        """Return the float64 coordinates of some positions, as distances take them."""
+        rows = self.source[positions]
         plain = self.values[rows].astype(np.float64)
         if len(self.length):
             plain /= self.largest[rows, None]
@@ -70,7 +70,7 @@ class PointsOnDevice(Protocol):
 class ComponentArrays(NamedTuple):
     """Components of points, and bounds on the edges that leave them."""
 
-    of_place: np.ndarray  # uint32, shape (points,)
+    of_position: np.ndarray  # uint32, shape (points,)
     # float64, shape (points,): core distances; zeros for plain distances.
     cores: np.ndarray
     # float64, shape (points,): lower bound of a point's unlisted edges.
@@ -86,20 +86,21 @@ class RemoteQueries(NamedTuple):
     points: np.ndarray  # float32 or float64, shape (points, dimensions)
     component: np.ndarray  # uint32
     core: np.ndarray  # float64
-    row: np.ndarray  # uint32: the users' numbers of the points
+    point: np.ndarray  # uint32: the users' numbers of the points
     bound: np.ndarray  # float64: no heavier edge is wanted
 
 
-def query_arrays(points: np.ndarray, row: np.ndarray) -> PointArrays:
+def query_arrays(points: np.ndarray, numbers: np.ndarray) -> PointArrays:
     """Return points of other ranks, and their users' numbers, as points."""
     none = np.empty(0)
-    return PointArrays(points, none, none, np.arange(len(row), dtype=np.uint32), row)
+    positions = np.arange(len(numbers), dtype=np.uint32)
+    return PointArrays(points, none, none, positions, numbers)
 
 
 class ReceivedPoints(NamedTuple):
     """Points received from another rank, by component."""
 
-    row: np.ndarray  # uint32: the users' numbers of the points
+    point: np.ndarray  # uint32: the users' numbers of the points
     component: np.ndarray  # uint32
     core: np.ndarray  # float64
     reach: np.ndarray  # float64; see `ComponentArrays`
@@ -112,17 +113,17 @@ class PointExchange(Protocol):
     ranks: Comm
 
     def received(
-        self, places: np.ndarray, components: ComponentArrays
+        self, positions: np.ndarray, components: ComponentArrays
     ) -> Iterator[tuple[ReceivedPoints, int]]:
-        """Yield points of other ranks, with the number of places to compare them with.
+        """Yield points of other ranks, and how many positions to compare them with.
 
         Collective: all ranks exhaust the iterator. One of two ranks compares each pair
-        of their points: received points with the first of its own places.
+        of their points: received points with the points at its first positions.
 
         Parameters
         ----------
-        places : ndarray of uint32
-            The places of this rank that take part; NO_POSITION stands for none.
+        positions : ndarray of uint32
+            The positions of the points of this rank that take part, or NO_POSITION.
         components : ComponentArrays
         """
 
@@ -139,18 +140,18 @@ class EdgesBetween(NamedTuple):
 class PointProducts(Protocol):
     """Points that are searched by tiles of matrix products, exactly.
 
-    With more than `most_components`, `between` takes longer than rounds. It lets the
-    points of other ranks visit `passes` times.
+    With more than `most_components`, `between` takes longer than rounds. It iterates
+    `passes` times over the points of other ranks.
     """
 
     most_components: int
     passes: int
 
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k nearest other points of every point, by place.
+        """Return the k nearest other points of every point, by position.
 
-        Squared distances (float64) and places (uint32) have the shape (points, k) and
-        ascend; of equal distances the smaller number is first.
+        Squared distances (float64) and positions (uint32) have the shape (points, k).
+        Distances ascend; of equal ones the point with the smaller number is first.
         """
 
     def lightest(
@@ -160,7 +161,7 @@ class PointProducts(Protocol):
         bounded: bool,
         report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lightest edges of places that leave their components.
+        """Return the lightest edges that leave the components of some positions.
 
         If `bounded`, edges above the bounds of components are left out; products may do
         so anyway. Returns the far ends (uint32), NO_POSITION where there is none within
@@ -177,9 +178,9 @@ class PointProducts(Protocol):
         """Return the lightest edges between each two components of all ranks.
 
         Collective, on ranks with the same `passes`. Each edge is on one of them; None
-        on all if the edges are not found. No edge heavier than `least` (float64, shape
-        (components, components)), which is lowered, is wanted. Heavier edges may be
-        among those returned.
+        on all if the edges are not found. `least` (float64, shape (components,
+        components)) has upper bounds of the weights, which the search lowers. The
+        result may have heavier edges.
         """
 
 
@@ -191,7 +192,7 @@ class QueriedProducts(PointProducts, Protocol):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k points nearest to others, within a squared distance of each.
 
-        Points have the shape (queries, dimensions). Distances and places are as
+        Points have the shape (queries, dimensions). Distances and positions are as
         from `nearest`; infinity and NO_POSITION where fewer are within a limit.
         """
 

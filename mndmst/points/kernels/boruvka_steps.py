@@ -167,7 +167,7 @@ def relabel(vertex, present, reach, components, counts):
 
     A point is uncertain if it may have an unknown edge within its component's bound;
     never with an infinite reach, even if no edge of the component is known. `present`
-    is the component of each vertex; `components.of_place` is written, and `counts`
+    is the component of each vertex; `components.of_position` is written, and `counts`
     becomes the numbers of uncertain points.
     """
     counts[:] = 0
@@ -176,7 +176,7 @@ def relabel(vertex, present, reach, components, counts):
     last, count, bound = np.uint32(0), 0, components.bound[0]
     for position in range(len(vertex)):
         component = present[vertex[position]]
-        components.of_place[position] = component
+        components.of_position[position] = component
         if component != last:
             counts[last] += count
             last, count, bound = component, 0, components.bound[component]
@@ -220,7 +220,7 @@ def list_uncertain(components, reach, taking_part, queries):
     """
     count = np.uint64(0)
     for position in range(len(reach)):
-        component = components.of_place[position]
+        component = components.of_position[position]
         bound = components.bound[component]
         uncertain = (reach[position] <= bound) & (reach[position] < np.inf)
         queries[count] = position
@@ -262,7 +262,7 @@ def raise_reach(components, queries, low, reach, found):
         step = (weights[i] > low[i]) & (low[i] < INFINITE)
         reach[here] = low[i] + np.uint64(step)
         weight = found.weight[i]
-        if weight < np.inf and weight <= components.bound[components.of_place[here]]:
+        if weight < np.inf and weight <= components.bound[components.of_position[here]]:
             found.a[count], found.b[count] = found.a[i], found.b[i]
             found.weight[count], found.key[count] = weight, found.key[i]
             count += 1

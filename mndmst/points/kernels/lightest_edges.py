@@ -277,7 +277,7 @@ def lightest_of_queries(tree, components, queries, ends, first, last):
         for i in range(count):
             own = queries.component[begin + i]
             bound = min(queries.bound[begin + i], components.bound[own])
-            row, core = queries.row[begin + i], queries.core[begin + i]
+            row, core = queries.point[begin + i], queries.core[begin + i]
             _add(tree, group, i, own, row, core, bound)
         search(tree, components, group, MIXED)
         for i in range(count):

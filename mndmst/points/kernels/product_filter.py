@@ -20,15 +20,15 @@ TOGETHER = 4  # distances whose sums run side by side
 UNKNOWN = -1.0  # a distance that is not computed yet
 
 
-# Places in `Bounds.numbers`: the relative and the absolute part of the error bound, and
-# the power of two by which scores exceed squared distances.
+# Indices of `Bounds.numbers`: the relative and the absolute part of the error bound,
+# and the power of two by which scores exceed squared distances.
 GAMMA, ABSOLUTE, UNIT = range(3)
 
 
 class Bounds(NamedTuple):
     """The error bounds of scores; see `product_search`."""
 
-    square: np.ndarray  # float64: squared lengths of the float32 points, by place
+    square: np.ndarray  # float64: squared lengths of the float32 points, by position
     half: np.ndarray  # float32: half of each square, less its part of the error bound
     # float64 [3], at `GAMMA`, `ABSOLUTE` and `UNIT`: an array, because the interpreter
     # calls kernels that take floating-point arguments.
@@ -40,20 +40,20 @@ class Candidates(NamedTuple):
 
     # float32, shape (rows, capacity): larger scores are nearer points
     score: np.ndarray
-    place: np.ndarray  # uint32, shape (rows, capacity)
+    position: np.ndarray  # uint32, shape (rows, capacity)
     # float64, shape (rows, capacity): squared distances, or UNKNOWN
     distance: np.ndarray
     count: np.ndarray  # type: ignore[assignment]  # int64, by row
-    # float32, by row: a column with a smaller score is no neighbour
+    # float32, by row: a column with a smaller score is not a neighbour
     threshold: np.ndarray
 
 
 class QueryRows(NamedTuple):
-    """The points of rows: columns themselves, or others."""
+    """The points of rows, which are the columns themselves or other points."""
 
     exact: PointArrays
     square: np.ndarray  # as in `Bounds`, of all points in `exact`
-    places: np.ndarray  # uint32: the place in `exact` of each row
+    positions: np.ndarray  # uint32: the position in `exact` of each row
     # whether `exact` are the columns: then no row is its own neighbour
     are_columns: bool
 
@@ -63,25 +63,25 @@ class Tile(NamedTuple):
 
     product: np.ndarray  # float32, shape (rows, columns)
     first_row: int  # its index among the queries
-    first_column: int  # its place
+    first_column: int  # its position among the points
 
 
 @kernel
 def fill_squares(points, square, first, last):
     """Compute the squared lengths of the float32 points [first, last)."""
-    for place in range(first, last):
+    for position in range(first, last):
         total = 0.0
         for d in range(points.shape[1]):
-            x = np.float64(points[place, d])
+            x = np.float64(points[position, d])
             total += x * x
-        square[place] = total
+        square[position] = total
 
 
 @kernel
 def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
     """Add the columns of a tile to the candidates of its rows [first, last).
 
-    `exact` and `bounds` are those of the columns; `neighbours` are looked for.
+    `exact` and `bounds` describe the columns; `neighbours` is the k of the search.
     """
     product, first_column = tile.product, tile.first_column
     columns = product.shape[1]
@@ -89,7 +89,7 @@ def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
     room = np.empty((TOGETHER + 1, exact.values.shape[1]))
     best = np.empty(neighbours)
     for row in range(first, last):
-        own = queries.places[tile.first_row + row]
+        own = queries.positions[tile.first_row + row]
         threshold = lists.threshold[row]
         for begin in range(0, columns, BLOCK):
             end = min(begin + BLOCK, columns)
@@ -123,14 +123,14 @@ def filter_near_columns(tile, queries, exact, bounds, lists, neighbours, first, 
     """Add the rows of a tile to the candidates of its columns [first, last).
 
     No point is both a row and one of these columns. Here `queries` are the columns, and
-    `lists` those of all columns of the tile.
+    `lists` has the candidates of all columns of the tile.
     """
     product, first_column = tile.product, tile.first_column
     room = np.empty((TOGETHER + 1, exact.values.shape[1]))
     best = np.empty(neighbours)
     for row in range(product.shape[0]):
-        place = tile.first_row + row
-        half = bounds.half[place]
+        position = tile.first_row + row
+        half = bounds.half[position]
         for begin in range(first, last, BLOCK):
             end = min(begin + BLOCK, last)
             above = 0
@@ -146,7 +146,7 @@ def filter_near_columns(tile, queries, exact, bounds, lists, neighbours, first, 
                         c,
                         first_column + c,
                         score,
-                        place,
+                        position,
                         queries,
                         exact,
                         bounds,
@@ -156,8 +156,10 @@ def filter_near_columns(tile, queries, exact, bounds, lists, neighbours, first, 
 
 
 @kernel
-def _add_candidate(lists, row, own, score, place, queries, exact, bounds, best, room):
-    """Add a place to the candidates of a row; return the threshold of the row."""
+def _add_candidate(
+    lists, row, own, score, position, queries, exact, bounds, best, room
+):
+    """Add a position to the candidates of a row; return the threshold of the row."""
     count = lists.count[row]
     if count == lists.score.shape[1]:
         _raise_threshold(lists, row, queries.square[own], bounds, best)
@@ -167,7 +169,7 @@ def _add_candidate(lists, row, own, score, place, queries, exact, bounds, best, 
         if score < lists.threshold[row]:
             return lists.threshold[row]
     lists.score[row, count] = score
-    lists.place[row, count] = place
+    lists.position[row, count] = position
     lists.distance[row, count] = UNKNOWN
     lists.count[row] = count + 1
     return lists.threshold[row]
@@ -175,7 +177,7 @@ def _add_candidate(lists, row, own, score, place, queries, exact, bounds, best, 
 
 @kernel
 def finish_near(
-    first_row, queries, exact, bounds, lists, distances, places, first, last
+    first_row, queries, exact, bounds, lists, distances, positions, first, last
 ):
     """Write the nearest neighbours of the rows [first, last) of a tile.
 
@@ -186,20 +188,22 @@ def finish_near(
     room = np.empty((TOGETHER + 1, exact.values.shape[1]))
     best = np.empty(k)
     for row in range(first, last):
-        own = queries.places[first_row + row]
+        own = queries.positions[first_row + row]
         _raise_threshold(lists, row, queries.square[own], bounds, best)
         _keep_nearest(lists, row, own, queries, exact, bounds, best, room)
         for j in range(k):
             there = j < lists.count[row]
             distances[first_row + row, j] = lists.distance[row, j] if there else np.inf
-            places[first_row + row, j] = lists.place[row, j] if there else NO_POSITION
+            positions[first_row + row, j] = (
+                lists.position[row, j] if there else NO_POSITION
+            )
 
 
 @kernel
 def limit_near(first_row, queries, bounds, lists, limits, first, last):
     """Set the thresholds of rows that look for points within squared distances."""
     for row in range(first, last):
-        own = queries.places[first_row + row]
+        own = queries.positions[first_row + row]
         lists.threshold[row] = threshold_of(
             bounds, queries.square[own], limits[first_row + row]
         )
@@ -215,7 +219,7 @@ def _raise_threshold(lists, row, own_square, bounds, best):
     k = len(best)
     found = 0
     for i in range(lists.count[row]):
-        other = lists.place[row, i]
+        other = lists.position[row, i]
         low = lists.score[row, i] - bounds.numbers[GAMMA] * bounds.square[other]
         if found == k and low <= best[k - 1]:
             continue
@@ -234,7 +238,7 @@ def _raise_threshold(lists, row, own_square, bounds, best):
     for i in range(lists.count[row]):
         if lists.score[row, i] >= threshold:
             lists.score[row, kept] = lists.score[row, i]
-            lists.place[row, kept] = lists.place[row, i]
+            lists.position[row, kept] = lists.position[row, i]
             lists.distance[row, kept] = lists.distance[row, i]
             kept += 1
     lists.count[row], lists.threshold[row] = kept, threshold
@@ -242,7 +246,7 @@ def _raise_threshold(lists, row, own_square, bounds, best):
 
 @kernel
 def below(limit):
-    """Return a float32 that is no larger than a float64."""
+    """Return a float32 that is at most a float64."""
     return np.float32(limit - abs(limit) * 1.2e-7 - 1e-45)
 
 
@@ -255,28 +259,28 @@ def _keep_nearest(lists, row, own, queries, exact, bounds, best, room):
     found = 0
     for i in range(count + 1):
         if i < count and lists.distance[row, i] == UNKNOWN:
-            _load(exact, lists.place[row, i], room[found])
+            _load(exact, lists.position[row, i], room[found])
             waiting[found] = i
             found += 1
         if found == TOGETHER or (i == count and found):
             _fill_distances(room, waiting, found, lists.distance[row])
             found = 0
     for i in range(1, count):
-        score, place = lists.score[row, i], lists.place[row, i]
+        score, position = lists.score[row, i], lists.position[row, i]
         distance = lists.distance[row, i]
         j = i
         while j > 0 and (
             lists.distance[row, j - 1] > distance
             or (
                 lists.distance[row, j - 1] == distance
-                and exact.row[lists.place[row, j - 1]] > exact.row[place]
+                and exact.point[lists.position[row, j - 1]] > exact.point[position]
             )
         ):
             lists.score[row, j] = lists.score[row, j - 1]
-            lists.place[row, j] = lists.place[row, j - 1]
+            lists.position[row, j] = lists.position[row, j - 1]
             lists.distance[row, j] = lists.distance[row, j - 1]
             j -= 1
-        lists.score[row, j], lists.place[row, j] = score, place
+        lists.score[row, j], lists.position[row, j] = score, position
         lists.distance[row, j] = distance
     if count >= k:
         lists.count[row] = k
@@ -293,9 +297,9 @@ def threshold_of(bounds, own_square, square):
 
 
 @kernel
-def _load(exact, place, out):
-    """Copy the coordinates of a place, as distances take them."""
-    row = exact.source[place]
+def _load(exact, position, out):
+    """Copy the coordinates of a position, as distances take them."""
+    row = exact.source[position]
     if len(exact.length):
         largest, length = exact.largest[row], exact.length[row]
         for d in range(len(out)):
@@ -329,8 +333,8 @@ def _fill_distances(room, waiting, count, out):
 class Searches(NamedTuple):
     """Rows that look for the lightest edge that leaves their component."""
 
-    component: np.ndarray  # uint32, by place of the queries
-    cores: np.ndarray  # float64, by place of the queries
+    component: np.ndarray  # uint32, by position of the queries
+    cores: np.ndarray  # float64, by position of the queries
     # uint32, by row: the far end of the lightest edge so far, or NO_POSITION
     others: np.ndarray
     # float64: its weight; or the bound, which all edges seen so far exceed
@@ -342,8 +346,9 @@ class Searches(NamedTuple):
 def filter_leaving(tile, queries, searches, components, exact, bounds, first, last):
     """Lower the lightest edges of the rows [first, last) by the columns of a tile.
 
-    `components` are those of the columns. Their bounds are lowered by the edges found;
-    other threads may overwrite them by theirs, which are as true.
+    `components` describes the columns. The kernel lowers the bounds of components to
+    the weights of edges that it finds. Another thread may overwrite a bound by a larger
+    one that is valid, too.
     """
     product, first_column = tile.product, tile.first_column
     columns = product.shape[1]
@@ -353,8 +358,8 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
     room[:TOGETHER] = 0.0
     for row in range(first, last):
         i = tile.first_row + row
-        own = queries.places[i]
-        own_square, number = queries.square[own], queries.exact.row[own]
+        own = queries.positions[i]
+        own_square, number = queries.square[own], queries.exact.point[own]
         component, core = searches.component[own], searches.cores[own]
         weight, end_of_edge = searches.weight[i], searches.others[i]
         if searches.bounded and components.bound[component] < weight:
@@ -374,7 +379,7 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
                 other = first_column + c
                 if (
                     product[row, c] - half[c] < threshold
-                    or components.of_place[other] == component
+                    or components.of_position[other] == component
                     or components.reach[other] > weight
                     or components.cores[other] > weight
                 ):
@@ -389,7 +394,7 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
                     heavy == weight
                     and (
                         end_of_edge == NO_POSITION
-                        or precedes(exact.row, number, other, end_of_edge)
+                        or precedes(exact.point, number, other, end_of_edge)
                     )
                 ):
                     weight, end_of_edge = heavy, np.uint32(other)
@@ -400,7 +405,7 @@ def filter_leaving(tile, queries, searches, components, exact, bounds, first, la
 
 
 class PairTile(NamedTuple):
-    """Inner products (float32) of points sorted by component, and their places."""
+    """Inner products (float32) of points sorted by component, and their positions."""
 
     product: np.ndarray
     rows: np.ndarray
@@ -413,42 +418,46 @@ def filter_between(tile, components, least, exact, bounds, first, last):
 
     No edge between two components heavier than in `least`, shape (components,
     components), is wanted; lowered. Threads may overwrite each other's values, which
-    are all true. Returns columns as in `PointEdges`, `a` and `b` by place.
+    are all true. Returns columns as in `PointEdges`, `a` and `b` by position.
     """
     product, rows, columns = tile.product, tile.rows, tile.columns
-    of_place, count = components.of_place, len(least)
+    of_position, count = components.of_position, len(least)
     half, begins = np.empty(len(columns), np.float32), np.empty(count + 1, np.int64)
     segments = 0
     for c in range(len(columns)):
         half[c] = bounds.half[columns[c]]
-        if c == 0 or of_place[columns[c]] != of_place[columns[c - 1]]:
+        if c == 0 or of_position[columns[c]] != of_position[columns[c - 1]]:
             begins[segments] = c
             segments += 1
     begins[segments] = len(columns)
     runs = 0
     for row in range(first, last):
-        runs += row == first or of_place[rows[row]] != of_place[rows[row - 1]]
+        runs += row == first or of_position[rows[row]] != of_position[rows[row - 1]]
     a, b = np.empty(runs * segments, np.uint32), np.empty(runs * segments, np.uint32)
     weight, key = np.empty(len(a)), np.empty(len(a), np.uint64)
     room = np.empty((TOGETHER + 1, exact.values.shape[1]))
     distance, waiting = np.empty(1), np.zeros(1, np.int64)
     room[:TOGETHER] = 0.0
-    kept = -segments  # the edges of the present component are from here on
+    base = -segments  # index of the first edge of the present component
     for row in range(first, last):
-        place = rows[row]
-        own, core, number = of_place[place], components.cores[place], exact.row[place]
-        if row == first or own != of_place[rows[row - 1]]:
-            kept += segments
+        position = rows[row]
+        own, core, number = (
+            of_position[position],
+            components.cores[position],
+            exact.point[position],
+        )
+        if row == first or own != of_position[rows[row - 1]]:
+            base += segments
             for s in range(segments):
-                key[kept + s] = LAST_KEY
-                weight[kept + s] = least[own, of_place[columns[begins[s]]]]
+                key[base + s] = LAST_KEY
+                weight[base + s] = least[own, of_position[columns[begins[s]]]]
         loaded = False
         for s in range(segments):
-            other_component = of_place[columns[begins[s]]]
-            bound = min(weight[kept + s], least[own, other_component])
-            if other_component == own or components.reach[place] > bound:
+            other_component = of_position[columns[begins[s]]]
+            bound = min(weight[base + s], least[own, other_component])
+            if other_component == own or components.reach[position] > bound:
                 continue
-            threshold = _threshold_within(bounds, bounds.square[place], bound)
+            threshold = _threshold_within(bounds, bounds.square[position], bound)
             above = 0
             for c in range(np.uint64(begins[s]), np.uint64(begins[s + 1])):
                 above += product[row, c] - half[c] >= threshold
@@ -463,31 +472,36 @@ def filter_between(tile, components, least, exact, bounds, first, last):
                 ):
                     continue
                 if not loaded:
-                    _load(exact, place, room[TOGETHER])
+                    _load(exact, position, room[TOGETHER])
                     loaded = True
                 _load(exact, other, room[0])
                 _fill_distances(room, waiting, 1, distance)
                 heavy = max(np.sqrt(distance[0]), core, components.cores[other])
-                edge = key_of_rows(np.uint64(number), np.uint64(exact.row[other]))
-                if heavy < weight[kept + s] or (
-                    heavy == weight[kept + s] and edge < key[kept + s]
+                edge = key_of_rows(np.uint64(number), np.uint64(exact.point[other]))
+                if heavy < weight[base + s] or (
+                    heavy == weight[base + s] and edge < key[base + s]
                 ):
-                    weight[kept + s], key[kept + s] = heavy, edge
-                    a[kept + s], b[kept + s] = place, other
+                    weight[base + s], key[base + s] = heavy, edge
+                    a[base + s], b[base + s] = position, other
                     if heavy < bound:
                         bound = heavy
                         threshold = _threshold_within(
-                            bounds, bounds.square[place], bound
+                            bounds, bounds.square[position], bound
                         )
                     if heavy < least[own, other_component]:
                         least[own, other_component] = heavy
                         least[other_component, own] = heavy
-    kept = 0
+    count = 0
     for i in range(len(a)):
         if key[i] != LAST_KEY:
-            a[kept], b[kept], weight[kept], key[kept] = a[i], b[i], weight[i], key[i]
-            kept += 1
-    return a[:kept], b[:kept], weight[:kept], key[:kept]
+            a[count], b[count], weight[count], key[count] = (
+                a[i],
+                b[i],
+                weight[i],
+                key[i],
+            )
+            count += 1
+    return a[:count], b[:count], weight[:count], key[:count]
 
 
 @kernel
@@ -500,8 +514,11 @@ def _threshold_within(bounds, own_square, weight):
 
 
 @kernel
-def precedes(rows, row, one, other):
-    """Return whether the edge of a number to one place comes before that to another."""
-    x, y = rows[one], rows[other]
-    a, b = min(x, row), min(y, row)
-    return a < b or (a == b and max(x, row) < max(y, row))
+def precedes(point, number, one, other):
+    """Return whether an edge of a point comes before another: smaller ends first.
+
+    `number` is the point's; the far ends are at the positions `one` and `other`.
+    """
+    x, y = point[one], point[other]
+    a, b = min(x, number), min(y, number)
+    return a < b or (a == b and max(x, number) < max(y, number))

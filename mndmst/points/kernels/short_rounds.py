@@ -38,7 +38,7 @@ class RoundState(NamedTuple):
     vertex: np.ndarray
     parent: np.ndarray
     present: np.ndarray
-    of_place: np.ndarray
+    of_position: np.ndarray
 
 
 @kernel
@@ -61,7 +61,7 @@ def join_few(tree, state, known, of_node, least_reach, most, alone, for_pass):
         first, counts = empty_edges(count), np.empty(count, np.int64)
         find_first_edges(known, state.present, first)
         bound = first.weight.copy()
-        components = ComponentArrays(state.of_place, state.cores, state.reach, bound)
+        components = ComponentArrays(state.of_position, state.cores, state.reach, bound)
         relabel(state.vertex, state.present, state.reach, components, counts)
         taking_part = choose_components(counts, bound, points // CHEAP_SHARE)
         asked = uncertain = largest = 0
@@ -96,7 +96,7 @@ def join_few(tree, state, known, of_node, least_reach, most, alone, for_pass):
 def _search(tree, state, components, queries, of_node, least_reach):
     """Return the first edge, within the bound, of each query that has one."""
     summed = TreeComponents(
-        components.of_place,
+        components.of_position,
         of_node,
         components.cores,
         components.reach,
@@ -105,7 +105,7 @@ def _search(tree, state, components, queries, of_node, least_reach):
     )
     sum_up(tree, summed)
     if tree.low.shape[1] <= GUIDED:
-        some = guides(queries, components.of_place, len(components.bound))
+        some = guides(queries, components.of_position, len(components.bound))
         approach(tree, summed, some, 0, len(some))
     count = len(queries)
     ends, low = np.empty(count, np.uint32), np.empty(count)

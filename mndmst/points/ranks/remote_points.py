@@ -122,7 +122,7 @@ class NoRemotePoints:
         return none, none
 
     def received(
-        self, places: np.ndarray, components: ComponentArrays
+        self, positions: np.ndarray, components: ComponentArrays
     ) -> Iterator[tuple[ReceivedPoints, int]]:
         """Yield none."""
         return iter(())
@@ -211,7 +211,7 @@ class OwnTree:
         """Return the search of first edges into the components of these points."""
         nodes = len(self.tree.left)
         summed = TreeComponents(
-            of_position=components.of_place,
+            of_position=components.of_position,
             of_node=np.empty(nodes, np.uint32),
             cores=components.cores,
             reach=components.reach,
@@ -221,7 +221,7 @@ class OwnTree:
         sum_up(self.tree, summed)
 
         def search(queries: RemoteQueries) -> np.ndarray:
-            ends = np.empty(len(queries.row), np.uint32)
+            ends = np.empty(len(queries.point), np.uint32)
             ranges = each_range(self.threads.bounds(len(ends), LEAST_QUERIES))
             self.threads.run(
                 lightest_of_queries, self.tree, summed, queries, ends, *ranges
@@ -250,7 +250,7 @@ class OwnProducts:
     @property
     def rows(self) -> np.ndarray:
         """The users' numbers of the points."""
-        return self.arrays.row
+        return self.arrays.point
 
     @property
     def dimensions(self) -> int:
@@ -340,9 +340,9 @@ class MpiPoints:
                 # A missing neighbour is no nearer than the last one listed, which the
                 # merge prefers.
                 far, near = far.reshape(-1, k), near.reshape(-1, k) - first
-                listed, places = distance[here], positions[here]
-                merge_nearest(listed, places, far, near)
-                distance[here], positions[here] = listed, places
+                listed, ends = distance[here], positions[here]
+                merge_nearest(listed, ends, far, near)
+                distance[here], positions[here] = listed, ends
 
     def improve_edges(
         self,
@@ -354,7 +354,7 @@ class MpiPoints:
     ) -> None:
         """Replace the queries' first edges by earlier remote ones. Collective."""
         rows, bound = self.own.rows, components.bound
-        own = components.of_place[queries]
+        own = components.of_position[queries]
         first_edges = self.own.first_edges(components)
 
         def answer(
@@ -439,28 +439,29 @@ class MpiPoints:
         return ends, rows
 
     def received(
-        self, places: np.ndarray, components: ComponentArrays
+        self, positions: np.ndarray, components: ComponentArrays
     ) -> Iterator[tuple[ReceivedPoints, int]]:
         """Yield points of other ranks; see `PointExchange.received`.
 
         Half of the ranks send all points to a rank, which sends none back. Two ranks
-        that send to each other divide the places of the first.
+        that send to each other divide the positions of the first.
         """
-        comm, half = self.comm, len(places) // 2 // BLOCK * BLOCK
+        comm, half = self.comm, len(positions) // 2 // BLOCK * BLOCK
         for step in range(1, comm.size // 2 + 1):
             ahead = (comm.rank + step) % comm.size
             behind = (comm.rank - step) % comm.size
             divided = ahead == behind and comm.rank < ahead
-            sent, met = (places[half:], half) if divided else (places, len(places))
+            sent = positions[half:] if divided else positions
+            met = half if divided else len(positions)
             for begin in range(0, comm.max(len(sent)), self.batch):
                 part = sent[begin : begin + self.batch]
                 part = part[part != NO_POSITION]
-                columns = self.own.rows, components.of_place, components.cores
+                columns = self.own.rows, components.of_position, components.cores
                 given = [column[part] for column in (*columns, components.reach)]
                 given.append(self.own.coordinates(part).ravel())
                 arrived = ReceivedPoints(*comm.sendrecv(given, ahead, behind))
-                if len(arrived.row) and met:
-                    points = arrived.points.reshape(len(arrived.row), -1)
+                if len(arrived.point) and met:
+                    points = arrived.points.reshape(len(arrived.point), -1)
                     yield arrived._replace(points=points), met
 
     def _ring(self) -> Iterator[tuple[int, int]]:

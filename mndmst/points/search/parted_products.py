@@ -52,8 +52,9 @@ class PartedProducts:
         """Return the products of a part; those of another are freed before."""
         if self._made is None or self._made[0] != part:
             self._made = None
-            source, row = self.points.source[part], self.points.row[part]
-            arrays = self.points._replace(source=source, row=row)
+            arrays = self.points._replace(
+                source=self.points.source[part], point=self.points.point[part]
+            )
             self._made = part, self._make(arrays)
         return self._made[1]
 
@@ -72,7 +73,7 @@ class PartedProducts:
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.nearest`."""
         distance = np.full((self.count, k), np.inf)
-        places = np.full((self.count, k), NO_POSITION)
+        positions = np.full((self.count, k), NO_POSITION)
         for part, products, batch in self._turns(self.count, report):
             # One more than k, since a point may find itself.
             limits = distance[batch, -1]
@@ -81,21 +82,21 @@ class PartedProducts:
             near[near != NO_POSITION] += np.uint32(part.start)
             own = np.arange(batch.start, batch.stop, dtype=np.uint32)
             far[near == own[:, None]] = np.inf
-            merge_nearest(distance[batch], places[batch], far, near)
-        return distance, places
+            merge_nearest(distance[batch], positions[batch], far, near)
+        return distance, positions
 
     def nearest_to(
         self, points: np.ndarray, limits: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.nearest_to`."""
         distance = np.full((len(points), k), np.inf)
-        places = np.full((len(points), k), NO_POSITION)
+        positions = np.full((len(points), k), NO_POSITION)
         for part, products, batch in self._turns(len(points), no_report):
             within = np.minimum(limits[batch], distance[batch, -1])
             far, near = products.nearest_to(points[batch], within, k)
             near[near != NO_POSITION] += np.uint32(part.start)
-            merge_nearest(distance[batch], places[batch], far, near)
-        return distance, places
+            merge_nearest(distance[batch], positions[batch], far, near)
+        return distance, positions
 
     def lightest(
         self,
@@ -105,18 +106,18 @@ class PartedProducts:
         report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest`."""
-        component = components.of_place[asked]
+        component = components.of_position[asked]
         weight = np.full(len(asked), np.inf)
         if bounded:
             weight = components.bound[component]
 
         def queries(batch: slice) -> RemoteQueries:
-            places = asked[batch]
+            positions = asked[batch]
             return RemoteQueries(
-                self.points.plain(places),
+                self.points.plain(positions),
                 component[batch],
-                components.cores[places],
-                self.points.row[places],
+                components.cores[positions],
+                self.points.point[positions],
                 weight[batch],
             )
 
@@ -152,10 +153,10 @@ class PartedProducts:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Lower the weights of queries, part by part; return the far ends, too."""
         others = np.full(len(weight), NO_POSITION)
-        rows = self.points.row
+        point = self.points.point
         for part, products, batch in self._turns(len(weight), report):
             here = ComponentArrays(
-                components.of_place[part],
+                components.of_position[part],
                 components.cores[part],
                 components.reach[part],
                 components.bound,
@@ -166,8 +167,10 @@ class PartedProducts:
             ends[has] += np.uint32(part.start)
             known = others[batch]
             # Of two edges of one weight the first in the order stays.
-            key = key_of(asking.row, rows[np.where(has, ends, 0)])
-            first = key_of(asking.row, rows[np.where(known == NO_POSITION, 0, known)])
+            key = key_of(asking.point, point[np.where(has, ends, 0)])
+            first = key_of(
+                asking.point, point[np.where(known == NO_POSITION, 0, known)]
+            )
             tied = has & (low == weight[batch])
             tied &= (known == NO_POSITION) | (key < first)
             better = tied | (low < weight[batch])

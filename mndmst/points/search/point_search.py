@@ -163,7 +163,7 @@ class TreeSearch:
         """Return the queries' lightest edges; see `PointSearch.lightest`."""
         summed = self._of_nodes(components)
         if self.tree.low.shape[1] <= GUIDED:
-            positions = guides(queries, components.of_place, len(components.bound))
+            positions = guides(queries, components.of_position, len(components.bound))
             work = chunks(len(positions), self.threads, GUIDES)
             self.threads.run(approach, self.tree, summed, positions, *work)
         return self._walk(summed, queries, self.report)
@@ -205,7 +205,7 @@ class TreeSearch:
     def _of_nodes(self, components: ComponentArrays) -> TreeComponents:
         """Return the components of the nodes."""
         summed = TreeComponents(
-            of_position=components.of_place,
+            of_position=components.of_position,
             of_node=self._of_node,
             cores=components.cores,
             reach=components.reach,
@@ -229,13 +229,13 @@ class TreeSearch:
             return None
         # A round counts uncertain points by the bounds given, which must stay.
         components = components._replace(bound=components.bound.copy())
-        reach, of_place = components.reach, components.of_place
-        searching = (reach <= components.bound[of_place]) & (reach < np.inf)
+        reach, of_position = components.reach, components.of_position
+        searching = (reach <= components.bound[of_position]) & (reach < np.inf)
         queries = np.flatnonzero(searching).astype(np.uint32)
         summed = self._of_nodes(components)
         some = queries[:: -(-len(queries) // SAMPLED)].copy()  # contiguous for kernels
         self._walk(summed, some, no_report)  # so their components have fair bounds
-        own = of_place[some]
+        own = of_position[some]
         visited = count_visited(
             self.tree,
             self.points[self.rows[some]],

@@ -98,26 +98,26 @@ from .search_steps import Report, no_report
 
 # Rows and columns of a tile: its products, 8 MB, stay in the processor's cache.
 ROWS, COLUMNS = 1024, 2048
-# Rows whose candidates are kept at a time. A product of two of them serves both.
-KEPT = 1 << 15
+# Rows whose candidates are listed at a time. A product of two of them serves both.
+LISTED_ROWS = 1 << 15
 # Candidates that a row can keep, for each neighbour and at least.
 CAPACITY, LEAST_CAPACITY = 4, 64
 CENTRE = 4096  # points whose mean is subtracted from all
 UNIT_ROUNDING = 2.0**-24
 SEED = 42
-# Searches from one point in SEARCHES are cheap: they take a sixteenth of a pass.
-SEARCHES = 32
+# Searches from one point in CHEAP_SHARE are cheap: they take a sixteenth of a pass.
+CHEAP_SHARE = 32
 # Pairs of components, for each point, whose lightest edges are found in one pass.
 MOST_PAIRS = 4
-LONGEST = 2.0**40  # of the scaled coordinates of points of other ranks
-GRAIN = 16  # rows of a tile that are worth a thread
-PIECE = 256  # rows or columns of a product that are worth a thread
+LONGEST = 2.0**40  # largest scaled coordinate of a point of another rank
+GRAIN = 16  # smallest number of rows of a tile for a thread
+PIECE = 256  # smallest number of rows or columns of a product for a thread
 
 
 class ProductSearch:
     """Points in a random order, searched by products; see `PointSearch`.
 
-    `rows` has the user's number of each place.
+    `rows` has the user's number of the point at each position.
     """
 
     def __init__(
@@ -129,41 +129,41 @@ class ProductSearch:
         report: Report = no_report,
     ) -> None:
         self.products, self.rows, self.remote = products, rows, remote
-        self.cheap = remote.total // SEARCHES
+        self.cheap = remote.total // CHEAP_SHARE
         self.threads, self.report = threads, report
 
     def neighbours(self, k: int, min_samples: int) -> Neighbours:
         """See `PointSearch.neighbours`."""
         remote, threads = self.remote, self.threads
-        distance, places = self.products.nearest(k, self.report)
+        distance, positions = self.products.nearest(k, self.report)
         count = len(distance)
-        remote.improve_neighbours(distance, places)
-        doubled = np.flatnonzero(distance[:, 0] == 0)
+        remote.improve_neighbours(distance, positions)
+        duplicates = np.flatnonzero(distance[:, 0] == 0)
         threads.map(
             lambda b, e: np.sqrt(distance[b:e], out=distance[b:e]),
             threads.ranges(count),
         )
-        everything = k == remote.total - 1
-        reach = np.full(count, np.inf) if everything else distance[:, -1].copy()
+        all_listed = k == remote.total - 1
+        reach = np.full(count, np.inf) if all_listed else distance[:, -1].copy()
         cores = np.zeros(count)
         if min_samples:
             cores = distance[:, min_samples - 1].copy()
             ranges = each_range(threads.bounds(count))
-            threads.run(weigh, distance, places, cores, *ranges)
+            threads.run(weigh, distance, positions, cores, *ranges)
             if count < remote.total:
-                row, j = np.nonzero(places >= count)
-                far = remote.gather_values(cores, places[row, j])
-                both = np.maximum(cores[row], far)
-                distance[row, j] = np.maximum(distance[row, j], both)
-        return Neighbours(distance, places, cores, reach, doubled)
+                near, j = np.nonzero(positions >= count)
+                far_cores = remote.gather_values(cores, positions[near, j])
+                larger = np.maximum(cores[near], far_cores)
+                distance[near, j] = np.maximum(distance[near, j], larger)
+        return Neighbours(distance, positions, cores, reach, duplicates)
 
     def lightest(
         self, components: ComponentArrays, asked: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointSearch.lightest`.
 
-        A product takes as long without the bounds of components. Each point knows its
-        own lightest edge then, so far fewer search again once components have joined.
+        A product takes as long without the bounds of components (not `bounded`). Each
+        point then knows its own lightest edge, so fewer points search in later rounds.
         """
         others, weight = self.products.lightest(components, asked, bounded, self.report)
         return np.where(others == NO_POSITION, asked, others), weight
@@ -177,8 +177,9 @@ class ProductSearch:
     def between(
         self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
     ) -> PointEdges | None:
-        """See `PointSearch.between`; searches from few points take less time."""
-        # The component with the most uncertain points need not search if the others do.
+        """See `PointSearch.between`; None if few points search."""
+        # The component with the most uncertain points need not search: the searches of
+        # the other components find its edges, too.
         if uncertain.sum() - uncertain.max() <= self.remote.total // 2:
             return None
         return self.pass_all(components, known)
@@ -188,8 +189,8 @@ class ProductSearch:
     ) -> PointEdges | None:
         """Return the edges of `between` by a pass over all pairs of points. Collective.
 
-        Each component has a row of a table, and a lightest edge to each other. None on
-        all ranks if the table is too large for one of them.
+        A table has the lightest edge between each two components. Returns None on all
+        ranks if the table is too large for one of them.
         """
         count, ranks = len(components.bound), self.remote.ranks
         passes = self.products.passes * (count <= self.products.most_components)
@@ -208,10 +209,10 @@ def few_pairs(components: int, points: int) -> bool:
 
 
 def random_order(count: int) -> np.ndarray:
-    """Return the numbers of points in the order in which products take them.
+    """Return the numbers of points in the order in which products take the points.
 
-    The first points that a row meets are a sample of all then, so its threshold soon
-    passes few others.
+    The order is random. So the first tiles of a row are a sample of all points, and
+    after them few points pass its threshold.
     """
     return np.random.default_rng(SEED).permutation(count).astype(np.uint32)
 
@@ -219,7 +220,7 @@ def random_order(count: int) -> np.ndarray:
 class HostProducts:
     """Products by NumPy's BLAS, and kernels that filter them; see `PointProducts`.
 
-    Points are finite, and scaled as `scale` asks for.
+    Coordinates are finite; `points/scale.py` has scaled them.
     """
 
     def __init__(self, points: PointArrays, threads: Threads) -> None:
@@ -266,14 +267,14 @@ class HostProducts:
         return square
 
     def _queries(
-        self, points: np.ndarray, row: np.ndarray
+        self, points: np.ndarray, numbers: np.ndarray
     ) -> tuple[QueryRows, np.ndarray]:
-        """Return points of other ranks for the kernels, and rounded."""
+        """Return points of other ranks as rows for the kernels, and rounded."""
         points = points.astype(np.float64, copy=False)
         size = np.abs(points - self._centre).max(initial=0)
         if size * self._factor > LONGEST:
             self._make_frame(float(size))
-        exact = query_arrays(points, row)
+        exact = query_arrays(points, numbers)
         rounded = self._rounded(exact)
         return QueryRows(exact, self._squares(rounded), exact.source, False), rounded
 
@@ -282,10 +283,10 @@ class HostProducts:
         count = len(self.points)
         every = np.arange(count, dtype=np.uint32)
         queries = QueryRows(self.exact, self.bounds.square, every, True)
-        distance, places = np.empty((count, k)), np.empty((count, k), np.uint32)
-        lists = _candidates(min(KEPT, count), k)
-        for begin in range(0, count, KEPT):
-            end = min(begin + KEPT, count)
+        distance, positions = np.empty((count, k)), np.empty((count, k), np.uint32)
+        lists = _candidates(min(LISTED_ROWS, count), k)
+        for begin in range(0, count, LISTED_ROWS):
+            end = min(begin + LISTED_ROWS, count)
             _clear(lists)
             for first in range(begin, end, ROWS):
                 report(begin + _served(first - begin, end - begin), count)
@@ -299,9 +300,9 @@ class HostProducts:
                     for tile in self._tiles(block, first, *outside):
                         self._filter(tile, queries, own, k)
             done = _slice(lists, 0, end - begin)
-            self._finish(begin, queries, done, distance, places)
+            self._finish(begin, queries, done, distance, positions)
         report(count, count)
-        return distance, places
+        return distance, positions
 
     def nearest_to(
         self, points: np.ndarray, limits: np.ndarray, k: int
@@ -309,7 +310,7 @@ class HostProducts:
         """See `PointProducts.nearest_to`."""
         queries, rounded = self._queries(points, np.zeros(len(points), np.uint32))
         count = len(points)
-        distance, places = np.empty((count, k)), np.empty((count, k), np.uint32)
+        distance, positions = np.empty((count, k)), np.empty((count, k), np.uint32)
         lists = _candidates(min(ROWS, count), k)
         for first in range(0, count, ROWS):
             own = _slice(lists, 0, min(ROWS, count - first))
@@ -321,8 +322,8 @@ class HostProducts:
             block = rounded[first : first + ROWS]
             for tile in self._tiles(block, first, 0, len(self.points)):
                 self._filter(tile, queries, own, k)
-            self._finish(first, queries, own, distance, places)
-        return distance, places
+            self._finish(first, queries, own, distance, positions)
+        return distance, positions
 
     def _ranges(self, count: int) -> tuple[PerCall, PerCall]:
         """Return ranges of the rows or columns of a tile, several per thread."""
@@ -342,7 +343,7 @@ class HostProducts:
     ) -> None:
         """Add the rows of a tile to the candidates of the columns behind them.
 
-        The lists are those of the places from `begin` on.
+        `lists` has the candidates of the positions from `begin` on.
         """
         rows, columns = tile.product.shape
         behind = max(0, tile.first_row + rows - tile.first_column)
@@ -368,7 +369,7 @@ class HostProducts:
         queries: QueryRows,
         lists: Candidates,
         distance: np.ndarray,
-        places: np.ndarray,
+        positions: np.ndarray,
     ) -> None:
         """Write the nearest neighbours of the rows whose candidates are in lists."""
         self.threads.run(
@@ -379,7 +380,7 @@ class HostProducts:
             self.bounds,
             lists,
             distance,
-            places,
+            positions,
             *self._ranges(len(lists.count)),
         )
 
@@ -394,10 +395,10 @@ class HostProducts:
         queries = QueryRows(self.exact, self.bounds.square, asked, True)
         bound = np.full(len(asked), np.inf)
         if bounded:
-            bound = components.bound[components.of_place[asked]]
+            bound = components.bound[components.of_position[asked]]
         others = np.full(len(asked), NO_POSITION)
         searches = Searches(
-            components.of_place, components.cores, others, bound, bounded
+            components.of_position, components.cores, others, bound, bounded
         )
         return self._lightest(queries, self.points, searches, components, report)
 
@@ -405,7 +406,7 @@ class HostProducts:
         self, components: ComponentArrays, queries: RemoteQueries
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest_to`."""
-        given, rounded = self._queries(queries.points, queries.row)
+        given, rounded = self._queries(queries.points, queries.point)
         others = np.full(len(queries.bound), NO_POSITION)
         searches = Searches(
             queries.component, queries.core, others, queries.bound.copy(), False
@@ -420,10 +421,10 @@ class HostProducts:
         components: ComponentArrays,
         report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
-        count = len(queries.places)
+        count = len(queries.positions)
         for first in range(0, count, ROWS):
             report(first, count)
-            rows = queries.places[first : first + ROWS]
+            rows = queries.positions[first : first + ROWS]
             ranges = self._ranges(len(rows))
             for tile in self._tiles(rounded[rows], first, 0, len(self.points)):
                 self.threads.run(
@@ -448,37 +449,38 @@ class HostProducts:
     ) -> EdgesBetween:
         """See `PointProducts.between`."""
         searching = np.flatnonzero(components.reach < np.inf)
-        order = searching[np.argsort(components.of_place[searching], kind="stable")]
+        order = searching[np.argsort(components.of_position[searching], kind="stable")]
         order = order.astype(np.uint32)
         edges = [self._between(order, order, components, least, report)]
         for received, met in exchange.received(order, components):
-            for begin in range(0, met, KEPT):
-                mine = order[begin : min(begin + KEPT, met)]
+            for begin in range(0, met, LISTED_ROWS):
+                mine = order[begin : min(begin + LISTED_ROWS, met)]
                 edges.append(self._between_received(received, mine, components, least))
         return EdgesBetween(*PointEdges.concatenate(edges))
 
     def _between_received(
         self,
         received: ReceivedPoints,
-        places: np.ndarray,
+        positions: np.ndarray,
         components: ComponentArrays,
         least: np.ndarray,
     ) -> PointEdges:
         """Return the lightest edges between components of received and of local points.
 
-        Products of both together serve: a copy of the places takes little time beside
-        their products with the received points.
+        It makes products of both together. Copying the local points takes little time
+        beside the products.
         """
-        own, row = self.exact, self.exact.row[places]
-        values = np.concatenate([own.values[own.source[places]], received.points])
-        both = query_arrays(values, np.append(row, received.row))
+        local, numbers = self.exact, self.exact.point[positions]
+        values = local.values[local.source[positions]]
+        values = np.concatenate([values, received.points])
+        both = query_arrays(values, np.append(numbers, received.point))
         together = ComponentArrays(
-            np.append(components.of_place[places], received.component),
-            np.append(components.cores[places], received.core),
-            np.append(components.reach[places], received.reach),
+            np.append(components.of_position[positions], received.component),
+            np.append(components.cores[positions], received.core),
+            np.append(components.reach[positions], received.reach),
             components.bound,
         )
-        columns, rows = np.split(both.source, [len(places)])
+        columns, rows = np.split(both.source, [len(positions)])
         products = HostProducts(both, self.threads)
         return products._between(rows, columns, together, least, no_report)
 
@@ -490,21 +492,21 @@ class HostProducts:
         least: np.ndarray,
         report: Report,
     ) -> PointEdges:
-        """Return the lightest edges between the components of two lists of places.
+        """Return the lightest edges between the components of two lists of positions.
 
-        Places are in the order of their components. Each two of one list, which is both
-        then, are paired once.
+        Positions are in the order of their components. If both lists are one object,
+        each pair of its positions is compared once.
         """
         edges, room = [PointEdges.empty(0)], np.empty(ROWS * COLUMNS, np.float32)
-        of_place, count = components.of_place, len(order)
+        of_position, count = components.of_position, len(order)
         for first in range(0, count, ROWS):
             report(_served(first, count), count)
             rows = order[first : first + ROWS]
             for column in range(first if order is others else 0, len(others), COLUMNS):
                 columns = others[column : column + COLUMNS]
-                ends = of_place[[rows[0], rows[-1], columns[0], columns[-1]]]
+                ends = of_position[[rows[0], rows[-1], columns[0], columns[-1]]]
                 if ends.min() == ends.max():
-                    continue  # so are all between them
+                    continue  # all positions of the tile are in one component
                 block, other = self.points[rows], self.points[columns]
                 tile = PairTile(self._multiply(block, other, room), rows, columns)
                 found = self.threads.run(
@@ -517,7 +519,7 @@ class HostProducts:
                     *self._ranges(len(rows)),
                 )
                 a, b, weight, key = concatenate(found, self.threads)
-                edges.append(PointEdges(of_place[a], of_place[b], weight, key))
+                edges.append(PointEdges(of_position[a], of_position[b], weight, key))
         report(count, count)
         return PointEdges.concatenate(edges)
 
@@ -533,7 +535,7 @@ class HostProducts:
     def _multiply(
         self, block: np.ndarray, others: np.ndarray, room: np.ndarray
     ) -> np.ndarray:
-        """Return the inner products of rounded points, in the memory given."""
+        """Return the inner products of rounded points, written to `room`."""
         product = room[: len(block) * len(others)].reshape(len(block), len(others))
 
         def fill(row: int, last_row: int, column: int, last_column: int) -> None:
@@ -550,7 +552,7 @@ class HostProducts:
 
 
 def _served(rows: int, count: int) -> int:
-    """Return the share of the products of `count` rows that the first rows take."""
+    """Return the progress after some first rows, which have the most products."""
     return rows * (2 * count - rows) // count
 
 

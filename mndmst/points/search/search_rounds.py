@@ -123,7 +123,7 @@ class BoruvkaRounds:
         self.ranks, self.vertex, self.report = search.remote.ranks, vertex, report
         self.parent = np.arange(count, dtype=np.uint32)
         self.present = np.empty(count, np.uint32)  # component of each vertex
-        self.of_place = np.empty(len(vertex), np.uint32)  # and of each point
+        self.of_position = np.empty(len(vertex), np.uint32)  # and of each point
 
     def finish(self, known: PointEdges) -> PointEdges:
         """Join all components; return on rank 0 the edges that do. Collective.
@@ -137,7 +137,7 @@ class BoruvkaRounds:
             self.vertex,
             self.parent,
             self.present,
-            self.of_place,
+            self.of_position,
         )
         forest = []
         while True:
@@ -150,7 +150,9 @@ class BoruvkaRounds:
             known = known.take(slice(keep_leaving(known, self.present)))
             first = self._first_edges(known, count)
             bound = first.weight.copy()
-            components = ComponentArrays(self.of_place, self.cores, self.reach, bound)
+            components = ComponentArrays(
+                self.of_position, self.cores, self.reach, bound
+            )
             counts = np.empty(count, np.int64)
             relabel(self.vertex, self.present, self.reach, components, counts)
             uncertain = self.ranks.sum(counts)

@@ -12,15 +12,15 @@ from mndmst.points.devices.point_products import NO_POSITION
 
 
 def test_components_begin_at_blocks():
-    of_place = np.array([2] * 70 + [0] * 64 + [1] * 60 + [2] * 58, np.uint32)
-    order = order_by_component(of_place, 3)
+    of_position = np.array([2] * 70 + [0] * 64 + [1] * 60 + [2] * 58, np.uint32)
+    order = order_by_component(of_position, 3)
     assert order.component.tolist() == [0, 1, 2, 2]
     for block, component in enumerate(order.component):
-        places = order.places[BLOCK * block : BLOCK * (block + 1)]
-        there = places[places != NO_POSITION]
-        assert (of_place[there] == component).all()
-    every = order.places[order.places != NO_POSITION]
-    assert sorted(every) == list(range(len(of_place)))
+        positions = order.positions[BLOCK * block : BLOCK * (block + 1)]
+        there = positions[positions != NO_POSITION]
+        assert (of_position[there] == component).all()
+    every = order.positions[order.positions != NO_POSITION]
+    assert sorted(every) == list(range(len(of_position)))
 
 
 @pytest.mark.parametrize("seed", range(8))

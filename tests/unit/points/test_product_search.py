@@ -310,8 +310,8 @@ def test_a_product_serves_rows_and_columns_of_any_blocks(monkeypatch):
     r = np.random.default_rng(13)
     points = np.r_[r.standard_normal((170, 12)), r.integers(0, 2, (90, 12))]
     expected = edges_of(points, "euclidean", 4, search="tree")
-    for kept, rows, columns in ((64, 16, 32), (300, 64, 16), (100, 32, 48)):
-        monkeypatch.setattr(product_search, "KEPT", kept)
+    for listed, rows, columns in ((64, 16, 32), (300, 64, 16), (100, 32, 48)):
+        monkeypatch.setattr(product_search, "LISTED_ROWS", listed)
         monkeypatch.setattr(product_search, "ROWS", rows)
         monkeypatch.setattr(product_search, "COLUMNS", columns)
         monkeypatch.setattr(product_search, "GRAIN", 4)

@@ -9,7 +9,7 @@ from mndmst.graph.tuning import Tuning
 from mndmst.host.progress import Progress
 from mndmst.solver.config import Config
 from mndmst.solver.run_report import Report
-from mndmst.solver.split import Speeds, bounded_ratio, deal, measure, split
+from mndmst.solver.split import Speeds, assign_rows, bounded_ratio, measure, split
 from mndmst.solver.startup import Background
 
 
@@ -84,7 +84,8 @@ def test_where_the_ratio_comes_from() -> None:
     def run(rows: Rows, **options) -> dict:
         report = Report(None, Progress(False))
         background = Background(lambda: None)
-        workers, ratio = deal(backends(), rows, background, Config(**options), report)
+        config = Config(**options)
+        workers, ratio = assign_rows(backends(), rows, background, config, report)
         assert sum(len(worker.rows) for worker in workers) == len(rows)
         assert report.facts["ratio"] == ratio
         return report.facts
