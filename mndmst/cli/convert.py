@@ -31,14 +31,16 @@ def add_convert(commands: Any) -> None:
     """Add the command to the parser."""
     convert = commands.add_parser(
         "convert",
-        help="write a graph or a forest in another format",
+        help="write a graph, a forest or clusters in another format",
         description="Read a forest, or any graph that `partition` reads, and write it "
         "as .csv, .tsv, .parquet, .json, .graphml, .gexf, .gml, .net or .ncol, under "
         "the names that vertices have, or as .gr, .mtx, .npz or .txt, which have "
         "numbers. As .nwk, a forest becomes its own trees, rooted, and a cluster file "
-        "its dendrogram.",
+        "its dendrogram; as .csv, a cluster file becomes a table of labels.",
     )
-    convert.add_argument("file", type=Path, help="graph or forest to read")
+    convert.add_argument(
+        "file", type=Path, help="graph, forest or cluster file to read"
+    )
     convert.add_argument("out", type=Path, help="file to write")
     convert.add_argument(
         "--format",
@@ -71,6 +73,8 @@ def _convert(arguments: argparse.Namespace) -> int:
         return _convert_to_newick(arguments)
     if arguments.dendrogram:
         raise ConfigError("--dendrogram goes with a name in .nwk")
+    if _has_clusters(arguments):
+        return _convert_clusters(arguments)
     inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, EDGES)]
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     lists = check_writer(arguments.out).lists_vertices
@@ -83,6 +87,36 @@ def _convert(arguments: argparse.Namespace) -> int:
     _notice_other_ids(arguments.out, edges, arguments.quiet)
     if arguments.out.suffix in TABLES and edges.num_vertices > _named(edges):
         _notice_left_out(arguments.out, edges)
+    return 0
+
+
+def _has_clusters(arguments: argparse.Namespace) -> bool:
+    from ..io.results.clusters_file import is_clusters
+
+    file = arguments.file
+    own = arguments.format in (None, "h5") and file.suffix in (".h5", ".hdf5")
+    return own and file.is_file() and is_clusters(file)
+
+
+def _convert_clusters(arguments: argparse.Namespace) -> int:
+    """Write the labels of a cluster file as a table."""
+    from ..io.atomic_output import AtomicOutput, check_outputs
+    from ..io.formats.table_columns import check_no_columns
+    from ..io.output_kinds import CLUSTERS
+    from ..io.results.clusters_file import convert_to_table
+
+    file, out = arguments.file, arguments.out
+    if out.suffix != ".csv":
+        raise ConfigError(
+            f"{out}: {file} has clusters, which convert writes as .csv (labels) or "
+            ".nwk (dendrogram)."
+        )
+    check_no_columns(file, arguments.columns)
+    if arguments.graph is not None:
+        raise ConfigError(f"--graph goes with a forest, and {file} has clusters")
+    check_outputs([file], [(out, CLUSTERS)], overwrite=arguments.overwrite)
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        convert_to_table(file, out, files, arguments.numbers)
     return 0
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 from h5py import string_dtype
 
@@ -29,7 +30,7 @@ from ..file_access import (
 from ..hdf5_reader import checked_dataset, read_dataset
 from ..hdf5_writer import create_dataset, hdf5_file
 from ..memory_limit import check_room
-from ..names import NameSource
+from ..names import NameSource, names_of_values
 from ..output_kinds import CLUSTERS, hdf5_mark
 from .newick import leaf_names, write_newick
 from .text_tables import name_cells, number_cells, quoted, text_cells, write_rows
@@ -120,6 +121,62 @@ def _write_text(
         write_rows(file, written, cells)
 
 
+def is_clusters(path: Path) -> bool:
+    """Return whether an HDF5 file is one of the project's cluster files."""
+    with reading(path), open_hdf5(path) as file:
+        return bool(read_attribute(file, "format") == FORMAT)
+
+
+def convert_to_table(path: Path, out: Path, files: AtomicOutput, numbers: bool) -> None:
+    """Write the table that the command of a cluster file would have written.
+
+    `numbers` leaves out the names of vertices and the ids of points.
+    """
+    columns: dict[str, np.ndarray] = {}
+    with reading(path, "cluster again"), open_hdf5(path) as file:
+        check_counts(file, *COUNTS)
+        facts = read_attributes(file)
+        if "labels" not in file:
+            columns["linkage"] = _read_linkage(path, file)
+        for name in ("ids", "probabilities"):
+            if name in file and "linkage" not in columns:
+                columns[name] = _read_column(path, file, name)
+    if "linkage" not in columns:
+        columns["labels"] = read_labels(path)
+        for name, column in columns.items():
+            if len(column) != len(columns["labels"]):
+                raise InputError(f"{path}: labels and {name} differ. {REMAKE}.")
+    ids = columns.pop("ids", None)
+    names = None
+    if ids is not None and not numbers:
+        if "ids-name" in facts:  # of points, beside their numbers
+            columns["ids"] = ids
+        else:
+            names = names_of_values(path, ids.tolist())
+    write_clusters(out, facts, columns, files, names)
+
+
+def _read_column(path: Path, file: h5py.File, name: str) -> np.ndarray:
+    """Read a dataset of a cluster file; texts are decoded."""
+    dataset = checked_dataset(path, file, name, remake=REMAKE)
+    nbytes = CLUSTER_COPIES * dataset.nbytes
+    check_room(FREE_MEMORY, path, nbytes, f"its dataset {name}")
+    column = read_dataset(path, dataset)
+    if column.dtype.kind == "S":
+        return np.char.decode(column, "utf-8", "replace")
+    return column
+
+
+def _read_linkage(path: Path, file: h5py.File) -> np.ndarray:
+    """Read the dendrogram of a cluster file; InputError if its rows merge no tree."""
+    dataset = checked_dataset(path, file, "linkage", None, REMAKE, 2)
+    check_room(FREE_MEMORY, path, CLUSTER_COPIES * dataset.nbytes, "its dendrogram")
+    linkage: np.ndarray = dataset[:]
+    if not _is_dendrogram(linkage):
+        raise InputError(f"{path}: its linkage is not a dendrogram. {REMAKE}.")
+    return linkage
+
+
 def read_labels(path: str | Path) -> np.ndarray:
     """Return the cluster of each vertex (int64)."""
     path = Path(path)
@@ -162,21 +219,12 @@ def read_dendrogram(path: Path) -> StoredDendrogram:
             )
         check_counts(file, *COUNTS)
         facts = read_attributes(file)
-        linkage = checked_dataset(path, file, "linkage", None, REMAKE, 2)
-        check_room(FREE_MEMORY, path, CLUSTER_COPIES * linkage.nbytes, "its dendrogram")
-        columns["linkage"] = linkage[:]
+        columns["linkage"] = _read_linkage(path, file)
         for name in ("labels", "ids", "persistence"):
             if name in file:
-                column = checked_dataset(path, file, name, remake=REMAKE)
-                what = f"its dataset {name}"
-                check_room(FREE_MEMORY, path, CLUSTER_COPIES * column.nbytes, what)
-                columns[name] = read_dataset(path, column)
-    linkage, ids = columns["linkage"], columns.get("ids")
-    if ids is not None and ids.dtype.kind == "S":
-        columns["ids"] = np.char.decode(ids, "utf-8", "replace")
+                columns[name] = _read_column(path, file, name)
+    linkage = columns["linkage"]
     count = len(linkage) + 1
-    if linkage.ndim != 2 or not _is_dendrogram(linkage):
-        raise InputError(f"{path}: its linkage is not a dendrogram. Cluster again.")
     for name in ("labels", "ids"):
         if name in columns and len(columns[name]) != count:
             raise InputError(f"{path}: linkage and {name} differ. Cluster again.")
