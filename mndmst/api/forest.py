@@ -14,6 +14,7 @@ from .inputs import as_column, as_flag, as_number, as_path
 from .vertex_names import VertexNames
 
 if TYPE_CHECKING:
+    from ..io.names import Names
     from ..io.results.forest_file import ForestFile
     from ..tree.index import ForestIndex
     from .input_edges import ForestColumns, InputEdges
@@ -456,9 +457,17 @@ class Forest:
         self.write_from(0, path, labels, overwrite)
 
     def write_from(
-        self, first_id: int, path: str | Path, labels: bool, overwrite: bool
+        self,
+        first_id: int,
+        path: str | Path,
+        labels: bool,
+        overwrite: bool,
+        names: "Names | None" = None,
     ) -> None:
-        """Write the forest with the id `first_id` for vertex 0; see `write`."""
+        """Write the forest with the id `first_id` for vertex 0; see `write`.
+
+        `names` of vertices go into formats that have names.
+        """
         from ..io.atomic_output import check_outputs
         from ..io.output_kinds import EDGES, FOREST
 
@@ -476,6 +485,10 @@ class Forest:
                 self.num_vertices, self.src, self.dst, self.weight, False,
                 first_id=first_id,
             )  # fmt: skip
+            if names is not None:
+                from ..io.results.graph_names import with_names
+
+                edges = with_names(edges, names, path)
             write_edges(edges, path)
             return
         from ..io.results.forest_file import ForestHeader, write_forest_alone
@@ -597,22 +610,35 @@ class NamedForest(Forest):
     def write(
         self, path: str | Path, labels: bool = False, overwrite: bool = False
     ) -> None:
-        """Write a forest whose vertices are consecutive integers; see `Forest.write`.
+        """Write the forest under the names of its vertices; see `Forest.write`.
+
+        Formats of `mndmst convert` that have names take any. `.h5` and the others take
+        consecutive integers alone.
 
         Raises
         ------
         ConfigError
-            If the vertices have other names. It tells how to write names, and how to
-            write numbers.
+            If the format has no place for the names. It names formats that have, and
+            how to write numbers.
+        InputError
+            If files cannot hold the names.
         """
         first_id = self._vertex_names.first_id
         if first_id is not None:
             self._numbered.write_from(first_id, path, labels, overwrite)
             return
-        raise ConfigError(
-            f"{path}: the vertices of this forest have names. Write them with "
-            "forest.to_pandas().to_csv(...), or numbers with forest.numbers.write(...)."
-        )
+        from ..io.formats import check_writer, suffixes_with_names
+        from ..io.names import names_of_values
+
+        path = as_path(path, "path")
+        if path.suffix == ".h5" or not check_writer(path).named:
+            raise ConfigError(
+                f"{path}: the vertices of this forest have names, for which "
+                f"{path.suffix} has no place. Give a name in {suffixes_with_names()}, "
+                "or write numbers by forest.numbers.write(...)."
+            )
+        names = names_of_values("nodes", self.nodes.tolist())
+        self._numbered.write_from(0, path, labels, overwrite, names)
 
     def to_scipy(self) -> Any:
         """Return a `scipy.sparse.csr_array` over the numbers of vertices."""

@@ -179,10 +179,9 @@ def write_edges(edges: Edges, path: str | Path, budget: Budget = FREE_MEMORY) ->
     path = Path(path)
     kind = check_writer(path)
     if edges.names is not None and not kind.named:
-        named = ", ".join(suffix for suffix in _FORMATS if _FORMATS[suffix].named)
         raise ConfigError(
             f"{path}: the vertices have names, for which {path.suffix} has no place. "
-            f"Give a name in {named}, or --numbers for numbers."
+            f"Give a name in {suffixes_with_names()}, or --numbers for numbers."
         )
     if kind.writing_bytes is not None:
         check_room(budget, path, kind.writing_bytes(edges), f"to write {path.suffix}")
@@ -191,6 +190,11 @@ def write_edges(edges: Edges, path: str | Path, budget: Budget = FREE_MEMORY) ->
         ids = IdRange(edges.first_id, edges.num_vertices)
         edges = replace(edges, names=ids, first_id=0)
     kind.write(edges, path)
+
+
+def suffixes_with_names() -> str:
+    """Return the suffixes of written formats that have names, for messages."""
+    return ", ".join(suffix for suffix in _FORMATS if _FORMATS[suffix].named)
 
 
 def check_writer(path: Path) -> Format:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 
 import mndmst
 from mndmst import ConfigError, InputError, NamedForest
+from mndmst.io.formats import open_edges
 
 FROM = ["Ulm", "Bonn", "Jena", "Kiel", "Bonn"]
 TO = ["Bonn", "Jena", "Ulm", "Lund", "Bonn"]
@@ -113,9 +114,40 @@ def test_exports_have_names(forest: NamedForest, tmp_path) -> None:
     assert tree["Jena"]["Ulm"]["weight"] == 4
     assert forest.to_scipy().toarray()[1, 4] == 4
     assert forest.linkage().tolist() == forest.numbers.linkage().tolist()
-    with pytest.raises(ConfigError, match=r"forest\.numbers\.write"):
-        forest.write(tmp_path / "f.h5")
+    for unnamed in ("f.h5", "f.mtx"):
+        with pytest.raises(ConfigError, match=r"\.csv.*or .*forest\.numbers\.write"):
+            forest.write(tmp_path / unnamed)
     forest.numbers.write(tmp_path / "f.h5")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".graphml"])
+@pytest.mark.parametrize("ascending", [True, False])
+def test_a_forest_is_written_under_its_names(
+    tmp_path, suffix: str, ascending: bool
+) -> None:
+    nodes = ["Bonn, W", "Jena", "Köln", "Ulm"][:: 1 if ascending else -1]
+    ends = ["Ulm", "Jena", "Ulm"], ["Jena", "Bonn, W", "Bonn, W"]
+    forest = mndmst.minimum_spanning_forest(*ends, [4.5, 1, 9], nodes=nodes)
+    path = tmp_path / f"forest{suffix}"
+    forest.write(path)
+    opened = open_edges(path).read()
+    names = opened.names.texts()
+    edges = zip(opened.src, opened.dst, opened.weight, strict=True)
+    found = {(frozenset((names[u], names[v])), w) for u, v, w in edges}
+    assert found == {(frozenset((u, v)), w) for u, v, w in forest}
+    assert len(found) == 2
+    isolated = suffix in (".json", ".graphml")  # tables have edges alone
+    assert ("Köln" in names) == isolated
+    with pytest.raises(ConfigError, match=r"only \.h5 files have labels"):
+        forest.write(path, labels=True)
+
+
+def test_names_that_files_cannot_hold_are_refused(tmp_path) -> None:
+    days = [date(2024, 1, 1), date(2024, 1, 2)]
+    forest = mndmst.minimum_spanning_forest(days[:1], days[1:], [1])
+    with pytest.raises(InputError, match="does not name a vertex"):
+        forest.write(tmp_path / "f.csv")
+    assert not list(tmp_path.iterdir())
 
 
 def renamed(kind: str, count: int) -> list:
