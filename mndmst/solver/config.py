@@ -15,7 +15,7 @@ from ..host.errors import ConfigError, nearest, shown
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
 
-# The strategies by which parts merge (`solver/merging/choose.py`).
+# The keys of `CANDIDATES` (`solver/merging/choose.py`), which options do not load
 MERGES = ("auto", "devices", "hosts", "replicated", "messages", "ring", "boruvka")
 CHOICES = {"backend": backend_names(), "merge": MERGES}
 RANGES = {

@@ -14,11 +14,12 @@ from mndmst.io.results.forest_file import file_digest
 from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.solver.checkpoint.folder import LOCK
+from mndmst.solver.config import MERGES
 
 from . import TESTS
 from .case import Case, CaseError, contents, expect
 from .results import Results
-from .shapes import MERGES, draw_graph
+from .shapes import draw_graph
 
 PROGRAM = TESTS / "system" / "fault_program.py"
 LONGEST = 300

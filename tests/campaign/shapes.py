@@ -8,6 +8,7 @@ import numpy as np
 from graphs import Graph
 
 from mndmst.graph.order import WEIGHT_DTYPES
+from mndmst.solver.config import MERGES
 
 from .case import numbers
 
@@ -20,7 +21,6 @@ ORDERS = (
     *("equal", "few", "any", "extremes", "ascending", "descending"),
     *("distance", "larger end", "edge order"),
 )
-MERGES = ("auto", "devices", "hosts", "replicated", "messages", "ring", "boruvka")
 
 
 def draw_graph(draw: random.Random, most: int = 400) -> Graph:

@@ -3,8 +3,8 @@
 HyPar (Panja and Vadhiyar, ICPP 2018, section 4.1) is a framework for programs that
 contract a graph part by part, in four calls: partGraph, indComp, mergeParts and
 postProcess. `pipeline.contract` is the loop over them; `pipeline.py` computes spanning
-forests with it, and `components.py` connected components. A program of the same shape
-reads
+forests with it, and `label_components.py` connected components. A program of the same
+shape reads
 
     run = part_graph(comm, path, config, report)
     contract(run, exception=...)

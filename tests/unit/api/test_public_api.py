@@ -145,4 +145,11 @@ def test_type_checkers_see_the_modules_that_names_are_loaded_from() -> None:
         if isinstance(node, ast.ImportFrom)
         for name in node.names
     }
-    assert declared == mndmst._MODULES
+    assert declared == mndmst._MODULES, "import it under TYPE_CHECKING, too"
+
+
+def test_the_page_on_python_has_every_public_name() -> None:
+    page = (ROOT / "mndmst/docs/python.md").read_text()
+    table = re.findall(r"^\| (`.*?) \|", page.split("\n## ")[0], re.M)
+    listed = set(re.findall(r"`(\w+)`", " ".join(table)))
+    assert set(mndmst.__all__) - {"__version__"} == listed

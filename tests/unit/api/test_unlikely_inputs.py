@@ -7,6 +7,7 @@ whose message is one line.
 import datetime
 import decimal
 import fractions
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 
@@ -245,11 +246,17 @@ UNLIKELY: dict[str, object] = NO_NUMBERS | {
     "negative": -1,
 }
 PUBLIC: dict[str, Callable[[object], object]] = {
-    "forest, src": lambda x: mndmst.minimum_spanning_forest(x, [1, 2, 3], [1, 2, 3]),
-    "forest, dst": lambda x: mndmst.minimum_spanning_forest([1, 2, 3], x, [1, 2, 3]),
-    "forest, graph": lambda x: mndmst.minimum_spanning_forest(x),
-    "forest, nodes": lambda x: mndmst.minimum_spanning_forest([0], [1], [1], nodes=x),
-    "tree": mndmst.minimum_spanning_tree,
+    "minimum_spanning_forest, src": lambda x: mndmst.minimum_spanning_forest(
+        x, [1, 2, 3], [1, 2, 3]
+    ),
+    "minimum_spanning_forest, dst": lambda x: mndmst.minimum_spanning_forest(
+        [1, 2, 3], x, [1, 2, 3]
+    ),
+    "minimum_spanning_forest, graph": lambda x: mndmst.minimum_spanning_forest(x),
+    "minimum_spanning_forest, nodes": lambda x: mndmst.minimum_spanning_forest(
+        [0], [1], [1], nodes=x
+    ),
+    "minimum_spanning_tree": mndmst.minimum_spanning_tree,
 }
 FOREST = mndmst.minimum_spanning_forest([0, 1, 2], [1, 2, 3], [5, 6, 7])
 NAMED = mndmst.minimum_spanning_forest(["a", "b"], ["b", "c"], [5, 6])
@@ -304,6 +311,12 @@ PUBLIC |= {
     "draw, points": lambda x: mndmst.draw(FOREST, "picture.geojson", points=x),
     "draw, layout": lambda x: mndmst.draw(FOREST, "picture.geojson", layout=x),
 }
+
+
+def test_every_public_function_is_given_unlikely_values() -> None:
+    public = {name: getattr(mndmst, name) for name in mndmst.__all__}
+    functions = {name for name, value in public.items() if inspect.isfunction(value)}
+    assert functions <= {called.partition(",")[0] for called in PUBLIC}
 
 
 @pytest.mark.filterwarnings("ignore")

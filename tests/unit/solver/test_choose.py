@@ -136,6 +136,7 @@ def test_facts_decide(
 
 
 def test_every_value_of_the_option_has_candidates() -> None:
+    """MERGES is apart from the strategies, so that options load none of them."""
     assert set(CANDIDATES) == set(MERGES)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mndmst.graph.tuning import SETTINGS, Tuning
 from mndmst.host.errors import ConfigError
-from mndmst.solver.config import Config, parse_bytes, parse_ratio
+from mndmst.solver.config import MERGES, Config, parse_bytes, parse_ratio
 
 
 def test_later_sources_win(tmp_path: Path) -> None:
@@ -59,14 +59,8 @@ def test_what_is_no_ratio(text: str) -> None:
     ("options", "mend"),
     [
         ({"group_size": 1}, "2 or more"),
-        (
-            {"merge": "tree"},
-            "auto, devices, hosts, replicated, messages, ring, boruvka",
-        ),
-        (
-            {"merge": ["ring"]},
-            "auto, devices, hosts, replicated, messages, ring, boruvka",
-        ),
+        ({"merge": "tree"}, ", ".join(MERGES)),
+        ({"merge": ["ring"]}, ", ".join(MERGES)),
         ({"threads": "many"}, "threads many: give a whole number, 0 or more"),
         ({"threads": True}, "whole number"),
         ({"group_size": 2.5}, "--set group_size=2.5: give a whole number"),
