@@ -201,7 +201,7 @@ class Backend(ABC):
     def row_hooks(
         self, rows: Any, band: Band
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-        """Return where rows hook, and the edges of the lightest band.
+        """Return the hooks of rows, and the edges of the lightest band.
 
         For graphs of at most 2^31 vertices. The hook of a row (uint32) is the far end
         of its lightest edge, even above the band; a vertex without edges hooks to

@@ -192,14 +192,14 @@ def _weights(batch: Batch, op: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _rounded(weight: np.number, dtype: np.dtype) -> str:
-    """Return how a float rounds an integer; empty for other weights."""
+    """Return words on how a float rounds an integer; empty for other weights."""
     if dtype.kind != "f" or weight.dtype.kind == "f":
         return ""
     return f", which would round it to {dtype.type(weight):.17g}"
 
 
 def _exact_floats(given: np.ndarray, floats: np.ndarray) -> np.ndarray:
-    """Return where floats are exactly the integers that were given."""
+    """Return a mask of the floats that equal the given integers exactly."""
     integers = given.astype(np.int8) if given.dtype.kind == "b" else given
     # The upper bound of the type is rounded up to a power of two.
     below = floats < float(np.iinfo(integers.dtype).max) + 1
@@ -208,7 +208,7 @@ def _exact_floats(given: np.ndarray, floats: np.ndarray) -> np.ndarray:
 
 
 def _same_numbers(given: np.ndarray, integers: np.ndarray) -> np.ndarray:
-    """Return where integers are exactly the given numbers."""
+    """Return a mask of the integers that equal the given numbers exactly."""
     if given.dtype.kind == "f":
         info = np.iinfo(integers.dtype)
         # Both bounds are exact in any type of floats; the upper one is not reached.

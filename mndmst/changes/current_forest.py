@@ -75,7 +75,7 @@ class CurrentForest:
         return tops.reshape(places.shape)
 
     def sizes(self, tops: np.ndarray) -> np.ndarray:
-        """Return how many vertices the fragments of some tops have; int64."""
+        """Return the sizes in vertices (int64) of the fragments with some tops."""
         sizes = np.empty(len(tops), np.int64)
         sizes_of(self.cuts, self.index.rooted.end, tops, sizes)
         return sizes

@@ -72,7 +72,7 @@ def spanning(count: int, a: np.ndarray, b: np.ndarray, edges: PairEdges) -> np.n
 
 
 def among(values: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return which values are among others, which ascend."""
+    """Return a mask of the values that are among `others`, which ascend."""
     if len(others) == 0:
         return np.zeros(len(values), np.bool_)
     place = np.minimum(np.searchsorted(others, values), len(others) - 1)

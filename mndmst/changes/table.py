@@ -140,7 +140,7 @@ def _weights(path: Path, columns: ChangeColumns, dtype: np.dtype) -> np.ndarray:
 
 
 def _columns(path: Path, line: int, words: Sequence[str]) -> dict[str, int]:
-    """Return where the columns are."""
+    """Return the index of each column by its name."""
     names = [word.strip() for word in words]
     known = {"op", "src", "dst", "weight"}
     if len(set(names)) < len(names) or not {"op", "src", "dst"} <= set(names) <= known:

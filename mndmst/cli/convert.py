@@ -233,7 +233,7 @@ def _notice_left_out(out: Path, edges: "Edges") -> None:
 
 
 def _named(edges: "Edges") -> int:
-    """Return how many vertices a table of edges names, or one more than the largest."""
+    """Return the number of names in a table of edges, or the largest id plus one."""
     import numpy as np
 
     if edges.names is not None or edges.first_id:

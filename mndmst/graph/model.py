@@ -260,7 +260,7 @@ class ReducedGraph:
 
 
 def places_among(edges: EdgeList, others: EdgeList) -> np.ndarray:
-    """Return where other edges belong among some; all are in (u, v) order."""
+    """Return the insertion positions of other edges; both lists are in (u, v) order."""
     low = np.searchsorted(edges.u, others.u, side="left")
     high = np.searchsorted(edges.u, others.u, side="right")
     while (apart := low < high).any():  # v ascends where u is the same

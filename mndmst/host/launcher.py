@@ -34,7 +34,7 @@ _LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 
 
 def launched_processes() -> int:
-    """Return how many processes the launcher says it has started, at least 1."""
+    """Return the number of processes that the launcher has started; 1 if unknown."""
     return _first_integer(_WORLD_SIZE, 1)
 
 
@@ -49,19 +49,19 @@ def started_alone() -> bool:
 
 
 def launched_rank() -> int:
-    """Return which of the launched processes this is, 0 for one alone."""
+    """Return the rank of this process among the launched ones, 0 for one alone."""
     return _first_integer(_WORLD_RANK, 0)
 
 
 def launched_local_rank() -> int | None:
-    """Return which process on its host this is; None if the launcher does not say."""
+    """Return the rank of this process on its host; None if the launcher states none."""
     unknown = -1 if launched_processes() > 1 else 0
     found = _first_integer(_LOCAL_RANK, unknown)
     return None if found < 0 else found
 
 
 def launched_local_size() -> int:
-    """Return how many processes the launcher has started on this host, at least 1."""
+    """Return the number of processes launched on this host; 1 if unknown."""
     return _first_integer(_LOCAL_SIZE, 1)
 
 

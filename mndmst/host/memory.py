@@ -49,7 +49,7 @@ _TWO = _Files("memory.max", "memory.current", "inactive_file")
 def allowed_bytes(
     own: Path = Path("/proc/self/cgroup"), mounted: Path = Path("/sys/fs/cgroup")
 ) -> int:
-    """Return how many more bytes the groups allow; sys.maxsize without a bound.
+    """Return the bytes that the groups still allow; sys.maxsize without a bound.
 
     `own` lists the groups of this process; `mounted` is the mount point of cgroups. In
     a container it may begin at the process's own.
@@ -189,7 +189,7 @@ class Budget:
         return self.limit > 0 and not self.shared
 
     def room(self) -> int:
-        """Return how many more bytes fit."""
+        """Return the bytes that may still be taken."""
         if not self.limit:
             return sys.maxsize
         return max(0, self.limit - held_bytes())

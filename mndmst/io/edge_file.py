@@ -349,7 +349,7 @@ class EdgeFile(EntryFile):
         return None
 
     def row_pieces(self, begin: int, end: int) -> Iterator[RowPiece] | None:
-        """Return what `pieces` yields, by rows and unchecked, if there are rows.
+        """Return the edges of `pieces` as rows, unchecked; None if there are no rows.
 
         The first and the last row of a piece may be cut.
         """

@@ -221,7 +221,7 @@ def _to_keys(bits, rule):
 
 @kernel
 def _sum_up(tails, heads, keys):
-    """Return how many arcs lead to larger vertices, and the sum of all hashes."""
+    """Return the number of arcs to larger vertices, and the sum of all hashes."""
     upward, balance = np.uint32(0), np.uint64(0)
     for i in range(len(heads)):
         upward = np.uint32(upward + np.uint32(heads[i] > tails[i]))

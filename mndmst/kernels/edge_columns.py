@@ -92,7 +92,7 @@ def copy_pieces(
 
 
 def ends_of(lengths: np.ndarray, first: int = 0) -> np.ndarray:
-    """Return where each of some ranges begins behind `first`, and the last end."""
+    """Return the begins of ranges of some lengths from `first` on, and the last end."""
     return np.cumsum(np.concatenate([[first], lengths]), dtype=np.int64)
 
 
@@ -166,7 +166,7 @@ def copy_rows(source, indptr, row, offset, low, out):
 
 @kernel
 def count_kept(kept):
-    """Return how many entries of a mask are set."""
+    """Return the number of entries of a mask that are set."""
     count = 0
     for one in kept:
         count += one

@@ -142,7 +142,7 @@ def heavier_arcs(csr, components, above, vertex, rows):
 
 @kernel
 def heavier_edges(csr, components, above, vertex, rows):
-    """Return what `heavier_arcs` does as edges: u, v, key, with u < v."""
+    """Return the arcs of `heavier_arcs` as edges: u, v, key, with u < v."""
     u, v, key, _ = heavier_arcs(csr, components, above, vertex, rows)
     for i in range(np.uint64(len(key))):
         u[i], v[i] = min(u[i], v[i]), max(u[i], v[i])

@@ -409,7 +409,7 @@ core_dist_n_jobs, prediction_data
         return predicted_scores(self._fitted().tree, joined)
 
     def membership_vector(self, X: Any) -> np.ndarray:  # noqa: N803
-        """Return how much new points belong to each cluster.
+        """Return the membership of new points in each cluster.
 
         Returns
         -------
@@ -421,7 +421,7 @@ core_dist_n_jobs, prediction_data
         return self._memberships(points, joined.neighbour, joined.distance)
 
     def all_points_membership_vectors(self) -> np.ndarray:
-        """Return how much the points of the fit belong to each cluster.
+        """Return the membership of the points of the fit in each cluster.
 
         Returns
         -------

@@ -297,7 +297,7 @@ def square_of_condensed(distances: np.ndarray) -> np.ndarray:
 
 
 def points_of_pairs(pairs: int) -> int:
-    """Return how many points have a number of pairs; InputError if none have."""
+    """Return the number of points that have `pairs` pairs; InputError if none has."""
     n = round((1 + math.sqrt(1 + 8 * pairs)) / 2)
     if n * (n - 1) // 2 != pairs:
         raise InputError(

@@ -309,7 +309,7 @@ def names_of_ids(source: str | Path, ids: np.ndarray | None) -> Names | None:
 
 
 def uuid_of(points: np.ndarray) -> str:
-    """Return what points are called in files that belong to them, by their contents."""
+    """Return the UUID, from their contents, that files about points name them by."""
     digest = hashlib.sha256(repr(points.shape).encode())
     rows = max(1, HASHED // (8 * points.shape[1]))
     with np.errstate(all="ignore"):  # numbers beyond float64 are found by a check

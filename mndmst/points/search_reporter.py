@@ -33,7 +33,7 @@ class SearchReporter:
         self._write(f"{self.phase}: {done:,} of {counted(total, 'row')}{left}")
 
     def components(self, left: int) -> None:
-        """Write how many components are left to join."""
+        """Write the number of components that remain."""
         self.phase = f"joining, {counted(left, 'component')} left"
         self._write(self.phase)
 

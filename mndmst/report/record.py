@@ -234,7 +234,7 @@ def run_table(record: Record) -> str:
 
 @cache
 def meanings() -> dict[str, str]:
-    """Return what happens in each stage, as `files.md` explains it."""
+    """Return the meaning of each stage, from the table in `files.md`."""
     return {
         name: re.sub(r"`([^`]+)`", r"\1", meaning)
         for name, meaning in _ROW.findall(DOCS.read_text(encoding="utf-8"))

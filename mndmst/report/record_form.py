@@ -77,7 +77,7 @@ _TOGETHER = {"forest_edges": ("trees", "weight"), "components": ("largest",)}
 
 
 def fault_of(record: Any) -> str:
-    """Return what is wrong with a report, in words; "" if it has the form of one."""
+    """Return the first fault of a report in words; "" if it has the form of one."""
     fault = _fault(record, _FORM, "")
     if fault:
         return fault

@@ -47,7 +47,7 @@ class Access:
         return self.path is not None or is_loopback(self.host)
 
     def location(self, rank: int) -> str:
-        """Return where a rank listens, as Flight wants it."""
+        """Return the location at which a rank listens, in Flight's form."""
         if self.path is not None:
             return f"grpc+unix://{self.socket_of(rank)}"
         if rank == 0:
@@ -56,7 +56,7 @@ class Access:
         return f"{self._scheme}://{bracketed(host)}:0"
 
     def reachable(self, rank: int, port: int) -> str:
-        """Return where clients reach a rank that listens at a port."""
+        """Return the location at which clients reach a rank that listens at a port."""
         if self.path is not None:
             return self.location(rank)
         near = is_loopback(self.host) or (rank == 0 and self.host not in ANYWHERE)

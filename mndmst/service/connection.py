@@ -86,7 +86,7 @@ class Connection:
         return result
 
     def info(self, request: dict[str, Any]) -> Any:
-        """Return where a table can be read."""
+        """Return the flight info of a table, which has its endpoints."""
         with self._errors():
             descriptor = flight.FlightDescriptor.for_command(to_bytes(request))
             return self._client(self.url).get_flight_info(descriptor, self._options)

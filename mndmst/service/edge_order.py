@@ -112,7 +112,7 @@ class EdgeOrder:
             )
 
     def _slice(self, rows: tuple[int, int]) -> slice:
-        """Return where the edges of some rows are among own edges."""
+        """Return the range of the edges of some rows among this rank's edges."""
         return slice(*self._edges[list(rows)].tolist())
 
     def over(self, rows: Rows) -> "EdgeOrder":

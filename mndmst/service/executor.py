@@ -300,7 +300,7 @@ class Executor:
         return weights
 
     def _choice(self, graph: ServedGraph, fields: dict[str, Any]) -> EdgeChoice:
-        """Return which edges a solve is to use. Collective."""
+        """Return the choice of the edges that a solve is to use. Collective."""
         without = vertices = None
         if "without_edges" in fields:
             src, dst = self._shared(fields["without_edges"], ("src", "dst"), graph)

@@ -218,6 +218,6 @@ class JobProgress(Progress):
             self.job.begin_stage(name)
 
     def edges(self, name: str, edges: int) -> None:
-        """Say how many edges are left after a step."""
+        """Report the number of edges that are left after a step."""
         if self.job is not None:
             self.job.report(f"{name}: {edges} edges left")

@@ -292,7 +292,7 @@ class Journal:
         records.file.seek(records.place)
 
     def recovery_advice(self, version: int) -> str:
-        """Return how to continue if the record of a version cannot be used."""
+        """Return the remedy for a version whose record cannot be used."""
         return (
             "Restore the file from a copy, or continue without it: serve "
             f"--journal-until {self.folder.name}={version - 1} keeps this file under "
@@ -312,7 +312,7 @@ class Journal:
             os.fsync(file.fileno())
 
     def snapshot_folder(self, version: int) -> Path:
-        """Return where to write the shards of a version, before `restart`."""
+        """Return the folder for the shards of a version, which `restart` takes."""
         return self.folder / f"snapshot-{version}-{new_token()}{UNFINISHED}"
 
     def restart(self, version: int, uuid: str, snapshot: Path) -> str:

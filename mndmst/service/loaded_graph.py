@@ -90,7 +90,7 @@ def count_edges(workers: Sequence[Worker]) -> int:
 
 
 def mark_edges(rows: Rows, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
-    """Return which arcs are one of the edges, in either direction (bool, arcs)."""
+    """Mark the arcs that are one of the edges, in either direction (bool, arcs)."""
     found = np.zeros(rows.num_arcs, np.bool_)
     for tail, head in ((src, dst), (dst, src)):
         here = (tail >= rows.first) & (tail < rows.last)
@@ -106,7 +106,7 @@ def mark_edges(rows: Rows, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
 
 
 def mark_between(rows: Rows, vertices: np.ndarray) -> np.ndarray:
-    """Return which arcs have both ends among some vertices (bool, arcs)."""
+    """Mark the arcs that have both ends among some vertices (bool, arcs)."""
     chosen = np.zeros(rows.num_vertices, np.bool_)
     chosen[vertices] = True
     return chosen[rows.indices] & chosen[tails_of(rows)]

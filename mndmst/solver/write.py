@@ -167,7 +167,7 @@ def _in_place(directory: Directory, edges: EdgeList) -> bool:
 def owned_edges(
     directory: Directory, lists: list[EdgeList], threads: Threads
 ) -> EdgeList:
-    """Return those edges of all ranks whose smaller end this rank owns, in order.
+    """Return the edges of all ranks whose smaller end this rank owns, in order.
 
     Collective. Of parallel edges only the lightest is left.
     """

@@ -161,7 +161,7 @@ class ForestIndex:
         return offsets, edges
 
     def count_before(self, threshold: int | float) -> int:
-        """Return how many edges come before a threshold in the order.
+        """Return the number of edges before a threshold in the order.
 
         They weigh less, or more in a maximum forest; compared exactly.
         """

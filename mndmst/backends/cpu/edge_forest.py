@@ -107,7 +107,7 @@ def _band(
 
 
 def forest_without_kernels(num_vertices: int, edges: EdgeColumns) -> LabelledForest:
-    """Return what `small_forest` returns, without a kernel: Kruskal's algorithm.
+    """Return the result of `small_forest`, without a kernel: Kruskal's algorithm.
 
     It takes a microsecond an edge.
     """

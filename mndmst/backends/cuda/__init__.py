@@ -41,7 +41,7 @@ def unavailable() -> str | None:
 
 
 def device_count() -> int:
-    """Return how many CUDA devices are visible."""
+    """Return the number of visible CUDA devices."""
     import cupy
 
     return int(cupy.cuda.runtime.getDeviceCount())

@@ -228,7 +228,7 @@ class CudaBackend(Backend):
     def list_hooks(
         self, rows: PlacedRows, band: Band
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-        """Return what `row_hooks` does, but with all parallel edges, side by side."""
+        """Return the result of `row_hooks` with all parallel edges, side by side."""
         with self._current():
             return list_hooks(rows, band, self._tools(rows.keys.dtype))
 

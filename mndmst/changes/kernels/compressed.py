@@ -46,7 +46,7 @@ NONE = np.uint32(0xFFFFFFFF)
 
 @kernel
 def meetings(rooted, at):
-    """Return where the paths between neighbours in a list meet.
+    """Return the meeting places of the paths between neighbours in a list.
 
     `at` (uint64, ascending) has the place of a vertex below the place of the top of its
     fragment. So has the result, in no order and with repeats.
@@ -103,7 +103,7 @@ def label_joined(count, a, b, label):
 
 @kernel
 def on_paths(a, b, needed):
-    """Return which edges of a forest are on paths between some of its vertices.
+    """Mark the edges of a forest that are on paths between some of its vertices.
 
     `needed` marks these vertices. Leaves that are not needed are taken off one after
     the other. For each vertex the exclusive or of its edges is kept, which is that of a

@@ -68,7 +68,7 @@ def nest(ends, cuts):
 
 @kernel
 def _bounds_until(cuts, place):
-    """Return how many bounds are not after a place."""
+    """Return the number of bounds that are not after a place."""
     at = cuts.block[place >> cuts.shift]
     while at < len(cuts.bound) and np.int64(cuts.bound[at]) <= place:
         at += 1

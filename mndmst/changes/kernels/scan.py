@@ -52,7 +52,7 @@ def mark(vertices, pieces, marked):
 
 @kernel
 def _number(marked, vertex):
-    """Return how many marked vertices are smaller."""
+    """Return the number of smaller marked vertices."""
     word = marked.bits[vertex >> SIX]
     below = word & ((ONE << (vertex & LAST)) - ONE)
     return np.uint64(marked.before[vertex >> SIX]) + set_bits(below)

@@ -108,7 +108,7 @@ class Binary:
         )
 
     def take(self, dtype: str | np.dtype, count: int, what: str) -> StoredArray:
-        """Return where the next `count` entries of a type are."""
+        """Take the next `count` entries of a type, as a stored array."""
         dtype = np.dtype(dtype)
         if count < 0 or count * dtype.itemsize > self.left:
             raise self.wrong(

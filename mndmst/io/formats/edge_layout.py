@@ -71,7 +71,7 @@ class TextLayout:
         return self.columns.wanted == all_columns and self.mark == "."
 
     def form(self) -> str:
-        """Return how a line of a list looks, for messages."""
+        """Return the form of a line of a list in words, for messages."""
         weighted = self.columns.weight is not None
         words = " ".join(filter(None, (self.prefix, "u v", "w" * weighted)))
         number = " and a number w" * weighted

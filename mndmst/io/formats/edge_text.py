@@ -449,7 +449,7 @@ class TextFile(EdgeFile):
         return TextRows(self, rows, lambda row: where(numbers[row]))
 
     def line_number(self, offset: int) -> int:
-        """Return which line of the file, from 1, begins at a byte."""
+        """Return the number, from 1, of the line that begins at a byte."""
         number, left = 1, offset
         for piece in self._bytes(0):
             number += piece.count(b"\n", 0, left)

@@ -121,7 +121,7 @@ def choose_coordinates(
     headed: bool = True,
     metric: str = "",
 ) -> PointColumns:
-    """Return which columns are the coordinates.
+    """Return the columns of the coordinates.
 
     `picked` has the names that the user gives; positions from 1 if the table is not
     headed. The order of coordinates matters to the `metric` haversine alone.
@@ -203,7 +203,7 @@ def _latitude_first(
 
 
 def angle_of(name: str) -> tuple[str, str]:
-    """Return what angle a column has by its name, or "", and its unit, or ""."""
+    """Return the angle that a column's name means, or "", and its unit, or ""."""
     letters = re.sub(r"[\s_\-.:()\[\]]+", "", name.casefold())
     unit = ""
     if _DEGREES.search(letters):

@@ -269,7 +269,7 @@ class _Lines:
             yield number, split_row(line, self.separator, self.width, where)
 
     def _place(self, number: int) -> str:
-        """Return how messages name a line of the text: by its line in the file."""
+        """Return the words by which messages name a line: its number in the file."""
         whole = read_bytes(self.path, FREE_MEMORY).decode("utf-8", "replace")
         line = whole.count("\n") - self.text.count("\n") + number + 1
         return f"{self.path}: line {line}"

@@ -125,7 +125,7 @@ def _small(archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 
 def _member(file: Binary, member: zipfile.ZipInfo) -> StoredArray:
-    """Return where the array of a member is."""
+    """Return the stored array of a member."""
     file.at = member.header_offset
     file.take("u1", _LOCAL_HEADER, "header")
     file.take("u1", sum(file.counts("<u2", 2)), "names")

@@ -207,7 +207,7 @@ class TableColumns:
         return ends if self.weight is None else [*ends, self.weight]
 
     def name(self, role: str) -> str:
-        """Return how messages name the column of a role: "column length"."""
+        """Return the name of the column of a role for messages: "column length"."""
         position = self.wanted[ROLES.index(role)]
         return f"column {self.names[position] or 'without a name'}"
 
@@ -297,7 +297,7 @@ def known_ends(names: Sequence[str]) -> tuple[int, int] | None:
 def choose_columns(
     table: object, columns: Sequence[Column], picked: ColumnNames | None = None
 ) -> TableColumns:
-    """Return which columns are the ends and the weight of a table that names them.
+    """Return the columns of the ends and the weight of a table that names them.
 
     It is an InputError if the rule finds no ends, two candidates for a role, a weight
     that does not hold numbers, or numbers of no known meaning and no weight.
@@ -333,7 +333,7 @@ def check_no_columns(table: object, picked: ColumnNames | None) -> None:
 def choose_positions(
     table: object, columns: Sequence[Column], picked: ColumnNames | None = None
 ) -> TableColumns:
-    """Return which columns are the ends and the weight of a text without names."""
+    """Return the columns of the ends and the weight of a text without names."""
     picked = ColumnNames() if picked is None else picked
     names = tuple(column.name for column in columns)
     count = len(names)

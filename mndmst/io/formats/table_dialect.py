@@ -162,7 +162,7 @@ def _names_above(
     picked: Sequence[str],
     subject: TableSubject,
 ) -> tuple[int, list[str]]:
-    """Return which comment has the names of columns, and these; -1 for none."""
+    """Return the index of the comment with the column names, and these; -1 for none."""
     first = sample.names
     texts = not any(subject.is_number(cell, sample.separator) for cell in first)
     if _above_numbers(sample, subject) or (

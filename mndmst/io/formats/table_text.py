@@ -106,7 +106,7 @@ def is_number(cell: str, separator: bytes) -> bool:
 
 
 def find_separator(first: bytes, rows: Sequence[bytes]) -> bytes:
-    """Return which separator the columns of a text have."""
+    """Return the separator of the columns of a text."""
     bare = re.compile(rb'"[^"]*"')
     lines = [bare.sub(b"", line) for line in (first, *rows[:1])]
     for separator in (TAB, SEMICOLON, COMMA):

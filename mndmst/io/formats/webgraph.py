@@ -122,7 +122,7 @@ class WebGraphFile(EdgeFile):
 
 
 def properties_path(path: Path) -> Path:
-    """Return where the properties of a BVGraph are."""
+    """Return the path of the properties of a BVGraph."""
     unpacked = path.with_suffix("") if path.suffix in COMPRESSIONS else path
     return unpacked.with_suffix(".properties")
 

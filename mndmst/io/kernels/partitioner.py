@@ -244,7 +244,7 @@ def add_by_pair(src, dst, keys, sums):
 
 @kernel
 def of_pair_class(src, dst, count, wanted):
-    """Return which edges add to one of `count` sums in `add_by_pair` (bool)."""
+    """Mark the edges that add to one of `count` sums in `add_by_pair` (bool)."""
     chosen = np.zeros(len(src), np.bool_)
     for i in range(len(src)):
         u, v = np.int64(src[i]), np.int64(dst[i])

@@ -223,7 +223,7 @@ def open_run_file(work: Path, rank: int, in_memory: bool) -> IO[bytes]:
 
 
 def process_space() -> str | None:
-    """Return what processes share that see each other's memory files; None: nothing."""
+    """Return an id of the processes that see each other's memory files, or None."""
     if not hasattr(os, "memfd_create"):
         return None
     try:

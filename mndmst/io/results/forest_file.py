@@ -371,7 +371,7 @@ def _attributes(
 
 
 def _names_attributes(path: Path, names: NamesPlace | None) -> dict[str, str]:
-    """Return where the graph with the names is, by itself and seen from the forest."""
+    """Return the attributes that locate the graph with the names: uuid and paths."""
     if names is None:
         return {}
     graph = os.path.realpath(names.path)

@@ -90,11 +90,11 @@ class Destination:
     uuid: str | None = None
 
     def temporary(self, name: str) -> Path:
-        """Return where a file lies until it gets its name."""
+        """Return the path of a file until it gets its name."""
         return self.path / f"{name}.{self.token}.tmp"
 
     def held(self, name: str) -> Path:
-        """Return where a file of this run lies, which may have its name already."""
+        """Return the present path of a file of this run: temporary or final."""
         return self.path / name if self._is_own(name) else self.temporary(name)
 
     def is_finished(self, num_parts: int) -> bool:

@@ -121,7 +121,7 @@ class ShardedGraph:
         return self.num_vertices + self.num_arcs <= tuning.few_arcs
 
     def read_indptr(self, begin: int, end: int, threads: Threads = ALONE) -> np.ndarray:
-        """Return where rows begin (int64 [rows + 1]), counted over the whole graph."""
+        """Return the row pointers of rows (int64 [rows + 1]) in the whole graph."""
         indptr = np.empty(end - begin + 1, np.int64)
         for parts in _read_at_once(list(self.overlap(begin, end))):
             targets = [indptr[low - begin : high - begin + 1] for _, low, high in parts]

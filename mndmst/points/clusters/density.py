@@ -62,7 +62,7 @@ def label_points(
 def cluster_persistence(
     tree: CondensedTree, chosen: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
-    """Return how long each flat cluster lasts, relative to the longest possible.
+    """Return the persistence of each flat cluster, relative to the largest possible.
 
     The excess of mass of a cluster, divided by its points and the largest lambda of the
     tree; 1 if that is infinite, as it is where points are equal.

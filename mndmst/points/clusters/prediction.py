@@ -85,7 +85,7 @@ class TrainingPoints:
         self._cores = np.full(len(self.number), np.nan if self.count else 0.0)
 
     def connect(self, points: np.ndarray) -> Connections:
-        """Return where new points join."""
+        """Return the training point that each new point joins, and the distance."""
         neighbour = np.full(len(points), -1)
         distance = np.full(len(points), np.inf)
         finite = np.flatnonzero(np.isfinite(points).all(axis=1))
@@ -211,7 +211,7 @@ def membership(
     cluster: np.ndarray,
     scale: np.ndarray,
 ) -> np.ndarray:
-    """Return how much points belong to each selected cluster, after hdbscan.
+    """Return the membership of points in each selected cluster, as hdbscan defines it.
 
     `chosen` are the selected clusters by label, `nearness` (points, clusters) distances
     to the nearest exemplars, `cluster` the last cluster of each point, `scale` the

@@ -52,7 +52,7 @@ def select_clusters(tree: CondensedTree, rule: ClusterSelection) -> np.ndarray:
 
 
 def _allowed(tree: CondensedTree, rule: ClusterSelection) -> np.ndarray:
-    """Return which clusters excess of mass may select."""
+    """Mark the clusters that excess of mass may select."""
     size, birth = tree.cluster_size.copy(), tree.birth.copy()
     # The root is born where the first point leaves, and labels only its last points.
     birth[0] = tree.distance.max()
@@ -69,7 +69,7 @@ def _topmost(parent: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 
 def most_stable(tree: CondensedTree, allowed: np.ndarray) -> np.ndarray:
-    """Return which clusters are preferred to their descendants; the root is first.
+    """Mark the clusters that are preferred to their descendants; the root is first.
 
     The topmost of them on each path are the clusters of the largest total mass. All
     of them are `allowed`.

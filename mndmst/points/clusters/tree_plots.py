@@ -298,7 +298,7 @@ def plot_dendrogram(
 def _drawn_merges(
     linkage: np.ndarray, truncate_mode: str | None, p: int
 ) -> tuple[np.ndarray, int]:
-    """Return which merges are drawn, and the fewest points of a branch."""
+    """Mark the merges that are drawn; also return the fewest points of a branch."""
     count = len(linkage)
     drawn = np.ones(count, np.bool_)
     if truncate_mode == "lastp":

@@ -52,7 +52,7 @@ class OrderedPoints:
         self._heaviest = float(cores.max()) * products.frame.factor
 
     def width(self) -> float:
-        """Return how far upper bounds are above lower ones, at most."""
+        """Return the largest possible difference of an upper and a lower bound."""
         products = self._products
         plain = 4.001 * (products.gamma + TERMS) * self.points.most
         plain += 8 * products.absolute

@@ -409,7 +409,7 @@ class DeviceProducts:
         return term, core
 
     def rows_at_once(self) -> int:
-        """Return how many rows are searched between two looks for Ctrl-C."""
+        """Return the number of rows that are searched between two checks for Ctrl-C."""
         each = max(self.count, 1) * self.width * self.frame.pairs
         return max(FEWEST_ROWS, min(ROWS, WORK // each // 128 * 128))
 
@@ -903,7 +903,7 @@ def check_room(takers: str, needed: int) -> None:
 
 
 def free_bytes() -> int:
-    """Return how much memory of the current device can be taken."""
+    """Return the free bytes of the current device."""
     pool = cupy.get_default_memory_pool()
     return int(cupy.cuda.runtime.memGetInfo()[0]) + pool.free_bytes()
 

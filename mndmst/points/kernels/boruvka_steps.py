@@ -186,7 +186,7 @@ def relabel(vertex, present, reach, components, counts):
 
 @kernel
 def choose_components(counts, bound, cheap):
-    """Return which components take part in a round, given their numbers of queries.
+    """Mark the components that take part in a round, given their numbers of queries.
 
     All that know their first edge, if these are many; else the half with the fewest
     queries, or more with at most `cheap` queries together.

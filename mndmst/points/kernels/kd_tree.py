@@ -360,7 +360,7 @@ def leaf_of(tree, position):
 
 @kernel
 def count_visited(tree, queries, radius, own, of_node):
-    """Return how many points lie in leaves that are near to queries, over all queries.
+    """Return the number of points in leaves near to queries, summed over all queries.
 
     A leaf that is no nearer than the query's `radius` (a reduced distance) need not be
     visited, nor leaves of its component `own`. `of_node` is the component of each node;

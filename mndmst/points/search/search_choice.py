@@ -94,7 +94,7 @@ def check_search(search: str, metric: str) -> None:
 
 
 def visits(points: PointCoordinates, neighbours: int, count: int) -> float:
-    """Return how many points a query of the tree visits, estimated by samples.
+    """Estimate, by samples, the number of points that a query of the tree visits.
 
     The tree has `count` points; those given may be a sample of them.
     """
@@ -110,7 +110,7 @@ def visits(points: PointCoordinates, neighbours: int, count: int) -> float:
 
 
 def _visits_of(sample: np.ndarray, neighbours: int) -> float:
-    """Return how many points of a sample a query visits at least, on average."""
+    """Return a lower bound of the mean number of points that a query visits."""
     tree = build_tree(sample, Norm.EUCLIDEAN, Threads(1))
     queries = sample[:QUERIES]
     square = (sample * sample).sum(axis=1)

@@ -122,7 +122,7 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
         return merge_ranks(run, left._replace(graph=graph), self.exception, self.path)
 
     def path(self, edges: int, before: int) -> Path:
-        """Return how ranks go on; see `leaders.PathRule`."""
+        """Return the way in which ranks go on; see `leaders.PathRule`."""
         return cheapest_path(self.run, edges, before)
 
     def post_process(self, rest: ReducedGraph) -> None:
