@@ -1,6 +1,7 @@
 """The single-linkage dendrogram of a forest, and flat clusters from it."""
 
 import math
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +13,12 @@ from ..host.formatting import counted
 from ..kernels.kruskal import component_labels
 from ..kernels.sorting import sort_positions
 from ..kernels.threads import Threads
-from .kernels.link import link
+from .kernels.link import DISTANCE, LEFT, RIGHT, SIZE, link
+
+# Vertices whose dendrogram Python makes as soon as kernels do. These take a second of
+# CPU time to compile.
+FEW_VERTICES = 1 << 9
+CYCLE = "the edges of the forest close a cycle; verify it, or solve again"
 
 
 class SpanningForest(Protocol):
@@ -44,29 +50,68 @@ class SpanningForest(Protocol):
         """Whether it is a maximum spanning forest."""
 
 
-def single_linkage(forest: SpanningForest) -> np.ndarray:
+def single_linkage(forest: SpanningForest, few: int = FEW_VERTICES) -> np.ndarray:
     """Return the single-linkage dendrogram of a graph from its spanning forest.
 
     Trees of a forest that is not connected are joined last, at an infinite distance.
-    All cores take part. The result, float64 of shape (num_vertices - 1, 4), is as
-    `scipy.cluster.hierarchy.linkage` returns it, equal distances in the order of the
-    edges. A maximum forest merges from the heaviest edge down; see `_distances`.
+    All cores take part; at most `few` vertices need no kernel. The result, float64 of
+    shape (num_vertices - 1, 4), is as `scipy.cluster.hierarchy.linkage` returns it,
+    equal distances in the order of the edges. A maximum forest merges from the heaviest
+    edge down; see `_distances`.
     """
     if forest.num_vertices == 0:
         raise ConfigError("a graph without vertices has no clusters")
+    if forest.num_vertices <= few:
+        return _linkage_without_kernels(forest)
     # Not as a file may say: an edge too few or too many would leave the tree.
     labels = component_labels(forest.src, forest.dst, forest.num_vertices)
     roots = np.flatnonzero(labels == np.arange(forest.num_vertices))
     if len(roots) + len(forest) != forest.num_vertices:
-        raise ConfigError(
-            "the edges of the forest close a cycle; verify it, or solve again"
-        )
+        raise ConfigError(CYCLE)
     src = np.concatenate([forest.src, roots[:-1]])
     dst = np.concatenate([forest.dst, roots[1:]])
     distance = np.concatenate([_distances(forest), np.full(len(roots) - 1, np.inf)])
     order = in_merge_order(forest)
     order = np.concatenate([order, np.arange(len(order), len(src), dtype=order.dtype)])
     return link(src[order], dst[order], distance[order], _all_cores())
+
+
+def _linkage_without_kernels(forest: SpanningForest) -> np.ndarray:
+    """Return what `single_linkage` returns, without a kernel: a union-find.
+
+    It takes a microsecond a vertex.
+    """
+    n, order = forest.num_vertices, in_merge_order(forest)
+    above = list(range(2 * n - 1))  # the cluster that has merged each, or a root itself
+    size, rows = [1] * n, []
+
+    def root(cluster: int) -> int:
+        while above[cluster] != cluster:  # halves the path on the way
+            above[cluster] = cluster = above[above[cluster]]
+        return cluster
+
+    def merge(src: int, dst: int) -> None:
+        left, right = sorted((root(src), root(dst)))
+        if left == right:
+            raise ConfigError(CYCLE)
+        above[left] = above[right] = len(size)
+        size.append(size[left] + size[right])
+        rows.append((left, right))
+
+    for ends in zip(
+        forest.src[order].tolist(), forest.dst[order].tolist(), strict=True
+    ):
+        merge(*ends)
+    smallest: dict[int, int] = {}  # vertex of each tree, in ascending order
+    for vertex in range(n):
+        smallest.setdefault(root(vertex), vertex)
+    for ends in pairwise(smallest.values()):
+        merge(*ends)
+    linkage = np.full((n - 1, 4), np.inf)
+    linkage[:, [LEFT, RIGHT]] = np.reshape(rows, (n - 1, 2))
+    linkage[: len(order), DISTANCE] = _distances(forest)[order]
+    linkage[:, SIZE] = size[n:]
+    return linkage
 
 
 def clusters_within(forest: SpanningForest, threshold: int | float) -> np.ndarray:

@@ -27,6 +27,7 @@ from mndmst.points.neighbour_graph import neighbour_graph
 from mndmst.points.point_files import example_points
 from mndmst.tree.kernels.link import link
 from mndmst.tree.linkage import (
+    FEW_VERTICES,
     clusters_by_count,
     clusters_within,
     numbered,
@@ -145,9 +146,27 @@ def test_links_of_trees(reach: int, ascending: bool, threads: int) -> None:
     assert list(map(tuple, found[:, [0, 1, 3]].astype(int).tolist())) == expected
 
 
-def test_trees_are_joined_at_infinity() -> None:
+@pytest.mark.parametrize("maximum", [False, True])
+@pytest.mark.parametrize("dtype", ["uint64", "int32", "float32", "float64"])
+@pytest.mark.parametrize("edges", [0, 1, 60, 400])
+@pytest.mark.parametrize("vertices", [1, 2, 97, FEW_VERTICES])
+def test_few_vertices_are_linked_without_kernels_as_by_them(
+    vertices: int, edges: int, dtype: str, maximum: bool
+) -> None:
+    """Trees of all shapes, in which many weights are equal."""
+    generator = np.random.default_rng(edges)
+    src, dst = generator.integers(0, vertices, (2, edges))
+    weight = generator.integers(0, 9, edges).astype(dtype)
+    forest = mndmst.minimum_spanning_forest(src, dst, weight, vertices)
+    forest = replace(forest, maximum=maximum)
+    expected = single_linkage(forest, few=0)
+    np.testing.assert_array_equal(single_linkage(forest), expected)
+
+
+@pytest.mark.parametrize("few", [0, FEW_VERTICES])
+def test_trees_are_joined_at_infinity(few: int) -> None:
     forest = mndmst.minimum_spanning_forest([0, 2], [1, 3], [5, 2], 5)
-    assert single_linkage(forest)[:, 2].tolist() == [2, 5, np.inf, np.inf]
+    assert single_linkage(forest, few)[:, 2].tolist() == [2, 5, np.inf, np.inf]
     assert numbered(clusters_within(forest, 2)).tolist() == [0, 1, 2, 2, 3]
     assert numbered(clusters_by_count(forest, 3)).tolist() == [0, 0, 1, 1, 2]
     with pytest.raises(ConfigError, match="has 3 trees and 5 vertices"):
@@ -304,18 +323,20 @@ def test_cluster_refuses_what_does_not_fit(mndmst, tmp_path: Path) -> None:
         assert run.returncode == 1 and said in run.stderr
 
 
-def test_labels_that_are_wrong_do_no_harm() -> None:
+@pytest.mark.parametrize("few", [0, FEW_VERTICES])
+def test_labels_that_are_wrong_do_no_harm(few: int) -> None:
     forest = mndmst.minimum_spanning_forest([0, 1, 2], [1, 2, 3], [2.0, 5.0, 1.0])
-    expected = single_linkage(forest)
+    expected = single_linkage(forest, few)
     wrong = replace(forest, labels=np.array([0, 1, 1, 0]))
-    np.testing.assert_array_equal(single_linkage(wrong), expected)
+    np.testing.assert_array_equal(single_linkage(wrong, few), expected)
 
 
-def test_edges_that_close_a_cycle_are_refused() -> None:
+@pytest.mark.parametrize("few", [0, FEW_VERTICES])
+def test_edges_that_close_a_cycle_are_refused(few: int) -> None:
     forest = mndmst.minimum_spanning_forest([0, 1, 2], [1, 2, 3], [2.0, 5.0, 1.0])
     cycle = replace(forest, dst=np.array([1, 2, 0]), src=np.array([0, 1, 2]))
     with pytest.raises(ConfigError, match="cycle"):
-        single_linkage(cycle)
+        single_linkage(cycle, few)
 
 
 def test_a_forest_file_with_an_edge_out_of_range_is_refused(tmp_path: Path) -> None:
