@@ -28,6 +28,8 @@ LEAST_DISTANCE = 2.0**-511
 HIGHEST, MOST = 490, 1000
 # Points that are looked at together.
 ROWS = 1 << 16
+# Points whose extremes NumPy finds, without a kernel to compile.
+FEW_POINTS = 1 << 9
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ def extremes(points: np.ndarray, threads: Threads = ALONE) -> tuple[float, float
 
     Without such coordinates they are infinity and 0.
     """
-    if points.dtype in (np.float32, np.float64) and points.flags.c_contiguous:
+    typed = points.dtype in (np.float32, np.float64) and points.flags.c_contiguous
+    if typed and len(points) > FEW_POINTS:
         kind = points.dtype.type
         bits = points.reshape(-1).view(f"u{points.itemsize}")
         ranges = each_range(threads.bounds(len(bits)))

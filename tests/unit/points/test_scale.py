@@ -15,7 +15,7 @@ from mndmst.points.metrics import Norm
 from mndmst.points.neighbour_graph import neighbour_graph
 from mndmst.points.point_files import checked_points, named_points
 from mndmst.points.point_forest import points_forest
-from mndmst.points.scale import Scale, extremes, scale_for
+from mndmst.points.scale import FEW_POINTS, Scale, extremes, scale_for
 
 
 def exact_distance(one: np.ndarray, other: np.ndarray) -> float:
@@ -88,9 +88,17 @@ def test_equal_points_beside_tiny_ones_are_taken() -> None:
     assert points_forest(points).forest.weight.tolist() == [0.0, 1.0, 3.0]
 
 
-def test_the_extremes_of_coordinates() -> None:
-    assert extremes(np.zeros((0, 2))) == extremes(np.zeros((4, 2))) == (inf, 0.0)
-    assert extremes(np.array([[0.0, -3.0], [1e-200, 2.0]])) == (1e-200, 3.0)
+@pytest.mark.parametrize("times", [1, FEW_POINTS], ids=["NumPy", "kernel"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_extremes_of_coordinates(dtype: type, times: int) -> None:
+    assert extremes(np.zeros((0, 2), dtype)) == (inf, 0.0)
+    assert extremes(np.zeros((4 * times, 2), dtype)) == (inf, 0.0)
+    least = np.finfo(dtype).smallest_subnormal
+    points = np.array([[0.0, -3.0], [-0.0, 2.0], [-least, 1.0]], dtype)
+    assert extremes(np.tile(points, (times, 1))) == (float(least), 3.0)
+
+
+def test_the_scale_of_coordinates() -> None:
     assert scale_for(Norm.EUCLIDEAN, *extremes(np.ones((2, 2)))) == Scale()
     assert scale_for(Norm.MANHATTAN, 1e-300, 1.0) == Scale()
     assert np.isfinite(scale_for(Norm.EUCLIDEAN, 5e-324, 5e-324).factor)
