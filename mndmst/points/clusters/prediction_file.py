@@ -208,7 +208,9 @@ class StoredModel:
                 self.tree.point_distance,
                 fit_search=self.search,
             )
-        except (MndmstError, TypeError, ValueError, AttributeError) as error:
+        except MndmstError as error:
+            raise self._contradiction() from error
+        except (TypeError, ValueError, AttributeError) as error:
             raise self._contradiction() from error
 
     @property
