@@ -137,7 +137,9 @@ def _add_clusters(clusters: argparse.ArgumentParser) -> None:
     _add_graph_of_names(clusters)
     rule = clusters.add_mutually_exclusive_group(required=True)
     rule.add_argument("--count", type=whole(1, (1 << 63) - 1), help="how many clusters")
-    rule.add_argument("--height", type=number, help="largest weight inside a cluster")
+    rule.add_argument(
+        "--threshold", type=number, help="largest weight inside a cluster"
+    )
     rule.add_argument(
         "--min-weight", type=number,
         help="maximum forest: smallest weight inside a cluster",
@@ -389,11 +391,11 @@ def _components(graph: Any, arguments: argparse.Namespace) -> None:
 
 
 def _clusters(graph: Any, arguments: argparse.Namespace) -> None:
-    rules = ("count", "height", "min_weight", "min_size")
+    rules = ("count", "threshold", "min_weight", "min_size")
     given = {rule: getattr(arguments, rule) for rule in rules}
     rule = {name: value for name, value in given.items() if value is not None}
     label = graph.clusters(**rule)
-    _write_or_print({"vertex": graph.nodes, "cluster": label}, arguments)
+    _write_or_print({"vertex": graph.nodes, "label": label}, arguments)
 
 
 def _store(graph: Any, arguments: argparse.Namespace) -> None:

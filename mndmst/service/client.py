@@ -580,11 +580,11 @@ class Graph:
         ----------
         count : int
             Number of single-linkage clusters.
-        height : number
+        threshold : number
             Largest weight of an edge inside a single-linkage cluster.
         min_weight : number
-            In place of `height` in a graph for maximum forests: smallest weight of an
-            edge inside a single-linkage cluster.
+            In place of `threshold` in a graph for maximum forests: smallest weight of
+            an edge inside a single-linkage cluster.
         min_size : int
             Smallest number of vertices of an HDBSCAN* cluster. The service refuses it
             in a graph for maximum forests, whose weights are not distances.

@@ -8,7 +8,7 @@ from ..host.errors import ConfigError
 # The word for minimum forests, and that for maximum forests
 PATH = ("path_max", "path_min")
 THRESHOLD = ("below", "above")
-BOUND = ("height", "min_weight")
+BOUND = ("threshold", "min_weight")
 
 
 def check_words(words: Iterable[str], maximum: bool) -> None:

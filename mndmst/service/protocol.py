@@ -136,7 +136,7 @@ TABLE = {
         "number", False, "maximum forest: labels of components of heavier edges"
     ),
     "count": Field("count", False, "number of clusters"),
-    "height": Field("number", False, "clusters joined by edges no heavier"),
+    "threshold": Field("number", False, "clusters joined by edges no heavier"),
     "min_weight": Field(
         "number", False, "maximum forest: clusters joined by edges no lighter"
     ),

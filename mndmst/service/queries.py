@@ -68,8 +68,8 @@ def cluster_rule(request: Mapping[str, Any]) -> str:
     rules = [name for name in RULES if name in request]
     if len(rules) != 1:
         raise ConfigError(
-            "clusters: give one of count, height (of a maximum forest min_weight) and "
-            "min_size"
+            "clusters: give one of count, threshold (of a maximum forest min_weight) "
+            "and min_size"
         )
     return rules[0]
 

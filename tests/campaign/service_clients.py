@@ -322,7 +322,7 @@ def clusters(reader: Reader, graph: Any) -> tuple[int, Check]:
     """Read clusters by their number, a height or the least size."""
     draw, n = reader.draw, reader.model.n
     sized, height = ("min_size", draw.randint(2, 6)), draw.uniform(0, LAST_WEIGHT)
-    rules = [("count", draw.randint(1, n)), ("height", height), sized]
+    rules = [("count", draw.randint(1, n)), ("threshold", height), sized]
     if reader.model.maximum:
         rules[1:] = [("min_weight", height)]
     rule, value = draw.choice(rules)
@@ -336,7 +336,7 @@ def clusters(reader: Reader, graph: Any) -> tuple[int, Check]:
             assert not (found >= 0).any() or sizes.min() >= value
             return
         kept = np.array(facts.merge_order()[: n - int(value)], np.int64)
-        if rule == "height":
+        if rule == "threshold":
             kept = np.flatnonzero(answer.weight <= value)
         elif rule == "min_weight":
             kept = np.flatnonzero(answer.weight >= value)

@@ -147,7 +147,7 @@ def test_queries(tmp_path: Path) -> None:
             assert tuple(top.values()) == best
         assert len(np.unique(held.components(below=0))) == 60 - sum(answer.weight < 0)
         assert len(np.unique(held.clusters(count=20))) == 20
-        count = len(np.unique(held.clusters(height=3)))
+        count = len(np.unique(held.clusters(threshold=3)))
         assert count == 60 - sum(answer.weight <= 3)
         assert held.clusters(min_size=5).max() >= 0
         with pytest.raises(ServiceError, match="no vertex 60"):

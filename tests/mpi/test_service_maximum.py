@@ -279,9 +279,9 @@ WORDS = [
     (lambda g: g.components(3), lambda g: g.components(above=3), "below|above"),
     (lambda g: g.solve(below=3), lambda g: g.solve(above=3), "below|above"),
     (
-        lambda g: g.clusters(height=3),
+        lambda g: g.clusters(threshold=3),
         lambda g: g.clusters(min_weight=3),
-        "height|min_weight",
+        "threshold|min_weight",
     ),
 ]
 
@@ -353,14 +353,14 @@ def test_the_shell_has_the_words_of_both_directions(both: Served) -> None:
     found = rows(both, "components", "g", "--above", 3)
     assert [int(row["component"]) for row in found] == components
     found = rows(both, "clusters", "g", "--min-weight", 3)
-    assert [int(row["cluster"]) for row in found] == clusters
+    assert [int(row["label"]) for row in found] == clusters
     metrics = client(both, "metrics").stdout
     assert 'mndmst_graph_maximum{graph="g"} 1' in metrics
     assert 'mndmst_graph_maximum{graph="low"} 0' in metrics
     for words, text in (
         (("path-max", "g", 0, 1), "give path_min"),
         (("components", "g", "--below", 3), "give above"),
-        (("clusters", "low", "--min-weight", 3), "give height"),
+        (("clusters", "low", "--min-weight", 3), "give threshold"),
         (("solve", "low", "--maximum"), "partition --maximum"),
         (("solve", "g", "--minimum"), "partition --minimum"),
     ):

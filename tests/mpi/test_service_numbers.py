@@ -102,7 +102,7 @@ def test_bounds_of_solves(service: Served, dtype: str) -> None:
 def test_numbers_of_tables(service: Served, dtype: str) -> None:
     for table, names in (
         ("labels", ("below",)),
-        ("clusters", ("count", "height", "min_size")),
+        ("clusters", ("count", "threshold", "min_size")),
     ):
         for name in names:
             ended = set()
@@ -120,7 +120,7 @@ def test_a_count_beyond_the_vertices_is_refused_at_once(service: Served) -> None
     for rule in (
         '"count": 31',
         '"min_size": 1',
-        '"count": 3, "height": 2',
+        '"count": 3, "threshold": 2',
         '"below": 1',
     ):
         body = f'{{"graph": "int32", "table": "clusters", {rule}}}'
@@ -133,7 +133,7 @@ def test_flight_info_of_clusters_names_their_columns(service: Served) -> None:
     client, options = raw(service)
     for rule, columns in (
         ('"count": 9', ["label"]),
-        ('"height": 2.5', ["label"]),
+        ('"threshold": 2.5', ["label"]),
         ('"min_size": 3', ["label", "probability"]),
     ):
         body = f'{{"graph": "float64", "table": "clusters", {rule}}}'

@@ -53,7 +53,7 @@ def test_queries_of_the_shell_agree_with_python(service: Served) -> None:
     ]
     assert {row["component"] for row in rows(service, "components", "g")} == {"0"}
     labels = rows(service, "clusters", "g", "--count", 3)
-    assert len({row["cluster"] for row in labels}) == 3 and len(labels) == N
+    assert len({row["label"] for row in labels}) == 3 and len(labels) == N
 
 
 def test_pairs_and_labels_as_files(service: Served, tmp_path: Path) -> None:

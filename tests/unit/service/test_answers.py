@@ -198,7 +198,7 @@ LABELS = [
     ({"table": "labels"}, COMPONENTS_BYTES, 8),
     ({"table": "labels", "below": 7}, COMPONENTS_BYTES, 8),
     ({"table": "clusters", "count": 3}, LINKAGE_BYTES, 8),
-    ({"table": "clusters", "height": 7}, LINKAGE_BYTES, 8),
+    ({"table": "clusters", "threshold": 7}, LINKAGE_BYTES, 8),
     ({"table": "clusters", "min_size": 2}, DENSITY_BYTES, 16),
 ]
 

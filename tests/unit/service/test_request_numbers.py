@@ -37,7 +37,7 @@ def test_weights_are_compared_with_a_bound_of_any_size(
 
 
 @pytest.mark.parametrize("text", WRONG)
-@pytest.mark.parametrize("name", ["below", "above", "height", "min_weight"])
+@pytest.mark.parametrize("name", ["below", "above", "threshold", "min_weight"])
 def test_what_is_not_a_number(text: str, name: str) -> None:
     body = f'{{"graph": "g", "table": "labels", "{name}": {text}}}'.encode()
     with pytest.raises(ConfigError, match=rf"{name} is .* give a number, not NaN"):
