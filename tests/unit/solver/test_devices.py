@@ -18,6 +18,7 @@ from mndmst.graph.order import key_rule
 from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import MissingExtraError
 from mndmst.host.progress import Progress
+from mndmst.io.shards.sharded_graph import ShardedGraph
 from mndmst.kernels.arc_inspection import ArcFacts, inspect_rows
 from mndmst.solver import devices as module
 from mndmst.solver.config import Config
@@ -42,6 +43,7 @@ class Arcs(NamedTuple):
     num_arcs: int
     num_vertices: int = 1
     weight_dtype: np.dtype = np.dtype(np.int32)
+    has_few_arcs = ShardedGraph.has_few_arcs
 
 
 def devices(num_arcs: float, threads: int = 4, **options: Any) -> list[str]:
