@@ -29,8 +29,8 @@ from .names import LONGEST_NAME, IntegerNames, NameKind, Names, TextNames
 
 DEFLATE, SHUFFLE, FLETCHER = 1, 2, 3  # as HDF5 numbers them
 FILTERS = {DEFLATE, SHUFFLE, FLETCHER}
-# So much is summed without a kernel, in a millisecond: neither to open a graph nor to
-# read few arcs should have one compiled.
+# Less is summed without a kernel, in a millisecond: neither to open a graph nor to read
+# few arcs should have one compiled. A whole chunk of a forest has as many bytes.
 FEW_BYTES = 1 << 18
 
 # Chunks that are looked up one by one.
@@ -88,7 +88,7 @@ def checksum(data: np.ndarray) -> int:
     """Return the Fletcher-32 checksum of bytes, odd numbers included, as HDF5 does."""
     if len(data) % 2:  # HDF5 takes the last byte for the upper one of a word
         data = np.append(data, np.uint8(0))
-    if len(data) > FEW_BYTES:
+    if len(data) >= FEW_BYTES:
         return int(fletcher32(np.ascontiguousarray(data).view(np.uint16)))
     words = np.frombuffer(data.tobytes(), ">u2").astype(np.uint64)
     weighted = words * np.arange(len(words), 0, -1).astype(np.uint64)
