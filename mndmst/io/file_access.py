@@ -268,7 +268,8 @@ def write_attributes(item: "h5py.Group", attributes: dict[str, Any]) -> None:
 
     for name, value in attributes.items():
         if isinstance(value, str):
-            value = np.array(value.encode(), h5py.string_dtype("utf-8", len(value)))
+            text = value.encode()
+            value = np.array(text, h5py.string_dtype("utf-8", len(text)))
         item.attrs[name] = value
 
 

@@ -16,6 +16,7 @@ from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.host.errors import OutputError
 from mndmst.io.atomic_output import AtomicOutput
+from mndmst.io.file_access import read_attribute, write_attributes
 from mndmst.io.hdf5_reader import FEW_BYTES, checksum
 from mndmst.io.hdf5_writer import hdf5_file
 from mndmst.io.names import IdRange
@@ -140,6 +141,14 @@ def test_files_are_gone_on_with(tmp_path: Path) -> None:
         assert (file["numbers"][:] == NUMBERS).all()
     with hdf5_file(tmp_path / "f") as file:
         assert not len(file)
+
+
+def test_attributes_are_texts_of_any_letters(tmp_path: Path) -> None:
+    with hdf5_file(tmp_path / "f.h5") as file:
+        write_attributes(file, {"place": "Größe €", "count": 3})
+    with h5py.File(tmp_path / "f.h5") as file:
+        assert read_attribute(file, "place") == "Größe €"
+        assert read_attribute(file, "count") == 3
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
