@@ -102,7 +102,6 @@ from .vertex_numbering import (
 )
 from .write_parts import UNNAMED, finish_graph, listed_rows, sorted_rows, write_parts
 
-MEMORY = 4 << 30  # enough to sort edges that are in memory
 Piece = TypeVar("Piece", bound=Edges | RowPiece)
 
 
@@ -538,7 +537,7 @@ def check_new_graph(out: str | Path, num_parts: int, overwrite: bool) -> None:
 
 
 def _in_memory(out: str | Path, num_parts: int, overwrite: bool) -> Options:
-    return Options(Path(out), num_parts, MEMORY, overwrite=overwrite, quiet=True)
+    return Options(Path(out), num_parts, overwrite=overwrite, quiet=True)
 
 
 def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -67,7 +67,7 @@ class Options:
 
     out: Path  # directory to make
     parts: int = 1
-    memory: int = 1 << 30  # bytes that each process may hold
+    memory: int = 4 << 30  # bytes that each process may hold
     # Accept a file of a format with both directions that lists edges in one only
     symmetrize: bool = False
     reorder: str = "none"  # one of `vertex_numbering.ORDERS`

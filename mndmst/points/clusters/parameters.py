@@ -54,7 +54,7 @@ class Parameter:
         if self.kind is str:
             if not isinstance(value, str) or value not in self.choices:
                 raise ConfigError(
-                    f"{self.name} {shown(value)}: give {', '.join(self.choices)}"
+                    f"{self.name} {shown(value)}: give {' or '.join(self.choices)}"
                 )
             return value
         number = self._number(value)

@@ -96,7 +96,7 @@ def test_parameters_that_are_none() -> None:
     for options, message in (
         ({"min_cluster_size": 1}, "min_cluster_size 1"),
         ({"min_samples": 0}, "min_samples 0"),
-        ({"cluster_selection_method": "best"}, "'best'; give eom or leaf"),
+        ({"cluster_selection_method": "best"}, "'best': give eom or leaf"),
         ({"cluster_selection_epsilon": -1.0}, "epsilon -1"),
         ({"metric": "far"}, "no metric 'far'"),
     ):
