@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from .formatting import counted, to_json
 
-LONG_SECONDS = 5  # Of stages that are longer the time left is told
+LONG_SECONDS = 5  # Longer stages tell the time left
 _json_lines = False
 
 

@@ -29,8 +29,8 @@ from .names import LONGEST_NAME, IntegerNames, NameKind, Names, TextNames
 
 DEFLATE, SHUFFLE, FLETCHER = 1, 2, 3  # as HDF5 numbers them
 FILTERS = {DEFLATE, SHUFFLE, FLETCHER}
-# Less is summed without a kernel, in a millisecond: neither to open a graph nor to read
-# few arcs should have one compiled. A whole chunk of a forest has as many bytes.
+# NumPy sums fewer bytes in a millisecond, so the opening of a graph and the reading of
+# few arcs compile no kernel. A whole chunk of a forest has this many bytes.
 FEW_BYTES = 1 << 18
 
 # Chunks that are looked up one by one.

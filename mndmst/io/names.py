@@ -389,7 +389,7 @@ class NameIndex:
 
     @classmethod
     def of(cls, names: Names) -> "NameIndex":
-        """Index distinct names in any order; those that ascend are not copied."""
+        """Index distinct names in any order; ascending names are not copied."""
         if names.ascend():
             return cls(names)
         ordered, ranks = distinct_names(names)

@@ -345,8 +345,8 @@ class Executor:
 def _check_other_weights(weights: dict[str, str] | None, maximum: bool) -> None:
     """Refuse a forest of the other direction by the graph's own weights.
 
-    Of parallel edges a graph has those that its own direction needs: the lightest, or
-    if `maximum` the heaviest. Columns and sent weights have one value for each edge.
+    A graph keeps only the lightest of parallel edges, or if `maximum` only the
+    heaviest. Columns and sent weights have one value for each edge.
     """
     ((kind, what),) = (weights or {"column": OWN}).items()
     if (kind == "column" and what == OWN) or (

@@ -96,8 +96,8 @@ Gauges = Mapping[str, Mapping[str, float]]
 class TokenRefusals:
     """Notes requests without the token; thread-safe.
 
-    Anybody who reaches the service can send them, so at most one in `SECONDS` is noted,
-    with the number of others since the last one.
+    Anybody who reaches the service can send such requests. So at most one line in
+    `SECONDS` is written, with the number of requests refused since the last line.
     """
 
     SECONDS = 10.0

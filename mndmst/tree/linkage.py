@@ -77,7 +77,7 @@ def single_linkage(forest: SpanningForest, few: int = FEW_VERTICES) -> np.ndarra
 
 
 def _linkage_without_kernels(forest: SpanningForest) -> np.ndarray:
-    """Return what `single_linkage` returns, without a kernel: a union-find.
+    """Return the result of `single_linkage` without a kernel, by union-find.
 
     It takes a microsecond a vertex.
     """

@@ -33,8 +33,8 @@ OPERATIONS = {"SUM": np.add, "MAX": np.maximum, "MIN": np.minimum}
 class ForkedProcesses(Comm):
     """Rank 0 and the processes that it has forked, each joined to it by a pipe.
 
-    It has the collectives on small values alone. `pipes` are those of rank 0 to the
-    others, or of another rank to rank 0; `processes` are the others, on rank 0.
+    Only collectives on small values exist. Rank 0 has pipes to the other ranks, and
+    their `processes`; each other rank has one pipe, to rank 0.
     """
 
     def __init__(
