@@ -56,16 +56,18 @@ def test_tutorial(checkout: Path) -> None:
         pytest.importorskip(package, reason=f"the tutorial needs {package}")
     page = DOCS / "tutorial.md"
     digests = []
+    folder = checkout / "tutorial"
+    folder.mkdir()
     for block in blocks(page, "(?:console|python)"):
         if not block.startswith("$ "):
-            run(f"python - <<'END'\n{block}END", checkout)
+            run(f"python - <<'END'\n{block}END", folder)
             continue
         for line in block.splitlines():
-            out = run(line.removeprefix("$ "), checkout)
+            out = run(line.removeprefix("$ "), folder)
             digests += re.findall(r"digest=(\w+)", out)
     assert digests[0] == digests[1] == digests[2]
-    assert (checkout / "rings.png").read_bytes().startswith(b"\x89PNG")
-    assert "<svg" in (checkout / "run4.html").read_text()
+    assert (folder / "rings.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (folder / "run4.html").read_text()
 
 
 def test_python_pages(checkout: Path) -> None:

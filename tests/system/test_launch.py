@@ -1,6 +1,7 @@
 """The scripts that start ranks, and what all ranks say before MPI has started."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from processes import ROOT, finish, start
+
+import mndmst
 
 LIMIT = 150
 GRAPH = ROOT / "partitions/demo"
@@ -51,6 +54,38 @@ def test_the_number_of_ranks_is_missing(arguments: tuple) -> None:
     run = finish(start(command, MNDMST_VENV=sys.prefix), LIMIT)
     assert run.returncode == 1
     assert "'solve' is not a number of ranks" in run.stderr
+
+
+RUNS = """#!/bin/sh
+case "$1 $2" in "-m pip") ;; *) exec {python} "$@" ;; esac
+"""
+
+
+def test_the_demo_keeps_its_forest_where_it_says(
+    tmp_path: Path, demo_digest: str
+) -> None:
+    for name in ("launch", "partitions", "pyproject.toml", "mndmst"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(RUNS.format(python=sys.executable))
+    python.chmod(0o755)
+    demo = ["bash", str(tmp_path / "launch" / "demo.sh")]
+    search = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    run = finish(start(demo, MNDMST_VENV=str(tmp_path / "venv"), PATH=search), LIMIT)
+    assert run.returncode == 0, run
+    last = run.stdout.split("The forest is in ")[1].splitlines()
+    forest = Path(last[0].removesuffix(". Next:"))
+    assert forest == tmp_path / "demo.forest.h5"
+    assert mndmst.Forest.read(forest).digest == demo_digest
+    assert [line.split()[:2] for line in last[2:]] == [
+        ["mndmst", "convert"],
+        ["mndmst", "partition"],
+        ["less", "mndmst/docs/tutorial.md"],
+    ]
+    convert = f"cd {tmp_path} && {python} -m {last[2].strip()}"
+    assert finish(start(["bash", "-c", convert]), LIMIT).returncode == 0
+    assert (tmp_path / "demo.forest.csv").read_text().startswith("source,")
 
 
 PYTHON = """#!/bin/sh
