@@ -26,10 +26,12 @@ ROWS = 1024 * MIB // 8
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Serve a path as `g`, and as `changed` for the test that changes its graph."""
     folder = tmp_path_factory.mktemp("service")
-    write_graph(folder / "g", simple_path(N), 2)
-    words = (folder / "g", "-q", "--memory", f"{LIMIT}MiB")
-    with served(folder, 2, *words) as running:
+    graphs = [
+        write_graph(folder / name, simple_path(N), 2) for name in ("g", "changed")
+    ]
+    with served(folder, 2, *graphs, "-q", "--memory", f"{LIMIT}MiB") as running:
         yield running
 
 
@@ -46,10 +48,12 @@ def command(**fields: Any) -> flight.FlightDescriptor:
     return flight.FlightDescriptor.for_command(json.dumps(fields).encode())
 
 
-def put(service: Served, kind: str, table: arrow.Table, codec: str) -> str:
+def put(
+    service: Served, kind: str, table: arrow.Table, codec: str, graph: str = "g"
+) -> str:
     client, options = compressed(service, codec)
     name = secrets.token_hex(16)
-    upload = command(upload=name, graph="g", kind=kind)
+    upload = command(upload=name, graph=graph, kind=kind)
     writer, reader = client.do_put(upload, table.schema, options)
     with writer:
         writer.write_table(table, max_chunksize=len(table))
@@ -112,11 +116,11 @@ def test_a_bomb_is_refused_and_takes_no_memory(
 
 def test_compressed_columns_that_fit_are_taken(service: Served) -> None:
     with service.connect() as graphs:
-        version = graphs["g"].info()["version"]
+        version = graphs["changed"].info()["version"]
     changes = arrow.table({"src": [0], "dst": [9], "weight": [5]})
-    upload = put(service, "changes", changes, "zstd")
+    upload = put(service, "changes", changes, "zstd", graph="changed")
     client, options = raw(service)
-    body = json.dumps({"graph": "g", "insert": upload}).encode()
+    body = json.dumps({"graph": "changed", "insert": upload}).encode()
     (answer,) = client.do_action(flight.Action("update", body), options)
     assert json.loads(answer.body.to_pybytes())["version"] == version + 1
     pairs = arrow.table({"u": np.zeros(1000, np.int64), "v": np.arange(1000) % N})

@@ -35,12 +35,13 @@ VERTICES = (-1, 0, 6, 29, 30, 31, (1 << 31), (1 << 32), (1 << 63) - 1, -(1 << 63
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Serve a graph for each type of weights, and a second one for the changes."""
     folder, words = tmp_path_factory.mktemp("numbers"), []
     for dtype in TYPES:
         graph = graphs.random(30, 90, 3)
         weight = np.random.default_rng(1).integers(0, 9, len(graph.src)).astype(dtype)
-        graphs.write_graph(folder / dtype, graph._replace(weight=weight), 2)
-        words.append(folder / dtype)
+        for path in (folder / dtype, folder / f"changed-{dtype}"):
+            words.append(graphs.write_graph(path, graph._replace(weight=weight), 2))
     with served(folder, 2, *words, "-q") as service:
         with service.connect() as client:
             for dtype in TYPES:
@@ -48,8 +49,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
                 client[dtype].store("other", weight)
         yield service
         with service.connect() as client:
-            for dtype in TYPES:
-                assert len(client[dtype].forest) == len(client[dtype].solve())
+            for graph in (client[path.name] for path in words):
+                assert len(graph.forest) == len(graph.solve())
 
 
 def asked(ask: Callable[[], Any]) -> str:
@@ -171,7 +172,7 @@ def test_numbers_in_columns(service: Served) -> None:
     draw = random.Random(1)
     weights = (0, 1.5, -1, 1e300, -np.inf, np.inf, np.nan, 2**31, 2**53 + 1, 2**63)
     for turn in range(150):
-        graph = draw.choice(TYPES)
+        graph = f"changed-{draw.choice(TYPES)}"
         ids = [draw.choice(VERTICES) for _ in range(draw.randint(0, 3))]
         dtype = draw.choice(("int64", "uint64", "uint32", "int8"))
         with np.errstate(all="ignore"):

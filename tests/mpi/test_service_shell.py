@@ -19,9 +19,10 @@ N = 30
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory):
+    """Serve a path as `g`, and as `changed` for the tests that change their graph."""
     folder = tmp_path_factory.mktemp("service")
-    write_graph(folder / "g", simple_path(N))
-    with served(folder, 2, folder / "g", "-q") as running:
+    graphs = [write_graph(folder / name, simple_path(N)) for name in ("g", "changed")]
+    with served(folder, 2, *graphs, "-q") as running:
         yield running
 
 
@@ -74,7 +75,7 @@ def test_pairs_and_labels_as_files(service: Served, tmp_path: Path) -> None:
 
 def test_columns_of_vertices_have_one_length(service: Served) -> None:
     with mndmst.connect(service.address) as connection:
-        graph = connection["g"]
+        graph = connection["changed"]
         calls = (
             lambda: graph.connected([0, 1], [1, 2, 3]),
             lambda: graph.insert([0, 1], [5], [1]),
@@ -133,11 +134,11 @@ def test_a_client_on_ranks_sends_one_request(service: Served, tmp_path: Path) ->
     (tmp_path / "changes.csv").write_text("op,src,dst,weight\ninsert,0,7,3\n")
     words = ("-m", "mndmst", "client", service.address)
     with mndmst.connect(service.address) as connection:
-        before = connection["g"].info()["version"]
-        update = (*words, "update", "g", tmp_path / "changes.csv")
+        before = connection["changed"].info()["version"]
+        update = (*words, "update", "changed", tmp_path / "changes.csv")
         done = finish(start(on_ranks(2, *update)), 60)
         assert done.returncode == 0 and done.stdout.count("version") == 1, done
-        assert connection["g"].info()["version"] == before + 1
+        assert connection["changed"].info()["version"] == before + 1
     done = finish(start(on_ranks(2, *words, "info", "none")), 60)
     assert done.returncode != 0 and done.stderr.count("mndmst: error:") == 1, done
 

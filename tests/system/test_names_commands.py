@@ -65,16 +65,16 @@ def place(tmp_path_factory: pytest.TempPathFactory, mndmst: Callable[..., Run]) 
 
 
 def test_a_forest_has_the_names_of_its_graph(
-    place: Path, mndmst: Callable[..., Run]
+    place: Path, tmp_path: Path, mndmst: Callable[..., Run]
 ) -> None:
-    good(mndmst("convert", place / "forest.h5", place / "forest.csv"))
-    assert edges_in(place / "forest.csv") == FOREST
-    good(mndmst("convert", place / "forest.h5", place / "f.json"))
-    nodes = json.loads((place / "f.json").read_text())["nodes"]
+    good(mndmst("convert", place / "forest.h5", tmp_path / "forest.csv"))
+    assert edges_in(tmp_path / "forest.csv") == FOREST
+    good(mndmst("convert", place / "forest.h5", tmp_path / "f.json"))
+    nodes = json.loads((tmp_path / "f.json").read_text())["nodes"]
     assert {node["id"] for node in nodes} == {v for road in ROADS for v in road[:2]}
-    given = ("convert", place / "forest.h5", place / "numbers.csv", "--numbers")
+    given = ("convert", place / "forest.h5", tmp_path / "numbers.csv", "--numbers")
     good(mndmst(*given))
-    assert all(u.isdigit() for u, *_ in rows_in(place / "numbers.csv")[1:])
+    assert all(u.isdigit() for u, *_ in rows_in(tmp_path / "numbers.csv")[1:])
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
