@@ -31,12 +31,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def api_reference() -> str:
-    """Return a page of mkdocstrings entries, one for each name in `mndmst.__all__`."""
+    """Return a page of mkdocstrings entries, one for each public name of mndmst."""
     module = ast.parse((ROOT / "mndmst/__init__.py").read_text())
     names = next(
         ast.literal_eval(node.value)
         for node in module.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_MODULES"
     )
-    entries = [f"::: mndmst.{name}" for name in names if not name.startswith("__")]
+    entries = [f"::: mndmst.{name}" for name in names]
     return "\n\n".join(["# API reference", *entries]) + "\n"
