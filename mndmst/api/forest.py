@@ -600,12 +600,12 @@ class NamedForest(Forest):
     @cached_property
     def index(self) -> "ForestIndex":
         """The index over the numbers of vertices."""
-        return self._numbered.index
+        return self.numbers.index
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the sorted pairs of numbers."""
-        return self._numbered.digest
+        return self.numbers.digest
 
     def write(
         self, path: str | Path, labels: bool = False, overwrite: bool = False
@@ -625,7 +625,7 @@ class NamedForest(Forest):
         """
         first_id = self._vertex_names.first_id
         if first_id is not None:
-            self._numbered.write_from(first_id, path, labels, overwrite)
+            self.numbers.write_from(first_id, path, labels, overwrite)
             return
         from ..io.formats import check_writer, suffixes_with_names
         from ..io.names import names_of_values
@@ -638,23 +638,23 @@ class NamedForest(Forest):
                 "or write numbers by forest.numbers.write(...)."
             )
         names = names_of_values("nodes", self.nodes.tolist())
-        self._numbered.write_from(0, path, labels, overwrite, names)
+        self.numbers.write_from(0, path, labels, overwrite, names)
 
     def to_scipy(self) -> Any:
         """Return a `scipy.sparse.csr_array` over the numbers of vertices."""
-        return self._numbered.to_scipy()
+        return self.numbers.to_scipy()
 
     def to_networkx(self, nodes: Sequence[Any] | None = None) -> Any:
         """Return a `networkx.Graph` of the names, with ``weight`` on each edge."""
         names = self.nodes.tolist() if nodes is None else nodes
-        return self._numbered.to_networkx(names)
+        return self.numbers.to_networkx(names)
 
     def linkage(self) -> np.ndarray:
         """Return the single-linkage dendrogram; leaves are positions in `nodes`."""
-        return self._numbered.linkage()
+        return self.numbers.linkage()
 
     def _columns(self) -> "ForestColumns":
-        return self._numbered._columns()
+        return self.numbers._columns()
 
     def _vertices(self, asked: Any) -> np.ndarray:
         return self._vertex_names.numbers(asked)

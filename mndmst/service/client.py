@@ -213,16 +213,12 @@ def _aligned(column: Any) -> np.ndarray:
 class RemoteForest(ForestTable, Forest):  # type: ignore[override, misc]
     """A `Forest` whose columns stay at the service until they are needed."""
 
-    details: dict[str, Any]  # As the service sends them: edges, trees, weight, version
-    _connection: Connection
-    _graph: str
-
     def __init__(
         self, connection: Connection, graph: str, details: dict[str, Any]
     ) -> None:
-        object.__setattr__(self, "details", details)
-        object.__setattr__(self, "_connection", connection)
-        object.__setattr__(self, "_graph", graph)
+        # As the service sends them: edges, trees, weight, version
+        self.details = details
+        self._connection, self._graph = connection, graph
 
     def __len__(self) -> int:
         return int(self.details["forest_edges"])
@@ -265,52 +261,52 @@ class NamedRemoteForest(ForestTable, NamedForest):  # type: ignore[override, mis
     The names of all vertices are fetched when a query needs them.
     """
 
-    details: dict[str, Any]
-    _numbered: RemoteForest
-    _graph: "Graph"
-
-    def __init__(self, numbered: RemoteForest, graph: "Graph") -> None:
-        object.__setattr__(self, "_numbered", numbered)
-        object.__setattr__(self, "_graph", graph)
-        object.__setattr__(self, "details", numbered.details)
+    def __init__(self, numbers: RemoteForest, graph: "Graph") -> None:
+        self._of_numbers, self._graph = numbers, graph
+        self.details = numbers.details
 
     def __len__(self) -> int:
-        return len(self._numbered)
+        return len(self.numbers)
+
+    @property
+    def numbers(self) -> RemoteForest:
+        """The forest with vertices as numbers, which are positions in `nodes`."""
+        return self._of_numbers
 
     @property
     def num_vertices(self) -> int:
         """Number of vertices of the graph."""
-        return self._numbered.num_vertices
+        return self.numbers.num_vertices
 
     @property
     def maximum(self) -> bool:  # type: ignore[override]
         """Whether it is a maximum spanning forest."""
-        return self._numbered.maximum
+        return self.numbers.maximum
 
     @property
     def graph_uuid(self) -> str:  # type: ignore[override]
         """The graph as a snapshot of the version has it; empty for other edges."""
-        return self._numbered.graph_uuid
+        return self.numbers.graph_uuid
 
     @property
     def total_weight(self) -> int | float:  # type: ignore[override]
         """The sum of the weights: exact for integers, else correctly rounded."""
-        return self._numbered.total_weight
+        return self.numbers.total_weight
 
     @cached_property
     def table(self) -> Any:
         """The edges as an Arrow table: src, dst (names), weight."""
-        return self._graph.with_names(self._numbered.table)
+        return self._graph.with_names(self.numbers.table)
 
     @property
     def weight(self) -> np.ndarray:  # type: ignore[override]
         """The weights."""
-        return self._numbered.weight
+        return self.numbers.weight
 
     @cached_property
     def labels(self) -> np.ndarray:  # type: ignore[override]
         """For each vertex the first vertex of its tree."""
-        return np.asarray(self.nodes[self._numbered.labels])
+        return np.asarray(self.nodes[self.numbers.labels])
 
     @cached_property
     def _vertex_names(self) -> VertexNames:  # type: ignore[override]
