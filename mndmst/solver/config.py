@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,9 +77,9 @@ def parse_ratio(value: str | float | None) -> float | None:
     return ratio
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class Config:
-    """The options of a run.
+    """The options of a run; each is set once, from a value or from text.
 
     Attributes
     ----------
@@ -124,12 +124,17 @@ class Config:
     timeout: int = 120
     tuning: Tuning = field(default_factory=lambda: Tuning.default, repr=False)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.tuning, Tuning):
-            raise ConfigError(f"tuning is {shown(self.tuning)}; give a Tuning")
-        # Text becomes values here, since each Config is made here
-        for name, value in _changes(self.tuning, self.as_dict(), _keyword).items():
-            object.__setattr__(self, name, value)
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        if name != "tuning":
+            value = _value(name, value, _keyword)
+        elif isinstance(value, Tuning):
+            settings = {each: getattr(value, each) for each in SETTINGS}
+            value = replace(value, **_values(settings, _keyword))
+        else:
+            raise ConfigError(f"tuning is {shown(value)}; give a Tuning")
+        super().__setattr__(name, value)
 
     @classmethod
     def load(
@@ -176,7 +181,9 @@ class Config:
                 f"{typed(name, values[name])}: there is no such option"
                 + (f"; did you mean {meant}?" if meant else "")
             )
-        return replace(self, **_changes(self.tuning, values, typed))
+        changes = _values(values, typed)
+        settings = {each: changes.pop(each) for each in SETTINGS if each in changes}
+        return replace(self, tuning=replace(self.tuning, **settings), **changes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the options as plain values, for outputs."""
@@ -216,17 +223,16 @@ def _flag(name: str, value: Any) -> str:
     return f"--{name.replace('_', '-')} {value}"
 
 
-def _changes(tuning: Tuning, values: Mapping[str, Any], typed: Typed) -> dict[str, Any]:
-    """Return the fields of a Config that options change, given as values or text."""
-    changes: dict[str, Any] = {}
-    settings: dict[str, Any] = {}
-    for name, given in values.items():
-        try:
-            value = _read(name, given)
-        except ConfigError as error:
-            raise ConfigError(f"{typed(name, given)}: {error}") from error
-        (settings if name in SETTINGS else changes)[name] = value
-    return {**changes, "tuning": replace(tuning, **settings)}
+def _values(given: Mapping[str, Any], typed: Typed) -> dict[str, Any]:
+    """Return the values of options that are given as values or text."""
+    return {name: _value(name, value, typed) for name, value in given.items()}
+
+
+def _value(name: str, given: Any, typed: Typed) -> Any:
+    try:
+        return _read(name, given)
+    except ConfigError as error:
+        raise ConfigError(f"{typed(name, given)}: {error}") from error
 
 
 def _read(name: str, value: Any) -> Any:

@@ -1,7 +1,8 @@
 """Options from files, variables and flags."""
 
+import pickle
 import re
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,14 @@ def test_programs_may_give_text_or_values() -> None:
     assert (config.memory, config.ratio) == (1024, 0.5)
     assert (config.light_edges, config.threads) == (2.0, 3)
     assert type(config.light_edges) is float
+
+
+def test_options_are_set_once() -> None:
+    config = Config(threads=1)
+    with pytest.raises(FrozenInstanceError, match="threads"):
+        config.threads = 2
+    assert config == Config(threads=1) != config.updated({"threads": 2})
+    assert hash(pickle.loads(pickle.dumps(config))) == hash(Config(threads=1))
 
 
 @pytest.mark.parametrize("text", [b"group_size = 2.5", b"threads = \xff", b"threads ="])
