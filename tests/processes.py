@@ -183,9 +183,15 @@ def comparable(variables: dict[str, str]) -> dict[str, str]:
     return {k: v for k, v in variables.items() if k != "PYTEST_CURRENT_TEST"}
 
 
-def without_compilation(stderr: str) -> str:
-    """Return the text of stderr without the line on kernels that are compiled.
+# What the first process of a user writes to stderr if it takes seconds
+FIRST_USES = (
+    "mndmst: compiling kernels, once on this machine\n",
+    "Matplotlib is building the font cache; this may take a moment.\n",
+)
 
-    The first process that calls a kernel writes it, if that takes a second.
-    """
-    return stderr.replace("mndmst: compiling kernels, once on this machine\n", "")
+
+def without_first_uses(stderr: str) -> str:
+    """Return the text of stderr without the lines on caches that are filled."""
+    for line in FIRST_USES:
+        stderr = stderr.replace(line, "")
+    return stderr

@@ -111,6 +111,7 @@ def edges_left(axes: Any, record: Record) -> None:
     counts = [level["edges"] for level in levels]
     axes.bar(places, counts, color=[colours[portion] for portion in portions])
     axes.set_yscale("symlog", linthresh=1)
+    _write_counts(axes.yaxis)
     many = len(counts) > FEW_BARS
     axes.set_ylim(0, (100 if many else 8) * max([1, *counts]))  # room for the numbers
     axes.set_xticks(places, [level["after"] for level in levels], rotation=60)
@@ -219,6 +220,8 @@ def tree_sizes(axes: Any, forest: Forest) -> None:
     axes.hist(sizes, np.append(bounds, bounds[-1] + 1), color=COLOUR)
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=1)
+    _write_counts(axes.xaxis)
+    _write_counts(axes.yaxis)
     axes.set(xlabel="vertices of a tree", ylabel="trees", title="Sizes of trees")
 
 
@@ -229,6 +232,7 @@ def degrees(axes: Any, forest: Forest) -> None:
     shown = np.flatnonzero(counts)
     axes.bar(shown, counts[shown], color=COLOUR)
     axes.set_yscale("symlog", linthresh=1)
+    _write_counts(axes.yaxis)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(xlabel="edges of a vertex", ylabel="vertices", title="Degrees")
 
@@ -247,6 +251,7 @@ def growth(axes: Any, merges: Merges) -> None:
         label="vertices of the largest",
     )  # fmt: skip
     axes.set_yscale("log")
+    _write_counts(axes.yaxis)
     if merges.maximum:
         axes.invert_xaxis()
     way = "down" if merges.maximum else "up"
@@ -277,9 +282,21 @@ def _legend(
     )
 
 
-def _short(number: int) -> str:
+def _write_counts(axis: Any) -> None:
+    """Write the counts on a logarithmic axis as plain text.
+
+    Powers of ten would be formulas, and Matplotlib complains on stderr of each font
+    for formulas that a machine lacks.
+    """
+    from matplotlib.ticker import LogFormatter
+
+    axis.set_major_formatter(lambda count, _: _short(count))
+    axis.set_minor_formatter(LogFormatter())  # shown if the axis has few powers of ten
+
+
+def _short(number: float) -> str:
     """Return a number in three figures or so: 1.23M."""
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.3g}{letter}"
-    return str(number)
+    return f"{number:.3g}"

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import without_compilation
+from processes import without_first_uses
 
 PROGRAM = Path(__file__).with_name("other_system_program.py")
 cold = pytest.mark.skipif(
@@ -32,5 +32,5 @@ def test_arrays_and_points_are_solved_without_linux(
         [sys.executable, "-c", f"from {PROGRAM.stem} import main; main()"],
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    said = without_compilation(run.stderr)
+    said = without_first_uses(run.stderr)
     assert (run.stdout, said, run.returncode) == ("done\n", "", 0)

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Iterator
+from typing import NoReturn
 
 import pytest
 
 from mndmst.graph.tuning import Tuning
 from mndmst.host.signals import stop_signals
+from mndmst.native import loader
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -23,6 +25,24 @@ def small_shares() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Tuning, "default", Tuning(grain=16))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def silent_compilation() -> Iterator[None]:
+    """Keep the line on a long compilation out of the output that tests read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loader, "PATIENCE", 3600.0)
+        yield
+
+
+@pytest.fixture
+def no_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail where a picture has a formula, whose fonts a machine may lack."""
+
+    def parse(*arguments: object, **options: object) -> NoReturn:
+        pytest.fail(f"a formula: {arguments[1]}")
+
+    monkeypatch.setattr("matplotlib.mathtext.MathTextParser.parse", parse)
 
 
 @pytest.fixture(autouse=True)

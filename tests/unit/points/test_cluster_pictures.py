@@ -46,6 +46,7 @@ def test_points_of_any_dimension_are_drawn(
     assert path.stat().st_size > 500
 
 
+@pytest.mark.usefixtures("no_formulas")
 def test_a_page_has_all_pictures_and_every_cluster(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     pictures = pictures_of(mndmst.example_points("blobs", 400), 20)

@@ -7,12 +7,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from graphs import Graph, write_graph
-from processes import command
+from processes import command, without_first_uses
 
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 import mndmst
+from mndmst.report import draw
 from mndmst.report.draw import Merges
+from mndmst.report.page import svg_of
 
 # Two squares of weights 1 to 3, joined by an edge of weight 9; vertex 8 is alone.
 SRC = np.array([0, 1, 2, 0, 4, 5, 6, 4, 3])
@@ -34,9 +36,21 @@ def test_a_forest_without_edges_has_no_merges() -> None:
     assert len(merges.weight) == len(merges.largest()) == 0
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_formulas")
+@pytest.mark.parametrize("n", [3, 30, 3000])
+def test_charts_need_no_fonts_for_formulas(n: int) -> None:
+    src, dst = np.random.default_rng(1).integers(0, n, (2, n))
+    forest = mndmst.minimum_spanning_forest(src, dst, src + dst, num_vertices=n)
+    merges = Merges.of(forest)
+    for chart in (draw.weights, draw.tree_sizes, draw.degrees):
+        assert "<svg" in svg_of(4, 3, lambda axes, chart=chart: chart(axes, forest))
+    assert "<svg" in svg_of(4, 3, lambda axes: draw.growth(axes, merges))
+
+
 def status_and_errors(*words: object) -> tuple[int, str]:
     done = command(*words)
-    return done.returncode, done.stderr
+    return done.returncode, without_first_uses(done.stderr)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from mndmst.report.record import (
     write_trace,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_formulas")]
 
 
 def run(ranks: int = 3, scale: float = 1.0) -> dict[str, Any]:
