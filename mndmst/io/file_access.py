@@ -263,21 +263,28 @@ def first_line(error: Exception) -> str:
 
 
 def write_attributes(item: "h5py.Group", attributes: dict[str, Any]) -> None:
-    """Write attributes, texts with a fixed length."""
+    """Write attributes, texts with a fixed length.
+
+    HDF5 keeps texts of variable length in a heap without a checksum, and reads them
+    without end where the heap is damaged.
+    """
     import h5py  # a client of the service needs none
 
     for name, value in attributes.items():
         if isinstance(value, str):
             text = value.encode()
-            value = np.array(text, h5py.string_dtype("utf-8", len(text)))
+            value = np.array(text, h5py.string_dtype("utf-8", max(1, len(text))))
         item.attrs[name] = value
 
 
 def read_attribute(item: "h5py.Group", name: str) -> Any:
-    """Return an attribute; text as str, and None if it is missing or not a scalar."""
+    """Return an attribute; text as str, and None if it is missing or not a scalar.
+
+    None also for a value of variable length; see `write_attributes`.
+    """
     import h5py  # a client of the service needs none
 
-    value = item.attrs.get(name)
+    value: Any = _value(item, name) if name in item.attrs else None
     if np.ndim(value) or isinstance(value, h5py.Empty):
         return None
     return _printable(value)
@@ -285,16 +292,26 @@ def read_attribute(item: "h5py.Group", name: str) -> Any:
 
 def _printable(value: Any) -> Any:
     """Return an attribute; bytes become text, wrong UTF-8 replacement characters."""
-    if isinstance(value, str):  # h5py has surrogates for wrong bytes
-        value = value.encode(errors="surrogateescape")
     return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _value(item: "h5py.Group", name: str) -> Any:
+    """Return an attribute as stored; None, without reading it, if its length varies."""
+    from h5py import h5t  # a client of the service needs none
+
+    kind = item.attrs.get_id(name).get_type()
+    if isinstance(kind, h5t.TypeStringID):
+        fixed = not kind.is_variable_str()
+    else:
+        fixed = kind.get_class() in (h5t.INTEGER, h5t.FLOAT, h5t.ENUM)
+    return item.attrs[name] if fixed else None
 
 
 def text_attribute(item: "h5py.Group", name: str) -> str:
     """Return a text attribute; raise ValueError for another type."""
     value = read_attribute(item, name)
     if not isinstance(value, str):
-        raise ValueError(f"attribute {name} is not a text")
+        raise ValueError(f"attribute {name} is not a text of fixed length")
     return value
 
 
@@ -324,10 +341,12 @@ def flag_attribute(item: "h5py.Group", name: str) -> bool:
 
 
 def read_attributes(item: "h5py.Group") -> dict[str, Any]:
-    """Return all attributes as plain values."""
+    """Return all attributes of fixed length as plain values."""
+    values = {name: _value(item, name) for name in item.attrs}
     return {
         name: _printable(value.item() if isinstance(value, np.generic) else value)
-        for name, value in item.attrs.items()
+        for name, value in values.items()
+        if value is not None
     }
 
 

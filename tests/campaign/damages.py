@@ -153,7 +153,8 @@ def lie(draw: random.Random, path: Path) -> None:
             if draw.random() < 0.2:
                 del item.attrs[name]
             else:
-                item.attrs[name] = draw.choice((*LIES, "other", "", 0.5, [1, 2]))
+                texts = "other", np.bytes_("other"), np.bytes_("1"), ""
+                item.attrs[name] = draw.choice((*LIES, *texts, 0.5, [1, 2]))
     return None
 
 

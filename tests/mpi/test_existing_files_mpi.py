@@ -65,7 +65,7 @@ def test_a_result_of_another_kind_stays(
     run = mpirun(2, "-m", "mndmst", "components", folder / "g", "-q", "-o", forest)
     assert run.returncode == 1
     assert "is not a file of labels that" in run.stderr
-    assert h5py.File(forest).attrs["format"] == "mndmst-forest"
+    assert h5py.File(forest).attrs["format"] == b"mndmst-forest"
 
 
 def test_outputs_are_refused_before_the_graph_is_read(

@@ -26,6 +26,7 @@ from ..file_access import (
     read_attribute,
     read_attributes,
     reading,
+    write_attributes,
 )
 from ..hdf5_reader import checked_dataset, read_dataset
 from ..hdf5_writer import create_dataset, hdf5_file
@@ -70,7 +71,7 @@ def write_clusters(
     if names is not None:
         columns = {**columns, "ids": _id_column(path, names)}
     with files.file(path, CLUSTERS) as temporary, hdf5_file(temporary) as file:
-        file.attrs.update(hdf5_mark(FORMAT) | attributes)
+        write_attributes(file, hdf5_mark(FORMAT) | attributes)
         for name, column in columns.items():
             if column.dtype.kind == "U":
                 column = np.char.encode(column, "utf-8")

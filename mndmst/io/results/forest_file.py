@@ -29,6 +29,7 @@ from ..file_access import (
     read_attribute,
     reading,
     text_attribute,
+    write_attributes,
 )
 from ..hdf5_reader import checked_dataset, read_dataset, read_names
 from ..hdf5_writer import create_dataset, hdf5_file
@@ -344,7 +345,8 @@ def write_forest_in(
     with files.file(path, FOREST) as temporary, hdf5_file(temporary) as file:
         for name, column in columns.items():
             create_dataset(file, name, column.shape, column.dtype)[:] = column
-        file.attrs.update(_attributes(path, header, len(edges[0]), edges[2].dtype))
+        facts = _attributes(path, header, len(edges[0]), edges[2].dtype)
+        write_attributes(file, facts)
 
 
 def _attributes(

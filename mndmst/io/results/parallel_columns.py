@@ -16,7 +16,7 @@ import numpy as np
 
 from ...kernels.threads import ALONE, Threads
 from ..atomic_output import AtomicOutput
-from ..file_access import flush_to_disk, write_at, writing
+from ..file_access import flush_to_disk, write_at, write_attributes, writing
 from ..hdf5_reader import SUM_BYTES, checksum
 from ..hdf5_writer import CHUNK_ROWS, create_dataset, hdf5_file, reserving_file
 from ..output_kinds import Kind
@@ -72,7 +72,7 @@ def write_columns(
         if flushing is not None:
             flushing.result()
             with hdf5_file(temporary, "r+") as file:
-                file.attrs.update(facts)
+                write_attributes(file, facts)
 
 
 class StoredAs(NamedTuple):

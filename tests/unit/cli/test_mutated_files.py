@@ -7,8 +7,11 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from processes import finish, python, start
 
 from mndmst.__main__ import main
+
+PROGRAM = Path(__file__).with_name("zeroed_files_program.py")
 
 VALUES = {
     "empty": np.array([], np.int64),
@@ -20,6 +23,8 @@ VALUES = {
     "negative": np.int64(-1),
     "structure": np.array([(1, 2.0)], [("a", "i4"), ("b", "f8")]),
     "bytes": b"\xff\xfe",
+    "text": np.bytes_("other"),
+    "varying": "other",
 }
 COMMANDS: dict[str, list[str]] = {
     "verify": ["verify", "G", "f.h5"],
@@ -178,3 +183,36 @@ def test_mutated_attributes_of_a_graph(
                 del file.attrs[name]
                 file.attrs[name] = value
             outcome([*words, *overwrite(command)], capsys)
+
+
+@pytest.fixture
+def files(folder: Path) -> list[Path]:
+    """A file of every kind that the commands write."""
+    np.save("points.npy", np.random.default_rng(1).random((40, 2)))
+    for words in (
+        "solve G -o forest.h5 --labels -q",
+        "components G -o labels.h5 -q",
+        "cluster f.h5 --count 2 -o clusters.h5 -q",
+        "hdbscan points.npy --min-cluster-size 5 -o model.h5 --prediction-data -q",
+        "linkage points.npy -o tree.h5 -q",
+        "predict model.h5 points.npy -o predicted.h5 -q",
+    ):
+        assert main(words.split()) == 0, words
+    return sorted(folder.rglob("*.h5"))
+
+
+def test_no_file_has_texts_of_variable_length(files: list[Path]) -> None:
+    """HDF5 keeps those in a heap ("GCOL") that has no checksum."""
+    assert len(files) == 9
+    for path in files:
+        assert b"GCOL" not in path.read_bytes(), path
+        with h5py.File(path) as file:
+            assert file.attrs["creator"].startswith(b"mndmst "), path
+
+
+@pytest.mark.slow
+def test_damaged_files_of_every_kind_are_described_or_refused(
+    files: list[Path],
+) -> None:
+    run = finish(start(python(PROGRAM, *files)), 300)
+    assert run.returncode == 0, run.stderr

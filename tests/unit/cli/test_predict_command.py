@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mndmst.__main__ import main
+from mndmst.io.file_access import write_attributes
 from mndmst.points.clusters.prediction_file import StoredModel
 from mndmst.points.point_files import example_points
 
@@ -90,11 +91,11 @@ def _beyond(file: h5py.File) -> None:
 
 
 def _other_metric(file: h5py.File) -> None:
-    file.attrs["metric"] = "precomputed"
+    write_attributes(file, {"metric": "precomputed"})
 
 
 def _other_parameters(file: h5py.File) -> None:
-    file.attrs["metric_params"] = '{"p": "x"}'
+    write_attributes(file, {"metric_params": '{"p": "x"}'})
 
 
 def _other_alpha(file: h5py.File) -> None:

@@ -18,6 +18,7 @@ from mndmst.graph.model import EdgeList
 from mndmst.graph.order import WEIGHT_DTYPES, weights_to_keys
 from mndmst.host.errors import InputError, OutputError
 from mndmst.io.atomic_output import AtomicOutput, check_writable
+from mndmst.io.file_access import write_attributes
 from mndmst.io.names import IdRange
 from mndmst.io.results import digest_and_total as totals
 from mndmst.io.results.digest_and_total import (
@@ -238,7 +239,7 @@ def test_what_is_no_forest_file_is_told_in_a_line(tmp_path):
 
 
 def change_format(file):
-    file.attrs["format"] = "mndmst-graph"
+    write_attributes(file, {"format": "mndmst-graph"})
 
 
 def change_version(file):
@@ -255,11 +256,11 @@ def shorten(file):
 
 
 def change_type(file):
-    file.attrs["weight_dtype"] = "int64"
+    write_attributes(file, {"weight_dtype": "int64"})
 
 
 def break_json(file):
-    file.attrs["config"] = "{"
+    write_attributes(file, {"config": "{"})
 
 
 @pytest.mark.parametrize(

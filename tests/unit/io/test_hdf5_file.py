@@ -16,7 +16,12 @@ from mndmst.comm.communicator import Comm
 from mndmst.graph.model import EdgeList
 from mndmst.host.errors import OutputError
 from mndmst.io.atomic_output import AtomicOutput
-from mndmst.io.file_access import read_attribute, write_attributes
+from mndmst.io.file_access import (
+    read_attribute,
+    read_attributes,
+    text_attribute,
+    write_attributes,
+)
 from mndmst.io.hdf5_reader import FEW_BYTES, checksum
 from mndmst.io.hdf5_writer import hdf5_file
 from mndmst.io.names import IdRange
@@ -145,10 +150,33 @@ def test_files_are_gone_on_with(tmp_path: Path) -> None:
 
 def test_attributes_are_texts_of_any_letters(tmp_path: Path) -> None:
     with hdf5_file(tmp_path / "f.h5") as file:
-        write_attributes(file, {"place": "Größe €", "count": 3})
+        write_attributes(file, {"place": "Größe €", "count": 3, "none": ""})
     with h5py.File(tmp_path / "f.h5") as file:
-        assert read_attribute(file, "place") == "Größe €"
-        assert read_attribute(file, "count") == 3
+        assert read_attributes(file) == {"place": "Größe €", "count": 3, "none": ""}
+        assert file.attrs["place"].decode() == "Größe €"
+
+
+def test_long_texts_are_attributes(tmp_path: Path) -> None:
+    """Beyond the 64 KiB of a header, as the report of many ranks."""
+    text = "report " * 100_000
+    with hdf5_file(tmp_path / "f.h5") as file:
+        write_attributes(file, {"report": text})
+    with h5py.File(tmp_path / "f.h5") as file:
+        assert read_attribute(file, "report") == text
+
+
+def test_values_of_variable_length_are_not_read(tmp_path: Path) -> None:
+    """HDF5 keeps them in a heap without checksum, and may search it without end."""
+    with hdf5_file(tmp_path / "f.h5") as file:
+        file.attrs["format"] = "mndmst-forest"
+        file.attrs["texts"] = ["of", "variable length"]
+        file.attrs["count"] = 3
+    with h5py.File(tmp_path / "f.h5") as file:
+        assert file.attrs["format"] == "mndmst-forest"
+        assert read_attribute(file, "format") is None
+        assert read_attributes(file) == {"count": 3}
+        with pytest.raises(ValueError, match="format is not a text of fixed length"):
+            text_attribute(file, "format")
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

@@ -128,6 +128,7 @@ VALUES = st.one_of(
     NUMBERS,
     st.floats(),
     st.sampled_from(["", "int32", "float16", "../../etc/passwd", "[1", "{}", "\x00"]),
+    st.sampled_from([np.bytes_("float16"), np.bytes_("{}"), np.bytes_("../../up")]),
     st.sampled_from([b"\xff\xfe", np.zeros(3), np.zeros((2, 2)), h5py.Empty("i8")]),
 )
 

@@ -18,6 +18,7 @@ from test_partition import digest
 
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges
+from mndmst.io.file_access import write_attributes
 from mndmst.io.formats import check_writer, open_edges, read_edges, write_edges
 from mndmst.io.names import (
     LONGEST_NAME,
@@ -421,11 +422,11 @@ def test_other_hostile_names_are_refused(named: ShardedGraph) -> None:
 def test_names_of_another_kind_than_the_index_says_are_refused(
     named: ShardedGraph,
 ) -> None:
-    graph = damaged(named, lambda part: part.attrs.__setitem__("names", "json"))
+    graph = damaged(named, lambda part: write_attributes(part, {"names": "json"}))
     with pytest.raises(InputError, match="its names are json, not text"):
         graph.read_names(0, 4)
     with h5py.File(named.path, "r+") as index:
-        index.attrs["names"] = "pickle"
+        write_attributes(index, {"names": "pickle"})
     with pytest.raises(InputError, match="names of the kind pickle"):
         open_graph(named.place)
 

@@ -15,6 +15,7 @@ from mndmst.io.atomic_output import (
     whole_file,
     write_picture_file,
 )
+from mndmst.io.file_access import write_attributes
 from mndmst.io.output_kinds import (
     CLUSTERS,
     CREATOR,
@@ -41,7 +42,7 @@ def state_of(path: Path) -> tuple[int, ...]:
 
 def hdf5(path: Path, **attributes: str) -> None:
     with h5py.File(path, "w") as file:
-        file.attrs.update(attributes)
+        write_attributes(file, attributes)
 
 
 def picture(path: Path, kind: Kind) -> None:

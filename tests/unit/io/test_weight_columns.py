@@ -9,6 +9,7 @@ from graphs import NASTY, Graph, random, write_graph
 
 from mndmst.cli.main import main
 from mndmst.host.errors import ConfigError, InputError, OutputError
+from mndmst.io.file_access import write_attributes
 from mndmst.io.shards import weight_columns
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.io.shards.weight_columns import (
@@ -98,6 +99,6 @@ def test_other_edges_are_refused_and_leave_nothing(tmp_path: Path) -> None:
 def test_a_column_of_another_graph_is_refused(tmp_path: Path) -> None:
     made(tmp_path, random(30, 60, 1))
     with h5py.File(tmp_path / "g/columns/time.h5", "r+") as stored:
-        stored.attrs["graph-uuid"] = "another"
+        write_attributes(stored, {"graph-uuid": "another"})
     with pytest.raises(InputError, match="belongs to another graph"):
         find_columns(open_graph(tmp_path / "g"))

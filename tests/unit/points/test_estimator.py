@@ -569,7 +569,9 @@ def test_options_of_the_command_are_those_of_python(mndmst, tmp_path: Path) -> N
         np.testing.assert_array_equal(file["labels"], model.labels_)
         np.testing.assert_array_equal(file["outlier_scores"], model.outlier_scores_)
         np.testing.assert_array_equal(file["persistence"], model.cluster_persistence_)
-        assert "max_cluster_size 300 allow_single_cluster" in file.attrs["rule"]
+        assert (
+            "max_cluster_size 300 allow_single_cluster" in file.attrs["rule"].decode()
+        )
     np.save(points, np.zeros((1, 2)))
     run = mndmst("hdbscan", points, "-o", clusters)
     assert run.returncode == 0 and "clusters=0 noise=1" in run.stdout, run.stderr

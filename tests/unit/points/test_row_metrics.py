@@ -10,6 +10,7 @@ import mndmst
 from mndmst.__main__ import main as run_command
 from mndmst.cli.main import main
 from mndmst.host.errors import ConfigError, InputError
+from mndmst.io.file_access import write_attributes
 from mndmst.io.results.forest_file import read_forest
 from mndmst.points.certificate.point_certificate import verify_points
 from mndmst.points.pairwise_forest import metric_forest, rows_of
@@ -221,5 +222,5 @@ def verify_of(matrix: np.ndarray, forest: Path, folder: Path) -> list[str]:
     changed = folder / "changed.h5"
     changed.write_bytes(forest.read_bytes())
     with h5py.File(changed, "r+") as file:
-        file.attrs["graph-uuid"] = uuid_of(matrix)
+        write_attributes(file, {"graph-uuid": uuid_of(matrix)})
     return verify_points(matrix, changed).problems
