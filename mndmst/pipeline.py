@@ -117,7 +117,7 @@ def contract(
     says how far a component may grow in a part (`solver/merging/strategy.py`).
     """
     # The lightest edges go first, then the heavier edges that still matter. A strategy
-    # contracts each portion by indComp, mergeParts and postProcess (`HyPar.contract`).
+    # contracts each phase by indComp, mergeParts and postProcess (`HyPar.contract`).
     # A strategy that cannot go on returns the next.
     strategy: Strategy | None = choose(run, exception)
     while strategy is not None:

@@ -1,10 +1,9 @@
-"""The one interface between the algorithm and a device.
+"""The interface between the algorithm and a device.
 
-Every backend has the same steps under the same names. The first group works on
-CSR rows, which `place` has brought to the device; the second on reduced graphs,
-which live in host memory and are small. Every step obeys the total order of
-`mndmst.graph.order` and is deterministic: the result is the same on every device and
-for every number of threads.
+Every backend implements the same steps. The first group works on CSR rows that `upload`
+has copied to the device, the second on reduced graphs in host memory, which are small.
+Every step obeys the total order of `mndmst.graph.order` and is deterministic: the
+result is the same on every device and for every number of threads.
 """
 
 from abc import ABC, abstractmethod
@@ -34,32 +33,30 @@ class LabelledForest(NamedTuple):
     """The minimum spanning forest of some graph."""
 
     edges: EdgeList  # The edges of the forest, in no particular order
-    # uint32 or int64: for each vertex the id of a vertex that represents its tree.
-    label: np.ndarray
+    label: np.ndarray  # uint32 or int64: for each vertex the representative of its tree
 
 
-class Growth(NamedTuple):
-    """The result of border-excepting Borůvka on a reduced graph."""
+class ContractedComponents(NamedTuple):
+    """The components of a reduced graph after a contraction."""
 
-    # bool, shape (edges,): edges that belong to the minimum spanning forest of the
-    # whole graph.
+    # bool, shape (edges,): the edges along which components were contracted
     in_forest: np.ndarray
-    # uint32 or int64, shape (components,): for each component the position of the
-    # component that now represents it.
+    # uint32 or int64, shape (components,): for each component the position of its
+    # representative
     root: np.ndarray
 
 
-class RowGrowth(NamedTuple):
-    """The result of border-excepting Borůvka on rows."""
+class ContractedRows(NamedTuple):
+    """The result of border-excepting contraction on rows."""
 
-    # Edges that belong to the minimum spanning forest of the whole graph, in no
-    # particular order.
+    # Edges of the minimum spanning forest of the whole graph, in no particular order.
     forest_edges: EdgeList
     # uint32, shape (rows,): for each row the first row of its component.
     label: np.ndarray
-    # The other edges of the forest of these rows, ghosts as ordinary vertices.
-    left: EdgeList
-    # The components at their ends, as vertex ids; a ghost is its own.
+    # The other edges of the forest of these rows, with ghosts as ordinary vertices.
+    remaining: EdgeList
+    # The components at the ends of `remaining`, as vertex ids. The component of a ghost
+    # is the ghost.
     ends: tuple[np.ndarray, np.ndarray]
 
 
@@ -72,11 +69,11 @@ class Memory:
 
 
 class DeviceMemoryError(ConfigError):
-    """The memory of a device does not suffice for a step; `Fallback` can fix it."""
+    """A step needs more memory than its device has; `Fallback` repeats it elsewhere."""
 
 
 class MergedForests(Protocol):
-    """The forest of published forests: opaque, but for the numbers of edges."""
+    """The forest of the edges that all devices have published, on one device."""
 
     @property
     def bounds(self) -> list[int]:
@@ -90,17 +87,17 @@ MergedT = TypeVar("MergedT", bound=MergedForests)
 class DevicePeer(ABC, Generic[PublishedT, MergedT]):
     """Rows on a device that merges directly with devices of other ranks of the host.
 
-    The values that the steps return are small and can be sent. Each step returns None
-    if it fails: the device is short of memory, or out of reach of the others.
+    Ranks send each other the small values that the steps return. A step returns None if
+    the device has too little memory or cannot access the other devices.
     """
 
     @abstractmethod
     def publish(self) -> PublishedT | None:
-        """Keep the forest of the rows on the device for `merge`; return a description.
+        """Publish the forest of the rows on the device; return what `merge` needs.
 
-        Ghosts are ordinary vertices. Only edges with their smaller end in the rows are
-        published, as the other ranks that have an edge also know of it: the forest of
-        all published edges is the forest of the graph.
+        Ghosts are ordinary vertices. A rank publishes only edges with their smaller end
+        in its rows. Each edge of the graph's forest is in the forest of the rows of
+        both its ends, so the forest of all published edges is the forest of the graph.
         """
 
     @abstractmethod
@@ -109,19 +106,19 @@ class DevicePeer(ABC, Generic[PublishedT, MergedT]):
 
     @abstractmethod
     def receive(self, merged: MergedT, rank: int) -> tuple[EdgeList, np.ndarray] | None:
-        """Return this rank's share of the forest that `merge` has computed.
+        """Return this rank's part of the forest that `merge` has computed.
 
-        It is this rank's published edges that are in the forest of the graph, and for
-        each row the smallest vertex of its tree (uint32). The rank that has merged must
-        keep its peer until all ranks have received.
+        The result is the published edges of this rank that are in the forest of the
+        graph, and for each row the smallest vertex of its tree (uint32). The merging
+        rank must keep its peer until all ranks have called `receive`.
         """
 
 
 class Backend(ABC):
     """A device that can compute minimum spanning forests.
 
-    `inspects_arcs` says whether `inspect_arcs` works, faster than the threads that read
-    the arcs.
+    `inspects_arcs` is true if the device inspects arcs faster than the threads that
+    read them.
     """
 
     name: str
@@ -132,10 +129,10 @@ class Backend(ABC):
         return self.name
 
     def start(self, keys: np.dtype) -> None:
-        """Load kernels for keys of a type, if that takes the device time.
+        """Load kernels for keys of a type, if loading takes the device time.
 
-        It calls no kernel of the host, as these may not be compiled yet. Another thread
-        may call `place` at the same time.
+        The method calls no kernel of the host, which may not be compiled yet. Another
+        thread may call `upload` at the same time.
         """
         return
 
@@ -145,28 +142,25 @@ class Backend(ABC):
 
     @abstractmethod
     def rows_nbytes(self, rows: Rows) -> int:
-        """Return the bytes that `place` and the steps on rows will need."""
+        """Return the bytes of the device that `upload` and the steps on rows need."""
 
     # Steps on rows
 
     @abstractmethod
-    def place(self, rows: Rows) -> Any:
-        """Bring rows to the device; return them as the steps below take them."""
+    def upload(self, rows: Rows) -> Any:
+        """Copy rows to the device; return the copy for the steps below."""
 
     def inspect_arcs(self, rows: Any, num_vertices: int) -> ArcFacts | None:
-        """Return the facts of all arcs of placed rows, which have been read whole.
+        """Return the facts of all arcs of uploaded rows.
 
-        None if an id is out of range or smaller than the one before it in a row, or if
-        the device cannot inspect arcs.
+        The result is None if an id is out of range or smaller than its predecessor in
+        the row, or if the device cannot inspect arcs.
         """
         return None
 
     @abstractmethod
     def msf(self, rows: Any) -> LabelledForest:
-        """Return the forest of rows that are the whole graph (no ghosts).
-
-        The labels are one per row.
-        """
+        """Return the forest of rows that are the whole graph (no ghosts)."""
 
     @abstractmethod
     def msf_of_edges(
@@ -174,23 +168,22 @@ class Backend(ABC):
     ) -> LabelledForest:
         """Return the forest of undirected edges in arrays of this device, in any order.
 
-        Ends are integers, fewer than 2^32 vertices. If `maximum`, it is the maximum
-        spanning forest, whose keys are inverted.
+        Ends are integers below `num_vertices`, which is below 2^32. If `maximum`, the
+        result is the maximum spanning forest, with descending keys.
         """
 
     @abstractmethod
     def band_forest(self, rows: Any, band: Band, label: np.ndarray | None) -> EdgeList:
         """Return the forest of a band, with ghosts as ordinary vertices.
 
-        By the cycle property no other edge of the band can be in the forest of
-        the whole graph. With `label` (int64, one per row: the component of each
-        row's vertex) edges whose ends are known to be in one component are left
-        out, and the ends of the rest count as those components; a ghost counts
-        as itself.
+        By the cycle property no other edge of the band can be in the forest of the
+        whole graph. `label` (int64, by row) has the component of each row's vertex:
+        with it, the vertices are these components and ghosts, and edges inside a
+        component are left out.
         """
 
-    def grow_rows(self, rows: Any, band: Band) -> RowGrowth | None:
-        """Do `band_forest` and then `grow` for rows with ghosts, in one step.
+    def contract_rows(self, rows: Any, band: Band) -> ContractedRows | None:
+        """Do `band_forest` and then `contract` for rows with ghosts, in one step.
 
         The band is the lightest. A device that gains nothing by one step returns None,
         and the caller takes the two steps.
@@ -217,17 +210,16 @@ class Backend(ABC):
     # Steps on reduced graphs
 
     @abstractmethod
-    def forest(self, graph: ReducedGraph) -> Growth:
-        """Return the forest of a reduced graph, ghosts as ordinary vertices.
+    def forest(self, graph: ReducedGraph) -> ContractedComponents:
+        """Return the forest of a reduced graph, with ghosts as ordinary vertices.
 
-        `in_forest` marks the forest's edges, `root` its trees.
+        `in_forest` marks the edges of the forest, and `root` identifies its trees.
         """
 
     @abstractmethod
-    def grow(self, graph: ReducedGraph) -> Growth:
-        """Grow components, except across borders (Panja and Vadhiyar 2018, 3.2).
+    def contract(self, graph: ReducedGraph) -> ContractedComponents:
+        """Contract components, except across borders (Panja and Vadhiyar 2018, 3.2).
 
-        A component that is not `own`, or whose lightest edge leads to one that
-        is not, stops growing; the others merge along their lightest edges until
-        none can. `root` of a component that is not `own` is its own position.
+        Interior components merge along their lightest edges. A component stops if its
+        lightest edge leads to a ghost. A ghost is its own root.
         """

@@ -1,7 +1,7 @@
-"""A device that hands its work to the host when its memory does not suffice.
+"""A device that hands its work to the host if it has too little memory.
 
-Memory that is free on a GPU when the program asks may be taken by another program a
-moment later. The result does not depend on the device, so the CPU takes over.
+Another program may take free memory of a GPU at any time. The result does not depend on
+the device, so the CPU takes over.
 """
 
 from collections.abc import Callable
@@ -15,42 +15,42 @@ from ..kernels.arc_inspection import ArcFacts
 from .base import (
     Backend,
     Band,
+    ContractedComponents,
+    ContractedRows,
     DeviceMemoryError,
     DevicePeer,
-    Growth,
     LabelledForest,
     Memory,
-    RowGrowth,
 )
 
 Result = TypeVar("Result")
 
 
 class MovableRows:
-    """Rows, placed on one backend at a time."""
+    """Rows that are uploaded to one backend at a time."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self._placed: tuple[Backend, Any] | None = None
+        self._on_device: tuple[Backend, Any] | None = None
 
     def on(self, backend: Backend) -> Any:
-        """Return the rows as placed on a backend; place them if need be."""
-        if self._placed is None or self._placed[0] is not backend:
-            self._placed = None  # lets the other one go
-            self._placed = backend, backend.place(self.rows)
-        return self._placed[1]
+        """Return the copy of the rows on a backend; upload them if need be."""
+        if self._on_device is None or self._on_device[0] is not backend:
+            self._on_device = None  # frees the copy on the other backend
+            self._on_device = backend, backend.upload(self.rows)
+        return self._on_device[1]
 
 
 class Fallback(Backend):
-    """A device, and a host that stands in for it from its first failure on."""
+    """A device, and a host that replaces it from its first failure on."""
 
     def __init__(self, device: Backend, host: Backend) -> None:
         self.device, self.host = device, host
         self.name, self.inspects_arcs = device.name, device.inspects_arcs
-        self.failed = False  # Whether the host stands in
+        self.failed = False  # Whether the host has replaced the device
 
     def _do(self, step: Callable[[Backend], Result]) -> Result:
-        """Do a step on the device or, where that has too little memory, the host."""
+        """Do a step on the device, or on the host if the device lacks memory."""
         if not self.failed:
             try:
                 return step(self.device)
@@ -72,11 +72,11 @@ class Fallback(Backend):
         return self.device.memory()
 
     def rows_nbytes(self, rows: Rows) -> int:
-        """Return the bytes of the device that `place` and the steps will need."""
+        """See `Backend.rows_nbytes`."""
         return self.device.rows_nbytes(rows)
 
-    def place(self, rows: Rows) -> MovableRows:
-        """Bring rows to the device, or keep them for the host."""
+    def upload(self, rows: Rows) -> MovableRows:
+        """Upload rows to the device, or to the host if the device lacks memory."""
         movable = MovableRows(rows)
         self._do(movable.on)
         return movable
@@ -92,7 +92,7 @@ class Fallback(Backend):
     def msf_of_edges(
         self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
     ) -> LabelledForest:
-        """See `Backend.msf_of_edges`; no host can take over a device's arrays."""
+        """See `Backend.msf_of_edges`; the host cannot read a device's arrays."""
         return self.device.msf_of_edges(num_vertices, src, dst, weight, maximum)
 
     def band_forest(
@@ -103,9 +103,9 @@ class Fallback(Backend):
             lambda backend: backend.band_forest(rows.on(backend), band, label)
         )
 
-    def grow_rows(self, rows: MovableRows, band: Band) -> RowGrowth | None:
-        """See `Backend.grow_rows`."""
-        return self._do(lambda backend: backend.grow_rows(rows.on(backend), band))
+    def contract_rows(self, rows: MovableRows, band: Band) -> ContractedRows | None:
+        """See `Backend.contract_rows`."""
+        return self._do(lambda backend: backend.contract_rows(rows.on(backend), band))
 
     def row_hooks(
         self, rows: MovableRows, band: Band
@@ -117,10 +117,10 @@ class Fallback(Backend):
         """See `Backend.peer`."""
         return self._do(lambda backend: backend.peer(rows.on(backend), num_vertices))
 
-    def forest(self, graph: ReducedGraph) -> Growth:
+    def forest(self, graph: ReducedGraph) -> ContractedComponents:
         """See `Backend.forest`."""
         return self._do(lambda backend: backend.forest(graph))
 
-    def grow(self, graph: ReducedGraph) -> Growth:
+    def contract(self, graph: ReducedGraph) -> ContractedComponents:
         """See `Backend.grow`."""
-        return self._do(lambda backend: backend.grow(graph))
+        return self._do(lambda backend: backend.contract(graph))

@@ -1,8 +1,8 @@
 """Data model of a worker: rows of the graph, edge lists, reduced graphs.
 
-`Rows` is a contiguous piece of the input in CSR form. `ReducedGraph` is the graph
-left of it once components have been contracted: components as vertices, and the
-original ends of every edge carried along, because the order needs them.
+`Rows` is a contiguous piece of the input in CSR form. `ReducedGraph` is the result of
+contractions: its vertices are components, and its edges keep their original ends, which
+the order needs.
 """
 
 from dataclasses import dataclass, field, replace
@@ -12,8 +12,8 @@ import numpy as np
 
 from .arc_files import ArcFiles
 
-# Rows that are looked at to tell how many have arcs; with arcs in fewer of them than
-# the second number all rows are counted.
+# Sampled rows from which the number of rows with arcs is estimated. If fewer of them
+# than the second number have arcs, all rows are counted.
 ROWS_SAMPLE, ROWS_SEEN = 4096, 64
 
 
@@ -25,7 +25,7 @@ def sample_positions(length: int, count: int) -> np.ndarray:
     """Return ascending positions in [0, length), one in each of `count` equal ranges.
 
     They are the same in every run. Their offsets in the ranges differ, because rows at
-    multiples of a number may be unlike all others, as those of R-MAT graphs are.
+    multiples of a number may differ from all others, as in R-MAT graphs.
     """
     number = np.arange(count)
     offset = number * _GOLDEN_RATIO % 1
@@ -44,7 +44,7 @@ class ReadProgress(Protocol):
 
 
 class Csr(NamedTuple):
-    """Rows as kernels take them; see `Rows`."""
+    """The arrays of `Rows`, as an argument of kernels."""
 
     first: int
     indptr: np.ndarray
@@ -53,7 +53,7 @@ class Csr(NamedTuple):
 
 
 class EdgeColumns(NamedTuple):
-    """Edges as kernels take them: both ends, and the key; in no order."""
+    """Edges in no order, as an argument of kernels: both ends, and the key."""
 
     u: np.ndarray
     v: np.ndarray
@@ -68,9 +68,9 @@ class EdgeColumns(NamedTuple):
 class Rows:
     """The CSR rows of the vertices [first, first + len(rows)), by global ids.
 
-    `progress` tells how far `indices` and `keys` have been filled, where they are still
-    being read. A device reads the arcs from `files`; the host reads them when it first
-    uses `indices` or `keys`.
+    While threads read the arcs, `progress` tells which entries of `indices` and `keys`
+    are filled. If a device reads the arcs from `files`, the host reads them when it
+    first uses `indices` or `keys`.
     """
 
     first: int
@@ -161,7 +161,7 @@ class Rows:
 
 
 def component_of(ends: np.ndarray, rows: Rows, label: np.ndarray) -> np.ndarray:
-    """Return the components (int64) of some vertices; a ghost is its own.
+    """Return the components (int64) of some vertices; that of a ghost is the ghost.
 
     `label` has the component of each row's vertex.
     """
@@ -174,8 +174,8 @@ def component_of(ends: np.ndarray, rows: Rows, label: np.ndarray) -> np.ndarray:
 def positions(index: np.ndarray) -> np.ndarray:
     """Return the positions that a mask chooses; positions are returned as they are.
 
-    Several columns are cut down faster by positions than by a mask, and by NumPy's own
-    type of them than by another, which it would convert for every column.
+    Selecting several columns takes less time by positions than by a mask, and by
+    positions of type `np.intp`, because NumPy converts other types for every column.
     """
     if index.dtype == np.bool_:
         return np.flatnonzero(index)
@@ -225,9 +225,9 @@ class EdgeList:
 
 @dataclass(frozen=True)
 class ReducedGraph:
-    """Components as vertices, and the edges still alive between them.
+    """Components as vertices, and the remaining edges between them.
 
-    The components `own` have all their living edges in this graph. The others are
+    Interior components have all their remaining edges in this graph. The others are
     ghosts: their lightest edge may be elsewhere, so they must not be contracted here.
     """
 
@@ -236,7 +236,7 @@ class ReducedGraph:
     a: np.ndarray
     b: np.ndarray  # of the ends v; a != b
     labels: np.ndarray  # int64: a vertex of each component, ascending, none twice
-    own: np.ndarray  # bool, by component
+    interior: np.ndarray  # bool, by component
 
     def __len__(self) -> int:
         return len(self.edges)
@@ -244,13 +244,13 @@ class ReducedGraph:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        arrays = (self.a, self.b, self.labels, self.own)
+        arrays = (self.a, self.b, self.labels, self.interior)
         return self.edges.nbytes + sum(array.nbytes for array in arrays)
 
     @property
     def complete(self) -> bool:
         """Whether no component is a ghost."""
-        return bool(self.own.all())
+        return bool(self.interior.all())
 
     def take(self, index: np.ndarray) -> "ReducedGraph":
         """Return the graph with the chosen edges only; labels stay as they are."""

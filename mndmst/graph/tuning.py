@@ -33,8 +33,8 @@ class Tuning:
     leader_edges: int = 1_000_000
     ring_gain: float = 0.1
 
-    # Edges for each vertex in the first portion (`light_edges.py`): fewer leave no
-    # giant component, more cost sorting.
+    # Edges per vertex in the first phase (`light_edges.py`): fewer leave no giant
+    # component, more take longer to sort.
     light_edges: float = 1.3
     # The same on a GPU that has all rows, and on one that rows pass through: there each
     # row outside the giant component is copied once more.
@@ -68,7 +68,7 @@ class Tuning:
     # Edges of such a list: positions have 32 bits, and one of them means none.
     most_listed: int = (1 << 32) - 2
     # Arcs that are copied to a GPU at a time while rows are read.
-    placed_arcs: int = 1 << 21
+    uploaded_arcs: int = 1 << 21
     # Bytes of arcs in a piece that passes through a GPU: long enough to make a launch
     # cheap.
     streamed_bytes: int = 64 << 20

@@ -101,7 +101,7 @@ class Contraction:
         team.sync()
         return int(found[0])
 
-    def joining(self, lists: EdgePieces) -> CrossPieces:
+    def cross_edges(self, lists: EdgePieces) -> CrossPieces:
         """Keep the edges of lists in (u, v) order between different components.
 
         Overwrites the lists. Not collective.
@@ -119,7 +119,7 @@ class Contraction:
         begins = bounds[:-1]
         return CrossPieces(edges, key, pairs, (begins, begins + edges.key.lengths))
 
-    def join(self, parts: CrossPieces) -> ArrayPieces:
+    def contract(self, parts: CrossPieces) -> ArrayPieces:
         """Join components along the forest of edges; mark its edges in each part.
 
         The edges of the next process follow the parts of this one. The call may drop
@@ -127,12 +127,12 @@ class Contraction:
         """
         return self._mark(parts, self.parent[: self.alive])
 
-    def join_all(self, key: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    def contract_all(self, key: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         """Join components along the forest of all processes' edges; return its mask."""
         return spanning_forest(self.team, key, pairs, self.parent[: self.alive])
 
     def cycle_filter(self, parts: CrossPieces) -> ArrayPieces:
-        """Do what `join` does, but leave the components as they are."""
+        """Do what `contract` does, but leave the components as they are."""
         (parent,) = self.team.arrays((self.alive, np.uint32))
         begin, end = self.team.share(self.alive)
         parent[begin:end] = self.parent[begin:end]
@@ -160,7 +160,7 @@ class Contraction:
         parts.pairs = np.empty(0, np.uint64)
         return ArrayPieces.of(spanning_forest(team, key, pairs, parent), bounds)
 
-    def settle(self) -> None:
+    def update_components(self) -> None:
         """Replace the numbers of all vertices by their present components."""
         bounds = self.team.bounds(len(self.component))
         self.threads.run(

@@ -161,7 +161,7 @@ class GraphVersion:
         """
         own = self.weighed
         if own is not None:
-            workers = tuple(replace(worker, placed=None) for worker in own.workers)
+            workers = tuple(replace(worker, on_device=None) for worker in own.workers)
             own = Weighed(workers, own.dtype)
         none: Mapping[str, Any] = MappingProxyType({})
         return replace(self, weighed=own, columns=none, files=none)

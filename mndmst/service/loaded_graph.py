@@ -22,7 +22,7 @@ from ..host.progress import Progress
 from ..pipeline import contract
 from ..solver.run import Run, State, Worker
 from ..solver.run_report import Report
-from ..solver.split import place
+from ..solver.split import upload_rows
 from .edge_order import EdgeOrder, tails_of
 from .solved_forest import SolvedForest
 
@@ -215,7 +215,7 @@ class LoadedGraph:
             Worker(backend, rows.cut(first - rows.first, last - rows.first))
             for backend, first, last in self._devices
         ]
-        return Weighed(place(tuple(workers), self.run.report), self.weight_dtype)
+        return Weighed(upload_rows(tuple(workers), self.run.report), self.weight_dtype)
 
     def order_of(self, weighed: Weighed) -> EdgeOrder:
         """Return the order of edges of some rows. Collective.
@@ -247,7 +247,7 @@ class LoadedGraph:
     def with_arc_keys(self, own: Weighed, keys: np.ndarray, dtype: np.dtype) -> Weighed:
         """Return rows with other sort keys of all arcs."""
         workers = with_keys(own.workers, keys)
-        return Weighed(place(workers, self.run.report), dtype)
+        return Weighed(upload_rows(workers, self.run.report), dtype)
 
     def run_over(self, num_edges: int) -> Run:
         """Return the facts of a run over a version that has some number of edges."""
@@ -311,8 +311,10 @@ class LoadedGraph:
         num_edges = run.comm.sum(count_edges(workers))
         if turned:
             workers = with_keys(workers, reversed_keys(joined_rows(workers).keys))
-        workers = tuple(replace(worker, placed=None) for worker in workers)
-        return replace(run, workers=place(workers, run.report), num_edges=num_edges)
+        workers = tuple(replace(worker, on_device=None) for worker in workers)
+        return replace(
+            run, workers=upload_rows(workers, run.report), num_edges=num_edges
+        )
 
     def check_in_memory(self) -> None:
         """Refuse a request that needs the rows in memory; the same on all ranks."""

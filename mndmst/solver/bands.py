@@ -1,7 +1,7 @@
-"""Bands of weights for all ranks, and the samples of arcs that decide on them.
+"""Bands of weights for all ranks, by samples of all ranks' arcs.
 
-Where a band ends and when a giant component exists is decided by the policy of
-`graph.light_edges`.
+The policy of `graph.light_edges` decides where a band ends and whether there is a giant
+component.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,14 +19,15 @@ KEY_SAMPLE, GIANT_SAMPLE, CUT_SAMPLE = 8192, 1024, 8192
 
 
 def bands(run: Run, light_edges: float) -> Iterator[Band]:
-    """Yield bands of growing size; the last is open above. Collective.
+    """Yield bands, each twice as large; the last is open above. Collective.
 
-    They begin above the edges that the state of the run has done. The first has
-    `light_edges` edges for each vertex that has any; 0 makes one band.
+    The first begins above the edges that the run has contracted, and has `light_edges`
+    edges per vertex with edges; 0 makes one band.
     """
     low = run.state.done
-    alone = run.comm.size == 1 and len(run.workers) == 1  # its kernel has its own bands
-    if light_edges and not alone:
+    # A single worker gets one band, because its kernel makes bands itself.
+    one_worker = run.comm.size == 1 and len(run.workers) == 1
+    if light_edges and not one_worker:
         for high in _ends(run, light_edges):
             if low is None or high > low:
                 yield Band(low, high)
@@ -35,9 +36,9 @@ def bands(run: Run, light_edges: float) -> Iterator[Band]:
 
 
 def _ends(run: Run, light_edges: float) -> Iterator[int]:
-    """Yield the last keys of bands, each twice as wide as the one before. Collective.
+    """Yield the last keys of all bands but the last. Collective.
 
-    There are none where vertices have few arcs.
+    There are none for sparse graphs.
     """
     arcs, occupied = run.comm.sum(
         np.array([
@@ -58,9 +59,9 @@ def _ends(run: Run, light_edges: float) -> Iterator[int]:
 
 
 def giant_component(run: Run, component: np.ndarray) -> int | None:
-    """Return the component most arcs leave from, if it has a majority. Collective.
+    """Return the component that most arcs leave, or None. Collective.
 
-    `component` has that of each vertex that this rank owns.
+    `component` has the component of each vertex that this rank owns.
     """
     arcs = run.comm.sum(sum(worker.rows.num_arcs for worker in run.workers))
 
@@ -79,7 +80,7 @@ def _sample(
     dtype: np.dtype,
     value: Callable[[Rows, np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """Return value(rows, positions) of arcs from all over the graph. Collective."""
+    """Return `value(rows, positions)` of sampled arcs of all ranks. Collective."""
     picked = [np.empty(0, dtype)]
     for worker in run.workers:
         rows = worker.rows
@@ -94,7 +95,7 @@ def _keys(rows: Rows, positions: np.ndarray) -> np.ndarray:
 
 
 def cut_share(run: Run) -> float:
-    """Return about which share of the arcs leads to other ranks. Collective."""
+    """Estimate the fraction of the arcs that lead to other ranks. Collective."""
     ends = np.zeros(2, np.int64)
     for worker in run.workers:
         sample = worker.rows.sample_indices(CUT_SAMPLE)

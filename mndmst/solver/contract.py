@@ -2,15 +2,15 @@
 
 A part is the rows of a worker, a reduced graph, or a piece of rows that stay in their
 file. By the cut property a component may merge along its lightest edge; if that edge
-leads to a ghost, the component waits [1]. Two observations make it cheap. Only the
-minimum spanning forest of a worker's edges matters (every other edge is the heaviest of
-a cycle), so the device's fastest forest kernel comes first and the border-excepting
-rounds run on a forest. And that filter removes multi-edges, too.
+leads to a ghost, the component waits [1]. Only the minimum spanning forest of a
+worker's edges matters, because every other edge is the heaviest of a cycle. So the
+device's fastest forest kernel filters the edges first, which also removes multi-edges,
+and the border-excepting rounds run on a forest.
 
 When two parts merge, the border between them disappears, and both are contracted once
-more. Pieces of stored rows pass through memory one by one, each a part like that of
-another device. Little waits at the borders if a graph has locality. If it has none, the
-waiting edges take as much memory as the rows, and the memory limit is rejected.
+more. Pieces of stored rows pass through memory one by one; each is a part. If a graph
+has locality, few edges wait at the borders. If it has none, the waiting edges take as
+much memory as the rows, and the run rejects the memory limit.
 
 [1] Panja and Vadhiyar: MND-MST, ICPP 2018, section 3.2.
 """
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.base import Backend, Band, Growth, RowGrowth
+from ..backends.base import Backend, Band, ContractedComponents, ContractedRows
 from ..comm.directory import present_names
 from ..graph.model import EdgeList, GrowingEdgeList, ReducedGraph, Rows
 from ..graph.order import id_dtype
@@ -37,69 +37,69 @@ from .reduced_graphs import (
 )
 from .run import Run
 
-# An exception condition: a bound on the growth of components beside ghosts.
-ExceptionCondition = Callable[[Backend, ReducedGraph], Growth]
+# An exception condition: how far components of a graph with ghosts may be contracted.
+ExceptionCondition = Callable[[Backend, ReducedGraph], ContractedComponents]
 
 
 class ContractedPart(NamedTuple):
     """The result of independent computation."""
 
     forest_edges: EdgeList  # Edges of the minimum spanning forest of the whole graph
-    # int64, or range: components, ascending: all that are part of others now, and maybe
-    # some that are not. A range stands for consecutive vertices.
+    # int64, or a range of vertices: ascending names of components. They include every
+    # component that has merged into another one.
     old: np.ndarray | range
-    new: np.ndarray  # integers: what they are part of now
-    graph: ReducedGraph  # What is left
+    new: np.ndarray  # integers: the present names of the components `old`
+    graph: ReducedGraph  # The remaining edges
 
 
-def lightest_cut_edge(backend: Backend, graph: ReducedGraph) -> Growth:
+def lightest_cut_edge(backend: Backend, graph: ReducedGraph) -> ContractedComponents:
     """Stop a component whose lightest edge is a cut edge; for spanning forests."""
-    return backend.grow(graph)
+    return backend.contract(graph)
 
 
-def any_cut_edge(backend: Backend, graph: ReducedGraph) -> Growth:
-    """Leave cut edges alone, and nothing else; for connected components.
+def any_cut_edge(backend: Backend, graph: ReducedGraph) -> ContractedComponents:
+    """Contract all edges but cut edges; for connected components.
 
-    No component stops growing: edges inside the part may contract in any order.
+    Edges inside the part may contract in any order.
     """
-    inside = graph.own[graph.a] & graph.own[graph.b]
+    inside = graph.interior[graph.a] & graph.interior[graph.b]
     spanning, root = backend.forest(graph.take(inside))
     in_forest = np.zeros(len(graph), np.bool_)
     in_forest[np.flatnonzero(inside)[spanning]] = True
-    return Growth(in_forest, root)
+    return ContractedComponents(in_forest, root)
 
 
 def contract_rows(
     backend: Backend,
     rows: Rows,
-    placed: object,
+    on_device: object,
     band: Band,
     exception: ExceptionCondition = lightest_cut_edge,
 ) -> ContractedPart:
     """Reduce a worker's rows to the forest of a band, then contract it.
 
-    `placed` are the rows on the device, from `Backend.place`.
+    `on_device` is the device's copy of the rows (`Backend.upload`).
     """
     if rows.complete and band == Band():
-        edges, label = backend.msf(placed)
+        edges, label = backend.msf(on_device)
         return ContractedPart(edges, range(len(label)), label, empty_graph(edges))
     if exception is lightest_cut_edge:
-        grown = backend.grow_rows(placed, band)
-        if grown is not None:
-            return _left_of(rows, grown)
-    edges = backend.band_forest(placed, band, None)
+        contracted = backend.contract_rows(on_device, band)
+        if contracted is not None:
+            return _contracted_part(rows, contracted)
+    edges = backend.band_forest(on_device, band, None)
     ends = (edges.u, edges.v)
     graph = reduced_graph(edges, ends, rows.first, rows.last)
     return contract(backend, graph, exception)
 
 
-def _left_of(rows: Rows, grown: RowGrowth) -> ContractedPart:
-    """Return the contraction of rows whose components have grown."""
+def _contracted_part(rows: Rows, result: ContractedRows) -> ContractedPart:
+    """Return contracted rows with global names of components."""
     ids = id_dtype(rows.num_vertices)
-    new = grown.label.astype(ids)
+    new = result.label.astype(ids)
     new += ids.type(rows.first)
-    graph = reduced_graph(grown.left, grown.ends, rows.first, rows.last)
-    return ContractedPart(grown.forest_edges, range(rows.first, rows.last), new, graph)
+    graph = reduced_graph(result.remaining, result.ends, rows.first, rows.last)
+    return ContractedPart(result.forest_edges, range(rows.first, rows.last), new, graph)
 
 
 def contract(
@@ -111,8 +111,9 @@ def contract(
     if len(graph) == 0:
         none = graph.labels[:0]
         return ContractedPart(graph.edges, none, none, graph)
-    growth = backend.forest(graph) if graph.complete else exception(backend, graph)
-    in_forest, root = growth
+    in_forest, root = (
+        backend.forest(graph) if graph.complete else exception(backend, graph)
+    )
     names = graph.labels[root]
     renamed = np.flatnonzero(names != graph.labels)
     return ContractedPart(
@@ -125,48 +126,48 @@ def contract(
 
 def cycle_filter(backend: Backend, graph: ReducedGraph) -> ReducedGraph:
     """Drop every edge that is the heaviest of a cycle in this graph."""
-    kept = backend.forest(graph).in_forest
-    return graph if kept.all() else drop_unused(graph.take(kept))
+    in_forest = backend.forest(graph).in_forest
+    return graph if in_forest.all() else drop_unused(graph.take(in_forest))
 
 
 def contract_pieces(
     run: Run, band: Band, exception: ExceptionCondition
 ) -> ReducedGraph:
-    """Contract a band of each piece of this rank's rows; return the edges left.
+    """Contract a band of each piece of this rank's rows; return the remaining edges.
 
-    Collective. The workers contract their rows at once; stored pieces follow one by
-    one. When two neighbouring pieces are done the border between them disappears, so
-    their other edges are contracted once more. Raises ConfigError if the remaining
+    Collective. The workers contract their rows at the same time; stored pieces follow
+    one by one. After two neighbouring pieces the border between them disappears, so
+    their remaining edges are contracted once more. Raises ConfigError if the remaining
     edges of stored pieces do not fit the memory limit.
     """
     contractions = run.at_once([
-        lambda w=worker: contract_rows(w.backend, w.rows, w.placed, band, exception)
+        lambda w=worker: contract_rows(w.backend, w.rows, w.on_device, band, exception)
         for worker in run.workers
     ])  # fmt: skip
     for contraction in contractions:
         run.state.forest_edges.append(contraction.forest_edges)
         run.directory.record_here(contraction.old, contraction.new)
-    left = joined(contractions)
+    remaining = merge_parts(contractions)
     if len(contractions) > 1:
-        left = contract_here(run, left, exception)
-    if not run.stored:  # every name is one step away
-        return left
-    passing = Passing(run, band, exception)
+        remaining = contract_here(run, remaining, exception)
+    if not run.stored:  # every entry of the directory is one step from its name
+        return remaining
+    stored = StoredContraction(run, band, exception)
     with run.comm.raise_on_all(), run.report.work(run.backend.name):
         for rows in run.stored:
-            left = passing.add(left, rows)
-    run.state.forest_edges.append(passing.forest_edges.edges)
-    run.directory.shorten()  # others ask for one step only
-    return left
+            remaining = stored.add(remaining, rows)
+    run.state.forest_edges.append(stored.forest_edges.edges)
+    run.directory.shorten()  # a lookup of another rank takes one step
+    return remaining
 
 
 def contract_here(
     run: Run, graph: ReducedGraph, exception: ExceptionCondition
 ) -> ReducedGraph:
-    """Contract the remaining edges of this rank's own rows once more.
+    """Contract the remaining edges between this rank's rows once more.
 
     This rank owns the directory entries of these rows, so it notifies no other rank.
-    They are pointed at their present names, because other ranks ask for one step only.
+    The entries are updated to their present names, because a lookup takes one step.
     """
     before = run.directory.parent.copy()
     contraction = contract(run.backend, graph, exception)
@@ -182,30 +183,30 @@ def contract_graph(
     """Contract a reduced graph on the better device, or on both if it is large.
 
     The recursion of MND-MST 4.3.3: a graph of more than `recursion_edges` edges is
-    dealt to both workers once more before one device has all of it.
+    divided between both workers before one device contracts all of it.
     """
     if len(run.workers) == 2 and len(graph) > run.config.tuning.recursion_edges:
-        owned = np.cumsum(graph.own)
-        chosen = graph.own & (owned <= run.ratio * owned[-1])
+        count = np.cumsum(graph.interior)
+        chosen = graph.interior & (count <= run.ratio * count[-1])
         parts = segment(graph, chosen), without_segment(graph, chosen)
         contractions = run.at_once([
             lambda w=worker, part=part: contract(w.backend, part, exception)
             for worker, part in zip(run.workers, parts, strict=True)
         ])  # fmt: skip
         for contraction in contractions:
-            keep(run, contraction)
-        graph = joined(contractions)
-    return keep(run, contract(run.backend, graph, exception))
+            record(run, contraction)
+        graph = merge_parts(contractions)
+    return record(run, contract(run.backend, graph, exception))
 
 
-def keep(run: Run, contraction: ContractedPart) -> ReducedGraph:
-    """Keep the forest edges and new names of a contraction; return the edges left."""
+def record(run: Run, contraction: ContractedPart) -> ReducedGraph:
+    """Record the forest edges and new names of a part; return the remaining edges."""
     run.state.forest_edges.append(contraction.forest_edges)
     run.directory.note(np.asarray(contraction.old), contraction.new)
     return contraction.graph
 
 
-def joined(contractions: list[ContractedPart]) -> ReducedGraph:
+def merge_parts(contractions: list[ContractedPart]) -> ReducedGraph:
     """Return the remaining edges of neighbouring parts as one graph."""
     graphs = [contraction.graph for contraction in contractions]
     if len(graphs) == 1:
@@ -218,13 +219,13 @@ def joined(contractions: list[ContractedPart]) -> ReducedGraph:
 
 
 def learn_names(run: Run, graph: ReducedGraph) -> ReducedGraph:
-    """Learn the present names of ghosts, drop self edges and multi-edges.
+    """Rename ghosts to their present names, drop self edges and multi-edges.
 
-    Collective. Notifies the directory of contractions here, asks it for the
-    names of the ghosts, and keeps the forest of the remaining edges.
+    Collective. The rank notifies the directory of its contractions, looks up the names
+    of its ghosts, and keeps only the forest of the remaining edges.
     """
     run.directory.publish()
-    ghosts = ~graph.own
+    ghosts = ~graph.interior
     names = graph.labels.copy()
     names[ghosts] = run.directory.lookup(graph.labels[ghosts])
     if (names == graph.labels).all():
@@ -232,23 +233,23 @@ def learn_names(run: Run, graph: ReducedGraph) -> ReducedGraph:
     return cycle_filter(run.backend, rename(graph, names))
 
 
-class Passing:
-    """The forest of rows that pass through memory in pieces.
+class StoredContraction:
+    """Contraction of stored rows, which pass through memory in pieces.
 
-    The directory learns at once which component becomes part of which.
+    The directory records the new names after each step.
     """
 
     def __init__(self, run: Run, band: Band, exception: ExceptionCondition) -> None:
         self.run, self.band, self.exception = run, band, exception
-        rows = run.stored.num_rows  # each finds one edge at most
+        rows = run.stored.num_rows  # at least the number of forest edges
         self.forest_edges = GrowingEdgeList(allocate_edges(run.workers[0].rows, rows))
 
-    def add(self, left: ReducedGraph, rows: Rows) -> ReducedGraph:
-        """Contract a piece by itself, then once more with the edges left before."""
+    def add(self, remaining: ReducedGraph, rows: Rows) -> ReducedGraph:
+        """Contract a piece, then the piece with the remaining edges of earlier ones."""
         backend = self.run.backend
-        placed = backend.place(rows)
-        piece = contract_rows(backend, rows, placed, self.band, self.exception)
-        merged = self._merged([left, self._record(piece)])
+        on_device = backend.upload(rows)
+        piece = contract_rows(backend, rows, on_device, self.band, self.exception)
+        merged = self._merged([remaining, self._record(piece)])
         return self._record(contract(backend, merged, self.exception))
 
     def _merged(self, graphs: list[ReducedGraph]) -> ReducedGraph:
@@ -261,7 +262,7 @@ class Passing:
         renamed = [rename(*pair) for pair in zip(graphs, names, strict=True)]
         return cycle_filter(run.backend, merge(renamed, run.threads))
 
-    def _record(self, found: ContractedPart) -> ReducedGraph:
-        self.forest_edges.add(in_order(found.forest_edges, self.run.threads))
-        self.run.directory.record_here(found.old, found.new)
-        return found.graph
+    def _record(self, part: ContractedPart) -> ReducedGraph:
+        self.forest_edges.add(in_order(part.forest_edges, self.run.threads))
+        self.run.directory.record_here(part.old, part.new)
+        return part.graph

@@ -1,14 +1,14 @@
-"""The edges behind a band: between components, and outside the giant one.
+"""The edges heavier than a band: all between components, or out of the giant component.
 
-A heavier forest edge has an end outside the giant component. So only the vertices
-outside look further into their rows, lightest arc first, until they reach it (see
-`kernels.heavier_arcs` for why this is enough). Without a giant component all edges of
-the next band count that lie between components.
+A heavier forest edge has an end outside the giant component. So only the rows of
+vertices outside are searched, lightest arc first, up to an arc into the giant component
+(`kernels.heavier_arcs` has the proof). Without a giant component, all edges of the next
+band between components are taken.
 
-Where hardly any arc leads to another rank, a rank has a giant component of its own
-once the light edges are contracted, and of its heavier edges few are in the forest of
-its edges: edges that leave this component, and cut edges. So `contract_heavier` lets a
-rank contract all its edges before ranks merge: once, not twice.
+If few arcs lead to other ranks, each rank has a local giant component after the light
+edges. Few of its heavier edges are in the forest of its edges: only edges that leave
+this component, and cut edges. Then `contract_heavier` contracts all edges of a rank
+before ranks merge, so that they merge once and not twice.
 """
 
 from dataclasses import replace
@@ -35,7 +35,8 @@ from .run import Run
 
 # Bits for all vertices may take this share of the bytes of a rank's rows.
 BITMAP_SHARE = 0.25
-# With a smaller share of cut arcs, a rank takes all ghosts for outsiders.
+# With a smaller share of cut arcs, a rank assumes that all ghosts are outside the giant
+# component.
 ASKED_SHARE = 0.1
 
 
@@ -43,25 +44,25 @@ class CrossEdges(NamedTuple):
     """Edges between components, for the steps after independent computation."""
 
     graph: ReducedGraph
-    # Component whose ranks lack its outgoing edges, because the edges were looked up
-    # from outside of it. None if there is none.
+    # Component whose ranks lack its outgoing edges, because only the rows outside were
+    # searched; or None.
     giant: int | None = None
-    # Whether every edge is on the ranks that own its ends. Else it is on one rank.
+    # Whether each edge is on the owners of both its ends; else it is on one rank.
     with_owners: bool = True
-    # Whether components have new names that ghosts have not learnt.
+    # Whether components have new names that other ranks' ghosts do not have yet.
     renamed: bool = False
-    # Whether the edges above the portion are among them, so that none follow.
+    # Whether the graph has all heavier edges, too, so that no phase follows.
     complete: bool = False
 
 
 def heavier_edges(run: Run, giant: int, above: int) -> CrossEdges:
     """Return the edges above a key that may still join components. Collective.
 
-    A component outside the giant one that has all its vertices on one rank is own
-    there: its members know the lightest edge that leaves it.
+    A component outside the giant one with all its vertices on one rank is interior
+    there, because their rows have its lightest outgoing edge.
     """
     directory = run.directory
-    outside = _bits_of_outsiders(run, giant)
+    outside = _outside_bitmap(run, giant)
     parts = []
     for worker in run.workers:
         rows, first = worker.rows, worker.rows.first
@@ -83,29 +84,29 @@ def heavier_edges(run: Run, giant: int, above: int) -> CrossEdges:
 def walk_outside(
     run: Run, rows: Rows, components: GiantComponent, above: int
 ) -> list[np.ndarray]:
-    """Walk the rows outside the giant component, behind a key.
+    """Search the rows outside the giant component for forest edges above a key.
 
     Returns the columns of `Arcs`: arcs that may be forest edges.
     """
     threads, label = run.threads, (components.giant, components.label)
     ranges = each_range(threads.bounds(len(rows)))
-    found = threads.run(vertices_outside, *label, rows.indptr, *ranges)
-    (chosen,) = concatenate([found], threads)
-    starts = ArrayPieces.of(chosen, threads.bounds(len(chosen)))
+    parts = threads.run(vertices_outside, *label, rows.indptr, *ranges)
+    (outside,) = concatenate([parts], threads)
+    starts = ArrayPieces.of(outside, threads.bounds(len(outside)))
     key = rows.keys.dtype.type(above)
     arcs = threads.run(heavier_arcs, rows.csr, components, key, rows.last, starts)
     return concatenate(arcs, threads)
 
 
-def _bits_of_outsiders(run: Run, giant: int) -> np.ndarray:
+def _outside_bitmap(run: Run, giant: int) -> np.ndarray:
     """Return a bit for each vertex of the graph, set outside the giant component.
 
-    Collective. Empty, if few arcs lead to other ranks, or if there is no room.
+    Collective. Empty if few arcs lead to other ranks, or the bitmap is too large.
     """
     directory = run.directory
     rows_bytes = run.comm.min(sum(worker.rows.nbytes for worker in run.workers))
-    room = directory.vtxdist[-1] // 8 <= BITMAP_SHARE * rows_bytes
-    if not room or cut_share(run) < ASKED_SHARE:
+    fits = directory.vtxdist[-1] // 8 <= BITMAP_SHARE * rows_bytes
+    if not fits or cut_share(run) < ASKED_SHARE:
         return np.empty(0, np.uint8)
     begin = directory.first // 8 * 8
     padded = np.zeros(directory.last - begin, np.bool_)
@@ -124,17 +125,17 @@ def band_edges(run: Run, band: Band) -> CrossEdges:
     """Return the edges of a later band between components. Collective."""
     label, first = run.directory.parent, run.directory.first
 
-    def forest(backend: Backend, rows: Rows, placed: Any) -> EdgeList:
+    def forest(backend: Backend, rows: Rows, on_device: Any) -> EdgeList:
         part = label[rows.first - first : rows.last - first].astype(np.int64)
-        return backend.band_forest(placed, band, part)
+        return backend.band_forest(on_device, band, part)
 
     with run.comm.raise_on_all():
         lists = run.at_once([
-            lambda w=worker: forest(w.backend, w.rows, w.placed)
+            lambda w=worker: forest(w.backend, w.rows, w.on_device)
             for worker in run.workers
         ])  # fmt: skip
         for rows in run.stored:
-            lists.append(forest(run.backend, rows, run.backend.place(rows)))
+            lists.append(forest(run.backend, rows, run.backend.upload(rows)))
     edges = lists[0].followed_by(*lists[1:])
     ends = np.concatenate([edges.u, edges.v]).astype(np.int64)
     components = np.split(run.directory.lookup_any(ends), 2)
@@ -146,22 +147,23 @@ def _graph_of_arcs(
 ) -> ReducedGraph:
     """Return the reduced graph of arcs (tail, head, key, component, component).
 
-    Collective. Components with all their vertices here are own, but the giant one.
+    Collective. Components with all their vertices here are interior, except the giant
+    one.
     """
     graph, first = reduced_arcs(run, columns), run.directory.first
-    shared = run.directory.members_elsewhere(NO_OWNER if giant is None else giant)
-    own = graph.own & (graph.labels != giant)
-    own[own] = ~shared[graph.labels[own] - first]
-    return cycle_filter(run.backend, replace(graph, own=own))
+    elsewhere = run.directory.members_elsewhere(NO_OWNER if giant is None else giant)
+    interior = graph.interior & (graph.labels != giant)
+    interior[interior] = ~elsewhere[graph.labels[interior] - first]
+    return cycle_filter(run.backend, replace(graph, interior=interior))
 
 
 def reduced_arcs(run: Run, columns: tuple[np.ndarray, ...]) -> ReducedGraph:
-    """Return the reduced graph of arcs; components that this rank owns are own.
+    """Return the reduced graph of arcs; components that this rank owns are interior.
 
     The columns are tail, head, key, and the components of tail and head.
     """
-    joining = np.flatnonzero(columns[3] != columns[4])
-    tail, head, key, tail_component, head_component = (c[joining] for c in columns)
+    between = np.flatnonzero(columns[3] != columns[4])
+    tail, head, key, tail_component, head_component = (c[between] for c in columns)
     ids = run.directory.parent.dtype
     tail, head = tail.astype(ids), head.astype(ids)
     u, v = np.minimum(tail, head), np.maximum(tail, head)
@@ -177,62 +179,67 @@ def reduced_arcs(run: Run, columns: tuple[np.ndarray, ...]) -> ReducedGraph:
 
 
 def contract_heavier(
-    run: Run, left: ReducedGraph, above: int, exception: ExceptionCondition
+    run: Run, band_edges: ReducedGraph, above: int, exception: ExceptionCondition
 ) -> ReducedGraph | None:
     """Contract the remaining edges of a band together with all heavier edges.
 
-    Collective. `left` is the rest of the band on this rank after independent
-    computation, and `above` the largest key of the band. Returns the rest of all edges;
-    None on every rank, and nothing has changed, if a rank has no giant component of its
-    own.
+    Collective. `band_edges` are the edges of the band that independent computation left
+    on this rank, and `above` is the largest key of the band. Returns the remaining
+    edges of all weights. If a rank has no local giant component, nothing changes, and
+    every rank returns None.
     """
     rows, directory = run.workers[0].rows, run.directory
     label = directory.parent
-    component = _reached(run, left, label)
+    component = _components_with_waiting_edges(run, band_edges, label)
     giant = _giant(run, rows, component)
     if not run.comm.min(int(giant is not None or not rows.num_arcs)):
         return None
     if giant is not None:
-        tail, head, key = _arcs_that_matter(run, rows, component, giant, above)
+        tail, head, key = _candidate_arcs(run, rows, component, giant, above)
         components = (component_of(end, rows, label) for end in (tail, head))
         heavier = reduced_arcs(run, (tail, head, key, *components))
-        left = cycle_filter(run.backend, merge([left, heavier], run.threads))
-    return contract_here(run, left, exception)
+        merged = merge([band_edges, heavier], run.threads)
+        band_edges = cycle_filter(run.backend, merged)
+    return contract_here(run, band_edges, exception)
 
 
-def _reached(run: Run, left: ReducedGraph, label: np.ndarray) -> np.ndarray:
-    """Return the component of each row if the edges that wait were contracted, too.
+def _components_with_waiting_edges(
+    run: Run, waiting: ReducedGraph, label: np.ndarray
+) -> np.ndarray:
+    """Return the component of each row as if the waiting edges were contracted, too.
 
-    They are lighter than the edges to come, so edges inside them are useless.
+    The waiting edges are lighter than the heavier edges, so a heavier edge inside such
+    a component closes a cycle and is its heaviest edge.
     """
     first, last = run.directory.first, run.directory.last
-    root = run.backend.forest(left).root
-    own = np.flatnonzero(left.own)
-    names = np.full(len(left.labels), last, np.int64)
-    np.minimum.at(names, root[own], left.labels[own])
+    root = run.backend.forest(waiting).root
+    interior = np.flatnonzero(waiting.interior)
+    names = np.full(len(waiting.labels), last, np.int64)
+    np.minimum.at(names, root[interior], waiting.labels[interior])
     parent = np.arange(first, last, dtype=label.dtype)
-    parent[left.labels[own] - first] = names[root[own]]
-    found = np.empty_like(label)
+    parent[waiting.labels[interior] - first] = names[root[interior]]
+    component = np.empty_like(label)
     bounds = run.threads.bounds(len(label))
-    pieces = ArrayPieces.of(label, bounds), ArrayPieces.of(found, bounds)
+    pieces = ArrayPieces.of(label, bounds), ArrayPieces.of(component, bounds)
     run.threads.run(step_up, pieces[0], first, parent, pieces[1])
-    return found
+    return component
 
 
 def _giant(run: Run, rows: Rows, component: np.ndarray) -> int | None:
-    """Return the component most arcs of some rows leave from, if it has a majority."""
+    """Return the component that most arcs of the rows leave, or None."""
     arcs = np.arange(0, rows.num_arcs, 1 + rows.num_arcs // GIANT_SAMPLE)
     tails = np.searchsorted(rows.indptr, arcs, side="right") - 1
     return giant_component(component[tails], run.config.tuning)
 
 
-def _arcs_that_matter(
+def _candidate_arcs(
     run: Run, rows: Rows, component: np.ndarray, giant: int, above: int
 ) -> tuple[np.ndarray, ...]:
-    """Return the heavier arcs (tail, head, key) that may be in the forest of some rows.
+    """Return the heavier arcs (tail, head, key) that may be in the forest of the rows.
 
-    Nothing is known of ghosts, and they do not search: so all arcs to them count, also
-    those behind a row's lightest arc into the giant component.
+    They include all arcs to ghosts, even arcs heavier than the row's lightest arc into
+    the giant component: the components of ghosts are unknown, and other ranks do not
+    search their rows for this rank.
     """
     key_above = rows.keys.dtype.type(above)
     inner = walk_outside(run, rows, GiantComponent.of_rows(component, giant), above)

@@ -16,7 +16,7 @@ from .devices import DeviceAssignment, assign_devices, make_backends
 from .read import balanced_vtxdist, begin_read, keep_to_host
 from .run import Run, State
 from .run_report import Report
-from .split import assign_rows, begin_placing, place
+from .split import assign_rows, begin_upload, upload_rows
 from .startup import start_devices
 
 
@@ -32,10 +32,10 @@ def part_graph(
 
     Every rank reads consecutive rows, balanced by arcs, and divides them between its
     devices by their measured speed (4.3.1). Every vertex is its own component. `path`
-    is a directory of shards, its index, or a graph in one shard. If `host_rows`, the
-    rows are also kept in host memory where a GPU has all of them. `assigned` is the
-    device of this rank, if it has been chosen. Raises MndmstError on every rank if the
-    graph, the options or the machine do not suit.
+    is a directory of shards, its index, or a graph in one shard. With `host_rows`, host
+    memory has the rows even if a GPU has all of them. `assigned` is the device of this
+    rank, if it has been chosen. Raises MndmstError on every rank if the graph, the
+    options or the machine do not suit.
     """
     budget = Budget(config.memory, one_band=not config.light_edges)
     with report.stage("start"):
@@ -47,12 +47,12 @@ def part_graph(
         assigned = replace(assigned, few_arcs=few_arcs)
         backends, threads = make_backends(comm, config, assigned, report)
         one_host = comm.is_one_host()
-        speeds = None if host_rows else _unlike_speeds(comm, assigned, threads)
+        speeds = None if host_rows else _different_speeds(comm, assigned, threads)
     with report.stage("kernels"):
         background = start_devices(
             comm, backends, graph, report.progress, compiles=not few_arcs
         )
-        if budget.given:  # the rows cannot have the memory of devices
+        if budget.given:  # started devices take memory that the rows cannot have
             background.loaded()
         else:
             most = None if speeds is None else float(speeds.max() / speeds.sum())
@@ -68,7 +68,7 @@ def part_graph(
         vtxdist = balanced_vtxdist(comm, graph, speeds)
         reading = begin_read(comm, graph, vtxdist, budget, threads, entry)
         rows = reading.rows if host_rows else reading.rows_for(backends)
-        inspection = begin_placing(background, backends, rows, config)
+        inspection = begin_upload(background, backends, rows, config)
         num_edges = reading.finish(inspection, on_device=rows.files is not None)
     report.level("read", num_edges)
     with report.stage("kernels"), comm.raise_on_all():
@@ -77,7 +77,7 @@ def part_graph(
     with report.stage("split"):
         workers, ratio = assign_rows(backends, rows, background, config, report)
     with report.stage("place"):
-        workers = place(workers, report)
+        workers = upload_rows(workers, report)
     state = State(Directory(comm, vtxdist))
     return Run(
         comm, config, graph, num_edges, state, workers, ratio, reading.budget, report,
@@ -85,12 +85,12 @@ def part_graph(
     )  # fmt: skip
 
 
-def _unlike_speeds(
+def _different_speeds(
     comm: Comm, assigned: DeviceAssignment, threads: int
 ) -> np.ndarray | None:
-    """Return the speeds of all ranks, if some have a device and others none.
+    """Return the speeds of all ranks if only some have a device, else None. Collective.
 
-    Collective. Else rows are balanced by arcs alone: None.
+    Without speeds, rows are balanced by arcs alone.
     """
     devices = comm.sum(int(assigned.kind is not None))
     if devices in (0, comm.size):

@@ -1,8 +1,8 @@
-"""Operations on reduced graphs: rename, merge, cut into segments.
+"""Operations on reduced graphs: rename, merge, take out segments.
 
-Self edges go as soon as two ends have one name. Of multi-edges all but the
-lightest close a cycle, so the cycle filter (`Backend.forest`) removes them with
-every other edge that cannot be in the forest.
+An edge is dropped as soon as both its ends have one name. All multi-edges except the
+lightest close a cycle, so the cycle filter (`Backend.forest`) removes them with every
+other edge that cannot be in the forest.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ from ..kernels.threads import ALONE, Threads
 def reduced_graph(
     edges: EdgeList, ends: tuple[np.ndarray, np.ndarray], first: int, last: int
 ) -> ReducedGraph:
-    """Return the reduced graph of edges whose ends are in some components.
+    """Return the reduced graph of edges, given the components at their `ends`.
 
-    Components in [first, last), which most are, are complete here; the others are not.
+    Components in [first, last) are interior; the others are ghosts.
     """
     labels, a, b = compact(*ends)
     inside = (labels >= first) & (labels < last)
@@ -40,36 +40,40 @@ def empty_graph(edges: EdgeList) -> ReducedGraph:
 def rename(graph: ReducedGraph, names: np.ndarray) -> ReducedGraph:
     """Give components new names (one per label); drop self edges and unused components.
 
-    Components of one name become one, which is own if one of them was: own
-    components merge with own ones only.
+    Components of one name become one. It is interior if one of them was, because
+    interior components merge only with interior ones.
     """
     alive, end_a, end_b = reduced_edges.edges_between_names(graph.a, graph.b, names)
     labels, a, b = compact(end_a, end_b)
-    own = reduced_edges.carry_marks(
-        graph.own, graph.a, graph.b, alive, a, b, len(labels)
+    interior = reduced_edges.carry_marks(
+        graph.interior, graph.a, graph.b, alive, a, b, len(labels)
     )
-    return ReducedGraph(graph.edges.take(alive), a, b, labels, own)
+    return ReducedGraph(graph.edges.take(alive), a, b, labels, interior)
 
 
 def drop_unused(graph: ReducedGraph) -> ReducedGraph:
-    """Drop components without edges: their trees are finished."""
+    """Drop components without edges, whose trees are complete."""
     used, a, b = reduced_edges.renumber_ends(graph.a, graph.b, len(graph.labels))
-    return replace(graph, a=a, b=b, labels=graph.labels[used], own=graph.own[used])
+    return replace(
+        graph, a=a, b=b, labels=graph.labels[used], interior=graph.interior[used]
+    )
 
 
 def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGraph:
     """Return the union of reduced graphs that use the same names.
 
-    The edges of all graphs are sorted once. An edge of several graphs is kept once.
+    An edge of several graphs is in the union once.
     """
     filled = [graph for graph in graphs if len(graph)]
     if len(filled) < 2:
         return filled[0] if filled else graphs[0]
-    columns = [(g.edges.u, g.edges.v, g.edges.key, g.labels, g.own) for g in filled]
-    u, v, key, labels, own = (np.concatenate(c) for c in zip(*columns, strict=True))
+    columns = [
+        (g.edges.u, g.edges.v, g.edges.key, g.labels, g.interior) for g in filled
+    ]
+    u, v, key, labels, marks = (np.concatenate(c) for c in zip(*columns, strict=True))
     labels, position = distinct(labels, threads)
-    is_own = np.zeros(len(labels), np.bool_)
-    is_own[position[own]] = True
+    interior = np.zeros(len(labels), np.bool_)
+    interior[position[marks]] = True
     starts = np.cumsum([0, *(len(graph.labels) for graph in filled)])
     a, b = (
         np.concatenate(
@@ -82,24 +86,24 @@ def merge(graphs: Sequence[ReducedGraph], threads: Threads = ALONE) -> ReducedGr
     )
     order = pair_order(u, v, key, threads)
     u, v, key, a, b = take_columns([u, v, key, a, b], order, threads)
-    return ReducedGraph(EdgeList(u, v, key), a, b, labels, is_own)
+    return ReducedGraph(EdgeList(u, v, key), a, b, labels, interior)
 
 
 def segment(graph: ReducedGraph, chosen: np.ndarray) -> ReducedGraph:
-    """Return some own components of a graph and their edges; all others are ghosts.
+    """Return some interior components of a graph and their edges; others are ghosts.
 
-    `chosen` is bool, one per component.
+    `chosen` (bool) marks them.
     """
     leaves = chosen[graph.a] | chosen[graph.b]
-    return drop_unused(replace(graph.take(leaves), own=chosen))
+    return drop_unused(replace(graph.take(leaves), interior=chosen))
 
 
 def without_segment(graph: ReducedGraph, chosen: np.ndarray) -> ReducedGraph:
-    """Return the rest of a graph without `segment`, whose components are ghosts now.
+    """Return a graph without `segment`, whose components become ghosts.
 
-    An edge between one that stays and one that is gone is in both.
+    An edge between a chosen component and another interior one is in both graphs.
     """
     leaves = chosen[graph.a] | chosen[graph.b]
-    stays = graph.own & ~chosen
+    stays = graph.interior & ~chosen
     remains = ~leaves | stays[graph.a] | stays[graph.b]
-    return drop_unused(replace(graph.take(remains), own=stays))
+    return drop_unused(replace(graph.take(remains), interior=stays))

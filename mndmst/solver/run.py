@@ -24,11 +24,11 @@ from .run_report import Report
 
 @dataclass(frozen=True)
 class Worker:
-    """A device of a rank and the rows it has been given."""
+    """A device of a rank and its rows."""
 
     backend: Backend
     rows: Rows
-    placed: Any = None  # The rows on the device, as `Backend.place` returns them
+    on_device: Any = None  # The device's copy of the rows (`Backend.upload`)
 
 
 @dataclass
@@ -36,7 +36,7 @@ class State:
     """The progress of a run: the content of a checkpoint."""
 
     directory: Directory  # The present component of every vertex
-    # Edges of the minimum spanning forest that this rank has found, in no order.
+    # Edges of the minimum spanning forest that this rank has computed, in no order.
     forest_edges: list[EdgeList] = field(default_factory=list)
     done: int | None = None  # All edges up to this key are done
 
@@ -55,12 +55,11 @@ class Run:
     ratio: float  # The share of the first worker, where there are two
     budget: Budget
     report: Report
-    # The rows that stay in their file and follow the workers' rows. Either all rows of
-    # all ranks are stored, or none.
+    # The rows that stay in their file. All rows of all ranks are stored, or none.
     stored: StoredRows
     one_host: bool = True  # Whether all ranks are on one host
-    resumed: bool = False  # Whether the state at the beginning is that of a checkpoint
-    # Takes the state at safe points and may save it (`Checkpoint.safe_point`).
+    resumed: bool = False  # Whether the initial state is from a checkpoint
+    # Called with the state at safe points; may save it (`Checkpoint.safe_point`).
     save: Callable[[State], None] | None = None
     threads: Threads = ALONE  # Threads of this rank, for work on the host
     # Memory that the ranks of this host share, for the next solve of the same graph.
@@ -78,18 +77,21 @@ class Run:
 
     @property
     def backend(self) -> Backend:
-        """The better device of this rank, for graphs that are not divided."""
+        """The faster device of this rank, for graphs that are not divided."""
         return self.workers[0 if self.ratio >= 0.5 else -1].backend
 
     def safe_point(self) -> None:
-        """Save the state, if it is time to; all names are published. Collective."""
+        """Save the state if a checkpoint is due. Collective.
+
+        All names must have been published.
+        """
         if self.save is not None:
             self.save(self.state)
 
     def at_once(self, tasks: list) -> list[Any]:
-        """Run a task per worker at the same time, each on a thread of its own.
+        """Run a task per worker at the same time, each in its own thread.
 
-        The report notes when each of them began and ended.
+        The report notes when each task began and ended.
         """
 
         def run(worker: Worker, task: Callable[[], Any]) -> Any:

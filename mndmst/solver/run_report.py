@@ -34,7 +34,7 @@ class Report:
     def __init__(self, comm: Comm, progress: Progress) -> None:
         self.comm = comm
         self.progress = progress
-        # Before this Python and MPI have started, and modules were imported.
+        # Seconds in which Python and MPI started and modules were imported
         passed = time.monotonic() - progress.started
         self.started = time.perf_counter() - passed
         self.stages: list[dict[str, Any]] = [
@@ -44,7 +44,7 @@ class Report:
         self.choices: list[dict[str, Any]] = []
         self.facts: dict[str, Any] = {}
         self.edges_sent = 0
-        self.portion = ""  # of the edges, such as "band 0", that the steps run for
+        self.phase = ""  # Title of the present phase, such as "band 0"
         self._open: list[dict[str, Any]] = []
 
     @contextmanager
@@ -70,7 +70,7 @@ class Report:
 
     @contextmanager
     def work(self, device: str) -> Iterator[None]:
-        """Note in the open stage when a device works; both may at once."""
+        """Record in the open stage when a device works; two may at the same time."""
         entry = {"device": device, "begin": self.seconds}
         try:
             yield
@@ -84,13 +84,13 @@ class Report:
         self.edges_sent += int(edges)
 
     def level(self, name: str, edges: int, **details: Any) -> None:
-        """Note the edges alive on all ranks after a step. Same on every rank."""
-        portion = {"portion": self.portion} if self.portion else {}
-        self.levels.append({"after": name, "edges": edges, **portion, **details})
+        """Record the remaining edges of all ranks after a step; equal on every rank."""
+        phase = {"portion": self.phase} if self.phase else {}
+        self.levels.append({"after": name, "edges": edges, **phase, **details})
         self.progress.edges(name, edges)
 
     def choice(self, path: str, edges: int) -> None:
-        """Record how ranks continue with the remaining edges."""
+        """Record the path that ranks take with the remaining edges."""
         self.choices.append({"path": path, "edges": edges})
 
     @property

@@ -5,10 +5,11 @@ both together are faster than the better one alone: parts that merge by messages
 border, which the host contracts and merges. So this module predicts the time of all
 three arrangements and takes the best. The ratio may be 0 or 1.
 
-The prediction always counts a border between two devices. A rank alone has none: its
-devices contract as a team (`merging/hosts.py`), and the host merges the edges that they
-leave. `Speeds` has no time of that merge, so a measured ratio may leave a device idle
-although a team would be faster. A given ratio (`--ratio`) is not affected.
+The prediction always counts a border between two devices. If the job has one rank, its
+devices have no border: they contract as a team (`merging/hosts.py`), and the host
+merges the remaining edges. `Speeds` has no time of that merge, so a measured ratio may
+leave a device idle although a team would be faster. A given ratio (`--ratio`) is not
+affected.
 
 MND-MST times both devices on 5 to 10 random induced subgraphs of 5 % of the vertices.
 This module times them on random runs of consecutive rows, cut edges included, because
@@ -30,7 +31,7 @@ from ..graph.light_edges import first_share
 from ..graph.model import EdgeList, Rows, sample_positions
 from ..kernels.arc_inspection import ArcInspection
 from .config import Config
-from .contract import ContractedPart, contract, joined
+from .contract import ContractedPart, contract, merge_parts
 from .reduced_graphs import reduced_graph
 from .run import Worker
 from .run_report import Report
@@ -47,7 +48,7 @@ class Speeds(NamedTuple):
     # edges in host memory.
     first: float
     second: float
-    kept: float  # Edges of the forest for each arc of the rows
+    forest_edges: float  # Edges of the forest for each arc of the rows
     # Seconds the host needs for each of these edges: to contract a part along them, and
     # to merge two parts and contract the result.
     contract: float
@@ -59,14 +60,15 @@ class Speeds(NamedTuple):
         return self.second / (self.first + self.second)
 
     def seconds(self, ratio: float, rows: Rows) -> float:
-        """Predict the time until a rank's rows are contracted.
+        """Predict the seconds in which a rank contracts its rows.
 
-        Rows that are the whole graph have no border unless they are divided. Divided
-        rows are assumed to merge by messages.
+        Rows that are the whole graph have no border unless they are divided. The
+        prediction assumes that divided rows merge by messages.
         """
         parts = [share for share in (ratio, 1 - ratio) if share > 0]
         edges = [
-            min(share * self.kept * rows.num_arcs, rows.num_vertices) for share in parts
+            min(share * self.forest_edges * rows.num_arcs, rows.num_vertices)
+            for share in parts
         ]
         devices = max(ratio * self.first, (1 - ratio) * self.second) * rows.num_arcs
         if len(parts) == 2:
@@ -74,11 +76,11 @@ class Speeds(NamedTuple):
         return devices + (0.0 if rows.complete else self.contract * edges[0])
 
     def best_ratio(self, rows: Rows) -> float:
-        """Return the share of the first device with the least predicted time."""
-        alone = min((1.0, 0.0), key=lambda ratio: self.seconds(ratio, rows))
+        """Return the first device's share of the arcs with the least predicted time."""
+        one_device = min((1.0, 0.0), key=lambda ratio: self.seconds(ratio, rows))
         both = self.seconds(self.even, rows)
-        gains = both < (1 - LEAST_GAIN) * self.seconds(alone, rows)
-        return self.even if gains else alone
+        gains = both < (1 - LEAST_GAIN) * self.seconds(one_device, rows)
+        return self.even if gains else one_device
 
 
 def split(rows: Rows, ratio: float) -> list[Rows]:
@@ -93,43 +95,43 @@ def split(rows: Rows, ratio: float) -> list[Rows]:
 
 
 def bounded_ratio(backend: Backend, rows: Rows, ratio: float) -> float:
-    """Return the ratio, lowered until the first backend's share fits its memory."""
+    """Lower a ratio, if need be, so that the device's share of rows fits its memory."""
     free = backend.memory().free
     needed = backend.rows_nbytes(rows)
     return min(ratio, 0.9 * free / needed) if needed else ratio
 
 
-SAMPLE = 8192  # arcs that a quantile or a share is estimated from
-RUN_ARCS = 1 << 19  # about the most arcs of a timed run of rows
-PAIR_ARCS = 1 << 18  # about the most arcs of the two parts whose merge is timed
+SAMPLE = 8192  # sampled arcs for a quantile
+RUN_ARCS = 1 << 19  # approximate limit of the arcs in a timed run of rows
+PAIR_ARCS = 1 << 18  # approximate limit of the arcs in two parts whose merge is timed
 
 
 def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
     """Time two devices, and their host, on samples of a rank's rows.
 
-    There are `ratio_samples` runs of consecutive rows. Each has the share `ratio_share`
-    of the rows, or fewer with about `RUN_ARCS` arcs. The devices solve the light band
-    of each run, as large as the option `light_edges` makes it.
+    There are `ratio_samples` runs of consecutive rows. Each has the fraction
+    `ratio_share` of the rows, or fewer rows with about `RUN_ARCS` arcs. The devices
+    solve the light band of each run; the option `light_edges` sets its size.
     """
     length = min(len(rows), 1 + int(config.tuning.ratio_share * len(rows)))
     starts = sample_positions(len(rows) - length + 1, config.tuning.ratio_samples)
     runs = [_run(rows, int(start), length, RUN_ARCS) for start in starts]
     bands = [_light_band(run, config) for run in runs]
-    seconds, kept = [], 0
+    seconds, forest_edges = [], 0
     for backend in backends:
         _forest(backend, runs[0], bands[0])  # untimed: a first call is slower
         begin = time.perf_counter()
         forests = [_forest(backend, *pair) for pair in zip(runs, bands, strict=True)]
         seconds.append(time.perf_counter() - begin)
-        kept = sum(map(len, forests))
+        forest_edges = sum(map(len, forests))
     arcs = sum(run.num_arcs for run in runs)
     pair = _run(rows, int(starts[0]), length, PAIR_ARCS)
     host = _time_host(backends[-1], split(pair, 0.5), bands[0])
-    return Speeds(seconds[0] / arcs, seconds[1] / arcs, kept / arcs, *host)
+    return Speeds(seconds[0] / arcs, seconds[1] / arcs, forest_edges / arcs, *host)
 
 
 def _time_host(backend: Backend, parts: list[Rows], band: Band) -> tuple[float, float]:
-    """Return the seconds an edge for contracting two parts, and for merging them."""
+    """Return the seconds per edge for contracting two parts, and for merging them."""
     forests = [_forest(backend, part, band) for part in parts]
 
     def contract_parts() -> list[ContractedPart]:
@@ -143,12 +145,12 @@ def _time_host(backend: Backend, parts: list[Rows], band: Band) -> tuple[float, 
 
     edges = max(1, sum(map(len, forests)))
     contractions, first = _timed(contract_parts)
-    _, second = _timed(lambda: contract(backend, joined(contractions)))
+    _, second = _timed(lambda: contract(backend, merge_parts(contractions)))
     return first / edges, second / edges
 
 
 def _run(rows: Rows, begin: int, length: int, arcs: int) -> Rows:
-    """Return at most `length` rows from `begin` on, with about `arcs` arcs at most."""
+    """Return at most `length` rows from `begin` on, and about `arcs` arcs at most."""
     end = int(np.searchsorted(rows.indptr, rows.indptr[begin] + arcs))
     return rows.cut(begin, min(begin + length, max(end, begin + 1)))
 
@@ -162,7 +164,7 @@ def _light_band(rows: Rows, config: Config) -> Band:
 
 
 def _forest(backend: Backend, rows: Rows, band: Band) -> EdgeList:
-    return backend.band_forest(backend.place(rows), band, None)
+    return backend.band_forest(backend.upload(rows), band, None)
 
 
 def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
@@ -175,12 +177,12 @@ def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
 LEAST_ARCS = 1 << 20
 
 
-def begin_placing(
+def begin_upload(
     background: Background, backends: list[Backend], rows: Rows, config: Config
 ) -> ArcInspection | None:
-    """Begin to copy rows to the first device: a given share, or all rows.
+    """Begin to upload rows to the first device: a given share, or all rows.
 
-    Returns the inspection of all rows on the device, if the device can inspect arcs.
+    Returns the device's inspection of all rows, if the device can inspect arcs.
     """
     first, ratio = backends[0], config.ratio
     if len(backends) > 1 and isinstance(ratio, int | float):
@@ -190,11 +192,11 @@ def begin_placing(
             return bounded, split(rows, bounded)[0]
 
         if ratio > 0:
-            background.place_share(first, share)
+            background.upload_share(first, share)
         return None
     if len(backends) > 1 and rows.num_arcs < LEAST_ARCS:
         return None
-    background.place(first, rows)
+    background.upload(first, rows)
     return background if first.inspects_arcs else None
 
 
@@ -205,15 +207,15 @@ def assign_rows(
     config: Config,
     report: Report,
 ) -> tuple[tuple[Worker, ...], float]:
-    """Return a rank's workers, one for each device with rows, and the first's share.
+    """Return a worker for each device that gets rows, and the first device's ratio.
 
-    The rows of workers are not on the devices yet, except where `background` has copied
-    rows to the first device.
+    The workers have no copies on their devices yet, except rows that `background` has
+    uploaded to the first device.
     """
-    share = background.placed()
+    share = background.uploaded()
     if len(backends) == 1:
-        placed = None if share is None else share.placed
-        return (Worker(backends[0], rows, placed),), 1.0
+        on_device = None if share is None else share.on_device
+        return (Worker(backends[0], rows, on_device),), 1.0
     begin = report.seconds
     ratio, source = _ratio(backends, rows, config, report)
     if source == "given" and share is not None:
@@ -227,7 +229,7 @@ def assign_rows(
         "ratio": ratio, "ratio_source": source, "ratio_seconds": seconds
     }  # fmt: skip
     if share is not None and len(share.rows):
-        first = Worker(backends[0], share.rows, share.placed)
+        first = Worker(backends[0], share.rows, share.on_device)
         rest = rows.cut(len(share.rows), len(rows))
         return (first, *([Worker(backends[1], rest)] if len(rest) else [])), ratio
     parts = zip(backends, split(rows, ratio), strict=True)
@@ -249,16 +251,16 @@ def _ratio(
     return speeds.best_ratio(rows), "measured"
 
 
-def place(workers: tuple[Worker, ...], report: Report) -> tuple[Worker, ...]:
-    """Copy every worker's rows to its device, all at once, if they are not there."""
+def upload_rows(workers: tuple[Worker, ...], report: Report) -> tuple[Worker, ...]:
+    """Upload the rows of all workers at the same time; skip uploaded rows."""
 
-    def bring(worker: Worker) -> Worker:
+    def upload(worker: Worker) -> Worker:
         with report.work(worker.backend.name):
-            if worker.placed is not None:
+            if worker.on_device is not None:
                 return worker
-            return replace(worker, placed=worker.backend.place(worker.rows))
+            return replace(worker, on_device=worker.backend.upload(worker.rows))
 
     if len(workers) == 1:
-        return (bring(workers[0]),)
+        return (upload(workers[0]),)
     with ThreadPoolExecutor(len(workers), "mndmst-worker") as pool:
-        return tuple(pool.map(bring, workers))
+        return tuple(pool.map(upload, workers))

@@ -22,19 +22,19 @@ from ..native.precompile import compile_side_by_side, uncompiled
 def compile_kernels(
     comm: Comm, user: str, weights: np.dtype | None, progress: Progress
 ) -> None:
-    """Compile missing kernels; the ranks of a host divide them, and use all its cores.
+    """Compile missing kernels on all cores of a host; its ranks divide them.
 
-    Collective. For `user` and `weights` see `native.precompile.listed_kernels`.
-    If it takes long, a line says so: of `progress` where that is active.
+    Collective. For `user` and `weights` see `native.precompile.listed_kernels`. A long
+    compilation prints a line, by `progress` where that is active.
     """
     node = comm.node()
     found = (uncompiled(user, weights), directories()) if node.rank == 0 else None
-    left, dirs = node.bcast(found)
+    missing, dirs = node.bcast(found)
     use_directories(dirs)
-    if left:
+    if missing:
         cores = len(node.cores())
         sharers = min(node.size, cores)
-        share = left[node.rank :: sharers] if node.rank < sharers else []
+        share = missing[node.rank :: sharers] if node.rank < sharers else []
         with ExitStack() as stack:
             if progress.active:
                 stack.enter_context(announcing_compilation(progress.say))
@@ -49,66 +49,66 @@ def compile_kernels(
         node.barrier(politely=True)
 
 
-class PlacedShare(NamedTuple):
-    """Rows that a device has received."""
+class UploadedRows(NamedTuple):
+    """Rows with a copy on a device."""
 
-    ratio: float  # their share of the arcs, as it was chosen
+    ratio: float  # the fraction of the rank's arcs that the device was meant to get
     rows: Rows
-    placed: object
+    on_device: object  # the copy, as `Backend.upload` returns it
 
 
 class Background:
-    """The work of devices while rows are read: start, receive rows, inspect them.
+    """Starts devices, uploads rows and inspects their arcs while the rows are read.
 
-    One thread starts the devices and loads their kernels. Another copies rows
-    meanwhile, as a copy needs no kernel; inspection waits for both.
+    One thread starts the devices and loads their kernels. Another thread copies rows
+    meanwhile, because a copy needs no kernel. The inspection waits for both.
     """
 
     def __init__(self, load: Callable[[], None]) -> None:
         self._threads = ThreadPoolExecutor(2, "mndmst-devices")
         self._loading = self._threads.submit(load)
-        self._placing: Future[tuple[PlacedShare, ArcFacts | None]] | None = None
+        self._uploading: Future[tuple[UploadedRows, ArcFacts | None]] | None = None
 
     def loaded(self) -> None:
         """Wait until the devices can be used."""
         self._loading.result()
 
-    def place(self, backend: Backend, rows: Rows) -> None:
-        """Begin to bring rows to a device; they may still be read."""
+    def upload(self, backend: Backend, rows: Rows) -> None:
+        """Begin to upload rows, which threads may still be reading."""
 
-        def place() -> tuple[PlacedShare, ArcFacts | None]:
-            placed = backend.place(rows)
+        def upload_and_inspect() -> tuple[UploadedRows, ArcFacts | None]:
+            on_device = backend.upload(rows)
             self.loaded()
-            facts = backend.inspect_arcs(placed, rows.num_vertices)
-            return PlacedShare(1.0, rows, placed), facts
+            facts = backend.inspect_arcs(on_device, rows.num_vertices)
+            return UploadedRows(1.0, rows, on_device), facts
 
-        self._placing = self._threads.submit(place)
+        self._uploading = self._threads.submit(upload_and_inspect)
 
-    def place_share(
+    def upload_share(
         self, backend: Backend, share: Callable[[], tuple[float, Rows]]
     ) -> None:
-        """Begin to bring the first rows to a device; `share` chooses them there."""
+        """Begin to upload the rows that `share` chooses on the background thread."""
 
-        def place() -> tuple[PlacedShare, None]:
+        def choose_and_upload() -> tuple[UploadedRows, None]:
             ratio, rows = share()
-            return PlacedShare(ratio, rows, backend.place(rows)), None
+            return UploadedRows(ratio, rows, backend.upload(rows)), None
 
-        self._placing = self._threads.submit(place)
+        self._uploading = self._threads.submit(choose_and_upload)
 
     def facts(self) -> ArcFacts | None:
-        """Wait for the facts of the placed rows; see `ArcInspection`."""
-        return self._placing.result()[1] if self._placing else None
+        """Wait for the facts of the uploaded rows; see `ArcInspection`."""
+        return self._uploading.result()[1] if self._uploading else None
 
     def finish(self) -> None:
-        """Wait until the devices have started and all rows are placed."""
+        """Wait until the devices have started and the upload is complete."""
         self.loaded()
-        if self._placing is not None:
-            self._placing.result()
+        if self._uploading is not None:
+            self._uploading.result()
 
-    def placed(self) -> PlacedShare | None:
-        """Return the placed rows, once; None if none were begun."""
-        placing, self._placing = self._placing, None
-        return placing.result()[0] if placing else None
+    def uploaded(self) -> UploadedRows | None:
+        """Return the uploaded rows in the first call; None later or without upload."""
+        uploading, self._uploading = self._uploading, None
+        return uploading.result()[0] if uploading else None
 
 
 def start_devices(
@@ -120,7 +120,7 @@ def start_devices(
 ) -> Background:
     """Compile missing kernels, and start the devices in the background.
 
-    Collective. If not `compiles`, devices need few kernels or none.
+    Collective. Without `compiles` the first call of each kernel compiles it.
     """
     keys = key_dtype(graph.weight_dtype)
 

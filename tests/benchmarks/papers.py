@@ -220,7 +220,7 @@ class GpuKernel(Contender):
 
     def solve(self) -> LabelledForest:
         """Return the forest."""
-        return self.backend.msf(self.backend.place(self.cpu.rows))
+        return self.backend.msf(self.backend.upload(self.cpu.rows))
 
     def answer(self, forest: LabelledForest) -> Answer:
         """Add up the weights exactly."""

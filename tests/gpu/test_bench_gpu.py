@@ -41,7 +41,7 @@ def test_graphs_are_simple_and_symmetric(
     monkeypatch.setattr(graphs, "BLOCK_ARCS", 1 << 10)
     rows = graphs.build(graphs.KINDS[kind](10, 8), np.dtype(np.uint64))
     indptr, heads, keys = (a.get() for a in (rows.indptr, rows.ends, rows.keys))
-    tails = np.repeat(np.arange(rows.own), np.diff(indptr))
+    tails = np.repeat(np.arange(rows.num_rows), np.diff(indptr))
     assert (tails != heads).all()
     arcs = tails << 32 | heads
     assert (arcs[1:] > arcs[:-1]).all()

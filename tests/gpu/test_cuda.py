@@ -34,7 +34,7 @@ def small(backend, monkeypatch):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_msf(backend, shape, keys, ids):
     n, u, v, key = edges_of(shape, np.random.default_rng(1), keys)
-    forest = backend.msf(backend.place(csr(n, u, v, key, ids)))
+    forest = backend.msf(backend.upload(csr(n, u, v, key, ids)))
     expected = kruskal(u, v, key)
     check(forest.edges, expected, ids, keys)
     check_labels(forest.label, *expected[:2], n)
@@ -48,7 +48,7 @@ def test_msf_of_many_small_graphs(backend, seed, keys):
     u, v = rng.integers(0, n, (2, m))
     u, v = np.minimum(u, v), np.maximum(u, v)
     key = rng.integers(0, 1 + seed, m).astype(keys)
-    forest = backend.msf(backend.place(csr(n, u, v, key, np.uint32)))
+    forest = backend.msf(backend.upload(csr(n, u, v, key, np.uint32)))
     check(forest.edges, kruskal(u, v, key), np.uint32, keys)
 
 
@@ -59,7 +59,7 @@ def test_msf_when_lists_overflow(backend, shape, keys, monkeypatch):
     monkeypatch.setattr(backend, "tuning", tuning)
     monkeypatch.setattr(backend, "_room", lambda held: 60 * 1500)
     n, u, v, key = edges_of(shape, np.random.default_rng(2), keys)
-    forest = backend.msf(backend.place(csr(n, u, v, key, np.uint32)))
+    forest = backend.msf(backend.upload(csr(n, u, v, key, np.uint32)))
     check(forest.edges, kruskal(u, v, key), np.uint32, keys)
 
 
@@ -70,18 +70,18 @@ def test_the_limit_bounds_the_list_of_edges(backend, shape, keys, edges):
     """The rows are there, and the limit leaves room for few edges beside them."""
     tuning = Tuning(listed_slack=0)
     n, u, v, key = edges_of(shape, np.random.default_rng(2), keys)
-    placed = backend.place(csr(n, u, v, key, np.uint32))
+    on_device = backend.upload(csr(n, u, v, key, np.uint32))
     width = np.dtype(keys).itemsize
     own = 28 * n + 4 * 128 + (8 + width) * n
-    limit = placed.nbytes + own + int((edges + 0.5) * (40 + width) / 0.8)
+    limit = on_device.nbytes + own + int((edges + 0.5) * (40 + width) / 0.8)
     small = type(backend)(limit=limit, tuning=tuning)
     if edges < 10:
         room = f"room for a list of {edges} edges?, and [0-9,]+ edges must be"
         for solve in (small.msf, lambda rows: small.row_hooks(rows, Band())):
             with pytest.raises(DeviceMemoryError, match=room):
-                solve(placed)
+                solve(on_device)
     else:
-        check(small.msf(placed).edges, kruskal(u, v, key), np.uint32, keys)
+        check(small.msf(on_device).edges, kruskal(u, v, key), np.uint32, keys)
 
 
 def shift_ids(rows, by):
@@ -120,7 +120,7 @@ def test_band_forest(backend, shape, keys, ids):
         whole = shift_ids(whole, 1 << 40)
     middle = int(np.sort(key)[len(key) // 3])
     for rows in parts(whole):
-        placed = backend.place(rows)
+        on_device = backend.upload(rows)
         u, v, key = edges_in(rows)
         for band in (Band(), Band(None, middle), Band(middle, None)):
             low = -1 if band.low is None else band.low
@@ -128,7 +128,7 @@ def test_band_forest(backend, shape, keys, ids):
             if band.high is not None:
                 inside &= key <= keys(band.high)
             expected = kruskal(u[inside], v[inside], key[inside])
-            check(backend.band_forest(placed, band, None), expected, ids, keys)
+            check(backend.band_forest(on_device, band, None), expected, ids, keys)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -152,7 +152,7 @@ def test_band_forest_with_labels(backend, complete, seed):
         inside = key > high if band.high is None else key <= high
         e = u[inside], v[inside], key[inside]
         expected = kruskal(*e, component(e[0]), component(e[1]))
-        result = backend.band_forest(backend.place(rows), band, label)
+        result = backend.band_forest(backend.upload(rows), band, label)
         check(result, expected, np.int64, np.uint32)
 
 
@@ -165,9 +165,9 @@ def test_row_hooks(backend, shape, keys, ids):
     key[-50:] = key[50:100]  # parallel to the first, of other weights
     whole = csr(n, u, v, key, ids)
     for rows in (whole, *parts(whole)):
-        placed, vertices = backend.place(rows), np.arange(rows.first, rows.last)
+        on_device, vertices = backend.upload(rows), np.arange(rows.first, rows.last)
         for band in (Band(), Band(None, int(np.sort(key)[len(key) // 2]))):
-            hook, best, edges = backend.row_hooks(placed, band)
+            hook, best, edges = backend.row_hooks(on_device, band)
             expected = backend.host.row_hooks(rows, band)
             np.testing.assert_array_equal(hook, expected[0])
             hooked = hook != vertices
@@ -210,7 +210,7 @@ def test_forest(backend, small, m, keys):
 @pytest.mark.parametrize("ghosts", (0.0, 0.2, 1.0))
 def test_grow_agrees_with_the_host(backend, small, ghosts):
     graph = reduced(np.random.default_rng(5), 2000, 20000, np.uint64, ghosts)
-    growth, expected = backend.grow(graph), backend.host.grow(graph)
+    growth, expected = backend.contract(graph), backend.host.contract(graph)
     np.testing.assert_array_equal(growth.in_forest, expected.in_forest)
     np.testing.assert_array_equal(growth.root, expected.root)
     assert growth.in_forest.any() == (ghosts < 1.0)
@@ -221,7 +221,7 @@ def test_steps_in_a_thread(backend):
     results = []
 
     def work():
-        results.append(backend.msf(backend.place(csr(n, u, v, key, np.uint32))))
+        results.append(backend.msf(backend.upload(csr(n, u, v, key, np.uint32))))
 
     thread = Thread(target=work)
     thread.start()
@@ -244,9 +244,9 @@ def test_rows_without_arcs(backend):
     rows = Rows(
         2, 9, np.zeros(4, np.int64), np.empty(0, np.uint32), np.empty(0, np.uint32)
     )
-    placed = backend.place(rows)
-    assert len(backend.band_forest(placed, Band(), None)) == 0
-    assert len(backend.band_forest(placed, Band(), np.array([2, 3, 4]))) == 0
+    on_device = backend.upload(rows)
+    assert len(backend.band_forest(on_device, Band(), None)) == 0
+    assert len(backend.band_forest(on_device, Band(), np.array([2, 3, 4]))) == 0
 
 
 def test_a_device_that_does_not_exist():
@@ -258,19 +258,19 @@ def test_a_device_that_does_not_exist():
 
 def test_too_little_memory(backend, monkeypatch):
     n, u, v, key = edges_of("dense", np.random.default_rng(9), np.uint32)
-    placed = backend.place(csr(n, u, v, key, np.uint32))
+    on_device = backend.upload(csr(n, u, v, key, np.uint32))
     tuning = Tuning(listed_slack=1 << 40, most_listed=1 << 40)
     monkeypatch.setattr(backend, "tuning", tuning)
     monkeypatch.setattr(backend, "_room", lambda held: 1 << 48)
     with pytest.raises(ConfigError, match="too little free memory"):
-        backend.msf(placed)
+        backend.msf(on_device)
 
 
 def test_numba_agrees(backend):
     n, u, v, key = edges_of("dense", np.random.default_rng(8), np.uint64)
     rows = csr(n, u, v, key, np.uint32)
     host = cpu_device()
-    mine, theirs = (b.msf(b.place(rows)).edges for b in (backend, host))
+    mine, theirs = (b.msf(b.upload(rows)).edges for b in (backend, host))
     theirs = theirs.take(np.lexsort((theirs.v, theirs.u)))
     check(mine, (theirs.u, theirs.v, theirs.key), np.uint32, np.uint64)
 

@@ -34,7 +34,7 @@ def test_the_facts_are_the_hosts(backend, shape, keys, ids):
     n, u, v, key = edges_of(shape, np.random.default_rng(5), keys)
     whole = csr(n, u, v, key, ids)
     parts = whole.cut(0, n // 3), whole.cut(n // 3, n), whole
-    found = [backend.inspect_arcs(backend.place(rows), n) for rows in parts]
+    found = [backend.inspect_arcs(backend.upload(rows), n) for rows in parts]
     assert found == [on_the_host(rows) for rows in parts]
     assert sum(facts.balance for facts in found) % (1 << 64) == 0
 
@@ -52,7 +52,7 @@ def test_ids_that_are_wrong_are_no_facts(backend, ids):
             part = wrong[len(wrong) - rows.num_arcs :]
             damaged = replace(rows, indices=part)
             assert on_the_host(damaged) is None
-            assert backend.inspect_arcs(backend.place(damaged), n) is None
+            assert backend.inspect_arcs(backend.upload(damaged), n) is None
 
 
 @pytest.mark.parametrize("what", ["asymmetric", "descending", "far"])

@@ -63,25 +63,25 @@ def test_bands_of_a_part(backend, shape, keys):
     middle = int(np.sort(rows.keys)[rows.num_arcs // 2])
     label = np.random.default_rng(3).integers(0, n, len(rows))
     whole = CudaBackend()
-    placed = whole.place(rows)
+    on_device = whole.upload(rows)
     for band in (Band(), Band(None, middle), Band(middle, None)):
         for known in (None, label):
-            edges = whole.band_forest(placed, band, known)
+            edges = whole.band_forest(on_device, band, known)
             expected = (edges.u, edges.v, edges.key)
             found = backend.band_forest(stream(rows), band, known)
             check(found, expected, np.int64, keys)
 
 
 def test_the_limit_decides(backend):
-    from mndmst.backends.cuda.placed import PlacedRows
+    from mndmst.backends.cuda.device_rows import DeviceRows
     from mndmst.backends.cuda.streamed import StreamedRows
 
     n, u, v, key = edges_of("dense", np.random.default_rng(4), np.uint32)
     rows = csr(n, u, v, key, np.uint32)
-    placed = backend.place(rows)
-    assert isinstance(placed, StreamedRows)
+    on_device = backend.upload(rows)
+    assert isinstance(on_device, StreamedRows)
     assert backend.rows_nbytes(rows) < rows.nbytes
-    assert isinstance(backend.place(rows.cut(0, 1)), PlacedRows)
+    assert isinstance(backend.upload(rows.cut(0, 1)), DeviceRows)
 
 
 def test_rows_that_do_not_fit_are_compiled_for_while_they_are_placed(monkeypatch):
@@ -97,7 +97,7 @@ def test_rows_that_do_not_fit_are_compiled_for_while_they_are_placed(monkeypatch
     backend = CudaBackend(limit=100_000, tuning=TUNING)
     n, u, v, key = edges_of("dense", np.random.default_rng(1), np.uint32)
     for _ in range(2):
-        placed = backend.place(csr(n, u, v, key, np.uint32))
-        assert isinstance(placed, StreamedRows)
+        on_device = backend.upload(csr(n, u, v, key, np.uint32))
+        assert isinstance(on_device, StreamedRows)
     assert [len(tiny.rows) for tiny in streamed] == [64]
-    check(backend.msf(placed).edges, kruskal(u, v, key), np.uint32, np.uint32)
+    check(backend.msf(on_device).edges, kruskal(u, v, key), np.uint32, np.uint32)

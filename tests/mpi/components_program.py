@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mndmst.backends.base import Growth
+from mndmst.backends.base import ContractedComponents
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.world import world
 from mndmst.graph.tuning import Tuning
@@ -31,7 +31,9 @@ from mndmst.solver.write import smallest_vertices
 
 def nothing(backend, graph):
     """Contract nothing before all is on one rank."""
-    return Growth(np.zeros(len(graph), np.bool_), np.arange(len(graph.labels)))
+    return ContractedComponents(
+        np.zeros(len(graph), np.bool_), np.arange(len(graph.labels))
+    )
 
 
 EXCEPTIONS = {

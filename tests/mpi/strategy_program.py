@@ -85,20 +85,20 @@ def fail_at(step):
 
 def merge_hosts(way):
     """Return the forest of ranks on several hosts, and which steps left a graph."""
-    joined, left = HostComponents.join, []
+    merge, steps = HostComponents.merge, []
 
-    def join(self, edges, after, room):
-        graph = joined(self, edges, after, room)
-        left.append([after, self.hosts.count, self.hosts.here.size, graph is not None])
+    def note_merge(self, edges, after, capacity):
+        graph = merge(self, edges, after, capacity)
+        steps.append([after, self.hosts.count, self.hosts.here.size, graph is not None])
         return graph
 
-    with patch.object(HostComponents, "join", join), taking(way) as config:
+    with patch.object(HostComponents, "merge", note_merge), taking(way) as config:
         found = solve(comm, path, config, Targets(), Progress(False))
     report = found.report or {"ranks": [{"strategy": None}]}
     return {
         "strategy": report["ranks"][0]["strategy"],
         "digest": found.digest,
-        "joined": left,
+        "merged": steps,
     }
 
 

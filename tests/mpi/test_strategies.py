@@ -108,10 +108,10 @@ def test_ranks_of_a_host_are_one_part(
     watch: Callable, ranks: int, cases: list[tuple[dict[str, Any], list]]
 ) -> None:
     runs = watch(ranks, [("hosts", way) for way, _ in cases])
-    for found, (way, joined) in zip(runs, cases, strict=True):
+    for found, (way, merged) in zip(runs, cases, strict=True):
         assert found["digest"] == ANSWER.digest, way
         assert found["strategy"]["name"] == way.get("merge", "hosts"), way
-        assert found["joined"] == joined, way
+        assert found["merged"] == merged, way
 
 
 def test_a_run_that_ends_before_its_end_leaves_nothing_behind(
@@ -126,6 +126,6 @@ def test_a_run_that_ends_before_its_end_leaves_nothing_behind(
     )
     for found in runs:
         assert found["digest"] == expected[found["program"]], found
-        assert found["steps"] >= 6, found  # of two portions
+        assert found["steps"] >= 6, found  # of two phases
         assert found["communicators"] > 0, found
         assert found["ended"] == list(range(1, found["steps"] + 1)), found

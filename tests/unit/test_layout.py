@@ -100,7 +100,7 @@ def test_no_parameter_is_a_tuple_of_unlike_things(sources: Sources) -> None:
     assert found == []
 
 
-def test_strategies_and_portions_are_typed() -> None:
+def test_strategies_and_phases_are_typed() -> None:
     """No part of the machine that merges ranks passes `Any`."""
     files = [PACKAGE / "pipeline.py", *(PACKAGE / "solver/merging").glob("*.py")]
     assert len(files) > 5

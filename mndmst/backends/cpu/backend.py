@@ -16,18 +16,25 @@ from ...kernels.kruskal import PairEdgeList
 from ...kernels.spanning_forest import pack_ends, spanning_edges
 from ...kernels.threads import Threads
 from ...native.precompile import compile_for
-from ..base import Backend, Band, Growth, LabelledForest, Memory, RowGrowth
+from ..base import (
+    Backend,
+    Band,
+    ContractedComponents,
+    ContractedRows,
+    LabelledForest,
+    Memory,
+)
 from .band_forest import band_forest, row_hooks
 from .edge_forest import FEW_EDGES, forest_of_edges, forest_without_kernels
 from .msf import msf
-from .row_growth import grow_rows
+from .row_contraction import contract_rows
 
 # Half of the numbers of 32 bits, so that ghosts have room beside the rows.
 MAX_ROWS = 1 << 31
 
 
 class CpuBackend(Backend):
-    """A CPU worker, whose `threads` compute at once."""
+    """A CPU worker with a number of threads."""
 
     name = "cpu"
 
@@ -54,10 +61,10 @@ class CpuBackend(Backend):
         edges = min(rows.num_arcs, 3 * len(rows))
         return edges * (2 * ids + keys + 24) + 20 * len(rows)
 
-    def place(self, rows: Rows) -> Rows:
-        """Return the rows: they are where the CPU can read them.
+    def upload(self, rows: Rows) -> Rows:
+        """Return the rows themselves, which the CPU reads in host memory.
 
-        Raises ConfigError if there are too many: components are numbered in 32 bits.
+        Raises ConfigError for more than `MAX_ROWS` rows.
         """
         if len(rows) > MAX_ROWS:
             raise ConfigError(
@@ -89,9 +96,9 @@ class CpuBackend(Backend):
         """See `Backend.band_forest`."""
         return band_forest(rows, band, label, self.threads)
 
-    def grow_rows(self, rows: Rows, band: Band) -> RowGrowth:
-        """See `Backend.grow_rows`."""
-        return grow_rows(rows, band, self.threads)
+    def contract_rows(self, rows: Rows, band: Band) -> ContractedRows:
+        """See `Backend.contract_rows`."""
+        return contract_rows(rows, band, self.threads)
 
     def row_hooks(
         self, rows: Rows, band: Band
@@ -99,26 +106,26 @@ class CpuBackend(Backend):
         """See `Backend.row_hooks`."""
         return row_hooks(rows, band, self.threads)
 
-    def forest(self, graph: ReducedGraph) -> Growth:
+    def forest(self, graph: ReducedGraph) -> ContractedComponents:
         """See `Backend.forest`."""
         root = np.arange(len(graph.labels), dtype=np.uint32)
         key, a, b = graph.edges.key, graph.a, graph.b
-        return Growth(spanning_edges(key, a, b, root, self.threads), root)
+        return ContractedComponents(spanning_edges(key, a, b, root, self.threads), root)
 
-    def grow(self, graph: ReducedGraph) -> Growth:
-        """See `Backend.grow`."""
+    def contract(self, graph: ReducedGraph) -> ContractedComponents:
+        """See `Backend.contract`."""
         count = len(graph.labels)
-        order = np.argsort(~graph.own, kind="stable")  # own components first
+        order = np.argsort(~graph.interior, kind="stable")  # interior components first
         number = np.empty(count, np.uint32)
         number[order] = np.arange(count)
         pairs = pack_ends(number[graph.a], number[graph.b], self.threads)
-        own = int(np.count_nonzero(graph.own))
+        interior = int(np.count_nonzero(graph.interior))
         fate, parent = contract_except_borders(
-            PairEdgeList(graph.edges.key, pairs), own, count, self.threads
+            PairEdgeList(graph.edges.key, pairs), interior, count, self.threads
         )
         root = np.empty(count, np.uint32)
         root[order] = order[parent]
-        return Growth(fate == ACCEPTED, root)
+        return ContractedComponents(fate == ACCEPTED, root)
 
 
 class FewArcsBackend(CpuBackend):

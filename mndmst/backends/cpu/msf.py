@@ -182,9 +182,9 @@ class _Solver:
     def solve(self) -> LabelledForest:
         components = self.components
         high = first_cut(self.rows, self.sample, self.threads.tuning)
-        self.join(self.first_band(high))
+        self.contract(self.first_band(high))
         if high is not None:
-            self.join_heavier(high)
+            self.contract_heavier(high)
         edges = EdgeList(*(column[: self.count] for column in self.forest))
         label, _ = tree_names(components.component, components.parent, self.threads)
         return LabelledForest(edges, label)
@@ -199,16 +199,16 @@ class _Solver:
             parts = segments(rows, high)
             chunks = band_chunks(rows, parts, self.sample, threads, hooks, True)
         self.count = self.components.link(hooks.best, self.forest)
-        return self.components.joining(chunks.upper)
+        return self.components.cross_edges(chunks.upper)
 
-    def join(self, parts: CrossPieces) -> None:
+    def contract(self, parts: CrossPieces) -> None:
         """Add the forest of edges between components to the forest."""
-        masks = self.components.join(parts)
+        masks = self.components.contract(parts)
         self.count = add_marked(
             parts.edges, masks, self.forest, self.count, self.threads
         )
 
-    def join_heavier(self, above: Cut) -> None:
+    def contract_heavier(self, above: Cut) -> None:
         """Add the edges behind a cut: they lead out of the giant component."""
         rows, components = self.rows, self.components
         tails = components.component[self.sample.tails[::GIANT_STRIDE]] & NUMBER
@@ -232,30 +232,30 @@ class _Solver:
             parts = self.threads.run(
                 heavier_edges, csr, tree, key, above.vertex, starts
             )
-            self.join(self.joining(concatenate(parts, self.threads)))
+            self.contract(self.cross_edges(concatenate(parts, self.threads)))
         else:
-            self.join_pairs(Labels(label, giant), outside)
+            self.contract_pairs(Labels(label, giant), outside)
 
-    def join_pairs(self, labels: Labels, left: np.ndarray) -> None:
+    def contract_pairs(self, labels: Labels, left: np.ndarray) -> None:
         """Add the lightest edges from some rows to other components."""
         forest: list[EdgeColumns] = []
         while True:
             more, left = lightest_pairs(self.rows, labels, left, self.threads)
             columns = concatenate_columns([*forest, more], self.threads)
-            edges = self.joining(columns)
+            edges = self.cross_edges(columns)
             if not len(left):
-                return self.join(edges)
+                return self.contract(edges)
             # An edge outside the forest of a part of the edges is in no forest of all.
             mask = self.components.cycle_filter(edges)
             room = allocate_edges(self.rows, int(mask.lengths.sum()))
             used = add_marked(edges.edges, mask, room, 0, self.threads)
             forest = [room.part(0, used)]
 
-    def joining(self, columns: Sequence[np.ndarray]) -> CrossPieces:
+    def cross_edges(self, columns: Sequence[np.ndarray]) -> CrossPieces:
         """Return edges in any order, each once."""
         edges = in_order(EdgeList(*columns), self.threads)
         bounds = self.threads.bounds(len(edges))
-        return self.components.joining(EdgePieces.of(edges.columns, bounds))
+        return self.components.cross_edges(EdgePieces.of(edges.columns, bounds))
 
 
 def msf(rows: Rows, threads: Threads) -> LabelledForest:

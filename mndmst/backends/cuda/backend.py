@@ -18,11 +18,18 @@ from ...host.errors import ConfigError
 from ...kernels.arc_inspection import ArcFacts
 from ...kernels.edge_order import drop_parallel_edges
 from ...native.loader import announced
-from ..base import Backend, Band, DeviceMemoryError, Growth, LabelledForest, Memory
+from ..base import (
+    Backend,
+    Band,
+    ContractedComponents,
+    DeviceMemoryError,
+    LabelledForest,
+    Memory,
+)
 from . import unavailable
+from .device_rows import MAX_VERTICES, DeviceRows, device_nbytes, rows_of_edges, upload
 from .kernels import Kernels
 from .peer import CudaPeer
-from .placed import MAX_VERTICES, PlacedRows, place, place_edges, placed_nbytes
 from .row_steps import band_forest, forest, inspect, list_hooks, msf
 from .solver import Tools
 from .streamed import Need, StreamedRows, complete_graph
@@ -81,8 +88,8 @@ class CudaBackend(Backend):
 
     @cached_property
     def _stream(self) -> cupy.cuda.Stream:
-        # Not made by the constructor: that would start the device, which takes time
-        # that a thread in the background may spend.
+        # Created on first use, because it starts the device. Starting takes time, so a
+        # background thread does it.
         with self.device:
             return cupy.cuda.Stream(non_blocking=True)
 
@@ -116,7 +123,7 @@ class CudaBackend(Backend):
         )
 
     def _room(self, held: int) -> int:
-        """Return the bytes that a step may take besides `held` bytes that it has."""
+        """Return the bytes that a step may allocate besides the `held` bytes it has."""
         free = self.memory().free
         return min(free, max(0, self._limit - held)) if self._limit else free
 
@@ -154,30 +161,30 @@ class CudaBackend(Backend):
         return Memory(min(total, limit), min(free, limit))
 
     def rows_nbytes(self, rows: Rows) -> int:
-        """Return the least bytes that `place` and the steps on rows will need."""
-        placed = placed_nbytes(rows)
-        if placed <= self.memory().free or rows.num_vertices > MAX_VERTICES:
-            return placed
-        return min(placed, Need.of(rows, self.tuning).nbytes)
+        """Return the least bytes that `upload` and the steps on rows need."""
+        nbytes = device_nbytes(rows)
+        if nbytes <= self.memory().free or rows.num_vertices > MAX_VERTICES:
+            return nbytes
+        return min(nbytes, Need.of(rows, self.tuning).nbytes)
 
     # Steps on rows
 
-    def place(self, rows: Rows) -> PlacedRows | StreamedRows:
-        """Bring rows to the device, or leave them in host memory if they do not fit.
+    def upload(self, rows: Rows) -> DeviceRows | StreamedRows:
+        """Copy rows to the device, or leave them in host memory if they do not fit.
 
-        See `placed.place` and `streamed`.
+        See `device_rows.upload` and `streamed`.
         """
-        if self.rows_nbytes(rows) < placed_nbytes(rows):
+        if self.rows_nbytes(rows) < device_nbytes(rows):
             self._compile_streaming(rows.key_dtype)
             return StreamedRows.of(rows, self.tuning)
         with self._current():
             kernels = self._kernels_for(rows.key_dtype)
-            return place(rows, self._transfer, kernels, self.tuning)
+            return upload(rows, self._transfer, kernels, self.tuning)
 
     def _compile_streaming(self, keys: np.dtype) -> None:
-        """Stream a tiny graph once: CuPy compiles its kernels on first use.
+        """Stream a tiny graph once, so that CuPy compiles its kernels now.
 
-        That takes seconds. Rows are placed while they are read, so reading hides it.
+        Compilation takes seconds, which pass while threads read the rows.
         """
         if keys in self._streaming:
             return
@@ -187,9 +194,9 @@ class CudaBackend(Backend):
             self.msf(tiny)
 
     def inspect_arcs(
-        self, rows: PlacedRows | StreamedRows, num_vertices: int
+        self, rows: DeviceRows | StreamedRows, num_vertices: int
     ) -> ArcFacts | None:
-        """See `Backend.inspect_arcs`; None for rows that stay in host memory."""
+        """See `Backend.inspect_arcs`; None for streamed rows."""
         if isinstance(rows, StreamedRows):
             return None
         with self._current():
@@ -198,26 +205,26 @@ class CudaBackend(Backend):
     def msf_of_edges(
         self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
     ) -> LabelledForest:
-        """Return the forest of edges in arrays of this device; see `place_edges`."""
+        """See `Backend.msf_of_edges` and `rows_of_edges`."""
         with self._current():
             kernels = self._kernels_for(key_dtype(weight.dtype))
-            rows = place_edges(num_vertices, src, dst, weight, maximum, kernels)
+            rows = rows_of_edges(num_vertices, src, dst, weight, maximum, kernels)
         return self.msf(rows)
 
-    def msf(self, rows: PlacedRows | StreamedRows) -> LabelledForest:
+    def msf(self, rows: DeviceRows | StreamedRows) -> LabelledForest:
         """See `Backend.msf`."""
         with self._current():
             return msf(rows, self._tools(rows.keys.dtype))
 
     def band_forest(
-        self, rows: PlacedRows | StreamedRows, band: Band, label: np.ndarray | None
+        self, rows: DeviceRows | StreamedRows, band: Band, label: np.ndarray | None
     ) -> EdgeList:
         """See `Backend.band_forest`."""
         with self._current():
             return band_forest(rows, band, label, self._tools(rows.keys.dtype))
 
     def row_hooks(
-        self, rows: PlacedRows | StreamedRows, band: Band
+        self, rows: DeviceRows | StreamedRows, band: Band
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
         """See `Backend.row_hooks`."""
         if isinstance(rows, StreamedRows):
@@ -226,16 +233,16 @@ class CudaBackend(Backend):
         return hook, best, drop_parallel_edges(edges.u, edges.v, edges.key)
 
     def list_hooks(
-        self, rows: PlacedRows, band: Band
+        self, rows: DeviceRows, band: Band
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
         """Return the result of `row_hooks` with all parallel edges, side by side."""
         with self._current():
             return list_hooks(rows, band, self._tools(rows.keys.dtype))
 
     def peer(
-        self, rows: PlacedRows | StreamedRows, num_vertices: int
+        self, rows: DeviceRows | StreamedRows, num_vertices: int
     ) -> CudaPeer | None:
-        """Return placed rows as a peer of other GPUs of the host."""
+        """Return uploaded rows as a peer of other GPUs of the host."""
         if isinstance(rows, StreamedRows) or num_vertices > MAX_VERTICES:
             return None
         tools = self._tools(rows.keys.dtype)
@@ -243,14 +250,14 @@ class CudaBackend(Backend):
 
     # Steps on reduced graphs
 
-    def forest(self, graph: ReducedGraph) -> Growth:
-        """Return the forest of a reduced graph, ghosts as ordinary vertices."""
+    def forest(self, graph: ReducedGraph) -> ContractedComponents:
+        """See `Backend.forest`; the host solves small graphs."""
         if len(graph) < self.tuning.device_edges:
             return self.host.forest(graph)
         with self._current():
             return forest(graph, self._tools(graph.edges.key.dtype))
 
-    def grow(self, graph: ReducedGraph) -> Growth:
+    def contract(self, graph: ReducedGraph) -> ContractedComponents:
         """Contract components, except across borders.
 
         The contraction of a graph and that of its forest are the same (cut and cycle
@@ -258,9 +265,9 @@ class CudaBackend(Backend):
         contracts the forest.
         """
         if len(graph) < self.tuning.device_edges:
-            return self.host.grow(graph)
+            return self.host.contract(graph)
         filtered = np.flatnonzero(self.forest(graph).in_forest)
-        growth = self.host.grow(graph.take(filtered))
+        contracted = self.host.contract(graph.take(filtered))
         in_forest = np.zeros(len(graph), bool)
-        in_forest[filtered[growth.in_forest]] = True
-        return Growth(in_forest, growth.root)
+        in_forest[filtered[contracted.in_forest]] = True
+        return ContractedComponents(in_forest, contracted.root)

@@ -1,4 +1,4 @@
-"""Files of CUDA kernels: found as machine code, or compiled on first use.
+"""Load files of CUDA kernels: stored machine code, or code compiled on first use.
 
 One module per file and values of its macros, such as the width of keys. A cubin for the
 device comes from the cache of this user, from `MNDMST_KERNELS` or from the installation
@@ -148,13 +148,13 @@ def _loaded(
 ) -> cupy.cuda.Module:
     """See `load_module`; `device` is the current one."""
     macros = dict(pairs)
-    own = f"sm_{cupy.cuda.Device().compute_capability}"
-    for architecture in (own, *_older(own)):
+    present = f"sm_{cupy.cuda.Device().compute_capability}"
+    for architecture in (present, *_older(present)):
         module = _stored(sources, file, macros, architecture)
         if module is not None:
             return module
     try:
-        code = sources.compile(file, macros, own)
+        code = sources.compile(file, macros, present)
     except MndmstError:
         raise
     except (ImportError, OSError, RuntimeError) as error:
@@ -169,7 +169,7 @@ def _loaded(
     directory = writable_named(_directory_name(sources.directory))
     if directory is not None:
         with suppress(OSError):  # the next process compiles it
-            _store(directory, file, macros, own, code)
+            _store(directory, file, macros, present, code)
     return _module(code)
 
 
@@ -178,10 +178,11 @@ def any_loaded() -> bool:
     return _loaded.cache_info().currsize > 0
 
 
-def _older(own: str) -> Iterator[str]:
+def _older(architecture: str) -> Iterator[str]:
     """Yield the compiled architectures whose code also runs on an architecture."""
     for other in ARCHITECTURES:
-        if other.startswith("sm_") and other[:-1] == own[:-1] and other < own:
+        same_major = other[:-1] == architecture[:-1]
+        if other.startswith("sm_") and same_major and other < architecture:
             yield other
 
 

@@ -14,7 +14,7 @@ from cupy.cuda.memory import OutOfMemoryError
 
 from ...graph.model import EdgeList
 from ..base import Band, DeviceMemoryError, DevicePeer
-from .placed import PlacedRows
+from .device_rows import DeviceRows
 from .row_solver import RowSolver
 from .row_steps import gather
 from .solver import DeviceEdges, Solver, Tools
@@ -53,7 +53,7 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
         self,
         current: Callable[[], AbstractContextManager[None]],
         tools: Tools,
-        rows: PlacedRows,
+        rows: DeviceRows,
         num_vertices: int,
     ) -> None:
         self._current, self._tools, self._kernels = current, tools, tools.kernels
@@ -77,7 +77,7 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
         solver = RowSolver(self._tools, rows.vertices, rows, Band())
         edges = solver.solve_rows(labelled=False)
         del solver
-        order, count = edges.order(self._kernels, rows.first)  # ghosts below: last
+        order, count = edges.order(self._kernels, rows.first)  # smaller ends in rows
         self._published = _new_block(count * (8 + edges.key.dtype.itemsize))
         columns = self._columns(self._published)
         gather(rows, self._kernels, edges, order, count, columns)
@@ -104,8 +104,8 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
             return None
         edges = DeviceEdges.empty(bounds[-1], self._kernels.key)
         for number, forest in enumerate(published):
-            own = self._published if number == rank else None
-            with _opened(forest.block, own) as block:
+            local = self._published if number == rank else None
+            with _opened(forest.block, local) as block:
                 for all_, some in zip(edges, self._columns(block), strict=True):
                     _copy(some, all_[slice(*bounds[number : number + 2])])
         labels = 4 * self._num_vertices
@@ -125,26 +125,26 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
 
     def _receive(self, merged: MergedForest, rank: int) -> tuple[EdgeList, np.ndarray]:
         rows, marks = self._rows, 4 * self._num_vertices
-        first, last = rows.first_global, rows.first_global + rows.own
+        first, last = rows.first_global, rows.first_global + rows.num_rows
         begin, end = (marks + bound for bound in merged.bounds[rank : rank + 2])
         with _opened(merged.block, self._merged) as block:
             label = _copy(block[4 * first : 4 * last])
             marks = _copy(block[begin:end])
         columns, count = self._columns(self._published), np.uint64(len(marks))
-        place = self._kernels.prefix_sums("marks", marks)
-        kept = DeviceEdges.empty(int(place[-1]), self._kernels.key)
+        offsets = self._kernels.prefix_sums("marks", marks)
+        selected = DeviceEdges.empty(int(offsets[-1]), self._kernels.key)
         self._kernels.launch(
-            "select_edges", len(marks), marks, place, count, *columns, *kept
+            "select_edges", len(marks), marks, offsets, count, *columns, *selected
         )
         to_host = self._tools.transfer.to_host
-        return EdgeList(*map(to_host, kept)), to_host(label.view(np.uint32))
+        return EdgeList(*map(to_host, selected)), to_host(label.view(np.uint32))
 
 
 def _new_block(nbytes: int) -> cupy.ndarray:
-    """Return bytes that are an allocation of their own, as a handle tells of one."""
+    """Allocate bytes outside CuPy's pool: a handle identifies a whole allocation."""
     try:
         memory = cupy.cuda.Memory(max(1, nbytes))
-    except OutOfMemoryError:  # of memory that the pool keeps
+    except OutOfMemoryError:  # the pool may hold free blocks
         cupy.get_default_memory_pool().free_all_blocks()
         memory = cupy.cuda.Memory(max(1, nbytes))
     return cupy.ndarray(nbytes, np.uint8, cupy.cuda.MemoryPointer(memory, 0))
@@ -156,10 +156,10 @@ def _shared(block: cupy.ndarray) -> Block:
 
 
 @contextmanager
-def _opened(block: Block, own: cupy.ndarray | None) -> Iterator[cupy.ndarray]:
-    """Open the bytes of another process, if they are not this one's own."""
-    if own is not None:
-        yield own
+def _opened(block: Block, local: cupy.ndarray | None) -> Iterator[cupy.ndarray]:
+    """Open the bytes of a block; `local` are its bytes if this process made it."""
+    if local is not None:
+        yield local
         return
     runtime = cupy.cuda.runtime
     pointer = runtime.ipcOpenMemHandle(block.handle)
@@ -173,7 +173,7 @@ def _opened(block: Block, own: cupy.ndarray | None) -> Iterator[cupy.ndarray]:
 
 
 def _copy(source: cupy.ndarray, target: cupy.ndarray | None = None) -> cupy.ndarray:
-    """Copy an array that may be on another device, which no kernel here can read."""
+    """Copy an array that may be on another device, where no kernel can read it."""
     if target is None:
         target = cupy.empty_like(source)
     stream = cupy.cuda.get_current_stream()

@@ -1,10 +1,10 @@
-"""Minimum spanning forest of placed rows.
+"""Minimum spanning forest of uploaded rows.
 
-1. Every vertex takes its lightest arc: a round of Boruvka without any conflict.
-2. Rounds on the list of light edges, about one per vertex, which leave one
-   giant component in most graphs.
-3. Rounds on the edges left between components. Without ghosts only the rows outside
-   the giant component are read for it.
+1. Every vertex hooks along its lightest arc: a Borůvka round without conflicts.
+2. Rounds on the list of light edges, about one per vertex, make one giant component
+   in most graphs.
+3. Rounds on the remaining edges between components. Without ghosts only the rows
+   outside the giant component are scanned.
 
 Light edges first is filter-Kruskal (Osipov, Sanders and Singler 2009).
 """
@@ -18,28 +18,29 @@ from ...graph.light_edges import first_share
 from ...host.formatting import counted
 from ...host.memory_costs import LISTED_EDGE_BYTES
 from ..base import Band, DeviceMemoryError
+from .device_rows import DeviceRows
 from .kernels import NULL, TILE_THREADS
-from .placed import PlacedRows
 from .solver import NONE, DeviceEdges, Solver, StateField, Tools
 
 SAMPLE = 8192  # arcs that estimate the cut
 LISTED_SHARE = 0.8  # of the free memory; pools leave holes
-# Limits, beyond which the device has too little memory: the factor by which the edges
-# may exceed the room of a list, since that is the number of lists; and the number of
-# lists in succession that overflow, although a sample meant each to be half full.
+# Limits beyond which the device has too little memory: the number of lists that hold
+# all edges; and the number of consecutive lists that overflow, although the cut of each
+# was estimated to fill half of the list.
 MOST_LISTS, MOST_OVERFLOWS = 1024, 16
 
 
 class RowSolver(Solver):
     """The computation of the forest of a band of rows.
 
-    Its list of edges takes at most `LISTED_SHARE` of the bytes that the tools allow.
-    Raises DeviceMemoryError if there is no room for an edge, or for so few that lists
-    overflow again and again: a cut is a sampled arc, so a list has a shortest length.
+    The list of edges takes at most `LISTED_SHARE` of the bytes that the tools allow.
+    Raises DeviceMemoryError if no edge fits, or so few edges fit that the list
+    overflows again and again: the cut is the key of a sampled arc, so a list cannot be
+    arbitrarily short.
     """
 
     def __init__(
-        self, tools: Tools, vertices: int, rows: PlacedRows, band: Band
+        self, tools: Tools, vertices: int, rows: DeviceRows, band: Band
     ) -> None:
         kernels, self._tuning = tools.kernels, tools.tuning
         super().__init__(kernels, vertices)
@@ -47,16 +48,16 @@ class RowSolver(Solver):
         self._bounds = key_bounds(band, kernels.key)
         self._chosen = DeviceEdges.empty(vertices, kernels.key)
         each = LISTED_EDGE_BYTES + np.dtype(kernels.key).itemsize
-        own = (self.parent, self._fresh, self._best, *self._chosen)
-        held = rows.nbytes + sum(array.nbytes for array in own)
+        arrays = (self.parent, self._fresh, self._best, *self._chosen)
+        held = rows.nbytes + sum(array.nbytes for array in arrays)
         room = int(LISTED_SHARE * tools.free_nbytes(held))
         self._limit = min(room // each, self._tuning.most_listed)
 
     def solve_rows(self, labelled: bool) -> DeviceEdges:
         """Return the forest, in no order.
 
-        With `labelled` the components of `start_from` are kept; otherwise the first
-        round makes them.
+        With `labelled` it continues from the components of `start_from`; otherwise the
+        first round makes the components.
         """
         rows = self._rows
         if rows.num_arcs == 0:
@@ -80,7 +81,7 @@ class RowSolver(Solver):
                 self._list_outside()
             state = self.state.get()
             found = int(state[StateField.FOUND])
-            if found > capacity:  # nothing was solved: make room, or list less
+            if found > capacity:  # nothing was solved: enlarge the list, or list less
                 capacity = found
                 if found > self._limit:
                     overflows += 1
@@ -109,7 +110,7 @@ class RowSolver(Solver):
         rows = self._rows
         if rows.num_arcs == 0:
             self._clear_best()
-            return self._best[: rows.own], self._chosen.cut(0)
+            return self._best[: rows.num_rows], self._chosen.cut(0)
         cut = int(NONE) if high is None else high
         self.set_state(StateField.CUT_KEY, cut, int(NONE))  # and the cut's end
         choice = _Choice(rows.indptr, None, rows.num_arcs)
@@ -120,7 +121,7 @@ class RowSolver(Solver):
             raise self._no_room(found)
         if found > capacity:
             edges = self._scan(choice, found, first=True)
-        return self._best[: rows.own], edges.cut(found)
+        return self._best[: rows.num_rows], edges.cut(found)
 
     def _no_room(self, found: int) -> DeviceMemoryError:
         """Return the error of a list that has too little room."""
@@ -146,8 +147,8 @@ class RowSolver(Solver):
     def _set_cut(self, share: float | None, again: bool) -> None:
         """Set the cut so that a share of the band's arcs is before it.
 
-        The first time the share shrinks with the skew of the degrees: where arcs
-        crowd in hubs, fewer edges make a giant component.
+        The first time, a skewed degree distribution lowers the share, because hubs make
+        a giant component with fewer edges.
         """
         if share is None:
             self.set_state(StateField.CUT_KEY, int(NONE), int(NONE))
@@ -158,11 +159,11 @@ class RowSolver(Solver):
         keys = cupy.empty(SAMPLE, self.kernels.key)
         ends = cupy.empty(SAMPLE, np.uint32)
         self.kernels.launch(
-            "draw_sample", SAMPLE, rows.indptr, np.uint64(rows.own),
+            "draw_sample", SAMPLE, rows.indptr, np.uint64(rows.num_rows),
             np.uint32(rows.first), rows.ends, rows.keys, np.uint64(rows.num_arcs),
             *self._bounds, keys, ends, np.uint32(SAMPLE), self.state,
         )  # fmt: skip
-        mean = 0.0 if again else rows.num_arcs / rows.own
+        mean = 0.0 if again else rows.num_arcs / rows.num_rows
         self.kernels.launch(
             "choose_cut", 32 * SAMPLE, keys, ends, np.uint32(SAMPLE),
             np.float64(1.0 if share is None else share), np.float64(mean),
@@ -172,7 +173,7 @@ class RowSolver(Solver):
     def _scan(self, choice: "_Choice", capacity: int, first: bool) -> DeviceEdges:
         """List the edges of chosen rows up to the cut.
 
-        The first time it finds each row's lightest arc as well.
+        With `first` it also finds each row's lightest arc.
         """
         rows = self._rows
         edges = DeviceEdges.empty(capacity, self.kernels.key)
@@ -187,7 +188,7 @@ class RowSolver(Solver):
             name, TILE_THREADS * (len(tile_row) - 1), choice.offset,
             NULL if choice.vertex is None else choice.vertex, rows.indptr,
             np.uint64(choice.num_arcs), np.uint32(rows.first), np.uint32(rows.first),
-            np.uint64(rows.own), rows.ends, rows.keys, tile_row, self.parent,
+            np.uint64(rows.num_rows), rows.ends, rows.keys, tile_row, self.parent,
             *self._bounds, self._best, *edges, self.state,
         )  # fmt: skip
         return edges
@@ -200,7 +201,7 @@ class RowSolver(Solver):
         rows = self._rows
         self.kernels.launch(
             "hook_vertices", self.vertices, self._best, rows.ends, rows.keys,
-            np.uint32(rows.first), np.uint64(rows.own), self.parent, self._fresh,
+            np.uint32(rows.first), np.uint64(rows.num_rows), self.parent, self._fresh,
             np.uint64(self.vertices), *self._chosen, self.state,
         )  # fmt: skip
         self._over_levels("contract")
@@ -214,11 +215,11 @@ class RowSolver(Solver):
             "find_giant", 1024, rows.ends, np.uint64(rows.num_arcs), self.parent,
             self.state, block=1024,
         )  # fmt: skip
-        self._outside_vertex = cupy.empty(rows.own, np.uint32)
-        self._outside_degree = cupy.empty(rows.own, np.int64)
+        self._outside_vertex = cupy.empty(rows.num_rows, np.uint32)
+        self._outside_degree = cupy.empty(rows.num_rows, np.int64)
         self.kernels.launch(
-            "list_outside", rows.own, rows.indptr, np.uint32(rows.first),
-            np.uint64(rows.own), self.parent, np.uint64(self.vertices),
+            "list_outside", rows.num_rows, rows.indptr, np.uint32(rows.first),
+            np.uint64(rows.num_rows), self.parent, np.uint64(self.vertices),
             self._outside_vertex, self._outside_degree, self.state,
         )  # fmt: skip
 
@@ -228,9 +229,9 @@ class RowSolver(Solver):
 
 
 class _Choice(NamedTuple):
-    """Rows to scan: where their arcs begin, counted over the chosen rows alone."""
+    """Rows to scan."""
 
-    offset: cupy.ndarray
+    offset: cupy.ndarray  # int64: the first arc of each row among the chosen rows' arcs
     vertex: cupy.ndarray | None  # None: all rows
     num_arcs: int
 

@@ -1,27 +1,27 @@
-"""The steps of the backend on placed or streamed rows, and on reduced graphs."""
+"""The steps of the backend on uploaded or streamed rows, and on reduced graphs."""
 
 import cupy
 import numpy as np
 
 from ...graph.model import EdgeList, ReducedGraph
 from ...kernels.arc_inspection import ArcFacts
-from ..base import Band, Growth, LabelledForest
+from ..base import Band, ContractedComponents, LabelledForest
+from .device_rows import DeviceRows
 from .kernels import NULL, TILE_THREADS, Kernels
-from .placed import PlacedRows
 from .row_solver import RowSolver
 from .solver import DeviceEdges, Solver, Tools
 from .streamed import StreamedRows, StreamSolver
 
 
-def inspect(rows: PlacedRows, num_vertices: int, kernels: Kernels) -> ArcFacts | None:
+def inspect(rows: DeviceRows, num_vertices: int, kernels: Kernels) -> ArcFacts | None:
     """See `Backend.inspect_arcs`; None if an id is wrong."""
     if rows.num_arcs == 0:
         return ArcFacts(0, 0)
-    tile_row = kernels.tile_rows(rows.indptr, rows.own, rows.num_arcs)
+    tile_row = kernels.tile_rows(rows.indptr, rows.num_rows, rows.num_arcs)
     counts = cupy.zeros(3, np.uint64)
     kernels.launch(
         "inspect_arcs", TILE_THREADS * (len(tile_row) - 1), rows.indptr,
-        np.uint64(rows.num_arcs), np.uint32(rows.first), np.uint64(rows.own),
+        np.uint64(rows.num_arcs), np.uint32(rows.first), np.uint64(rows.num_rows),
         np.uint64(rows.first_global), NULL if rows.complete else rows.ghosts,
         np.uint64(num_vertices), rows.ends, rows.keys, tile_row, counts,
     )  # fmt: skip
@@ -29,7 +29,7 @@ def inspect(rows: PlacedRows, num_vertices: int, kernels: Kernels) -> ArcFacts |
     return None if wrong else ArcFacts(edges, balance)
 
 
-def msf(rows: PlacedRows | StreamedRows, tools: Tools) -> LabelledForest:
+def msf(rows: DeviceRows | StreamedRows, tools: Tools) -> LabelledForest:
     """See `Backend.msf`."""
     solver: RowSolver | StreamSolver
     if isinstance(rows, StreamedRows):
@@ -43,7 +43,7 @@ def msf(rows: PlacedRows | StreamedRows, tools: Tools) -> LabelledForest:
 
 
 def band_forest(
-    rows: PlacedRows | StreamedRows, band: Band, label: np.ndarray | None, tools: Tools
+    rows: DeviceRows | StreamedRows, band: Band, label: np.ndarray | None, tools: Tools
 ) -> EdgeList:
     """See `Backend.band_forest`."""
     if isinstance(rows, StreamedRows):
@@ -59,7 +59,7 @@ def band_forest(
 
 
 def _components(
-    rows: PlacedRows, label: np.ndarray, tools: Tools
+    rows: DeviceRows, label: np.ndarray, tools: Tools
 ) -> tuple[cupy.ndarray, int]:
     """Return the component of each local vertex, and the number of component ids.
 
@@ -69,28 +69,28 @@ def _components(
     """
     ids = tools.transfer.to_device(np.asarray(label, np.int64))
     local = rows.to_local(ids)
-    known = rows.to_global(cupy.minimum(local, rows.vertices - 1)) == ids
-    others = cupy.unique(ids[~known])
-    number = rows.vertices + cupy.searchsorted(others, ids)
+    is_local = rows.to_global(cupy.minimum(local, rows.vertices - 1)) == ids
+    others = cupy.unique(ids[~is_local])
+    number = cupy.where(is_local, local, rows.vertices + cupy.searchsorted(others, ids))
     count = rows.vertices + len(others)
     component = cupy.arange(count, dtype=np.uint32)
-    component[rows.first : rows.first + rows.own] = cupy.where(known, local, number)
+    component[rows.first : rows.first + rows.num_rows] = number
     return component, count
 
 
 def list_hooks(
-    rows: PlacedRows, band: Band, tools: Tools
+    rows: DeviceRows, band: Band, tools: Tools
 ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
     """See `Backend.row_hooks`; lists all parallel edges, side by side."""
     solver = RowSolver(tools, rows.vertices, rows, Band())
     best, edges = solver.lightest_arcs(band.high)
     kernels, first = tools.kernels, np.uint32(rows.first)
-    far, hook = (cupy.empty(rows.own, np.uint32) for _ in range(2))
-    key = cupy.empty(rows.own, rows.keys.dtype)
+    far, hook = (cupy.empty(rows.num_rows, np.uint32) for _ in range(2))
+    key = cupy.empty(rows.num_rows, rows.keys.dtype)
     kernels.launch(
-        "hook_rows", rows.own, best, rows.ends, rows.keys, first, np.uint64(rows.own),
-        np.uint64(rows.first_global), NULL if rows.complete else rows.ghosts, far, hook,
-        key,
+        "hook_rows", rows.num_rows, best, rows.ends, rows.keys, first,
+        np.uint64(rows.num_rows), np.uint64(rows.first_global),
+        NULL if rows.complete else rows.ghosts, far, hook, key,
     )  # fmt: skip
     count = np.uint64(len(edges.key))
     marks = cupy.empty(len(edges.key), np.uint8)
@@ -104,20 +104,22 @@ def list_hooks(
     return to_host(hook), to_host(key), edge_list(rows, tools, others)
 
 
-def forest(graph: ReducedGraph, tools: Tools) -> Growth:
+def forest(graph: ReducedGraph, tools: Tools) -> ContractedComponents:
     """See `Backend.forest`."""
     to_device, to_host = tools.transfer.to_device, tools.transfer.to_host
     a, b = (to_device(ends.astype(np.uint32)) for ends in (graph.a, graph.b))
     edges = DeviceEdges(a, b, to_device(graph.edges.key))
     solver = Solver(tools.kernels, len(graph.labels))
     in_forest = to_host(solver.solve(edges)).view(bool)
-    return Growth(in_forest, to_host(solver.labels()).astype(graph.a.dtype))
+    return ContractedComponents(
+        in_forest, to_host(solver.labels()).astype(graph.a.dtype)
+    )
 
 
 def edge_list(
-    rows: PlacedRows | StreamedRows, tools: Tools, edges: DeviceEdges
+    rows: DeviceRows | StreamedRows, tools: Tools, edges: DeviceEdges
 ) -> EdgeList:
-    """Bring edges to the host, sorted by their ends."""
+    """Copy edges to the host, sorted by their ends."""
     order, count = edges.order(tools.kernels)
     u, v = (cupy.empty(count, rows.id_dtype) for _ in range(2))
     key = cupy.empty(count, edges.key.dtype)
@@ -126,7 +128,7 @@ def edge_list(
 
 
 def gather(
-    rows: PlacedRows | StreamedRows,
+    rows: DeviceRows | StreamedRows,
     kernels: Kernels,
     edges: DeviceEdges,
     order: cupy.ndarray,
@@ -134,14 +136,14 @@ def gather(
     to: DeviceEdges,
 ) -> None:
     """Copy the first `count` edges in an order, with the global ids of their ends."""
-    if isinstance(rows, PlacedRows) and not rows.complete:
+    if isinstance(rows, DeviceRows) and not rows.complete:
         ghosts = rows.ghosts
-        first, own, first_global = rows.first, rows.own, rows.first_global
+        first, length, first_global = rows.first, rows.num_rows, rows.first_global
     else:  # local ids differ from global ones by a constant
-        ghosts, first, own = NULL, 0, 0
-        first_global = rows.first_global if isinstance(rows, PlacedRows) else 0
+        ghosts, first, length = NULL, 0, 0
+        first_global = rows.first_global if isinstance(rows, DeviceRows) else 0
     kernels.launch(
         "gather_edges", count, order, np.uint64(count), *edges, np.uint32(first),
-        np.uint64(own), np.uint64(first_global), ghosts,
+        np.uint64(length), np.uint64(first_global), ghosts,
         np.uint32(to.u.dtype.itemsize == 8), *to,
     )  # fmt: skip

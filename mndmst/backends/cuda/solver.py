@@ -48,7 +48,7 @@ class Tools(NamedTuple):
 
     kernels: Kernels
     transfer: Transfer
-    # Returns the bytes that a step may take beside given ones that it holds.
+    # Returns the bytes that a step may allocate, given the bytes that it holds.
     free_nbytes: Callable[[int], int]
     tuning: Tuning
 
@@ -76,12 +76,12 @@ class DeviceEdges(NamedTuple):
         The others are last in the order.
         """
         count = len(self.key)
-        words, own = cupy.empty(count, np.uint64), cupy.zeros(1, np.uint64)
+        words, later = cupy.empty(count, np.uint64), cupy.zeros(1, np.uint64)
         kernels.launch(
             "pack_ends", count, self.u, self.v, np.uint64(count), np.uint32(first),
-            words, own,
+            words, later,
         )  # fmt: skip
-        return cupy.argsort(words), int(own[0])
+        return cupy.argsort(words), int(later[0])
 
 
 class Solver:
@@ -108,9 +108,9 @@ class Solver:
         )
 
     def start_from(self, component: cupy.ndarray | None) -> None:
-        """Begin with every vertex in a component, numbered below `vertices`.
+        """Set the initial component (below `vertices`) of every vertex.
 
-        Without components each vertex begins as one.
+        By default each vertex is a component.
         """
         n = self.vertices
         self.kernels.launch(
@@ -147,15 +147,15 @@ class Solver:
         return label
 
     def _run_rounds(
-        self, edges: DeviceEdges, found: cupy.ndarray | DeviceEdges
+        self, edges: DeviceEdges, forest: cupy.ndarray | DeviceEdges
     ) -> None:
-        """Solve listed edges; mark the forest's edges, or add them to a list."""
-        marks = isinstance(found, cupy.ndarray)
+        """Solve listed edges; mark the forest's edges, or append them to a list."""
+        marks = isinstance(forest, cupy.ndarray)
         lists = [cupy.empty((len(edges.key), 4), np.uint32) for _ in range(2)]
         self.kernels.launch_together(
             "run_rounds", self.state, np.uint64(self.vertices), self.parent,
             self._fresh, self._best, *lists, *edges, np.uint32(marks),
-            *((found, NULL, NULL, NULL) if marks else (NULL, *found)),
+            *((forest, NULL, NULL, NULL) if marks else (NULL, *forest)),
         )  # fmt: skip
 
     def _over_levels(self, name: str) -> None:

@@ -1,13 +1,14 @@
-"""Minimum spanning forest of rows that are larger than the device.
+"""Minimum spanning forest of rows that are larger than the device's memory.
 
-The rows stay in host memory and come in pieces, each copied while the one before is
-scanned. A scan adds edges to a list; before the list might overflow it is reduced to
-its forest, since no other edge of it can be in the forest of the whole (cycle
-property). So the device holds two pieces, a list, and a few words a vertex.
+The rows stay in host memory and pass through the device in pieces; each piece is copied
+while the one before is scanned. A scan adds edges to a list. Before the list can
+overflow, it is reduced to its forest, because no other edge of the list can be in the
+forest of the whole graph (cycle property). So the device holds two pieces, a list, and
+a few words per vertex.
 
-Light edges come first, as in `row_solver`: in one pass the edges up to a sampled
-cut, in a second one those between the components that these leave. Without ghosts
-the second pass takes only the rows outside the giant component.
+Light edges come first, as in `row_solver`: the first pass takes the edges up to a
+sampled cut, the second pass the heavier edges between components. Without ghosts the
+second pass reads only the rows outside the giant component.
 """
 
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ _COUNTED = 1 << 18  # rows whose degrees stay in the cache
 class ChosenRows(NamedTuple):
     """All rows (`row` is None), or some of a whole graph, of which each has arcs."""
 
-    offset: np.ndarray  # int64: where each row begins, if they lie side by side
+    offset: np.ndarray  # int64: the first arc of each row among the chosen rows' arcs
     row: np.ndarray | None
 
     def cut(self, arcs: int) -> np.ndarray:
@@ -76,10 +77,10 @@ def _whole(array: np.ndarray) -> tuple[int, Fill]:
 
 
 class PieceBuffer:
-    """Room on the device for any piece of some rows, and the piece that is there.
+    """A buffer on the device for pieces of rows, and its present piece.
 
-    It may be replaced after the event `scanned`; `found` (pinned) is the number of
-    edges found by then.
+    After the event `scanned` the next piece may replace the present one; `found`
+    (pinned) is then the number of listed edges.
     """
 
     def __init__(self, rows: Rows, choice: ChosenRows, bounds: np.ndarray) -> None:
@@ -120,7 +121,7 @@ def piece_arcs(rows: Rows, tuning: Tuning) -> int:
 
 
 def longest_piece(rows: Rows, tuning: Tuning) -> int:
-    """Return the arcs that no piece exceeds: it may have a row more than it should."""
+    """Return an upper bound of a piece's arcs: about `piece_arcs`, and a row more."""
     row = 0
     for begin in range(0, len(rows), _COUNTED):
         degrees = np.diff(rows.indptr[begin : begin + _COUNTED + 1])
@@ -128,17 +129,17 @@ def longest_piece(rows: Rows, tuning: Tuning) -> int:
     return min(piece_arcs(rows, tuning) + row, rows.num_arcs)
 
 
-FILLED = 0.9  # of the free memory is taken where it is short; pools leave holes
+# Fraction of the free memory that a solver takes at most; fragmentation of the pool
+# makes the rest unusable.
+FILLED = 0.9
 
 
 class Need(NamedTuple):
-    """Bytes of the device: two pieces and the arrays of all vertices; an edge in
-    the list; and the edges for which the list must have room at the least.
-    """
+    """Memory of the device that streaming needs."""
 
-    fixed: int
-    listed: int
-    edges: int
+    fixed: int  # bytes of two pieces and of the arrays of all vertices
+    listed: int  # bytes per edge in the list
+    edges: int  # the smallest capacity of the list
 
     @classmethod
     def of(cls, rows: Rows, tuning: Tuning) -> "Need":
@@ -146,8 +147,7 @@ class Need(NamedTuple):
         arcs, width = longest_piece(rows, tuning), rows.key_dtype.itemsize
         vertex = STREAMED_VERTEX_BYTES + STREAMED_FOREST_EDGES * (8 + width)
         piece = 8 * len(rows) + (rows.id_dtype.itemsize + 4 + width) * arcs
-        # Degrees of the rows, and the buffers needed to choose some rows.
-        row = 8
+        row = 8  # bytes per row for degrees and for the choice of rows
         fixed = rows.num_vertices * vertex + len(rows) * row + 2 * piece
         listed = LISTED_EDGE_BYTES + width
         return cls(fixed, listed, rows.num_vertices + arcs)
@@ -159,7 +159,7 @@ class Need(NamedTuple):
 
 
 def complete_graph(vertices: int, keys: np.dtype) -> Rows:
-    """Return the rows of a small complete graph, whose edges have different keys."""
+    """Return the rows of a complete graph with distinct keys."""
     tail, head = np.divmod(np.arange(vertices**2), vertices)
     tail, head = (end[tail != head] for end in (tail, head))
     key = np.minimum(tail, head) * vertices + np.maximum(tail, head)
@@ -178,7 +178,7 @@ class StreamedRows(NamedTuple):
 
     @classmethod
     def of(cls, rows: Rows, tuning: Tuning) -> "StreamedRows":
-        """Return rows as they are."""
+        """Return rows with the memory that they need."""
         return cls(rows, Need.of(rows, tuning))
 
     @property
@@ -243,16 +243,16 @@ class StreamSolver(Solver):
         return DeviceEdges(*(cupy.concatenate(pair) for pair in pairs))
 
     def _sample(self, band: Band) -> tuple[int | None, np.ndarray]:
-        """Choose the cut between light and heavy edges; None: all are light.
+        """Return the largest key of light edges, and the far ends of sampled arcs.
 
-        Returns also the far ends of the sampled arcs.
+        The key is None if all edges are light.
         """
         rows = self._rows
         if rows.num_arcs == 0:
             return None, rows.indices
-        places = np.random.default_rng(0).integers(0, rows.num_arcs, SAMPLE)
-        keys, ends = rows.keys[places], rows.indices[places].astype(np.int64)
-        tails = rows.first + np.searchsorted(rows.indptr, places, side="right") - 1
+        arcs = np.random.default_rng(0).integers(0, rows.num_arcs, SAMPLE)
+        keys, ends = rows.keys[arcs], rows.indices[arcs].astype(np.int64)
+        tails = rows.first + np.searchsorted(rows.indptr, arcs, side="right") - 1
         once = (tails < ends) | (ends < rows.first) | (ends >= rows.last)
         low, high = key_bounds(band, self.kernels.key)
         keys = np.sort(keys[once & (keys >= low) & (keys <= high)])
@@ -265,7 +265,7 @@ class StreamSolver(Solver):
         return int(keys[int(share * len(keys))]), ends
 
     def _outside(self, ends: np.ndarray) -> ChosenRows:
-        """Choose the rows outside the component that most of some ends are in."""
+        """Choose the rows outside the component that has most of the `ends`."""
         components, counts = cupy.unique(
             self._component[cupy.asarray(ends)], return_counts=True
         )
@@ -292,16 +292,16 @@ class StreamSolver(Solver):
             with self._copying:
                 piece.receive(filled, begin, end)
                 computing.wait_event(self._copying.record())
-            # The number of edges from the scan before this one is not known yet.
+            # `piece.found` is from two scans ago; the last scan may still run.
             if int(piece.found) + before.num_arcs + piece.num_arcs > capacity:
-                before.found[...] = self._make_room(piece.num_arcs)
+                before.found[...] = self._reduce_if_full(piece.num_arcs)
             self._scan(piece, band)
             self.state[StateField.FOUND].get(out=piece.found, blocking=False)
             piece.scanned.record(computing)
         return self._solve_listed()
 
-    def _make_room(self, arcs: int) -> int:
-        """Reduce the list if the edges of `arcs` might not fit; return its length."""
+    def _reduce_if_full(self, arcs: int) -> int:
+        """Reduce the list unless `arcs` more edges fit; return its length."""
         found = int(self.state[StateField.FOUND])
         if found + arcs <= len(self._listed.key):
             return found
@@ -314,10 +314,10 @@ class StreamSolver(Solver):
         return self._chosen.cut(int(self.state[StateField.CHOSEN]))
 
     def _reduce(self) -> int:
-        """Leave only the forest in the list; return its length."""
+        """Replace the list by its forest; return its length."""
         forest = self._solve_listed()
-        for column, kept in zip(self._listed, forest, strict=True):
-            column[: len(kept)] = kept
+        for column, forest_column in zip(self._listed, forest, strict=True):
+            column[: len(forest_column)] = forest_column
         self.set_state(StateField.FOUND, len(forest.key))
         return len(forest.key)
 

@@ -1,7 +1,7 @@
 """Copies between host and device through pinned pieces.
 
-A copy from pageable memory runs at a fraction of the bus; filling pinned pieces
-by several threads while the ones before are on their way keeps it busy.
+A copy from pageable memory uses a fraction of the bus's bandwidth. Several threads that
+fill pinned pieces while earlier pieces are copied use all of it.
 """
 
 import ctypes
@@ -19,14 +19,16 @@ from ...graph.arc_files import Driver, Lane, OpenArcs
 from ...host.cores import core_count
 
 PIECE_BYTES = 4 << 20
-# Copies from and to pageable memory of so few bytes take less time than pinning pieces.
+# A copy of at most this many bytes from or to pageable memory takes less time than to
+# pin pieces.
 SMALL = 64 << 20
 PIECES = 32
 HUGE_PAGE, PAGE = 2 << 20, 4 << 10
 PORTABLE = 1  # pinned for all devices (cudaHostRegisterPortable)
-FILLING = 0.75  # of the cores: the thread that begins the copies must not wait
+# Fraction of the cores that fill pieces: the thread that begins the copies needs one.
+FILLING = 0.75
 
-# Writes the bytes that begin at a place of some host data into a piece.
+# Fills a piece with host data from a byte offset on.
 Fill = Callable[[np.ndarray, int], None]
 
 
@@ -43,10 +45,7 @@ class Transfer:
         self._threads = ThreadPoolExecutor(self._count, "mndmst-transfer")
 
     def pin(self) -> None:
-        """Pin all pieces, which takes a tenth of a second.
-
-        Each thread pins two.
-        """
+        """Pin all pieces, in 0.1 s; each thread pins two."""
         device = cupy.cuda.Device()
 
         def pin_pair(number: int) -> None:
@@ -142,8 +141,8 @@ class Transfer:
 class PinnedPiece:
     """Pinned memory, taken on first use: pinning runs at 2 GB/s.
 
-    Huge pages are touched by the calling thread and then pinned five times as fast as
-    memory that the driver allocates; where that fails, the driver allocates.
+    The calling thread touches huge pages, which are then pinned five times as fast as
+    memory that the driver allocates. Where that fails, the driver allocates.
     """
 
     def __init__(self) -> None:

@@ -11,8 +11,8 @@ from .peer_devices import MergeOnDevices
 from .strategy import Facts, NotSuitableError, Strategy, StrategySetting
 
 AUTO: Sequence[type[Strategy]] = (MergeOnDevices, MergeOnHosts, MergeByMessages)
-# For each value of the option `merge` the strategies that are tried, in this order; the
-# last one suits every run. A strategy that is asked for by its name comes first.
+# The strategies to try, in order, for each value of the option `merge`. The last one
+# suits every run.
 CANDIDATES: dict[str, Sequence[type[Strategy]]] = {
     "auto": AUTO,
     "devices": AUTO,
@@ -22,16 +22,14 @@ CANDIDATES: dict[str, Sequence[type[Strategy]]] = {
     "ring": (MergeInRings,),
     "boruvka": (MergeByRounds,),
 }
-# Why a strategy that was chosen hands over to the next: only devices do so from the
-# beginning.
+# Reason in the report if `MergeOnDevices`, once chosen, forwards to the next strategy
 GIVEN_UP = "a device has too little memory, or cannot reach another"
 
 
 def choose(run: Run, exception: ExceptionCondition = lightest_cut_edge) -> Strategy:
     """Return the strategy for a run. Collective.
 
-    The report gets its name, and why each strategy before it was not chosen.
-    `exception` is the exception condition (`strategy.py`).
+    The report gets its name, and a reason for each candidate before it.
     """
     with run.report.stage("choose"):
         facts = Facts.of(run, exception)
@@ -45,7 +43,7 @@ def _first(
     kinds: Sequence[type[Strategy]],
     refused: dict[str, str],
 ) -> Strategy:
-    """Return the first strategy that suits a run, after others have refused."""
+    """Return the first strategy that suits a run; `refused` has earlier reasons."""
     for number, kind in enumerate(kinds):
         later, given_up = kinds[number + 1 :], refused | {kind.name: GIVEN_UP}
         choose_next = partial(_first, run, facts, exception, later, given_up)
@@ -63,9 +61,9 @@ def _first(
 
 
 def _note_choice(run: Run, name: str, refused: dict[str, str]) -> None:
-    """Note the choice in the report, and print it in a verbose run.
+    """Record the choice in the report, and print it in a verbose run.
 
-    A run that asks for a strategy by name, and gets another, says so in any case.
+    If the user named a strategy that does not suit, every run prints the choice.
     """
     run.report.facts["strategy"] = {"name": name, "refused": refused}
     reasons = "; ".join(f"{other}: {reason}" for other, reason in refused.items())

@@ -1,11 +1,11 @@
-"""Ranks of a host contract as one team, where edges have no locality.
+"""Ranks of a host contract as one team if edges have no locality.
 
 Nearly every edge leads to another rank. So the ranks of a host share arrays of all
-vertices, and contract as one team, as threads would. The two devices of one rank do the
-same for any graph: both see one memory, so no border lies between them. Hosts send each
-other the hooks of vertices, then the forests of their edges, which every host merges in
-the same way [1]. The edges that remain of a band have no ghosts: no rank needs to ask
-for a name.
+vertices and contract as one team, as the threads of a rank do. The two devices of a
+single rank do the same for any graph: they share the host's memory, so no border lies
+between them. Hosts send each other the hooks of vertices, then the forests of their
+edges, and every host computes the same merge [1]. The remaining edges of a band have no
+ghosts, so no rank looks up a name.
 
 [1] Dehne and Götz: Practical parallel algorithms for minimum spanning trees, SRDS
     1998: they replicate the vertices and divide the edges.
@@ -37,15 +37,15 @@ from ..reduced_graphs import drop_unused
 from ..run import Run
 from ..write import owned_edges
 from .messages import MergeByMessages, MergeStart
-from .portions import BandSequence, HeavyEdges, Remainder, RowBand
+from .phases import BandSequence, HeavyEdges, Remainder, RowBand
 from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
 
 
 class HostComponents:
-    """Numbered components of all vertices; its calls are collective.
+    """Numbered components of all vertices, shared by the ranks of a host. Collective.
 
     With `keep`, the run keeps the shared memory for its next solve. Raises ConfigError
-    on every rank of a host that has no memory to share.
+    on every rank of a host without memory to share.
     """
 
     def __init__(self, run: Run, hosts: Hosts, keep: bool) -> None:
@@ -66,29 +66,29 @@ class HostComponents:
     def hook_rows(self, band: Band) -> EdgeList:
         """Contract along the lightest edge of every vertex, in the lightest band.
 
-        Returns this rank's other edges of the band.
+        Returns this rank's remaining edges of the band.
         """
         run, contraction = self.run, self._contraction
-        found = run.at_once([
-            lambda worker=w: worker.backend.row_hooks(worker.placed, band)
+        results = run.at_once([
+            lambda worker=w: worker.backend.row_hooks(worker.on_device, band)
             for w in run.workers
         ])  # fmt: skip
-        hooks, bests, lists = zip(*found, strict=True)
+        hooks, bests, lists = zip(*results, strict=True)
         for worker, hook in zip(run.workers, hooks, strict=True):
             contraction.component[worker.rows.first : worker.rows.last] = hook
         vtxdist = run.directory.vtxdist.tolist()
         self.hosts.complete(self.team, contraction.component, vtxdist)
         (best,) = concatenate_columns([[best] for best in bests], run.threads)
-        room = EdgeColumns(*(np.empty(len(best), t) for t in ("u4", "u4", best.dtype)))
-        count = contraction.link(best, room)
-        run.state.forest_edges.append(EdgeList(*room.part(0, count)))
+        out = EdgeColumns(*(np.empty(len(best), t) for t in ("u4", "u4", best.dtype)))
+        count = contraction.link(best, out)
+        run.state.forest_edges.append(EdgeList(*out.part(0, count)))
         edges = [[edges.u, edges.v, edges.key] for edges in lists]
         return EdgeList(*concatenate_columns(edges, run.threads))
 
-    def leaving(self, giant: int, above: int) -> EdgeList:
+    def edges_out_of(self, giant: int, above: int) -> EdgeList:
         """Return the edges above a key that leave the giant component.
 
-        Each is on the rank that owns its smaller end.
+        Each edge is on the owner of its smaller end.
         """
         component, run = self._contraction.component, self.run
         giant = component.dtype.type(giant)
@@ -102,66 +102,71 @@ class HostComponents:
                 vertices_outside, giant, component, rows.indptr, *ranges
             )
             key = rows.keys.dtype.type(above)
-            found = run.threads.run(
+            parts = run.threads.run(
                 heavier_edges, rows.csr, components, key, rows.last, outside
             )
-            columns += calls_of(found, len(outside))
+            columns += calls_of(parts, len(outside))
         lists = [EdgeList(*part) for part in columns]
         first, last = self._owned
         for edges in lists:
-            away = (edges.u < first) | (edges.u >= last)
-            run.report.ship(int(np.count_nonzero(away)))
+            elsewhere = (edges.u < first) | (edges.u >= last)
+            run.report.ship(int(np.count_nonzero(elsewhere)))
         return owned_edges(run.directory, lists, run.threads)
 
-    def join(self, edges: EdgeList, after: str, room: int) -> ReducedGraph | None:
-        """Merge along the forest of the edges that a step has left on all ranks.
+    def merge(self, edges: EdgeList, after: str, capacity: int) -> ReducedGraph | None:
+        """Contract along the forest of all ranks' edges after a step.
 
-        `edges` has this rank's edges in (u, v) order, which the next rank's edges
-        follow; they are overwritten. `after` names the step, and other hosts' edges may
-        take `room` bytes. If the edges of all hosts exceed it, the rest is returned: on
-        each rank its edges of the forest of its host. The directory knows the
-        components then.
+        `edges` has this rank's edges in (u, v) order, before the next rank's edges;
+        they are overwritten. `after` names the step. If the forests of all hosts' edges
+        together exceed `capacity` bytes, nothing is contracted: the directory gets the
+        components, and each rank returns its edges in the forest of its host.
         """
         run, contraction = self.run, self._contraction
         bounds = run.threads.bounds(len(edges))
-        parts = contraction.joining(EdgePieces.of(edges.columns, bounds))
+        parts = contraction.cross_edges(EdgePieces.of(edges.columns, bounds))
         count = int(parts.edges.key.lengths.sum())
         run.report.level(after, run.comm.sum(count))
         self._count_shared(count)
         if self.hosts.count == 1:
-            self._keep(parts.edges, contraction.join(parts))
+            self._add_to_forest(parts.edges, contraction.contract(parts))
         else:
             part, pairs = self._filtered(parts)
-            left = run.comm.allgather(len(pairs))
-            if left.sum() * run.config.tuning.merged_edge_bytes > room:
+            counts = run.comm.allgather(len(pairs))
+            if counts.sum() * run.config.tuning.merged_edge_bytes > capacity:
                 self.publish()
                 return self._graph(part, pairs)
-            marked = self._merged(part.key, pairs, left)
-            whole = np.array([0, len(marked)])
-            self._keep(EdgePieces.of(part, whole), ArrayPieces.of(marked, whole))
-        contraction.settle()
+            mask = self._contract_all(part.key, pairs, counts)
+            whole = np.array([0, len(mask)])
+            self._add_to_forest(EdgePieces.of(part, whole), ArrayPieces.of(mask, whole))
+        contraction.update_components()
         return None
 
-    def _keep(self, parts: EdgePieces, masks: ArrayPieces) -> None:
+    def _add_to_forest(self, parts: EdgePieces, masks: ArrayPieces) -> None:
         """Add marked edges to the forest."""
-        room = int(masks.lengths.sum())  # unused pages stay untouched
-        edges = EdgeColumns(*(np.empty(room, column.dtype) for column in parts))
+        most = int(masks.lengths.sum())  # unused pages stay untouched
+        edges = EdgeColumns(*(np.empty(most, column.dtype) for column in parts))
         count = add_marked(parts, masks, edges, 0, self.run.threads)
         self.run.state.forest_edges.append(EdgeList(*edges.part(0, count)))
 
     def _filtered(self, parts: CrossPieces) -> tuple[EdgeColumns, np.ndarray]:
-        """Return this rank's edges of the forest of its host's, and their pairs."""
+        """Return this rank's edges in the forest of its host, and their components.
+
+        Both components of an edge are in one word.
+        """
         pairs = ArrayPieces.of(parts.pairs, *parts.ranges)
         masks = self._contraction.cycle_filter(parts)
         columns = *parts.edges, pairs
-        kept = [[c[i][masks[i]] for c in columns] for i in range(len(masks))]
-        *ends_and_key, left = concatenate_columns(kept, self.run.threads)
-        return EdgeColumns(*ends_and_key), left
+        filtered = [[c[i][masks[i]] for c in columns] for i in range(len(masks))]
+        *edges, filtered_pairs = concatenate_columns(filtered, self.run.threads)
+        return EdgeColumns(*edges), filtered_pairs
 
-    def _merged(
+    def _contract_all(
         self, key: np.ndarray, pairs: np.ndarray, counts: np.ndarray
     ) -> np.ndarray:
-        """Merge along the forest of all hosts' edges; mark the edges of this rank."""
+        """Contract along the forest of all hosts' edges; mark this rank's edges in it.
+
+        `counts` has the number of edges of each rank.
+        """
         bounds = np.cumsum([0, *counts]).tolist()
         begin, end = bounds[self.run.comm.rank], bounds[self.run.comm.rank + 1]
         every = self.team.arrays((bounds[-1], key.dtype), (bounds[-1], np.uint64))
@@ -169,17 +174,20 @@ class HostComponents:
             column[begin:end] = mine
             self.hosts.complete(self.team, column, bounds)
         self.run.report.ship(end - begin)
-        return self._contraction.join_all(*every)[begin:end]
+        return self._contraction.contract_all(*every)[begin:end]
 
     def _graph(self, edges: EdgeColumns, pairs: np.ndarray) -> ReducedGraph:
-        """Return the edges as a reduced graph."""
+        """Return the edges as a reduced graph without interior components."""
         names = self._contraction.names.astype(np.int64)
         a, b = (end.astype(np.uint32) for end in (pairs >> HALF, pairs & LOW))
-        own = np.zeros(len(names), np.bool_)
-        return drop_unused(ReducedGraph(EdgeList(*edges), a, b, names, own))
+        interior = np.zeros(len(names), np.bool_)
+        return drop_unused(ReducedGraph(EdgeList(*edges), a, b, names, interior))
 
     def _count_shared(self, count: int) -> None:
-        """Note how many of this rank's edges are in other ranks' equal shares."""
+        """Count the edges of this rank that other ranks process.
+
+        The ranks of a host process equal shares of all its edges.
+        """
         counts = self.team.counts(count).ravel()
         rank = self.team.rank
         first, last = int(counts[:rank].sum()), int(counts[: rank + 1].sum())
@@ -194,41 +202,39 @@ class HostComponents:
         threads.run(write_names, self.owned, roots, names, *ranges, parent)
 
 
-# Bytes for each vertex that hosts send each other: the hook.
-HOOK_BYTES = 4
+HOOK_BYTES = 4  # per vertex, sent between hosts
 
-HostPortion = RowBand | HeavyEdges
+HostPhase = RowBand | HeavyEdges
 
 
 @dataclass(frozen=True)
 class HostEdges:
-    """This rank's edges of a portion; their ends are numbered components."""
+    """This rank's remaining edges of a phase."""
 
     edges: EdgeList
-    portion: HostPortion
+    phase: HostPhase
 
     @property
     def step(self) -> str:
-        """The step that has left the edges, as the report calls it."""
-        return "hook" if isinstance(self.portion, RowBand) else "heavier"
+        """The last step of the phase, as named in the report."""
+        return "hook" if isinstance(self.phase, RowBand) else "heavier"
 
     @property
     def last(self) -> bool:
-        """Whether no further portion follows."""
-        portion = self.portion
-        return isinstance(portion, HeavyEdges) or portion.band.high is None
+        """Whether the phase is the last one."""
+        phase = self.phase
+        return isinstance(phase, HeavyEdges) or phase.band.high is None
 
 
-class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
+class MergeOnHosts(HyPar[HostPhase, HostEdges, HostEdges]):
     """Every host keeps the component of every vertex, and its ranks are one team.
 
-    If the lightest band leaves no giant component, or hosts would have to send each
-    other too many edges, the ranks go on by messages.
+    If the lightest band makes no giant component, or hosts would have to exchange too
+    many edges, `MergeByMessages` continues.
     """
 
     name = "hosts"
-    # Whether every rank counts as a host of its own.
-    each_rank: ClassVar[bool] = False
+    each_rank: ClassVar[bool] = False  # Whether every rank counts as a separate host
 
     def __init__(self, setting: StrategySetting) -> None:
         super().__init__(setting)
@@ -237,8 +243,8 @@ class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
         rows = run.comm.sum(sum(worker.rows.nbytes for worker in run.workers))
         self._capacity = int(run.config.tuning.sent_share * rows / hosts.count)
         sent = HOOK_BYTES * run.num_vertices if hosts.count > 1 else 0
-        needed, kept = HOST_VERTEX_BYTES * run.num_vertices, sum(map(len, run.shared))
-        free = run.comm.min(min(run.budget.room(), free_bytes()) + kept)
+        needed, shared = HOST_VERTEX_BYTES * run.num_vertices, sum(map(len, run.shared))
+        free = run.comm.min(min(run.budget.room(), free_bytes()) + shared)
         if sent > self._capacity or needed > free:
             hosts.free()
             raise NotSuitableError(
@@ -265,53 +271,54 @@ class MergeOnHosts(HyPar[HostPortion, HostEdges, HostEdges]):
             return f"only {facts.cut_share:.0%} of the edges lead to other ranks"
         if facts.num_vertices > int(NUMBER):
             return f"there are more than {int(NUMBER):,} vertices"
-        if facts.resumed or facts.own_exception:
+        if facts.resumed or facts.custom_exception:
             return "the run resumes, or has an exception condition of its own"
         return None
 
-    def first_portion(self) -> HostPortion:
-        """See `HyPar.first_portion`."""
+    def first_phase(self) -> HostPhase:
+        """See `HyPar.first_phase`."""
         return RowBand(self._sequence.bands[0])
 
-    def next_portion(
-        self, portion: HostPortion, left: HostEdges
-    ) -> HostPortion | Strategy | None:
+    def next_phase(
+        self, phase: HostPhase, remaining: HostEdges
+    ) -> HostPhase | Strategy | None:
         """Return the edges that leave the giant component, if there is one."""
-        if isinstance(portion, HeavyEdges) or left.last:
+        if isinstance(phase, HeavyEdges) or remaining.last:
             return None
         with self.run.report.stage("resolve"):
             giant = giant_component(self.run, self._components.owned)
         if giant is not None:
-            return HeavyEdges(giant, portion.band)
+            return HeavyEdges(giant, phase.band)
         self._publish()
-        start = MergeStart(self._sequence, self._sequence.after(portion))
+        start = MergeStart(self._sequence, self._sequence.after(phase))
         return MergeByMessages(self._setting, start)
 
-    def ind_comp(self, portion: HostPortion) -> HostEdges:
-        """Hook every vertex, or walk the rows outside the giant component."""
-        if isinstance(portion, HeavyEdges):
+    def ind_comp(self, phase: HostPhase) -> HostEdges:
+        """Hook every vertex, or search the rows outside the giant component."""
+        if isinstance(phase, HeavyEdges):
             with self.run.report.stage("heavier"):
-                left = self._components.leaving(portion.giant, portion.above)
+                edges = self._components.edges_out_of(phase.giant, phase.above)
         else:
             with self.run.report.stage("hook"):
-                left = self._components.hook_rows(portion.band)
-        return HostEdges(left, portion)
+                edges = self._components.hook_rows(phase.band)
+        return HostEdges(edges, phase)
 
-    def merge_parts(self, left: HostEdges) -> HostEdges | Strategy:
+    def merge_parts(self, remaining: HostEdges) -> HostEdges | Strategy:
         """Merge along the edges: inside each host, then between hosts."""
+        edges, step = remaining.edges, remaining.step
         with self.run.report.stage("hosts"):
-            rest = self._components.join(left.edges, left.step, self._capacity)
-        if rest is None:
-            return left
-        remainder = Remainder(CrossEdges(rest, with_owners=False), left.portion)
+            unmerged = self._components.merge(edges, step, self._capacity)
+        if unmerged is None:
+            return remaining
+        remainder = Remainder(CrossEdges(unmerged, with_owners=False), remaining.phase)
         return MergeByMessages(self._setting, MergeStart(self._sequence, remainder))
 
-    def post_process(self, rest: HostEdges) -> None:
-        """Write the components to the directory, if they are final or are saved."""
-        if rest.last or self.run.save is not None:
+    def post_process(self, merged: HostEdges) -> None:
+        """Write the components to the directory if they are final or may be saved."""
+        if merged.last or self.run.save is not None:
             self._publish()
 
-    def give_up(self) -> None:
+    def free(self) -> None:
         """Free the communicators of the hosts."""
         self._components.hosts.free()
 

@@ -1,14 +1,14 @@
-"""Levels of groups: members give their edges to their leader, until one rank has all.
+"""Levels of groups: members send their edges to their leader, until one rank has all.
 
-Global Borůvka rounds, which move no edge, come first: while many edges are left and
-each round still shrinks them, and before a merge that would not fit the leader's
-memory. Then all ranks give their edges to the last leader at once.
+Global Borůvka rounds, which move no edge, come first, while many edges remain and each
+round removes enough of them, and before a merge that would not fit the leader's memory.
+Then all ranks send their edges to one leader.
 
 With ``merge="ring"`` ranks merge in rings and by levels of groups, as in MND-MST (Panja
-and Vadhiyar 2018, section 3.4). In each round of a ring a member cuts off a segment of
-its components, sends it to its left neighbour and takes one from the right. Cut edges
-between the two become inner edges, and both contract again. The rounds end when they no
-longer shrink the group's data enough (section 4.3.4).
+and Vadhiyar 2018, section 3.4). In each round of a ring a member sends a segment of its
+components to its left neighbour and receives one from the right. Cut edges between the
+two become inner edges, and both contract again. The rounds end when they no longer
+remove enough of the group's edges (section 4.3.4).
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ def pack(graph: ReducedGraph) -> list[np.ndarray]:
     return [
         count,
         encode_ascending(graph.labels, count, _START)[0],
-        np.packbits(graph.own),
+        np.packbits(graph.interior),
         encode_ascending(edges.u, np.array([len(edges)]), _START)[0],
         encode_near(edges.v, edges.u, np.array([len(edges)]))[0],
         edges.key,
@@ -56,27 +56,29 @@ def pack(graph: ReducedGraph) -> list[np.ndarray]:
 
 
 def unpack(arrays: Sequence[np.ndarray], ids: np.dtype) -> ReducedGraph:
-    """Return the reduced graph that `pack` has taken apart.
+    """Return the reduced graph of arrays that `pack` made.
 
     `ids` is the type of the edges' original ends.
     """
-    count, labels, own, u, v, key, a, b = arrays
+    count, labels, bits, u, v, key, a, b = arrays
     labels = decode_ascending(labels, count, _START)
-    own = np.unpackbits(own, count=len(labels)).view(np.bool_)
+    interior = np.unpackbits(bits, count=len(labels)).view(np.bool_)
     u = decode_ascending(u, np.array([len(key)]), _START).astype(ids, copy=False)
     v = decode_near(v, u).astype(ids, copy=False)
-    return ReducedGraph(EdgeList(u, v, key), a, b, labels, own)
+    return ReducedGraph(EdgeList(u, v, key), a, b, labels, interior)
 
 
 def ring_rounds(
     run: Run, group: Comm | None, graph: ReducedGraph, exception: ExceptionCondition
 ) -> ReducedGraph:
-    """Exchange segments in all groups until none of them gains by it. Collective.
+    """Exchange segments in all groups until the rounds gain too little. Collective.
 
-    `group` is None if this rank has given its graph to a leader.
+    `group` is None if this rank has sent its graph to a leader.
     """
-    edges, own = group.sum(np.array([len(graph), graph.own.sum()])) if group else (0, 0)
-    going = own > 0 and edges > run.config.tuning.leader_edges
+    edges = interior = 0
+    if group is not None:
+        edges, interior = group.sum(np.array([len(graph), graph.interior.sum()]))
+    going = interior > 0 and edges > run.config.tuning.leader_edges
     going = going and group is not None and group.size > 1
     number = 0
     while run.comm.max(int(going)):
@@ -96,65 +98,66 @@ def ring_rounds(
 
 
 def pass_segment(run: Run, group: Comm, graph: ReducedGraph) -> ReducedGraph:
-    """Send a segment to the left neighbour, merge the one from the right.
+    """Send a segment to the left neighbour, and merge the one from the right.
 
-    While they travel the rank extracts its other edges, and numbers their components.
+    The rank extracts its remaining edges during the exchange.
     """
     left, right = (group.rank - 1) % group.size, (group.rank + 1) % group.size
-    room = np.array([run.budget.room() // REDUCED_GRAPH_COPIES])
-    left_room = int(group.sendrecv([room], dest=right, source=left)[0][0])
-    chosen = _choose(graph, group.size, left_room)
-    leaving = segment(graph, chosen)
-    run.report.ship(len(leaving))
-    arrival = group.isendrecv(pack(leaving), dest=left, source=right)
+    free = np.array([run.budget.room() // REDUCED_GRAPH_COPIES])
+    left_free = int(group.sendrecv([free], dest=right, source=left)[0][0])
+    chosen = _choose(graph, group.size, left_free)
+    sent = segment(graph, chosen)
+    run.report.ship(len(sent))
+    finish_exchange = group.isendrecv(pack(sent), dest=left, source=right)
     rest = without_segment(graph, chosen)
-    arrived = unpack(arrival(), graph.edges.u.dtype)
-    return cycle_filter(run.backend, merge([rest, arrived], run.threads))
+    received = unpack(finish_exchange(), graph.edges.u.dtype)
+    return cycle_filter(run.backend, merge([rest, received], run.threads))
 
 
-def _choose(graph: ReducedGraph, parts: int, room: int) -> np.ndarray:
-    """Choose own components with a share of the edges that the receiver has room for.
+def _choose(graph: ReducedGraph, parts: int, free: int) -> np.ndarray:
+    """Mark interior components with about two of `parts` of all edges.
 
-    The first ones in the order of their names: where neighbouring ranks hold
-    neighbouring vertices, these are the closest to the left neighbour's.
+    At most as many edges are chosen as fit the receiver's `free` bytes. Components with
+    the smallest names come first: neighbouring ranks often hold neighbouring vertices,
+    and then these are the closest to the left neighbour's.
     """
     count = len(graph.labels)
     degree = np.bincount(graph.a, minlength=count)
     degree += np.bincount(graph.b, minlength=count)
-    load = np.cumsum(np.where(graph.own, degree, 0))
-    fitting = room * len(graph) / max(graph.nbytes, 1)
+    load = np.cumsum(np.where(graph.interior, degree, 0))
+    fitting = free * len(graph) / max(graph.nbytes, 1)
     limit = min(len(graph) * 2 / parts, fitting)
-    return graph.own & (load <= limit)
+    return graph.interior & (load <= limit)
 
 
 # The next step: a global round, one level of groups, or all edges to one leader.
 Path = Literal["round", "levels", "leader"]
-# Chooses by the edges left on all ranks, and by the edges left before the last round;
-# these are 0 if the last step was not a round.
+# Chooses the next step by the remaining edges of all ranks, and by their number before
+# the last round (0 if the last step was not a round).
 PathRule = Callable[[int, int], Path]
 
 
 def cheapest_path(run: Run, edges: int, before: int) -> Path:
-    """Do rounds while many edges are left and rounds shrink them; then one leader."""
+    """Do rounds while many edges remain and rounds remove enough; then one leader."""
     pays = before == 0 or edges <= (1 - run.config.tuning.round_gain) * before
     return "round" if edges > run.config.tuning.few_edges and pays else "leader"
 
 
 def merge_ranks(
-    run: Run, left: CrossEdges, exception: ExceptionCondition, choose_path: PathRule
+    run: Run, edges: CrossEdges, exception: ExceptionCondition, choose_path: PathRule
 ) -> ReducedGraph:
     """Merge the ranks' edges until one rank has all of them. Collective."""
-    graph, giant, with_owners = left.graph, left.giant, left.with_owners
+    graph, giant, with_owners = edges.graph, edges.giant, edges.with_owners
     stride, level, before = 1, 0, 0
     while stride < run.comm.size:
-        edges = run.comm.sum(len(graph))
-        if edges == 0:
+        count = run.comm.sum(len(graph))
+        if count == 0:
             break
-        path = choose_path(edges, before)
-        before = edges if path == "round" else 0
-        run.report.choice(path, edges)
+        path = choose_path(count, before)
+        before = count if path == "round" else 0
+        run.report.choice(path, count)
         if path == "round":
-            graph = _round(run, graph, edges, giant, with_owners)
+            graph = _round(run, graph, count, giant, with_owners)
         else:
             level += 1
             size = run.comm.size if path == "leader" else run.config.tuning.group_size
@@ -170,13 +173,12 @@ def merge_ranks(
 
 @dataclass(frozen=True)
 class _Groups:
-    """The groups of a level: of ranks that hold edges, every stride-th."""
+    """The groups of a level: `size` ranks each, of every stride-th rank."""
 
     level: int
     stride: int
     size: int
-    # Whether members pass segments round a ring before they give all to the leader.
-    in_rings: bool
+    in_rings: bool  # Whether members exchange segments before the leader gets all
 
 
 def _level(
@@ -190,8 +192,8 @@ def _level(
     # 5. Members pass segments round a ring, and contract
     if groups.in_rings:
         graph = ring_rounds(run, group, graph, exception)
-    # 6. The leader takes the rest, if it has room; rounds make room
-    graph = _make_room(run, group, graph)
+    # 6. The leader receives the remaining edges, once they fit its memory
+    graph = _shrink_to_fit(run, group, graph)
     with run.report.stage("leaders", level=groups.level):
         graph = contract_graph(run, to_leader(run, group, graph), exception)
         graph = learn_names(run, graph)
@@ -203,14 +205,15 @@ def _level(
 
 
 def finish(run: Run, graph: ReducedGraph, exception: ExceptionCondition) -> None:
-    """Contract the rest: it is on one rank, so no component is a ghost."""
-    contract_graph(run, replace(graph, own=np.ones_like(graph.own)), exception)
+    """Contract the remaining edges, which are on one rank and have no ghosts."""
+    whole = replace(graph, interior=np.ones_like(graph.interior))
+    contract_graph(run, whole, exception)
     run.directory.publish()
     run.safe_point()
 
 
 def to_leader(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
-    """Merge the graphs of a group on its first rank; the others keep nothing."""
+    """Merge the graphs of a group on its first rank; the others' become empty."""
     if group is None:
         return graph
     gathered = group.gather_arrays(pack(graph))
@@ -222,8 +225,8 @@ def to_leader(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph
     return cycle_filter(run.backend, merge([graph, *others], run.threads))
 
 
-def _make_room(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
-    """Shrink the graph until every leader has memory for the edges of its group."""
+def _shrink_to_fit(run: Run, group: Comm | None, graph: ReducedGraph) -> ReducedGraph:
+    """Do rounds until every leader has memory for the edges of its group."""
     while run.comm.max(int(not _fits(run, group, graph))):
         graph = _round(run, graph, run.comm.sum(len(graph)))
     return graph
@@ -243,7 +246,7 @@ def _round(
     giant: int | None = None,
     with_owners: bool = False,
 ) -> ReducedGraph:
-    """Do a global round: `first_round`, while the owners of the ends have the edges."""
+    """Do a global round: `first_round` while edges are on the owners of their ends."""
     with run.report.stage("global round", edges_before=edges):
         merged = (
             first_round(run, graph, giant) if with_owners else global_round(run, graph)

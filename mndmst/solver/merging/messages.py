@@ -9,29 +9,29 @@ from ..bands import bands, giant_component
 from ..contract import contract_graph, contract_pieces, learn_names
 from ..heavier import CrossEdges, band_edges, contract_heavier, heavier_edges
 from .leaders import Path, cheapest_path, finish, merge_ranks
-from .portions import BandSequence, HeavyEdges, LaterBand, Remainder, RowBand
+from .phases import BandSequence, HeavyEdges, LaterBand, Remainder, RowBand
 from .strategy import Facts, HyPar, StrategySetting
 
-MessagePortion = RowBand | LaterBand | HeavyEdges | Remainder
+MessagePhase = RowBand | LaterBand | HeavyEdges | Remainder
 
 
 @dataclass(frozen=True)
 class MergeStart:
-    """The first portion of the strategy: of all bands, or after another strategy."""
+    """The first phase of the strategy, which may continue after another strategy."""
 
     sequence: BandSequence
-    portion: MessagePortion
+    phase: MessagePhase
 
 
-class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
-    """Parts merge by messages between ranks; serves every run.
+class MergeByMessages(HyPar[MessagePhase, CrossEdges, ReducedGraph]):
+    """Parts merge by messages between ranks; suits every run.
 
-    It begins with the portion of `start`, by default the lightest band of the run.
+    It begins with the phase of `start`, by default the lightest band of the run.
     """
 
     name = "messages"
-    # Whether most edges of a graph without locality move to another rank at once, so
-    # that a narrower first band pays. A ring moves few at a time, a round none.
+    # Whether most edges of a graph without locality move to another rank in one step,
+    # so that a narrower first band pays. A ring moves few at a time, a round none.
     moves_edges: ClassVar[bool] = True
 
     def __init__(
@@ -53,16 +53,18 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
         """See `Strategy.refuses`."""
         return None
 
-    def first_portion(self) -> MessagePortion:
-        """See `HyPar.first_portion`."""
-        return self._start.portion
+    def first_phase(self) -> MessagePhase:
+        """See `HyPar.first_phase`."""
+        return self._start.phase
 
-    def next_portion(
-        self, portion: MessagePortion, left: CrossEdges
-    ) -> MessagePortion | None:
-        """See `HyPar.next_portion`."""
-        before = portion.portion if isinstance(portion, Remainder) else portion
-        if isinstance(before, HeavyEdges) or before.band.high is None or left.complete:
+    def next_phase(
+        self, phase: MessagePhase, remaining: CrossEdges
+    ) -> MessagePhase | None:
+        """See `HyPar.next_phase`."""
+        before = phase.phase if isinstance(phase, Remainder) else phase
+        if isinstance(before, HeavyEdges) or before.band.high is None:
+            return None
+        if remaining.complete:
             return None
         with self.run.report.stage("resolve", band=before.number):
             self.run.directory.resolve()
@@ -71,15 +73,15 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
             return self._start.sequence.after(before)
         return HeavyEdges(giant, before.band)
 
-    def ind_comp(self, portion: MessagePortion) -> CrossEdges:
+    def ind_comp(self, phase: MessagePhase) -> CrossEdges:
         """Contract each rank's edges by itself; see `HyPar.ind_comp`."""
         run = self.run
-        match portion:
+        match phase:
             case Remainder(edges):
                 return edges
             case HeavyEdges():
                 with run.report.stage("heavier"):
-                    edges = heavier_edges(run, portion.giant, portion.above)
+                    edges = heavier_edges(run, phase.giant, phase.above)
             case LaterBand(band, number):
                 with run.report.stage("band", band=number):
                     edges = band_edges(run, band)
@@ -88,48 +90,47 @@ class MergeByMessages(HyPar[MessagePortion, CrossEdges, ReducedGraph]):
                 with run.report.stage("indComp"):
                     return self._contract_rows(band)
         with run.report.stage("indComp"):
-            # No rank alone may contract components that reach over several ranks.
-            if not edges.graph.own.any():
+            # A rank must not contract components with vertices on several ranks.
+            if not edges.graph.interior.any():
                 return edges
             graph = contract_graph(run, edges.graph, self.exception)
             return edges._replace(graph=graph, renamed=True)
 
     def _contract_rows(self, band: Band) -> CrossEdges:
         run = self.run
-        left = contract_pieces(run, band, self.exception)
+        remaining = contract_pieces(run, band, self.exception)
         if self._contracts_heavier and band.high is not None:
-            remaining = contract_heavier(run, left, band.high, self.exception)
-            if remaining is not None:
-                return CrossEdges(remaining, renamed=True, complete=True)
-        return CrossEdges(left, renamed=True)
+            heavier = contract_heavier(run, remaining, band.high, self.exception)
+            if heavier is not None:
+                return CrossEdges(heavier, renamed=True, complete=True)
+        return CrossEdges(remaining, renamed=True)
 
-    def merge_parts(self, left: CrossEdges) -> ReducedGraph:
-        """Merge the ranks' edges until one of them has all.
+    def merge_parts(self, remaining: CrossEdges) -> ReducedGraph:
+        """Merge the ranks' edges until one of them has all (`leaders.py`).
 
-        Ghosts get their present names, self edges and multi-edges go, and ranks merge
-        (`leaders.py`). Returns the rest of the whole graph on the last leader,
-        elsewhere nothing.
+        Returns the remaining edges on the last leader, an empty graph elsewhere.
         """
-        run, graph = self.run, left.graph
-        # 4. Ghosts get their present names; self edges and multi-edges go
+        run, graph = self.run, remaining.graph
+        # 4. Rename ghosts to their present names; drop self edges and multi-edges
         with run.report.stage("mergeParts"):
-            if run.comm.max(int(left.renamed)):
+            if run.comm.max(int(remaining.renamed)):
                 graph = learn_names(run, graph)
             edges = run.comm.sum(len(graph))
         run.report.level("indComp", edges)
         run.safe_point()
         # Rounds, 5. rings and 6. leaders
-        return merge_ranks(run, left._replace(graph=graph), self.exception, self.path)
+        cross_edges = remaining._replace(graph=graph)
+        return merge_ranks(run, cross_edges, self.exception, self.path)
 
     def path(self, edges: int, before: int) -> Path:
-        """Return the way in which ranks go on; see `leaders.PathRule`."""
+        """Return the next step; see `leaders.PathRule`."""
         return cheapest_path(self.run, edges, before)
 
-    def post_process(self, rest: ReducedGraph) -> None:
-        """Contract the rest on the last leader; see `HyPar.post_process`."""
+    def post_process(self, merged: ReducedGraph) -> None:
+        """Contract the remaining edges on the last leader; see `HyPar.post_process`."""
         # 7. No component is a ghost any more
         with self.run.report.stage("finish"):
-            finish(self.run, rest, self.exception)
+            finish(self.run, merged, self.exception)
 
 
 class MergeInRings(MergeByMessages):

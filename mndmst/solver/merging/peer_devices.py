@@ -1,8 +1,8 @@
-"""GPUs of one host merge directly: only the forest of the graph leaves them.
+"""GPUs of one host merge directly, and copy only the forest of the graph to the host.
 
 Every device computes the forest of its rank's rows, and the device of the first rank
 the forest of these forests. Each edge is published once, by the owner of its smaller
-end, so the published edges that are kept are the edges that its rank writes, in order.
+end. So a rank receives exactly the forest edges that it writes, in their order.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ import numpy as np
 
 from ...backends.base import Band, DevicePeer, MergedForests
 from ...graph.model import EdgeList
-from .portions import RowBand
+from .phases import RowBand
 from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
 
 
@@ -21,13 +21,13 @@ from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
 class PublishedForests:
     """Descriptions of the forests that devices have published."""
 
-    # On the first rank one for each rank, None where a device failed; None elsewhere.
+    # On the first rank one per rank, None for a device that failed; None elsewhere.
     forests: list[object | None] | None
 
 
 @dataclass(frozen=True)
 class RankForest:
-    """This rank's share of the forest of the graph."""
+    """This rank's part of the forest of the graph."""
 
     edges: EdgeList
     label: np.ndarray  # uint32, shape (rows,): the smallest vertex of each row's tree
@@ -36,7 +36,7 @@ class RankForest:
 class MergeOnDevices(HyPar[RowBand, PublishedForests, RankForest]):
     """GPUs of a host merge directly.
 
-    If a device runs out of memory, nothing has changed, and the next strategy merges.
+    If a device runs out of memory, the next strategy starts from the unchanged state.
     """
 
     name = "devices"
@@ -45,7 +45,7 @@ class MergeOnDevices(HyPar[RowBand, PublishedForests, RankForest]):
         super().__init__(setting)
         run = self.run
         (worker,) = run.workers
-        peer = worker.backend.peer(worker.placed, run.num_vertices)
+        peer = worker.backend.peer(worker.on_device, run.num_vertices)
         if run.comm.min(int(peer is not None)) == 0 or peer is None:
             raise NotSuitableError("not every rank has all its rows on a GPU")
         self.peer: DevicePeer[object, MergedForests] = peer
@@ -60,33 +60,33 @@ class MergeOnDevices(HyPar[RowBand, PublishedForests, RankForest]):
             return "the ranks are on several hosts"
         if facts.pieces > 1:
             return "not every rank has all its rows on one device"
-        if facts.resumed or facts.own_exception:
+        if facts.resumed or facts.custom_exception:
             return "the run resumes, or has an exception condition of its own"
         return None
 
-    def first_portion(self) -> RowBand:
+    def first_phase(self) -> RowBand:
         """Return all edges: devices need no bands."""
         return RowBand(Band())
 
-    def next_portion(self, portion: RowBand, left: PublishedForests) -> None:
-        """Return None: there is one portion."""
+    def next_phase(self, phase: RowBand, remaining: PublishedForests) -> None:
+        """Return None: there is one phase."""
         return
 
-    def ind_comp(self, portion: RowBand) -> PublishedForests:
+    def ind_comp(self, phase: RowBand) -> PublishedForests:
         """Compute the forest of the rows on each device, and publish it."""
         with self._stage("indComp"):
             return PublishedForests(self.run.comm.gather(self.peer.publish()))
 
-    def merge_parts(self, left: PublishedForests) -> RankForest | Strategy:
+    def merge_parts(self, remaining: PublishedForests) -> RankForest | Strategy:
         """Compute the forest of the forests on the first device."""
         with self._stage("devices") as entry:
-            found = self._merge(left.forests, entry)
-        return self.choose_next() if found is None else found
+            forest = self._merge(remaining.forests, entry)
+        return self.choose_next() if forest is None else forest
 
     def _merge(
         self, forests: list[object | None] | None, entry: dict[str, object]
     ) -> RankForest | None:
-        """Return this rank's share; None on all ranks, if a device fails on any."""
+        """Return this rank's part; None on all ranks if any device fails."""
         comm = self.run.comm
         merged: MergedForests | None = None
         # 1. The first device computes the forest of all forests
@@ -98,17 +98,17 @@ class MergeOnDevices(HyPar[RowBand, PublishedForests, RankForest]):
         if merged is None:
             return None
         # 2. Every rank receives the marks of its edges, and the labels of its rows
-        found = self.peer.receive(merged, comm.rank)
-        # All ranks wait here until each has received its share
-        if not comm.min(int(found is not None)) or found is None:
+        received = self.peer.receive(merged, comm.rank)
+        # All ranks wait here until each has received its part
+        if not comm.min(int(received is not None)) or received is None:
             return None
         entry["edges_offered"] = merged.bounds[-1]
-        return RankForest(*found)
+        return RankForest(*received)
 
-    def post_process(self, rest: RankForest) -> None:
-        """Keep this rank's edges of the forest, and the components of its rows."""
-        self.run.state.forest_edges.append(rest.edges)
-        self.run.directory.parent[:] = rest.label
+    def post_process(self, merged: RankForest) -> None:
+        """Record this rank's edges of the forest, and the components of its rows."""
+        self.run.state.forest_edges.append(merged.edges)
+        self.run.directory.parent[:] = merged.label
         self.run.report.level("devices", 0)
         self.run.safe_point()
 

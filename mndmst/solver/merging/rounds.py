@@ -1,11 +1,11 @@
-"""Global Borůvka rounds: for when merging would not pay or would not fit.
+"""Global Borůvka rounds, for edges whose merge would not pay or would not fit.
 
-The lightest edge of every component is a forest edge, cut edge or not. A rank that
-has all edges of a component knows it; for the others each rank proposes the lightest
-it holds to the component's owner, which takes the lightest of all. The owner hooks the
-component onto the other end, and pointer jumping finds the new representatives. The
-graph itself does not move, and every round at least halves the components that still
-have edges.
+The lightest edge of every component is a forest edge, cut edge or not. A rank that has
+all edges of a component has this edge. For other components each rank proposes the
+lightest edge it holds to the component's owner, which chooses the lightest proposal.
+The owner hooks the component onto the edge's other end, and pointer jumping finds the
+new representatives. The graph itself does not move, and every round at least halves the
+components that still have edges.
 """
 
 from dataclasses import replace
@@ -29,10 +29,10 @@ from ..run import Run
 
 
 class LightestEdges(NamedTuple):
-    """For some components the lightest edge and the component at its far end."""
+    """The lightest edges of some components."""
 
-    label: np.ndarray
-    other: np.ndarray
+    label: np.ndarray  # int64: the components
+    other: np.ndarray  # int64: the component at the other end of each edge
     edges: EdgeList
 
     def take(self, index: np.ndarray) -> "LightestEdges":
@@ -43,18 +43,18 @@ class LightestEdges(NamedTuple):
 
 
 def first_round(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
-    """Do a round while edges are still at the owners of their ends. Collective.
+    """Do a round while each edge is on the owners of its ends. Collective.
 
-    Only ranks where a component has members propose an edge for it, and none does for
-    a component that is own. Other components alone choose `CrossEdges.giant`, whose
-    ranks lack its edges. Afterwards one rank is enough to hold an edge: of a cut edge
-    that both owners have kept, one does; any other is the last of a cycle.
+    A rank proposes an edge for a component only if it owns a vertex of the component,
+    and decides for its interior components without proposals. No rank proposes an edge
+    for `giant` (`CrossEdges.giant`), whose ranks lack its edges; other components may
+    hook onto it. Afterwards each edge is on one rank (`agree`).
     """
     first, last = run.directory.first, run.directory.last
     member = np.zeros(len(graph.labels), np.bool_)
     for end, component in ((graph.edges.u, graph.a), (graph.edges.v, graph.b)):
         member[component[(end >= first) & (end < last)]] = True
-    decided = graph.own & (graph.labels >= first) & (graph.labels < last)
+    decided = graph.interior & (graph.labels >= first) & (graph.labels < last)
     proposed = member & ~decided & (graph.labels != giant)
     return agree(run, _round(run, graph, decided, proposed), giant)
 
@@ -62,7 +62,7 @@ def first_round(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGrap
 def global_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
     """Merge every component with the neighbour across its lightest edge. Collective.
 
-    Afterwards a component may have edges on several ranks, so none is own.
+    Afterwards a component may have edges on several ranks, so none is interior.
     """
     everything = np.ones(len(graph.labels), np.bool_)
     return _round(run, graph, ~everything, everything)
@@ -71,14 +71,14 @@ def global_round(run: Run, graph: ReducedGraph) -> ReducedGraph:
 def _round(
     run: Run, graph: ReducedGraph, decided: np.ndarray, proposed: np.ndarray
 ) -> ReducedGraph:
-    """Do a round; masks say for which components this rank decides or proposes."""
-    mine = _lightest(graph)
-    _hook(run, _decide(run, mine.take(decided), mine.take(proposed)))
-    return learn_names(run, replace(graph, own=np.zeros_like(graph.own)))
+    """Do a round; masks mark the components for which this rank decides or proposes."""
+    lightest = _lightest(graph)
+    _hook(run, _decide(run, lightest.take(decided), lightest.take(proposed)))
+    return learn_names(run, replace(graph, interior=np.zeros_like(graph.interior)))
 
 
 def _lightest(graph: ReducedGraph) -> LightestEdges:
-    """Return for each component the lightest edge that is here."""
+    """Return the lightest edge of each component on this rank."""
     best = lightest_edges(graph.a, graph.b, graph.edges.key, len(graph.labels))
     here = np.arange(len(best))
     other = np.where(graph.a[best] == here, graph.b[best], graph.a[best])
@@ -88,7 +88,7 @@ def _lightest(graph: ReducedGraph) -> LightestEdges:
 def _decide(
     run: Run, decided: LightestEdges, proposals: LightestEdges
 ) -> LightestEdges:
-    """Return this rank's decisions and the lightest of all ranks' proposals to it."""
+    """Return this rank's decisions and the lightest proposals of all ranks to it."""
     counts = run.directory.count_by_owner(proposals.label)
     run.report.ship(len(proposals.label) - counts[run.comm.rank])
     near = Coded(*encode_near(proposals.other, proposals.label, counts))
@@ -98,8 +98,8 @@ def _decide(
     )  # fmt: skip
     label, data, u, v, key = columns
     label = label.astype(np.int64)
-    arrived = LightestEdges(label, decode_near(data, label), EdgeList(u, v, key))
-    best = arrived.take(
+    received = LightestEdges(label, decode_near(data, label), EdgeList(u, v, key))
+    best = received.take(
         lightest_proposals(label, u, v, key, run.directory.first, run.directory.last)
     )
     return LightestEdges(
@@ -114,8 +114,8 @@ def _hook(run: Run, choice: LightestEdges) -> None:
     directory, label, other = run.directory, choice.label, choice.other
     mine = label - directory.first
     directory.parent[mine] = other
-    # Two components that chose the same edge: the smaller one stays a root, and
-    # the other one keeps the edge. Longer cycles cannot be, the order is total.
+    # Of two components that chose the same edge the smaller one becomes the root, so
+    # the edge is recorded once. The order is total, so there are no longer cycles.
     back = directory.lookup_any(other)
     root = (back == label) & (label < other)
     directory.parent[mine[root]] = label[root]
@@ -124,10 +124,11 @@ def _hook(run: Run, choice: LightestEdges) -> None:
 
 
 def agree(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
-    """Keep a cut edge on one rank only, and only if both owners have it. Collective.
+    """Keep each cut edge on one rank, and drop edges that one owner lacks. Collective.
 
-    An edge that one of them has dropped is the last of a cycle, unless the ranks of
-    one component lack its edges (`CrossEdges.giant`): then every edge stays.
+    If the owner of an end has dropped an edge, the edge is the heaviest of a cycle.
+    That is not so with `giant` (`CrossEdges.giant`), whose ranks lack edges: then the
+    graph stays as it is.
     """
     if giant is not None:
         return graph
@@ -141,18 +142,18 @@ def agree(run: Run, graph: ReducedGraph, giant: int | None) -> ReducedGraph:
     keeper = np.where((u + v) % 2 == 0, owner_u, owner_v)
     order = np.argsort(other, kind="stable")
     keep = order[(keeper == rank)[order] & (other != rank)[order]]
-    give = order[(keeper != rank)[order]]
-    counts = np.bincount(other[give], minlength=run.comm.size)
+    send = order[(keeper != rank)[order]]
+    counts = np.bincount(other[send], minlength=run.comm.size)
     bases = np.zeros_like(counts)
     received, (low, high) = run.comm.alltoallv(
         counts,
-        Coded(*encode_ascending(u[give], counts, bases)),
-        Coded(*encode_near(v[give], u[give], counts)),
+        Coded(*encode_ascending(u[send], counts, bases)),
+        Coded(*encode_near(v[send], u[send], counts)),
     )
     low = decode_ascending(low, received, bases)
     high = decode_near(high, low)
     expected = np.bincount(other[keep], minlength=run.comm.size)
     agreed = mark_shared_pairs(u[keep], v[keep], expected, low, high, received)
-    kept = other == rank
-    kept[keep[agreed]] = True
-    return cycle_filter(run.backend, drop_unused(graph.take(kept)))
+    mask = other == rank
+    mask[keep[agreed]] = True
+    return cycle_filter(run.backend, drop_unused(graph.take(mask)))

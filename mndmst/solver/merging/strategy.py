@@ -9,26 +9,26 @@ shape reads
     run = part_graph(comm, path, config, report)
     contract(run, exception=...)
 
-and finds its answer in `run.state`: the directory knows the component of every vertex
+and reads the result from `run.state`: the directory has the component of every vertex
 (after `directory.resolve()`), and `forest_edges` has the edges along which this rank
 has contracted, a spanning forest over all ranks.
 
-A program gives the *exception condition*: how far components may grow in a part
-without knowing the others. It is a function `(backend, graph) -> Growth`, called with
-a reduced graph that has ghosts, and it must
+A program supplies the *exception condition*: how far components may be contracted in a
+part without the edges of other parts. It is a function `(backend, graph) ->
+ContractedComponents` that gets a reduced graph with ghosts. It must
 
-- leave every component that is not `own` its own root,
-- merge own components only, along edges it marks as `in_forest`, and
+- return every ghost as its own root,
+- merge interior components only, along edges it marks as `in_forest`, and
 - depend on nothing but the graph.
 
-`lightest_cut_edge` and `any_cut_edge` (EXCPT_BORDER_VERTEX and EXCPT_BORDER_EDGE of
-the paper, in `solver/contract.py`) are examples. The first stops a component whose
-lightest edge is a cut edge: for forests, where only the lightest edge of a component is
-known to be right. The second leaves cut edges alone and stops no component: for
-programs that may contract any edge. Where edges close a cycle the last of them in the
-order of `graph.order` is dropped, so the answer must not depend on it: true of
-connected components, minimum spanning forests and bottleneck paths, not of shortest
-paths.
+`lightest_cut_edge` and `any_cut_edge` (EXCPT_BORDER_VERTEX and EXCPT_BORDER_EDGE of the
+paper, in `solver/contract.py`) are examples. The first stops a component whose lightest
+edge is a cut edge: it is for forests, where only the lightest edge of a component is
+known to be in the result. The second contracts all edges but cut edges: it is for
+programs that may contract any edge. The solver drops the last edge of each cycle in the
+order of `graph.order`, so the result of the program must not depend on that edge.
+Connected components, minimum spanning forests and bottleneck paths do not; shortest
+paths do.
 """
 
 from abc import ABC, abstractmethod
@@ -41,16 +41,16 @@ from ...host.errors import MndmstError
 from ..bands import cut_share
 from ..contract import ExceptionCondition, any_cut_edge, lightest_cut_edge
 from ..run import Run
-from .portions import Portion
+from .phases import Phase
 
 # Called by all ranks before each step; it may raise on all of them.
 Proceed = Callable[[], None]
 
 
 class NotSuitableError(Exception):
-    """A strategy cannot serve a run after all; the message says why. Nothing changed.
+    """A strategy does not suit a run after all; the message has the reason.
 
-    Raised on every rank.
+    Raised on every rank, before anything changes.
     """
 
 
@@ -61,12 +61,12 @@ class Facts:
     ranks: int
     one_host: bool  # Whether all ranks are on one host
     workers: int  # Most devices of a rank
-    # Most pieces of a rank's rows: one for each device, and the stored ones.
+    # Most pieces of a rank's rows: one per device, and the stored ones
     pieces: int
     resumed: bool  # Whether the run goes on from a checkpoint
     cut_share: float  # The estimated share of arcs that lead to other ranks
     num_vertices: int
-    own_exception: bool  # Whether the program has an exception condition of its own
+    custom_exception: bool  # Whether the exception condition is not one of ours
     locality_share: float  # The largest share of cut arcs of a graph with locality
 
     @property
@@ -86,27 +86,27 @@ class Facts:
             resumed=run.resumed,
             cut_share=cut_share(run),
             num_vertices=run.num_vertices,
-            own_exception=exception not in (lightest_cut_edge, any_cut_edge),
+            custom_exception=exception not in (lightest_cut_edge, any_cut_edge),
             locality_share=run.config.tuning.locality_share,
         )
 
 
 @dataclass(frozen=True)
 class StrategySetting:
-    """The run and the program that a strategy is made for."""
+    """The arguments of a strategy: a run, and the program's exception condition."""
 
     run: Run
     facts: Facts
-    exception: ExceptionCondition  # The exception condition of the program
-    # Returns the strategy that serves the run if this one cannot. Collective.
+    exception: ExceptionCondition
+    # Returns the next suitable strategy, if this one cannot continue. Collective.
     choose_next: "Callable[[], Strategy]"
 
 
 class Strategy(ABC):
-    """A way to contract a graph whose parts are on many ranks; collective.
+    """A way to contract a graph whose parts are on many ranks. Collective.
 
-    Raises NotSuitableError on every rank, by the constructor, if this strategy cannot
-    serve the run.
+    The constructor raises NotSuitableError on every rank if the strategy does not suit
+    the run.
     """
 
     name: ClassVar[str]
@@ -117,17 +117,17 @@ class Strategy(ABC):
     @staticmethod
     @abstractmethod
     def refuses(facts: Facts) -> str | None:
-        """Return why the strategy does not suit a run, in words a user understands."""
+        """Return the reason for the user if the strategy does not suit a run."""
 
     @abstractmethod
     def contract(self, proceed: Proceed) -> "Strategy | None":
-        """Contract the graph; return the strategy that goes on, or None at the end.
+        """Contract the graph; return the strategy that continues, or None at the end.
 
-        At the end the directory knows all components, and `forest_edges` all edges
-        along which they were contracted.
+        At the end the directory has all components, and `forest_edges` all edges along
+        which they were contracted.
         """
 
-    def give_up(self) -> None:  # noqa: B027 (most strategies hold nothing)
+    def free(self) -> None:  # noqa: B027 (most strategies hold nothing)
         """Free communicators and memory that ranks share."""
 
     def __enter__(self) -> Self:
@@ -142,77 +142,78 @@ class Strategy(ABC):
         # Freeing is collective: a rank that fails alone must not wait for the others.
         agreed = isinstance(error, MndmstError) and error.ranks == self.run.comm.size
         if error is None or agreed:
-            self.give_up()
+            self.free()
 
 
-PortionT = TypeVar("PortionT", bound=Portion)
-LeftT = TypeVar("LeftT")
-RestT = TypeVar("RestT")
+PhaseT = TypeVar("PhaseT", bound=Phase)
+RemainingT = TypeVar("RemainingT")
+MergedT = TypeVar("MergedT")
 
 
-class HyPar(Strategy, Generic[PortionT, LeftT, RestT]):
-    """A strategy that contracts portion after portion by the calls of HyPar.
+class HyPar(Strategy, Generic[PhaseT, RemainingT, MergedT]):
+    """A strategy that contracts phase after phase by the calls of HyPar.
 
-    Its three types are the portions it takes, the edges that independent computation
-    leaves on each rank, and the edges that merging leaves.
+    Its three types are the phases, each rank's remaining edges after independent
+    computation, and the remaining edges after merging.
     """
 
     def contract(self, proceed: Proceed) -> Strategy | None:
         """See `Strategy.contract`."""
-        portion: PortionT | None = self.first_portion()
-        while portion is not None:
-            self.run.state.done = portion.done
-            self.run.report.portion = portion.title
+        phase: PhaseT | None = self.first_phase()
+        while phase is not None:
+            self.run.state.done = phase.done
+            self.run.report.phase = phase.title
 
-            # 3. Every device contracts its part; a component stops at the border, if
-            # the lightest edge that leaves it is a cut edge
+            # 3. Every device contracts its part; a component stops at the border if its
+            # lightest outgoing edge is a cut edge
             proceed()
-            left = self.ind_comp(portion)
+            remaining = self.ind_comp(phase)
 
-            # 4. Parts learn each other's names and merge: 5. in rings, 6. at leaders
+            # 4. Ghosts get their present names, and parts merge: 5. in rings, 6. at
+            # leaders
             proceed()
-            rest = self.merge_parts(left)
-            if isinstance(rest, Strategy):
-                return rest
+            merged = self.merge_parts(remaining)
+            if isinstance(merged, Strategy):
+                return merged
 
-            # 7. The last leader has the rest, and no border
+            # 7. The last leader contracts the remaining edges, without borders
             proceed()
-            self.post_process(rest)
+            self.post_process(merged)
 
-            following = self.next_portion(portion, left)
+            following = self.next_phase(phase, remaining)
             if isinstance(following, Strategy):
                 return following
-            portion = following
+            phase = following
         return None
 
     @abstractmethod
-    def first_portion(self) -> PortionT:
+    def first_phase(self) -> PhaseT:
         """Return the lightest edges."""
 
     @abstractmethod
-    def next_portion(
-        self, portion: PortionT, left: LeftT
-    ) -> PortionT | Strategy | None:
-        """Return the portion after one that has been contracted; None after the last.
+    def next_phase(
+        self, phase: PhaseT, remaining: RemainingT
+    ) -> PhaseT | Strategy | None:
+        """Return the phase after a contracted one, or None after the last.
 
-        A strategy is returned if it is to contract all further portions.
+        A returned strategy contracts all further phases.
         """
 
     @abstractmethod
-    def ind_comp(self, portion: PortionT) -> LeftT:
-        """Contract each rank's edges by itself (indComp); return the edges left."""
+    def ind_comp(self, phase: PhaseT) -> RemainingT:
+        """Contract each rank's edges by itself (indComp); return the remaining ones."""
 
     @abstractmethod
-    def merge_parts(self, left: LeftT) -> RestT | Strategy:
+    def merge_parts(self, remaining: RemainingT) -> MergedT | Strategy:
         """Merge the ranks' edges until one rank has all of them (mergeParts).
 
-        A strategy is returned if it is to go on from here.
+        A returned strategy continues from here.
         """
 
     @abstractmethod
-    def post_process(self, rest: RestT) -> None:
-        """Contract the rest, without exception (postProcess).
+    def post_process(self, merged: MergedT) -> None:
+        """Contract the remaining edges, without exception (postProcess).
 
-        Afterwards the directory knows all components that the edges so far have
-        joined, and `forest_edges` all edges they were joined along.
+        Afterwards the directory has the components that all edges so far connect, and
+        `forest_edges` all edges along which they were contracted.
         """

@@ -11,8 +11,8 @@ import numpy as np
 from mndmst.backends.base import Band
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.backends.cuda.backend import CudaBackend
+from mndmst.backends.cuda.device_rows import DeviceRows
 from mndmst.backends.cuda.kernels import Kernels
-from mndmst.backends.cuda.placed import PlacedRows
 from mndmst.backends.cuda.row_solver import RowSolver
 from mndmst.backends.cuda.solver import Tools
 from mndmst.backends.cuda.transfer import Transfer
@@ -104,7 +104,7 @@ KINDS: dict[str, Callable[[int, int], ArcSource]] = {
 }
 
 
-def build(source: ArcSource, keys: np.dtype) -> PlacedRows:
+def build(source: ArcSource, keys: np.dtype) -> DeviceRows:
     """Return all rows of a graph, with keys hashed from the ends."""
     ends = cupy.empty(source.arcs, np.uint32)
     weights = cupy.empty(source.arcs, keys)
@@ -123,7 +123,7 @@ def build(source: ArcSource, keys: np.dtype) -> PlacedRows:
         count += len(arcs)
     cupy.cumsum(indptr, out=indptr)
     empty = cupy.empty(0, np.int64)
-    return PlacedRows(
+    return DeviceRows(
         indptr, ends[:count], weights[:count], empty, 0, 0, np.dtype(np.uint32)
     )
 
@@ -218,7 +218,7 @@ def measure(
     return record | {"verified_edges": rows.num_arcs // 2, "agrees": agrees(rows)}
 
 
-def _read_ms(rows: PlacedRows, repeat: int) -> float:
+def _read_ms(rows: DeviceRows, repeat: int) -> float:
     arrays = [array[:READ_ARCS] for array in (rows.ends, rows.keys)]
     copies = [cupy.empty_like(array) for array in arrays]
 
@@ -230,16 +230,16 @@ def _read_ms(rows: PlacedRows, repeat: int) -> float:
     return copy / 2 * rows.num_arcs / max(1, len(arrays[0]))
 
 
-def agrees(placed: PlacedRows) -> bool:
+def agrees(on_device: DeviceRows) -> bool:
     """Return whether the CPU worker finds the same forest of all rows of a graph."""
     cupy.get_default_memory_pool().free_all_blocks()
     cupy.cuda.Device().synchronize()  # the backend has a stream of its own
-    ours = CudaBackend().msf(placed).edges
+    ours = CudaBackend().msf(on_device).edges
     copy = Transfer().to_host
-    arrays = placed.indptr, placed.ends, placed.keys
+    arrays = on_device.indptr, on_device.ends, on_device.keys
     indptr, ends, keys = (copy(array) for array in arrays)
     host = CpuBackend(core_count())
-    theirs = host.msf(Rows(0, placed.own, indptr, ends, keys)).edges
+    theirs = host.msf(Rows(0, on_device.num_rows, indptr, ends, keys)).edges
     theirs = theirs.take(pair_order(theirs.u, theirs.v, theirs.key, host.threads))
     return all(map(np.array_equal, _columns(ours), _columns(theirs)))
 

@@ -125,10 +125,10 @@ def test_contraction_fixes_forest_edges_only(
     assert len(old) == len(fixed) == len(set(old.tolist()))
     assert (old > new).all()
     # No component that is left may have an inner edge as its lightest.
-    for component in np.flatnonzero(left.own):
+    for component in np.flatnonzero(left.interior):
         touching = np.flatnonzero((left.a == component) | (left.b == component))
         first = min(touching, key=lambda i: (left.edges.key[i], i))
-        assert not (left.own[left.a[first]] and left.own[left.b[first]])
+        assert not (left.interior[left.a[first]] and left.interior[left.b[first]])
 
 
 @pytest.mark.parametrize("distinct", [1, 7, 1 << 40])

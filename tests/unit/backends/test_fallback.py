@@ -25,13 +25,13 @@ class Small(CpuBackend):
         if self.steps < 0:
             raise DeviceMemoryError("too small")
 
-    def place(self, rows: Rows) -> tuple[str, Any]:
+    def upload(self, rows: Rows) -> tuple[str, Any]:
         self._count()
-        return "placed", super().place(rows)
+        return "on_device", super().upload(rows)
 
     def band_forest(self, rows: Any, *arguments: Any) -> Any:
         self._count()
-        assert rows[0] == "placed"
+        assert rows[0] == "on_device"
         return super().band_forest(rows[1], *arguments)
 
     def msf(self, rows: Any) -> Any:
@@ -49,14 +49,14 @@ def test_the_host_takes_over(steps: int, capsys: pytest.CaptureFixture[str]) -> 
     rows = Rows(0, 60, indptr, indices, weights_to_keys(weights))
     host = CpuBackend(1)
     device = Fallback(Small(steps), host)
-    held = device.place(rows)
+    held = device.upload(rows)
     band = Band(None, int(np.median(rows.keys)))
     for _ in range(2):
         found = device.band_forest(held, band, None)
-        expected = host.band_forest(host.place(rows), band, None)
+        expected = host.band_forest(host.upload(rows), band, None)
         for name in ("u", "v", "key"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-    whole = host.msf(host.place(rows)).edges.u
+    whole = host.msf(host.upload(rows)).edges.u
     np.testing.assert_array_equal(np.sort(device.msf(held).edges.u), np.sort(whole))
     assert device.failed
     said = "mndmst: going on with the CPU alone: too small\n"
@@ -68,6 +68,6 @@ def test_a_device_with_enough_memory_is_used(
 ) -> None:
     device = Fallback(Small(1), CpuBackend(1))
     rows = Rows(0, 1, np.zeros(2, np.int64), *np.empty((2, 0), np.uint32))
-    device.place(rows)
+    device.upload(rows)
     assert not device.failed
     assert capsys.readouterr().err == ""

@@ -24,17 +24,17 @@ def test_all_edges_of_a_sparse_graph_are_light(edges: int) -> None:
     assert first_share(edges, 100, 1.3, TUNING) is None
 
 
-def test_no_portion_is_cut_off_where_it_would_have_most_edges() -> None:
+def test_no_phase_is_cut_off_where_it_would_have_most_edges() -> None:
     assert first_share(400, 100, 2.0, TUNING) is None
     assert first_share(401, 100, 2.0, TUNING) is not None
 
 
-def test_without_light_edges_there_is_one_portion() -> None:
+def test_without_light_edges_there_is_one_phase() -> None:
     assert first_share(1600, 100, 0.0, TUNING) is None
     assert list(doubling_shares(None)) == []
 
 
-def test_portions_double_until_they_have_half_of_the_edges() -> None:
+def test_phases_double_until_they_have_half_of_the_edges() -> None:
     assert list(doubling_shares(0.1)) == [0.1, 0.2, 0.4]
     assert list(doubling_shares(0.25)) == [0.25]
     assert list(doubling_shares(0.5)) == []

@@ -90,15 +90,15 @@ def test_contraction_unites_trees_along_the_lightest_edge(threads: int) -> None:
     assert components.link(BEST, out) == 2
     assert components.alive == 2
     assert (components.component & NUMBER).tolist() == [0, 0, 1, 1, 2]
-    crossing = components.joining(pieces(EDGES))
+    crossing = components.cross_edges(pieces(EDGES))
     (left,) = calls_of(crossing.edges, 1)
     assert (left.u.tolist(), left.v.tolist(), left.key.tolist()) == ([1], [2], [5])
     assert crossing.pairs[:1].tolist() == [1]  # components 0 and 1, in one word
     assert components.cycle_filter(crossing)[0].tolist() == [True]
     assert components.parent.tolist() == [0, 1, 2]  # the filter unites nothing
-    crossing = components.joining(pieces(EDGES))
-    assert components.join(crossing)[0].tolist() == [True]
-    components.settle()
+    crossing = components.cross_edges(pieces(EDGES))
+    assert components.contract(crossing)[0].tolist() == [True]
+    components.update_components()
     assert components.component.tolist() == [0, 0, 0, 0, 2]
 
 
@@ -106,8 +106,8 @@ def test_parallel_edges_between_two_components_leave_the_lightest() -> None:
     components = Contraction(Team(Threads(1)), 4, (0, 4))
     components.component[:] = HOOK[:4]
     components.link()
-    left = components.joining(pieces([(0, 2, 9), (0, 3, 6), (1, 2, 6)]))
-    assert components.join(left)[0].tolist() == [
+    left = components.cross_edges(pieces([(0, 2, 9), (0, 3, 6), (1, 2, 6)]))
+    assert components.contract(left)[0].tolist() == [
         False,
         True,
         False,

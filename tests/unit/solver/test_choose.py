@@ -13,7 +13,7 @@ import pytest
 from drawn import edge_list
 from oracle import kruskal
 
-from mndmst.backends.base import Backend, Growth
+from mndmst.backends.base import Backend, ContractedComponents
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.world import world
 from mndmst.graph.model import ReducedGraph
@@ -50,7 +50,7 @@ FACTS = Facts(
     resumed=False,
     cut_share=0.75,
     num_vertices=1000,
-    own_exception=False,
+    custom_exception=False,
     locality_share=CUT_SHARE,
 )
 CHOICES: list[tuple[str, dict[str, Any], str]] = [
@@ -78,7 +78,7 @@ CHOICES: list[tuple[str, dict[str, Any], str]] = [
     ("auto", {"ranks": 1, "pieces": 2, "cut_share": 0.0}, MESSAGES),
     ("auto", {"pieces": 2, "cut_share": 0.0}, MESSAGES),
     ("auto", {"resumed": True}, MESSAGES),
-    ("auto", {"own_exception": True}, MESSAGES),
+    ("auto", {"custom_exception": True}, MESSAGES),
     ("auto", {"pieces": 2, "num_vertices": 1 << 33}, MESSAGES),
 ]
 
@@ -218,7 +218,7 @@ def test_no_edge_remains_after_devices_have_merged(run: Callable[..., Run]) -> N
 
 @pytest.mark.parametrize("exception", [lightest_cut_edge, any_cut_edge])
 def test_the_facts_of_a_rank_alone(
-    run: Callable[..., Run], exception: Callable[..., Growth]
+    run: Callable[..., Run], exception: Callable[..., ContractedComponents]
 ) -> None:
     assert Facts.of(run(), exception) == Facts(
         1, True, 1, 1, False, 0, 60, False, CUT_SHARE
@@ -231,16 +231,18 @@ def test_an_exception_of_ones_own_is_called_at_borders_between_devices(
     """A rank with one device has no border, and nothing to except."""
     called: list[ReducedGraph] = []
 
-    def nothing(backend: Backend, graph: ReducedGraph) -> Growth:
+    def nothing(backend: Backend, graph: ReducedGraph) -> ContractedComponents:
         called.append(graph)
-        return Growth(np.zeros(len(graph), np.bool_), np.arange(len(graph.labels)))
+        return ContractedComponents(
+            np.zeros(len(graph), np.bool_), np.arange(len(graph.labels))
+        )
 
     devices = lambda *_: ([CpuBackend(1), CpuBackend(1)], 1)  # noqa: E731
     monkeypatch.setattr(step, "make_backends", devices)
     made = run(ratio=0.5)
     strategy = choose(made, nothing)
     assert strategy.name == MESSAGES
-    assert Facts.of(made, nothing).own_exception
+    assert Facts.of(made, nothing).custom_exception
     contract(made, exception=nothing)
     assert called and not any(graph.complete for graph in called)
     found = sum(len(edges) for edges in made.state.forest_edges)

@@ -28,9 +28,9 @@ from mndmst.solver.contract import (
     contract,
     contract_pieces,
     contract_rows,
-    joined,
     learn_names,
     lightest_cut_edge,
+    merge_parts,
 )
 from mndmst.solver.part_graph import part_graph
 from mndmst.solver.run import Run, State
@@ -43,7 +43,7 @@ PATH = [(0, 1, 5), (1, 2, 1), (2, 3, 2)]
 def part(first: int, last: int, edges=PATH, band: Band = WHOLE) -> ContractedPart:
     backend = CpuBackend()
     here = rows(edges, 4, first, last)
-    return contract_rows(backend, here, backend.place(here), band)
+    return contract_rows(backend, here, backend.upload(here), band)
 
 
 def names(found: ContractedPart) -> dict[int, int]:
@@ -56,7 +56,7 @@ def test_a_component_waits_if_its_lightest_edge_leads_to_a_ghost() -> None:
     assert triples(found.forest_edges) == [(0, 1, 5)]
     assert names(found) == {0: 0, 1: 0}
     assert between(found.graph) == [(0, 2, 1)]
-    assert found.graph.labels[found.graph.own].tolist() == [0]
+    assert found.graph.labels[found.graph.interior].tolist() == [0]
 
 
 def test_a_part_merges_along_edges_lighter_than_its_border() -> None:
@@ -79,8 +79,8 @@ def test_a_vertex_without_an_edge_in_the_band_takes_part_with_its_lightest() -> 
 
 def test_merged_parts_have_no_border_between_them() -> None:
     parts = [part(0, 2), part(2, 4)]
-    union = joined(parts)
-    assert union.own.all()
+    union = merge_parts(parts)
+    assert union.interior.all()
     rest = contract(CpuBackend(), union)
     forest = [edge for p in (*parts, rest) for edge in triples(p.forest_edges)]
     assert sorted(forest) == sorted(PATH)
@@ -131,7 +131,7 @@ def stored(run: Run, bounds: list[int]) -> Run:
     """Return the run with its rows in pieces that stay in their file."""
     (worker,) = run.workers
     rows = worker.rows.cut(0, 0)
-    worker = replace(worker, rows=rows, placed=worker.backend.place(rows))
+    worker = replace(worker, rows=rows, on_device=worker.backend.upload(rows))
     return replace(run, workers=(worker,), stored=StoredRows(run.graph, bounds))
 
 
@@ -184,7 +184,7 @@ def test_a_large_graph_is_dealt_to_two_devices_by_their_speeds(
     one, parts = run(graphs.path(4)), []
 
     def record(backend: object, graph: ReducedGraph, exception: object) -> object:
-        parts.append(graph.labels[graph.own].tolist())
+        parts.append(graph.labels[graph.interior].tolist())
         return contract(backend, graph, exception)
 
     monkeypatch.setattr(steps_contract, "contract", record)

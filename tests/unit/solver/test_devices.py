@@ -119,10 +119,10 @@ class Looking(CpuBackend):
     inspects_arcs = True
     looked: list[ArcFacts | None]
 
-    def place(self, rows: Rows) -> Rows:
+    def upload(self, rows: Rows) -> Rows:
         if rows.progress is not None:
             rows.progress.wait(rows.num_arcs)
-        return super().place(rows)
+        return super().upload(rows)
 
     def inspect_arcs(self, rows: Rows, num_vertices: int) -> ArcFacts | None:
         if self.looked:

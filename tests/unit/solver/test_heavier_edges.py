@@ -74,7 +74,9 @@ def test_heavier_edges_are_the_forest_of_the_arcs_outside(run) -> None:
     assert found.giant == 0
     assert [(u, v) for u, v, _ in triples(found.graph.edges)] == [(1, 4), (4, 5)]
     assert [edge[:2] for edge in between(found.graph)] == [(0, 4), (4, 5)]
-    own = dict(zip(found.graph.labels.tolist(), found.graph.own.tolist(), strict=True))
+    own = dict(
+        zip(found.graph.labels.tolist(), found.graph.interior.tolist(), strict=True)
+    )
     assert own == {0: False, 4: True, 5: True}  # the giant one lacks its edges
 
 

@@ -206,7 +206,7 @@ def test_a_round_takes_the_lightest_edge_of_components_on_two_ranks(on_halves) -
     assert names + more == [0, 0, 2, 2, 4, 4]
 
 
-def test_the_first_round_asks_no_other_rank_about_own_components(on_halves) -> None:
+def test_the_first_round_proposes_no_edge_of_interior_components(on_halves) -> None:
     def program(run: Run, graph: Any) -> Any:
         left = first_round(run, graph, None)
         (found,) = run.state.forest_edges
@@ -221,8 +221,8 @@ def test_the_first_round_asks_no_other_rank_about_own_components(on_halves) -> N
 
 def test_the_giant_component_is_chosen_and_does_not_choose(on_halves) -> None:
     def program(run: Run, graph: Any) -> Any:
-        own = graph.own & (graph.labels != 2)
-        first_round(run, replace(graph, own=own), giant=2)
+        interior = graph.interior & (graph.labels != 2)
+        first_round(run, replace(graph, interior=interior), giant=2)
         (found,) = run.state.forest_edges
         return triples(found)
 
@@ -290,9 +290,9 @@ def test_segments_go_to_the_left_of_three_ranks(tmp_path: Path) -> None:
 
 
 class Counted(list):
-    """A graph of some edges, whose components are the rank's own."""
+    """A graph of some edges, whose components are interior."""
 
-    own = np.ones(1, np.bool_)
+    interior = np.ones(1, np.bool_)
 
 
 def ring(
@@ -365,7 +365,7 @@ def test_nothing_is_passed_to_a_neighbour_without_room(on_halves) -> None:
         assert found == sorted(edges) and sent == 0
 
 
-def test_rounds_make_room_for_a_leader(on_halves) -> None:
+def test_rounds_shrink_graphs_until_a_leader_holds_them(on_halves) -> None:
     def program(run: Run, graph: Any) -> Any:
         run = replace(run, budget=planted_budget(fits=lambda _, nbytes: nbytes < 200))
         left = CrossEdges(graph, with_owners=False)

@@ -29,7 +29,7 @@ def assert_same(graph: ReducedGraph, other: ReducedGraph) -> None:
 
 def columns(graph: ReducedGraph) -> list[np.ndarray]:
     edges = graph.edges
-    return [edges.u, edges.v, edges.key, graph.a, graph.b, graph.labels, graph.own]
+    return [edges.u, edges.v, edges.key, graph.a, graph.b, graph.labels, graph.interior]
 
 
 def pairs(most: int) -> st.SearchStrategy[set[tuple[int, int]]]:

@@ -34,7 +34,7 @@ def begin(path: Path, **options: object) -> Run:
 def test_a_rank_alone_has_all_rows(tmp_path: Path) -> None:
     run = begin(graphs.write_graph(tmp_path / "graph", GRAPH, parts=3))
     (worker,) = run.workers
-    assert worker.rows.complete and worker.placed is not None
+    assert worker.rows.complete and worker.on_device is not None
     # Each edge is in the rows of both ends, a loop in one.
     assert worker.rows.indptr.tolist() == [0, 1, 5, 7, 11, 13, 15]
     assert worker.rows.indices[1:5].tolist() == [0, 2, 3, 3]

@@ -25,7 +25,7 @@ def square():
 def test_components_of_one_name_become_one() -> None:
     renamed = rename(square(), np.array([0, 0, 2, 3]))
     assert renamed.labels.tolist() == [0, 2, 3]
-    assert renamed.own.tolist() == [True, True, False]
+    assert renamed.interior.tolist() == [True, True, False]
     # The edge inside is gone; the parallel edges (1, 2) and (0, 2) both stay.
     assert between(renamed) == [(0, 2, 2), (0, 2, 5), (0, 3, 4), (2, 3, 3)]
     assert triples(renamed.edges) == [(0, 2, 5), (0, 3, 4), (1, 2, 2), (2, 3, 3)]
@@ -43,7 +43,7 @@ def test_a_union_has_an_edge_of_both_once() -> None:
     union = merge([here, there])
     assert triples(union.edges) == [(0, 1, 1), (1, 2, 2), (2, 3, 3)]
     assert union.labels.tolist() == [0, 1, 2, 3]
-    assert union.own.all()  # each is own on one side
+    assert union.interior.all()  # each is own on one side
 
 
 def test_the_cycle_filter_drops_the_last_edge_of_each_cycle() -> None:
@@ -56,16 +56,16 @@ def test_a_segment_and_the_rest_share_the_edges_between_them() -> None:
     chosen = np.array([True, False, False, False])
     gone, rest = segment(graph, chosen), without_segment(graph, chosen)
     assert between(gone) == [(0, 1, 1), (0, 2, 5), (0, 3, 4)]
-    assert gone.labels[gone.own].tolist() == [0]
+    assert gone.labels[gone.interior].tolist() == [0]
     # The edge from 0 to the ghost 3 leaves with 0.
     assert between(rest) == [(0, 1, 1), (0, 2, 5), (1, 2, 2), (2, 3, 3)]
-    assert rest.labels[rest.own].tolist() == [1, 2]
+    assert rest.labels[rest.interior].tolist() == [1, 2]
 
 
 def test_components_in_the_range_are_complete_here() -> None:
     edges = reduced(SQUARE, [0, 1, 2, 3]).edges
     graph = reduced_graph(edges, (edges.u, edges.v), 1, 3)
-    assert dict(zip(graph.labels.tolist(), graph.own.tolist(), strict=True)) == {
+    assert dict(zip(graph.labels.tolist(), graph.interior.tolist(), strict=True)) == {
         0: False, 1: True, 2: True, 3: False
     }  # fmt: skip
     assert between(graph) == sorted(SQUARE)

@@ -38,7 +38,7 @@ def test_each_component_takes_its_lightest_edge(run: Run, all_own: bool) -> None
     assert run.directory.parent.tolist() == [0, 0, 2, 2, 4, 4]
     # The names of the pairs are their smaller vertices; 5 is lighter than 7.
     assert between(left) == [(0, 2, 5), (2, 4, 6)]
-    assert not left.own.any()  # edges of a component may be on several ranks now
+    assert not left.interior.any()  # edges of a component may be on several ranks now
 
 
 def test_rounds_end_with_one_component(run: Run) -> None:
@@ -64,4 +64,4 @@ def test_a_rank_that_owns_both_ends_keeps_its_edges(run: Run) -> None:
     assert between(agree(run, graph, giant=2)) == between(graph)
     kept = agree(run, graph, None)
     assert between(kept) == sorted(edge for edge in EDGES if edge[2] != 7)
-    assert np.array_equal(kept.own, graph.own)
+    assert np.array_equal(kept.interior, graph.interior)

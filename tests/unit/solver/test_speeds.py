@@ -77,7 +77,7 @@ def test_what_is_measured(rows: Rows) -> None:
     tuning = Tuning(ratio_samples=2, ratio_share=0.3)
     speeds = measure(backends(), rows, Config(tuning=tuning))
     assert all(value > 0 for value in speeds)
-    assert 0 < speeds.kept <= 1
+    assert 0 < speeds.forest_edges <= 1
 
 
 def test_where_the_ratio_comes_from() -> None:

@@ -94,14 +94,14 @@ def test_a_bit_of_every_vertex_says_whether_it_is_outside(
         assert cut_share(run) > heavier.ASKED_SHARE
         assert run.directory.vtxdist[1] % 8 != 0  # ranks share a byte
         run.directory.parent[::3] = 0
-        bits = heavier._bits_of_outsiders(run, 0)
+        bits = heavier._outside_bitmap(run, 0)
         outside = comm.allgatherv(run.directory.parent != 0)
         marked = np.unpackbits(bits, bitorder="little")
         assert marked[:60].tolist() == outside.tolist()
         assert not marked[60:].any()
         monkeypatch.setattr(heavier, "BITMAP_SHARE", 0.0)
         comm.barrier()
-        assert len(heavier._bits_of_outsiders(run, 0)) == 0  # no room
+        assert len(heavier._outside_bitmap(run, 0)) == 0  # too large
         return outside
 
     assert any(on_ranks(2, program)[0])

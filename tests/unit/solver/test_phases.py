@@ -1,4 +1,4 @@
-"""The portions of a graph, lightest first."""
+"""The phases of a graph, lightest first."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from mndmst.solver.bands import bands
 from mndmst.solver.config import Config
 from mndmst.solver.merging.choose import choose
 from mndmst.solver.merging.messages import MergeByMessages
-from mndmst.solver.merging.portions import BandSequence, LaterBand, RowBand
+from mndmst.solver.merging.phases import BandSequence, LaterBand, RowBand
 from mndmst.solver.part_graph import part_graph
 from mndmst.solver.run_report import Report
 
@@ -24,7 +24,7 @@ def test_a_sparse_graph_is_one_band(tmp_path: Path) -> None:
     run = part_graph(comm, path, config, Report(comm, Progress(False)))
     strategy = choose(run)
     assert isinstance(strategy, MergeByMessages)
-    assert strategy.first_portion() == RowBand(Band())
+    assert strategy.first_phase() == RowBand(Band())
 
 
 def test_bands_too_narrow_to_grow_are_one(tmp_path: Path) -> None:

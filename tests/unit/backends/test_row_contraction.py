@@ -1,4 +1,4 @@
-"""Rows that grow in one step, and rows that tell where they hook."""
+"""Rows that are contracted in one step, and the hooks of rows."""
 
 from unittest.mock import patch
 
@@ -61,19 +61,21 @@ def test_all_edges_at_once(case: tuple[graphs.Graph, int, int], shift: int) -> N
     graph, begin, end = case
     rows = rows_of(graph, shift).cut(begin, end)
     for backend in BACKENDS:
-        grown = backend.grow_rows(rows, Band())
+        contracted = backend.contract_rows(rows, Band())
         edges = backend.band_forest(rows, Band(), None)
         reduced = reduced_graph(edges, (edges.u, edges.v), rows.first, rows.last)
         expected = contract(backend, reduced)
-        assert set(triples(grown.forest_edges)) == set(triples(expected.forest_edges))
-        assert triples(grown.left) == triples(expected.graph.edges)
-        old = np.flatnonzero(grown.label != np.arange(len(rows)))
+        assert set(triples(contracted.forest_edges)) == set(
+            triples(expected.forest_edges)
+        )
+        assert triples(contracted.remaining) == triples(expected.graph.edges)
+        old = np.flatnonzero(contracted.label != np.arange(len(rows)))
         assert (old + rows.first).tolist() == expected.old.tolist()
         assert (
-            grown.label[old].astype(int) + rows.first
+            contracted.label[old].astype(int) + rows.first
         ).tolist() == expected.new.tolist()
         numbers = expected.graph.a, expected.graph.b
-        for end_, number in zip(grown.ends, numbers, strict=True):
+        for end_, number in zip(contracted.ends, numbers, strict=True):
             assert end_.tolist() == expected.graph.labels[number].tolist()
 
 
@@ -93,16 +95,22 @@ def test_a_band(case: tuple[graphs.Graph, int, int], data: st.DataObject) -> Non
         )
     )
     for backend in BACKENDS:
-        grown = backend.grow_rows(rows, Band(None, high))
-        assert set(triples(grown.forest_edges)) <= truth
-        components = np.unique(grown.label)
-        assert len(grown.forest_edges) == len(rows) - len(components)
+        contracted = backend.contract_rows(rows, Band(None, high))
+        assert set(triples(contracted.forest_edges)) <= truth
+        components = np.unique(contracted.label)
+        assert len(contracted.forest_edges) == len(rows) - len(components)
         # Nobody with edges is left alone: heavier ones wait where there is a ghost.
-        touched = {end - begin for ends in grown.ends for end in ends.tolist()}
-        alone = np.bincount(grown.label, minlength=len(rows)) == 1
+        touched = {end - begin for ends in contracted.ends for end in ends.tolist()}
+        alone = np.bincount(contracted.label, minlength=len(rows)) == 1
         degree = np.diff(rows.indptr)
         assert {int(i) for i in np.flatnonzero(alone & (degree > 0))} <= touched
-        pairs = list(zip(grown.left.u.tolist(), grown.left.v.tolist(), strict=True))
+        pairs = list(
+            zip(
+                contracted.remaining.u.tolist(),
+                contracted.remaining.v.tolist(),
+                strict=True,
+            )
+        )
         assert pairs == sorted(set(pairs))
 
 
@@ -171,7 +179,7 @@ def test_blocks_of_several_threads_change_nothing(dtype: type) -> None:
     graph = graphs.Graph(n, src, dst, weight)
     rows = rows_of(graph).cut(begin, end)
     with WATCHED as contract_blocks:
-        alone, several = (CpuBackend(n).grow_rows(rows, Band()) for n in (1, 3))
+        alone, several = (CpuBackend(n).contract_rows(rows, Band()) for n in (1, 3))
     contract_blocks.assert_called_once()
     for one, other in zip(alone, several, strict=True):
         if isinstance(one, EdgeList):

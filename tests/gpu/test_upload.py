@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("keys", KEYS)
 def test_rows_are_placed_while_they_are_read(backend, monkeypatch, keys):
-    monkeypatch.setattr(backend, "tuning", Tuning(placed_arcs=64))
+    monkeypatch.setattr(backend, "tuning", Tuning(uploaded_arcs=64))
     n, u, v, key = edges_of("gnm", np.random.default_rng(7), keys)
     whole = csr(n, u, v, key, np.uint32)
     for rows in (whole, whole.cut(n // 3, n // 2)):
@@ -47,10 +47,11 @@ def test_rows_are_placed_while_they_are_read(backend, monkeypatch, keys):
 
         reader = Thread(target=read)
         reader.start()
-        placed = backend.place(coming)
+        on_device = backend.upload(coming)
         reader.join()
         result, expected = (
-            backend.band_forest(p, Band(), None) for p in (placed, backend.place(rows))
+            backend.band_forest(p, Band(), None)
+            for p in (on_device, backend.upload(rows))
         )
         for name in ("u", "v", "key"):
             np.testing.assert_array_equal(
@@ -64,7 +65,7 @@ def test_rows_that_do_not_come_are_not_waited_for(backend):
     progress = ArcsRead(rows.num_arcs)
     progress.fail()
     with pytest.raises(InputError, match="not been read"):
-        backend.place(Rows(0, n, rows.indptr, rows.indices, rows.keys, progress))
+        backend.upload(Rows(0, n, rows.indptr, rows.indices, rows.keys, progress))
 
 
 @pytest.mark.parametrize("compress", [False, True])
@@ -73,11 +74,11 @@ def test_rows_come_from_files(backend, tmp_path, compress, part):
     graph = written(tmp_path / "graph", compress)
     in_memory = ReadInProgress(graph, *part)
     facts = in_memory.read()
-    placed = backend.place(ReadInProgress(graph, *part, Threads(3)).rows_in_files())
-    assert backend.inspect_arcs(placed, 2000) == facts
-    expected = backend.place(in_memory.rows)
+    on_device = backend.upload(ReadInProgress(graph, *part, Threads(3)).rows_in_files())
+    assert backend.inspect_arcs(on_device, 2000) == facts
+    expected = backend.upload(in_memory.rows)
     for name in ("ends", "keys", "ghosts"):
-        one, other = (getattr(rows, name).get() for rows in (placed, expected))
+        one, other = (getattr(rows, name).get() for rows in (on_device, expected))
         np.testing.assert_array_equal(one, other)
 
 
@@ -88,9 +89,12 @@ def test_rows_in_files_that_do_not_fit_are_streamed(backend, tmp_path, compress)
     in_memory = ReadInProgress(graph, 0, 2000)
     in_memory.read()
     small = type(backend)(limit=300_000, tuning=Tuning(streamed_bytes=1 << 12))
-    placed = small.place(ReadInProgress(graph, 0, 2000).rows_in_files())
-    assert isinstance(placed, streamed.StreamedRows)
-    found = small.msf(placed).edges, backend.msf(backend.place(in_memory.rows)).edges
+    on_device = small.upload(ReadInProgress(graph, 0, 2000).rows_in_files())
+    assert isinstance(on_device, streamed.StreamedRows)
+    found = (
+        small.msf(on_device).edges,
+        backend.msf(backend.upload(in_memory.rows)).edges,
+    )
     for name in ("u", "v", "key"):
         np.testing.assert_array_equal(*(getattr(edges, name) for edges in found))
 
@@ -108,7 +112,7 @@ def test_an_error_of_the_driver_is_one_of_the_device(
     )
     rows = ReadInProgress(written(tmp_path / "graph"), 0, 2000).rows_in_files()
     with pytest.raises(transfer.cupy.cuda.runtime.CUDARuntimeError) as caught:
-        backend.place(rows)
+        backend.upload(rows)
     assert caught.value.status == 719
 
 
@@ -119,10 +123,10 @@ def written(path, compress=False):
 
 def test_one_peer_alone_finds_the_forest(backend):
     n, u, v, key = edges_of("gnm", np.random.default_rng(3), np.uint32)
-    placed = backend.place(csr(n, u, v, key, np.uint32))
-    peer = backend.peer(placed, n)
+    on_device = backend.upload(csr(n, u, v, key, np.uint32))
+    peer = backend.peer(on_device, n)
     edges, label = peer.receive(peer.merge([peer.publish()], 0), 0)
-    expected = backend.msf(placed)
+    expected = backend.msf(on_device)
     for name in ("u", "v", "key"):
         np.testing.assert_array_equal(
             getattr(edges, name), getattr(expected.edges, name)
@@ -136,7 +140,7 @@ def test_where_handles_are_refused_no_peer_goes_on(backend, monkeypatch, step):
         raise cupy.cuda.runtime.CUDARuntimeError(801)  # cudaErrorNotSupported
 
     n, u, v, key = edges_of("gnm", np.random.default_rng(3), np.uint32)
-    peer = backend.peer(backend.place(csr(n, u, v, key, np.uint32)), n)
+    peer = backend.peer(backend.upload(csr(n, u, v, key, np.uint32)), n)
     published = [peer.publish()] if step == "merge" else []
     cupy = pytest.importorskip("cupy")
     monkeypatch.setattr("mndmst.backends.cuda.peer._shared", refuse)

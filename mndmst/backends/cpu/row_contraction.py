@@ -32,7 +32,7 @@ from ...kernels.team import Team
 from ...kernels.threads import Threads, each_range
 from ...native.call_columns import ArrayPieces
 from ...native.kernel import kernel
-from ..base import Band, RowGrowth
+from ..base import Band, ContractedRows
 from .bands import BandEdges, Sample, all_chunks, band_chunks, band_segments
 from .select import chosen, lightest_elsewhere
 from .tree_names import tree_names
@@ -120,8 +120,8 @@ def number_ghosts(pairs, place, own):
             pairs[i] = (np.uint64(a) << HALF) | np.uint64(b)
 
 
-def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
-    """See `Backend.grow_rows`."""
+def contract_rows(rows: Rows, band: Band, threads: Threads) -> ContractedRows:
+    """See `Backend.contract_rows`."""
     components = Contraction(Team(threads), len(rows), (0, len(rows)))
     hooks = Hooks(components.component, np.empty(len(rows), rows.keys.dtype))
     heavier = allocate_edges(rows, 0)
@@ -156,7 +156,7 @@ def grow_rows(rows: Rows, band: Band, threads: Threads) -> RowGrowth:
     left = EdgeList(*take_columns(columns, waits, threads))
     a, b = (parent[end] for end in (pairs[waits] >> HALF, pairs[waits] & LOW))
     final = EdgeList(*forest.part(0, count))
-    return RowGrowth(final, label, left, (names[a], names[b]))
+    return ContractedRows(final, label, left, (names[a], names[b]))
 
 
 def _leaving(

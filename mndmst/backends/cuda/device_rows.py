@@ -1,4 +1,4 @@
-"""Rows on the device, with vertices numbered from 0 on."""
+"""Rows in the memory of a device, with local vertex ids from 0 on."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,11 +15,11 @@ from .transfer import Fill, Transfer, copy_next, fill_from
 
 MAX_VERTICES = 1 << 30  # three levels of the stack of components in 32 bits
 _TRANSLATED = 1 << 24  # arcs that are renumbered at a time
-_MARKING = 1 << 20  # threads that go over all arcs
+_MARKING = 1 << 20  # threads of a kernel that visits all arcs
 
 
 @dataclass(frozen=True)
-class PlacedRows:
+class DeviceRows:
     """Rows whose ends are local ids: ghosts below, the rows, ghosts above.
 
     Local ids rise with the global ones, so that both order edges alike.
@@ -34,7 +34,7 @@ class PlacedRows:
     id_dtype: np.dtype  # of global ids
 
     @property
-    def own(self) -> int:
+    def num_rows(self) -> int:
         """Number of rows."""
         return len(self.indptr) - 1
 
@@ -57,7 +57,7 @@ class PlacedRows:
     @property
     def vertices(self) -> int:
         """Number of local ids."""
-        return self.own + len(self.ghosts)
+        return self.num_rows + len(self.ghosts)
 
     def to_global(self, local: cupy.ndarray) -> cupy.ndarray:
         """Return the global ids, of `id_dtype`, of local ones."""
@@ -67,26 +67,26 @@ class PlacedRows:
             return (local.astype(np.int64) + self.first_global).astype(self.id_dtype)
         local = local.astype(np.int64)
         row = local - self.first
-        ghost = cupy.where(row < 0, local, cupy.maximum(local - self.own, 0))
+        ghost = cupy.where(row < 0, local, cupy.maximum(local - self.num_rows, 0))
         ghost = self.ghosts[cupy.minimum(ghost, len(self.ghosts) - 1)]
-        inside = (row >= 0) & (row < self.own)
+        inside = (row >= 0) & (row < self.num_rows)
         return cupy.where(inside, row + self.first_global, ghost).astype(self.id_dtype)
 
     def to_local(self, ids: cupy.ndarray) -> cupy.ndarray:
         """Return the local ids, of int64, of global ones that occur here."""
         ids = ids.astype(np.int64)
         row = ids - self.first_global
-        place = cupy.searchsorted(self.ghosts, ids)
-        ghost = cupy.where(row < 0, place, place + self.own)
-        return cupy.where((row >= 0) & (row < self.own), row + self.first, ghost)
+        ghost = cupy.searchsorted(self.ghosts, ids)
+        ghost = cupy.where(row < 0, ghost, ghost + self.num_rows)
+        return cupy.where((row >= 0) & (row < self.num_rows), row + self.first, ghost)
 
 
-def placed_nbytes(rows: Rows) -> int:
-    """Return the bytes that placed rows and the steps on them need.
+def device_nbytes(rows: Rows) -> int:
+    """Return the bytes that uploaded rows and the steps on them need.
 
-    Every arc as placed, and ids of 64 bits as received; every vertex in the arrays of
-    the solver, and at worst one ghost for each arc or each vertex of the graph; two
-    bits for each vertex of the graph, to find ghosts; and a list of light edges.
+    The sum counts every arc, and its 64-bit id before the renumbering; every vertex in
+    the arrays of the solver, and at worst a ghost per arc or per vertex of the graph;
+    two bits per vertex of the graph, to find ghosts; and a list of light edges.
     """
     arcs, width = rows.num_arcs, rows.key_dtype.itemsize
     vertices = min(len(rows) + arcs, rows.num_vertices)
@@ -95,16 +95,16 @@ def placed_nbytes(rows: Rows) -> int:
     return arcs * (4 + width + raw) + vertices * (200 + 8 * width) + bits
 
 
-def place(
+def upload(
     rows: Rows, transfer: Transfer, kernels: Kernels, tuning: Tuning
-) -> PlacedRows:
-    """Bring rows to the current device, as they come if they are still being read.
+) -> DeviceRows:
+    """Copy rows to the current device, while threads may still be reading them.
 
     Raises ConfigError if rows and ghosts together are too many for one device.
     """
     indptr = transfer.to_device(np.asarray(rows.indptr, np.int64))
     if rows.files is None:
-        keys, ends = _arcs_of(rows, transfer, tuning.placed_arcs)
+        keys, ends = _arcs_of(rows, transfer, tuning.uploaded_arcs)
     else:
         with rows.files.opened() as arcs:
             if arcs is not None:
@@ -112,7 +112,7 @@ def place(
                 keys = cupy.empty(rows.num_arcs, rows.key_dtype)
                 transfer.read(arcs, ends, keys)
         if arcs is None:
-            keys, ends = _arcs_of(rows, transfer, tuning.placed_arcs)
+            keys, ends = _arcs_of(rows, transfer, tuning.uploaded_arcs)
         else:
             if not _make_keys(rows.files.rule, keys, kernels):
                 _ = rows.keys  # the host reads the rows again, and names the weight
@@ -120,7 +120,7 @@ def place(
 
 
 def _make_keys(rule: KeyRule, weights: cupy.ndarray, kernels: Kernels) -> bool:
-    """Turn weights into keys, in place; return whether all of them are numbers."""
+    """Turn weights into keys, in place; return whether no weight is NaN."""
     wrong = cupy.zeros(1, np.uint64)
     key = kernels.key
     kernels.launch(
@@ -137,23 +137,23 @@ def with_ghosts(
     indptr: cupy.ndarray,
     ends: cupy.ndarray,
     keys: cupy.ndarray,
-) -> PlacedRows:
+) -> DeviceRows:
     """Number the ghosts of rows on the device, and replace global ids by local ones."""
     dtype = rows.id_dtype
     if ends.dtype == np.uint32:
         ghosts, first = _number_ghosts(rows, ends, kernels)
-        return PlacedRows(indptr, ends, keys, ghosts, first, rows.first, dtype)
+        return DeviceRows(indptr, ends, keys, ghosts, first, rows.first, dtype)
     ghosts = cupy.empty(0, np.int64)
     if not rows.complete:
         ghosts = _find_ghosts(ends, rows)
     _check_count(len(rows) + len(ghosts))
     first = int(cupy.searchsorted(ghosts, cupy.array([rows.first]))[0])
-    placed = PlacedRows(indptr, ends, keys, ghosts, first, rows.first, dtype)
+    with_global_ends = DeviceRows(indptr, ends, keys, ghosts, first, rows.first, dtype)
     local = cupy.empty(len(ends), np.uint32)
     for low in range(0, len(ends), _TRANSLATED):
         piece = slice(low, low + _TRANSLATED)
-        local[piece] = placed.to_local(ends[piece])
-    return PlacedRows(indptr, local, keys, ghosts, first, rows.first, dtype)
+        local[piece] = with_global_ends.to_local(ends[piece])
+    return DeviceRows(indptr, local, keys, ghosts, first, rows.first, dtype)
 
 
 def _check_count(vertices: int) -> None:
@@ -177,9 +177,9 @@ def _number_ghosts(
     words = rows.num_vertices // 32 + 1
     bits = cupy.zeros(words, np.uint32)
     threads, arcs = min(len(ends), _MARKING), np.uint64(len(ends))
-    first, own = np.uint64(rows.first), np.uint64(len(rows))
+    first, length = np.uint64(rows.first), np.uint64(len(rows))
     vertices = np.uint64(rows.num_vertices)
-    kernels.launch("mark_ghosts", threads, ends, arcs, first, own, vertices, bits)
+    kernels.launch("mark_ghosts", threads, ends, arcs, first, length, vertices, bits)
     rank = kernels.prefix_sums("bits", bits)
     word, bit = divmod(rows.first, 32)
     below = int(rank[word]) + (int(bits[word]) & ((1 << bit) - 1)).bit_count()
@@ -187,14 +187,14 @@ def _number_ghosts(
     _check_count(len(rows) + len(ghosts))
     kernels.launch("list_ghosts", words, bits, rank, np.uint64(words), ghosts)
     kernels.launch(
-        "to_local", threads, ends, arcs, first, own, vertices, bits, rank,
+        "to_local", threads, ends, arcs, first, length, vertices, bits, rank,
         np.uint32(below),
     )  # fmt: skip
     return ghosts, below
 
 
 def _arcs_of(rows: Rows, transfer: Transfer, at_once: int) -> list[cupy.ndarray]:
-    """Return copies of the keys and the indices, some arcs at once."""
+    """Return copies of the keys and the indices; copy `at_once` arcs at a time."""
     columns = rows.keys, rows.indices
     copies = [cupy.empty(len(column), column.dtype) for column in columns]
     bounds = list(pairwise([*range(0, rows.num_arcs, at_once), rows.num_arcs]))
@@ -211,7 +211,7 @@ def _arcs_of(rows: Rows, transfer: Transfer, at_once: int) -> list[cupy.ndarray]
 
 
 def _fill(column: np.ndarray, stop: int, progress: ReadProgress | None) -> Fill:
-    """Return a function that fills pieces once all arcs before `stop` are there."""
+    """Return a function that fills pieces after the arcs before `stop` are read."""
     fill = fill_from(column)
 
     def fill_later(piece: np.ndarray, low: int) -> None:
@@ -223,22 +223,22 @@ def _fill(column: np.ndarray, stop: int, progress: ReadProgress | None) -> Fill:
 
 
 def _find_ghosts(ends: cupy.ndarray, rows: Rows) -> cupy.ndarray:
-    found = [cupy.empty(0, np.int64)]
+    ghosts = [cupy.empty(0, np.int64)]
     for low in range(0, len(ends), _TRANSLATED):
         piece = ends[low : low + _TRANSLATED].astype(np.int64)
         outside = (piece < rows.first) | (piece >= rows.last)
-        found.append(cupy.unique(piece[outside]))
-    return cupy.unique(cupy.concatenate(found))
+        ghosts.append(cupy.unique(piece[outside]))
+    return cupy.unique(cupy.concatenate(ghosts))
 
 
-def place_edges(
+def rows_of_edges(
     num_vertices: int,
     src: cupy.ndarray,
     dst: cupy.ndarray,
     weight: cupy.ndarray,
     maximum: bool,
     kernels: Kernels,
-) -> PlacedRows:
+) -> DeviceRows:
     """Return the rows of edges in any order and direction.
 
     Ends are integers, weights of 32 or 64 bits. Raises InputError if an end is not a
@@ -264,7 +264,7 @@ def place_edges(
     rows = cupy.arange(num_vertices + 1, dtype=np.uint64) << np.uint64(32)
     indptr = cupy.searchsorted(arcs, rows).astype(np.int64)
     ends = (arcs & np.uint64(0xFFFFFFFF)).astype(np.uint32)
-    return PlacedRows(
+    return DeviceRows(
         indptr, ends, keys, cupy.empty(0, np.int64), 0, 0, np.dtype(np.uint32)
     )
 

@@ -1,8 +1,8 @@
-"""Portions of a graph's edges, lightest first, in which strategies contract it.
+"""The phases of a contraction: each takes a part of the edges, lightest first.
 
-By the policy of `graph.light_edges`, a run contracts a band of the lightest edges, then
-either all heavier edges that leave the giant component, or, while there is none, the
-next band of edges.
+By the policy of `graph.light_edges`, the first phase contracts a band of the lightest
+edges. The next one contracts all heavier edges that leave the giant component or, while
+there is none, the next band.
 """
 
 from collections.abc import Iterable
@@ -13,12 +13,12 @@ from ...backends.base import Band
 from ..heavier import CrossEdges
 
 
-class Portion(Protocol):
-    """Edges that a strategy contracts before it takes heavier ones."""
+class Phase(Protocol):
+    """The edges that a strategy contracts before heavier ones."""
 
     @property
     def title(self) -> str:
-        """The name of the portion in reports."""
+        """The name of the phase in reports."""
 
     @property
     def done(self) -> int | None:
@@ -26,7 +26,7 @@ class Portion(Protocol):
 
 
 @dataclass(frozen=True)
-class BandPortion:
+class BandPhase:
     """A band of edges; bands are numbered in ascending order."""
 
     band: Band
@@ -34,23 +34,23 @@ class BandPortion:
 
     @property
     def title(self) -> str:
-        """See `Portion.title`."""
+        """See `Phase.title`."""
         return f"band {self.number}"
 
     @property
     def done(self) -> int | None:
-        """See `Portion.done`."""
+        """See `Phase.done`."""
         return self.band.low
 
 
 @dataclass(frozen=True)
-class RowBand(BandPortion):
-    """The lightest band, of rows as they were read: every vertex is a component."""
+class RowBand(BandPhase):
+    """The lightest band of the rows; every vertex is a component."""
 
 
 @dataclass(frozen=True)
-class LaterBand(BandPortion):
-    """A band of edges between components, which may reach over several ranks."""
+class LaterBand(BandPhase):
+    """A band of edges between components, whose vertices may be on several ranks."""
 
 
 @dataclass(frozen=True)
@@ -69,26 +69,26 @@ class HeavyEdges:
 
     @property
     def done(self) -> int | None:
-        """See `Portion.done`. A resumed run repeats the last band: it finds nothing."""
+        """See `Phase.done`. A resumed run repeats the last band, without effect."""
         return self.band.low
 
 
 @dataclass(frozen=True)
 class Remainder:
-    """Edges that are left of a portion, for another strategy to merge."""
+    """The remaining edges of a phase, which another strategy merges."""
 
     edges: CrossEdges
-    portion: RowBand | HeavyEdges
+    phase: RowBand | HeavyEdges
 
     @property
     def title(self) -> str:
-        """See `Portion.title`."""
-        return self.portion.title
+        """See `Phase.title`."""
+        return self.phase.title
 
     @property
     def done(self) -> int | None:
-        """See `Portion.done`."""
-        return self.portion.done
+        """See `Phase.done`."""
+        return self.phase.done
 
 
 class BandSequence:
@@ -98,10 +98,10 @@ class BandSequence:
         self.bands = tuple(bands)
 
     def first(self, resumed: bool) -> RowBand | LaterBand:
-        """Return the first portion of a run, which may go on from a checkpoint."""
+        """Return the first phase of a run, which may be `resumed` from a checkpoint."""
         return LaterBand(self.bands[0]) if resumed else RowBand(self.bands[0])
 
-    def after(self, portion: BandPortion) -> LaterBand:
-        """Return the band after another, which is not the last."""
-        number = portion.number + 1
+    def after(self, phase: BandPhase) -> LaterBand:
+        """Return the band after a band, which must not be the last."""
+        number = phase.number + 1
         return LaterBand(self.bands[number], number)
