@@ -14,7 +14,7 @@ FILES = {
     "sample": ("draw_sample", "choose_cut"),
     "inspect": ("inspect_arcs",),
     "scan": ("find_tiles", "scan_first", "scan_all", "scan_chosen"),
-    "first_round": ("hook_vertices",),
+    "first_round": ("find_nearest", "hook_vertices"),
     "rounds": ("run_rounds",),
     "levels": ("contract", "flatten"),
     "outside": ("find_giant", "list_outside"),

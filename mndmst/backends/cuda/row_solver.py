@@ -198,11 +198,15 @@ class RowSolver(Solver):
 
     def _hook(self) -> None:
         """Hook every vertex along its lightest arc, and make level 1."""
-        rows = self._rows
+        rows, first, own = self._rows, np.uint32(self._rows.first), self._rows.num_rows
+        nearest = self._fresh[self.vertices :]  # is not used before the rounds
         self.kernels.launch(
-            "hook_vertices", self.vertices, self._best, rows.ends, rows.keys,
-            np.uint32(rows.first), np.uint64(rows.num_rows), self.parent, self._fresh,
-            np.uint64(self.vertices), *self._chosen, self.state,
+            "find_nearest", own, self._best, rows.ends, first, np.uint64(own), nearest
+        )
+        self.kernels.launch(
+            "hook_vertices", self.vertices, nearest, self._best, rows.keys, first,
+            np.uint64(own), self.parent, self._fresh, np.uint64(self.vertices),
+            *self._chosen, self.state,
         )  # fmt: skip
         self._over_levels("contract")
 
