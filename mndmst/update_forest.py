@@ -26,11 +26,16 @@ from .io.partitioner.write_parts import check_new, graph_uuid, write_rows
 from .io.results.digest_and_total import exact_total, forest_digest
 from .io.results.forest_file import (
     ForestHeader,
-    NamesPlace,
+    NamesLocation,
     read_forest,
     write_forest,
 )
-from .io.results.graph_names import GraphNames, names_of_graph, names_place, vertex_ids
+from .io.results.graph_names import (
+    GraphNames,
+    names_location,
+    names_of_graph,
+    vertex_ids,
+)
 from .io.results.text_tables import COLUMNS, SEPARATORS, write_table
 from .io.shards.sharded_graph import ShardedGraph, open_graph
 from .kernels.edge_order import in_row_order
@@ -186,9 +191,9 @@ def _write(
         edges = changing.forest.edges()
     weights = graph.weights(edges.key)
     total, digest = exact_total(comm, weights), forest_digest(comm, edges.u, edges.v)
-    place = names_place(graph)
+    place = names_location(graph)
     if place is not None and files.graph_out is not None:
-        place = NamesPlace(uuid, str(files.graph_out))
+        place = NamesLocation(uuid, str(files.graph_out))
     first = 0 if graph.id_range is None else graph.id_range.first
     header = ForestHeader(
         uuid,

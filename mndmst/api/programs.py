@@ -92,7 +92,7 @@ def partition(
     from ..comm.world import SingleProcess
     from ..host.memory import Budget, free_bytes
     from ..io.partitioner.partition import partition as partition_edges
-    from ..io.partitioner.partition_run import Options, check_place
+    from ..io.partitioner.partition_run import Options, check_output
     from ..io.partitioner.weight_rules import open_weighed
 
     limit = _bytes(memory) or free_bytes() // 2
@@ -111,7 +111,7 @@ def partition(
         overwrite=as_flag(overwrite, "overwrite"),
         quiet=True,
     )
-    check_place(options)
+    check_output(options)
     edges = open_weighed(
         as_path(file, "file"), weights or "file", format, columns, Budget(limit)
     )

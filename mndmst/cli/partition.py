@@ -110,7 +110,7 @@ def build(
     from ..io.file_info import describe_graph
     from ..io.partitioner.forked_processes import run_forked
     from ..io.partitioner.partition import partition
-    from ..io.partitioner.partition_run import check_place
+    from ..io.partitioner.partition_run import check_output
 
     comm: Comm = SingleProcess()
     processes = 1
@@ -125,7 +125,7 @@ def build(
         memory = arguments.memory or free_bytes() // 2 // processes
         budget = Budget(memory, whole_process=True)
         if comm.rank == 0:
-            check_place(build_options(arguments, arguments.parts or 1, 0))
+            check_output(build_options(arguments, arguments.parts or 1, 0))
         file, parts, check = open_source(budget)
         _check_direction(file, arguments)
         print_notes(file.notes, arguments.quiet or comm.rank > 0)
@@ -267,7 +267,7 @@ def _partition_input(arguments: argparse.Namespace) -> int:
     from ..host.launcher import launched_processes
     from ..io.partitioner.partition_run import (
         STANDARD_INPUT,
-        check_place,
+        check_output,
         stored_input,
     )
 
@@ -277,7 +277,7 @@ def _partition_input(arguments: argparse.Namespace) -> int:
         )
     if arguments.restart:
         _refuse("--restart", "it cannot be read again")
-    check_place(build_options(arguments, arguments.parts or 1, 0))
+    check_output(build_options(arguments, arguments.parts or 1, 0))
     with stored_input(arguments.out, arguments.format) as path:
 
         def open_copy(budget: "Budget") -> Source:

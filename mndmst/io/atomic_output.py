@@ -3,8 +3,8 @@
 A file is made beside its target under a new random name, is put on disk, and is then
 renamed. So no existing file is written to: no other program's file, and nothing that a
 symbolic link points to. A command that fails removes the files it has made itself, and
-no others. `output_kinds` says which existing file loses its name. `check_outputs`
-refuses unsuitable outputs of a command before any work.
+no others. `output_kinds` says which existing file is replaced. `check_outputs` refuses
+unsuitable outputs of a command before any work.
 """
 
 import errno
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Output = tuple[Path | None, Kind]
 
 # The field of each format with the name of the program.
-_PLACES = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
+_PROGRAM_FIELDS = {"png": "Software", "svg": "Creator", "pdf": "Creator"}
 
 
 class AtomicOutput:
@@ -65,9 +65,9 @@ class AtomicOutput:
             if self.comm is None or self.comm.rank == 0:
                 self._check(target, kind)
                 name = f"{target.name}.tmp-{secrets.token_hex(6)}"
-                own = OwnFile.make(target.with_name(name))
-                self._begun.append((own, target, kind))
-                made = own.path
+                file = OwnFile.make(target.with_name(name))
+                self._begun.append((file, target, kind))
+                made = file.path
         if self.comm is not None:
             made = self.comm.bcast(made)
         assert made is not None
@@ -85,19 +85,19 @@ class AtomicOutput:
         """Put all files on disk, and give them their names."""
         # The first one last: where it exists, the others do, too
         with self._on_all():
-            for own, target, kind in self._begun:
+            for file, target, kind in self._begun:
                 with writing(target):
                     self._check(target, kind)
-                    flush_to_disk(own.path)
-            for own, target, _ in reversed(self._begun):
+                    flush_to_disk(file.path)
+            for file, target, _ in reversed(self._begun):
                 with writing(target):
-                    own.publish(target)
+                    file.publish(target)
                     flush_to_disk(target.parent)
 
     def discard(self) -> None:
         """Remove the files that have no name yet."""
-        for own, _, _ in self._begun:
-            own.remove()
+        for file, _, _ in self._begun:
+            file.remove()
         self._begun.clear()
 
     def _check(self, target: Path, kind: Kind | None) -> None:
@@ -134,7 +134,7 @@ def write_picture_file(
 ) -> None:
     """Write a figure as the suffix (.png, .svg, .pdf) says; `how` is for `savefig`."""
     suffix = path.suffix[1:]
-    mark = {_PLACES[suffix]: CREATOR}
+    mark = {_PROGRAM_FIELDS[suffix]: CREATOR}
     with files.file(path, kind) as temporary:
         figure.savefig(temporary, format=suffix, metadata=mark, **how)
 
@@ -142,13 +142,13 @@ def write_picture_file(
 def check_outputs(
     inputs: Iterable[str | Path | None],
     outputs: Iterable[Output],
-    kept: Path | None = None,
+    checkpoint: Path | None = None,
     overwrite: bool = False,
 ) -> None:
     """Check that outputs can be written and replace no protected file.
 
     Protected are inputs, graphs, other outputs (compared without links and dots), and
-    what `output_kinds` keeps. The directory `kept` of checkpoints must hold none of
+    files that `output_kinds` protects. The directory of checkpoints must hold none of
     them.
     """
     given = [Path(path) for path in inputs if path is not None]
@@ -164,15 +164,15 @@ def check_outputs(
                 "Give the name of a file."
             )
         with writing(path):
-            place = path.resolve()
-            beside_parts = (place.parent / INDEX_NAME).exists()
-            is_input = place in read or any(_same_file(path, name) for name in given)
+            resolved = path.resolve()
+            beside_parts = (resolved.parent / INDEX_NAME).exists()
+            is_input = resolved in read or any(_same_file(path, name) for name in given)
         if is_input:
             raise OutputError(
                 f"{path}: is read by this command, and would be replaced. Give the "
                 "output another name."
             )
-        if place in written.values():
+        if resolved in written.values():
             raise OutputError(
                 f"{path}: two outputs would be written there. Give each a name of its "
                 "own."
@@ -185,15 +185,15 @@ def check_outputs(
         with writing(path):
             check_ordinary(path)
         check_ending(path, kind)
-        written[path], kinds[path] = place, kind
-    if kept is not None:
-        _check_kept(kept, [*given, *written])
-    for path, place in written.items():
+        written[path], kinds[path] = resolved, kind
+    if checkpoint is not None:
+        _check_checkpoint(checkpoint, [*given, *written])
+    for path, resolved in written.items():
         with writing(path):
             check_replaceable(path, kinds[path], overwrite)
-            place.parent.stat()
-            if not os.access(place.parent, os.W_OK | os.X_OK):
-                fixed = os.statvfs(place.parent).f_flag & os.ST_RDONLY
+            resolved.parent.stat()
+            if not os.access(resolved.parent, os.W_OK | os.X_OK):
+                fixed = os.statvfs(resolved.parent).f_flag & os.ST_RDONLY
                 number = errno.EROFS if fixed else errno.EACCES
                 raise OSError(number, os.strerror(number), str(path))
 
@@ -205,20 +205,20 @@ def _same_file(path: Path, other: Path) -> bool:
     return False
 
 
-def _check_kept(kept: Path, given: list[Path]) -> None:
+def _check_checkpoint(checkpoint: Path, given: list[Path]) -> None:
     """Refuse inputs and outputs in the directory of checkpoints."""
-    with writing(kept):
-        place = kept.resolve()
-        beside_parts = (place / INDEX_NAME).exists()
+    with writing(checkpoint):
+        resolved = checkpoint.resolve()
+        beside_parts = (resolved / INDEX_NAME).exists()
     if beside_parts:
         raise OutputError(
-            f"{kept}: is the directory of a graph. Give --checkpoint a directory for "
-            "this run alone."
+            f"{checkpoint}: is the directory of a graph. Give --checkpoint a directory "
+            "for this run alone."
         )
     for path in given:
-        if path.resolve().is_relative_to(place):
+        if path.resolve().is_relative_to(resolved):
             raise OutputError(
-                f"{path}: lies in {kept}, where the checkpoints are kept. Give "
+                f"{path}: lies in {checkpoint}, where the checkpoints are kept. Give "
                 "--checkpoint a directory for this run alone."
             )
 
@@ -227,14 +227,14 @@ def check_on_all(
     comm: "Comm",
     inputs: Iterable[str | Path | None],
     outputs: Iterable[Output],
-    kept: Path | None = None,
+    checkpoint: Path | None = None,
     overwrite: bool = False,
 ) -> None:
     """Run `check_outputs` on rank 0 and `check_writable` on all ranks. Collective."""
     outputs = list(outputs)
     with comm.raise_on_all():
         if comm.rank == 0:
-            check_outputs(inputs, outputs, kept, overwrite)
+            check_outputs(inputs, outputs, checkpoint, overwrite)
     for path, _ in outputs:
         if path is not None:
             check_writable(comm, path)

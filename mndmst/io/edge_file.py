@@ -204,14 +204,14 @@ def without_negative_zero(weight: np.ndarray) -> np.ndarray:
 def supported_weights(source: object, weight: np.ndarray) -> np.ndarray:
     """Return weights in the narrowest supported type that holds theirs."""
     native = weight.dtype.newbyteorder("=")
-    kept = native in WEIGHT_DTYPES
+    supported = native in WEIGHT_DTYPES
     small = native.kind in "biuf" and native.itemsize < 4
-    if not (kept or small):
+    if not (supported or small):
         raise InputError(
             f"{source}: weights of type {weight.dtype} cannot be kept exactly. Give "
             "them as 32- or 64-bit integers or floats."
         )
-    target = native if kept else np.dtype("f4" if native.kind == "f" else "i4")
+    target = native if supported else np.dtype("f4" if native.kind == "f" else "i4")
     return weight.astype(target, copy=False)
 
 
@@ -284,28 +284,28 @@ class EntryFile(ABC):
         types = {weight.dtype for weight in pieces}
         return joined(pieces, self.merged_dtype(types, least, most))
 
-    def merged_dtype(self, found: set[np.dtype], least: int, most: int) -> np.dtype:
-        """Return the type of all weights, of pieces whose types have been `found`.
+    def merged_dtype(self, types: set[np.dtype], least: int, most: int) -> np.dtype:
+        """Return the type that holds the weights of pieces of some types.
 
         Of text, it is float64 if any is, else as narrow as the whole numbers from
         `least` to `most` allow.
         """
         if self.weight_dtype is not None:
-            if found - {self.weight_dtype}:
+            if types - {self.weight_dtype}:
                 raise InputError(f"{self.name}: has weights of several types.")
             return self.weight_dtype
-        if any(dtype.kind == "f" for dtype in found):
+        if any(dtype.kind == "f" for dtype in types):
             check_exact(self.name, least, most)
             return np.dtype(np.float64)
         narrow = np.iinfo(np.int32)
         fits = narrow.min <= least and most <= narrow.max
         return np.dtype(np.int32 if fits else np.int64)
 
-    def check_entries(self, found: int) -> None:
+    def check_entries(self, count: int) -> None:
         """Raise InputError if the header promises another number of entries."""
-        if self.num_entries not in (None, found):
+        if self.num_entries not in (None, count):
             raise InputError(
-                f"{self.name}: holds {counted(found, 'arc')}, but its header says "
+                f"{self.name}: holds {counted(count, 'arc')}, but its header says "
                 f"{self.num_entries}. The file may have been cut short: copy it again, "
                 "or fix the header."
             )
@@ -361,8 +361,8 @@ class EdgeFile(EntryFile):
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
         self.check_contents()
-        found = self.pieces(0, self.length)
-        pieces = memory_limit.collect(self.budget, self.name, found, _cost)
+        listed = self.pieces(0, self.length)
+        pieces = memory_limit.collect(self.budget, self.name, listed, _cost)
         self.check_entries(sum(map(len, pieces)))
         bound = max((piece.num_vertices for piece in pieces), default=0)
         count = bound if self.num_vertices is None else self.num_vertices
@@ -398,9 +398,9 @@ class WrappedEdgeFile(EdgeFile):
         """Yield the pieces of the file; see `EdgeFile`."""
         return self.file.pieces(begin, end)
 
-    def check_entries(self, found: int) -> None:
+    def check_entries(self, count: int) -> None:
         """Let the file check the number of entries."""
-        self.file.check_entries(found)
+        self.file.check_entries(count)
 
     def check_contents(self) -> None:
         """Let the file check its checksums."""
@@ -435,8 +435,8 @@ class EdgesInMemory(EdgeFile):
         edges = self.edges
         for low in range(begin, end, PIECE_ENTRIES):
             columns = (edges.src, edges.dst, edges.weight)
-            held = slice(low, min(low + PIECE_ENTRIES, end))
-            src, dst, weight = (column[held] for column in columns)
+            part = slice(low, min(low + PIECE_ENTRIES, end))
+            src, dst, weight = (column[part] for column in columns)
             yield Edges(edges.num_vertices, src, dst, weight, edges.directed)
 
     def read(self) -> Edges:

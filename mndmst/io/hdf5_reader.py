@@ -6,8 +6,8 @@ datasets that are in the file itself, in chunks of bounded size, with the filter
 mndmst uses: shuffle, deflate and Fletcher-32.
 
 HDF5 does one thing at a time for all threads. So it only says where the chunks are;
-threads read them straight into place, check their sums and unpack them, none of which
-holds the interpreter lock.
+threads read them straight into their arrays, check their sums and unpack them, without
+the interpreter lock.
 """
 
 import math
@@ -62,8 +62,8 @@ def undo(
         if skipped & 1 << number:
             continue
         if applied == FLETCHER:
-            data, found = data[:-SUM_BYTES], data[-SUM_BYTES:]
-            if checksum(data) != int.from_bytes(found.tobytes(), "little"):
+            data, stored = data[:-SUM_BYTES], data[-SUM_BYTES:]
+            if checksum(data) != int.from_bytes(stored.tobytes(), "little"):
                 raise ValueError("the checksum is wrong")
         elif applied == DEFLATE:
             data = _inflate(data, most_stored(nbytes))
@@ -174,25 +174,25 @@ class ChunkReader:
             raise _damaged(self.path, chunk)
         first = max(chunk.first, begin)
         data = data[(first - chunk.first) * width :]
-        place = raw[(first - begin) * width :][: len(data)]
-        place[:] = data[: len(place)]
+        target = raw[(first - begin) * width :][: len(data)]
+        target[:] = data[: len(target)]
 
 
 def _chunks(path: Path, dataset: h5py.Dataset, begin: int, end: int) -> np.ndarray:
     """Return the facts of `_StoredChunk` about some chunks (int64 [chunks, 4])."""
     length = dataset.chunks[0]
     firsts = range(begin // length * length, end, length)
-    found = np.full((len(firsts), 4), -1, np.int64)
+    chunks = np.full((len(firsts), 4), -1, np.int64)
     facts = np.array(_infos(dataset, firsts), np.int64).reshape(-1, 4)
     number = (facts[:, 0] - firsts.start) // length
     here = (number >= 0) & (number < len(firsts))
-    found[number[here]] = facts[here]
-    if (found[:, 1] < 0).any():
+    chunks[number[here]] = facts[here]
+    if (chunks[:, 1] < 0).any():
         raise InputError(
             f"{path}: dataset {dataset.name} was not written to its end. Make the "
             "graph again."
         )
-    return found
+    return chunks
 
 
 def _infos(dataset: h5py.Dataset, firsts: range) -> list[tuple[int, ...]]:
@@ -230,7 +230,7 @@ def checked_dataset(
     dimensions: int = 1,
 ) -> h5py.Dataset:
     """Return a dataset that is in the file itself, checksummed, and whole."""
-    dataset, problem = _own_item(file, name)
+    dataset, problem = _item_in_file(file, name)
     if not problem:
         problem = _problem(dataset, length, dimensions)
     if problem:
@@ -287,17 +287,17 @@ def read_names(
     raise InputError(f"{path}: {fault}. {remake}.")
 
 
-def _own_item(file: h5py.File, name: str) -> tuple[h5py.Dataset, str]:
+def _item_in_file(file: h5py.File, name: str) -> tuple[h5py.Dataset, str]:
     """Return the object of a name in the file itself, and a text for its fault."""
-    place = file
+    item = file
     for step in name.split("/"):
-        found = place.get(step, getlink=True) if isinstance(place, h5py.Group) else None
-        if found is None:
-            return place, "is missing"
-        if not isinstance(found, h5py.HardLink):
-            return place, "is a link, which may lead into another file"
-        place = place[step]
-    return place, ""
+        link = item.get(step, getlink=True) if isinstance(item, h5py.Group) else None
+        if link is None:
+            return item, "is missing"
+        if not isinstance(link, h5py.HardLink):
+            return item, "is a link, which may lead into another file"
+        item = item[step]
+    return item, ""
 
 
 def _problem(dataset: h5py.Dataset, length: int | None, dimensions: int) -> str:

@@ -130,7 +130,7 @@ class ColumnWriter:
         compress: bool = False,
     ) -> None:
         self.length = 0
-        self.held = 0
+        self.buffered = 0
         self.compress = compress
         self.chunk = max(1, min(most, CHUNK_BYTES // dtype.itemsize))
         self.raw = np.empty(self.chunk * dtype.itemsize + SUM_BYTES, np.uint8)
@@ -147,16 +147,16 @@ class ColumnWriter:
     def append(self, data: np.ndarray) -> None:
         """Append entries; integers of another width are converted."""
         while len(data):
-            some = data[: self.chunk - self.held]
-            self.entries[self.held : self.held + len(some)] = some
-            self.held += len(some)
-            if self.held == self.chunk:
+            some = data[: self.chunk - self.buffered]
+            self.entries[self.buffered : self.buffered + len(some)] = some
+            self.buffered += len(some)
+            if self.buffered == self.chunk:
                 self._write()
             data = data[len(some) :]
 
     def finish(self) -> int:
         """Write the remaining entries; return the number of all entries."""
-        if self.held:
+        if self.buffered:
             self._write()
         if self.length < len(self.dataset):
             self.dataset.resize((self.length,))
@@ -164,12 +164,12 @@ class ColumnWriter:
 
     def _write(self) -> None:
         """Write a chunk; a whole one past HDF5's filter, which takes long to sum."""
-        end = self.length + self.held
-        if self.compress or self.held < self.chunk:
-            held = self.entries[: self.held]
-            self.dataset.write_direct(held, dest_sel=np.s_[self.length : end])
+        end = self.length + self.buffered
+        if self.compress or self.buffered < self.chunk:
+            buffered = self.entries[: self.buffered]
+            self.dataset.write_direct(buffered, dest_sel=np.s_[self.length : end])
         else:
             total = checksum(self.raw[:-SUM_BYTES])
             self.raw[-SUM_BYTES:].view("<u4")[0] = total
             self.dataset.id.write_direct_chunk((self.length,), self.raw)
-        self.length, self.held = end, 0
+        self.length, self.buffered = end, 0

@@ -64,26 +64,26 @@ def collect(
 ) -> list[T]:
     """Return all pieces; count on, without keeping them, if they do not fit."""
     limit, nbytes = room(budget), 0
-    kept: list[T] = []
+    collected: list[T] = []
     for piece in pieces:
         nbytes += cost(piece)
         if nbytes <= limit:
-            kept.append(piece)
+            collected.append(piece)
         elif nbytes > FAR * limit:
             break
         else:
-            kept.clear()
+            collected.clear()
     if nbytes > limit:
         least = " at least" if nbytes > FAR * limit else ""
         raise exceeded(budget, path, nbytes, "the list of its edges", least)
-    return kept
+    return collected
 
 
 class _SystemLimit:
     """The system's limit for the data of this process, `RLIMIT_DATA`.
 
-    The system has one for all threads. Of blocks that overlap, the first sets it and
-    the last restores what the first has found.
+    The system has one for all threads. Of overlapping blocks, the first sets the
+    limit and the last restores the one from before.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ _system_limit = _SystemLimit()
 
 @contextmanager
 def capped(budget: Budget) -> Iterator[None]:
-    """Limit by the system what libraries take that unpack files without asking.
+    """Limit by the system the memory of libraries that unpack files without asking.
 
     In a program with other work the limit is the machine's free memory, whatever the
     budget: a smaller one would make calls in other threads fail.

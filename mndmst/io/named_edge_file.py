@@ -49,9 +49,9 @@ class EdgesByName:
 
     def part(self, low: int, high: int) -> "EdgesByName":
         """Return the edges [low, high)."""
-        held = slice(low, high)
-        src, dst = self.src.take(held), self.dst.take(held)
-        return EdgesByName(src, dst, self.weight[held])
+        edges = slice(low, high)
+        src, dst = self.src.take(edges), self.dst.take(edges)
+        return EdgesByName(src, dst, self.weight[edges])
 
 
 class NamedEdgeFile(EntryFile):
@@ -65,8 +65,8 @@ class NamedEdgeFile(EntryFile):
 
     def read(self) -> Edges:
         """Return the whole list, in memory; see `EntryFile`."""
-        found = self.named_pieces(0, self.length)
-        pieces = memory_limit.collect(self.budget, self.name, found, self._cost)
+        listed = self.named_pieces(0, self.length)
+        pieces = memory_limit.collect(self.budget, self.name, listed, self._cost)
         self.check_entries(sum(map(len, pieces)))
         lists = [piece.src for piece in pieces] + [piece.dst for piece in pieces]
         joined = joined_names(lists) if lists else names_of_keys(self.kind, [])
@@ -137,12 +137,12 @@ class NameableFile(EdgeFile):
 
     def kinds_of_ends(self, begin: int, end: int) -> EndKinds:
         """Return the kinds of the ends of entries that begin in [begin, end)."""
-        found = EndKinds()
+        kinds = EndKinds()
         if self.text_ends:
             return EndKinds(False, words=True)
         for src, dst, _ in self.named_pieces(begin, end):
-            found = found.with_other(_kinds(src)).with_other(_kinds(dst))
-        return found
+            kinds = kinds.with_other(_kinds(src)).with_other(_kinds(dst))
+        return kinds
 
     def named(self, kind: NameKind) -> "NamedTable":
         """Return the list with ends as names of a kind."""

@@ -188,13 +188,13 @@ class IntegerNames(Names):
     def find(self, wanted: Names) -> np.ndarray:
         """Return the positions of ascending names; see `Names`."""
         integers = wanted.columns()["integers"]
-        found = np.searchsorted(self.integers, integers.astype(self.integers.dtype))
-        missing = found == len(self)
-        found[missing] = 0
+        positions = np.searchsorted(self.integers, integers.astype(self.integers.dtype))
+        missing = positions == len(self)
+        positions[missing] = 0
         if len(self):
-            missing |= self.integers[found] != integers
-        found[missing] = -1
-        return found
+            missing |= self.integers[positions] != integers
+        positions[missing] = -1
+        return positions
 
     def count_through(self, last: Key) -> int:
         """Count the names up to and including `last`."""
@@ -296,8 +296,8 @@ class TextNames(Names):
         first = self.begins[positions]
         lengths = self.begins[positions + 1] - first
         begins = np.concatenate(([0], np.cumsum(lengths)))
-        places = np.repeat(first - begins[:-1], lengths) + np.arange(begins[-1])
-        return TextNames(self.kind, np.asarray(self.text[places]), begins)
+        indices = np.repeat(first - begins[:-1], lengths) + np.arange(begins[-1])
+        return TextNames(self.kind, np.asarray(self.text[indices]), begins)
 
     def keys(self) -> list[bytes]:
         """Return the bytes of each name."""
@@ -318,9 +318,11 @@ class TextNames(Names):
         from .kernels.text_search import find_texts  # a client of the service has none
 
         columns = wanted.columns()
-        found = np.empty(len(wanted), np.int64)
-        find_texts(self.text, self.begins, columns["text"], columns["begins"], found)
-        return found
+        positions = np.empty(len(wanted), np.int64)
+        find_texts(
+            self.text, self.begins, columns["text"], columns["begins"], positions
+        )
+        return positions
 
     @property
     def nbytes(self) -> int:
@@ -376,8 +378,8 @@ def distinct_names(names: Names) -> tuple[Names, np.ndarray]:
     keys = names.keys()
     ordered = sorted(set(keys))
     number = {key: k for k, key in enumerate(ordered)}
-    found = np.fromiter(map(number.__getitem__, keys), np.int64, len(keys))
-    return names_of_keys(names.kind, ordered), found
+    positions = np.fromiter(map(number.__getitem__, keys), np.int64, len(keys))
+    return names_of_keys(names.kind, ordered), positions
 
 
 @dataclass(frozen=True)
@@ -408,10 +410,10 @@ class NameIndex:
         """Return the positions of names, in any order and repeated; -1 for none."""
         # A search in ascending order visits memory, or a mapped file, in order
         distinct, ranks = distinct_names(wanted)
-        found = self.names.find(distinct)
+        matches = self.names.find(distinct)
         if self.positions is not None:
-            found = np.where(found < 0, -1, self.positions[found])
-        return found[ranks]
+            matches = np.where(matches < 0, -1, self.positions[matches])
+        return matches[ranks]
 
 
 def names_of_values(source: object, values: Iterable[Any]) -> Names:

@@ -51,9 +51,9 @@ class OwnFile(NamedTuple):
         return cls.of(path, path.lstat())
 
     @classmethod
-    def of(cls, path: Path, found: os.stat_result) -> Self:
+    def of(cls, path: Path, status: os.stat_result) -> Self:
         """Return the file of a status."""
-        return cls(path, found.st_dev, found.st_ino)
+        return cls(path, status.st_dev, status.st_ino)
 
     def publish(self, target: Path) -> None:
         """Give the file its final name."""
@@ -78,7 +78,7 @@ class OwnFile(NamedTuple):
 
 
 class BusyError(Exception):
-    """Another process holds the lock of a file; `content` is the file's begin."""
+    """Another process holds the lock of a file; `content` has its first bytes."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__("another process holds the lock")
@@ -144,17 +144,17 @@ class LockFile:
             time.sleep(PAUSE_SECONDS)
 
     @property
-    def own(self) -> OwnFile:
+    def removable(self) -> OwnFile:
         """The file as one that this process may remove while it holds the lock."""
         return OwnFile.of(self.path, os.fstat(self.handle))
 
     def is_named(self) -> bool:
         """Return whether this file is regular and still has its name."""
         regular = stat.S_ISREG(os.fstat(self.handle).st_mode)
-        return regular and self.own.is_there()
+        return regular and self.removable.is_there()
 
     def content(self) -> bytes:
-        """Return the begin of the file; nothing of a directory."""
+        """Return the first bytes of the file; none of a directory."""
         with suppress(OSError):
             return os.pread(self.handle, MOST_CONTENT, 0)
         return b""

@@ -259,7 +259,7 @@ def _automatic_token() -> tuple[str, Path]:
 
 
 def _remove_token(file: LockFile) -> None:
-    file.own.remove()
+    file.removable.remove()
     file.close()
 
 
@@ -271,7 +271,7 @@ def _sweep_tokens() -> None:
             if os.fstat(file.handle).st_uid == os.geteuid():
                 file.lock(wait=False)
                 if file.is_named() and file.refusal is None:
-                    file.own.remove()
+                    file.removable.remove()
 
 
 def bracketed(host: str) -> str:

@@ -55,7 +55,7 @@ def published_address(
     try:
         yield
     finally:
-        file.own._replace(path=path).remove()
+        file.removable._replace(path=path).remove()
         file.close()
 
 

@@ -20,7 +20,7 @@ from ..io.output_kinds import FOREST_OR_TABLE
 from ..io.results.digest_and_total import begin_digest, exact_total
 from ..io.results.forest_file import ForestHeader
 from ..io.results.forest_file import write_forest as write_forest_file
-from ..io.results.graph_names import names_of_graph, names_place
+from ..io.results.graph_names import names_location, names_of_graph
 from ..io.results.text_tables import COLUMNS, SEPARATORS, write_table
 from ..kernels.edge_columns import concatenate_columns, take_columns
 from ..kernels.edge_order import in_order, is_in_order
@@ -103,7 +103,7 @@ def write_forest(
             results["digest"],
             config,
             record,
-            names_place(graph),
+            names_location(graph),
             graph.maximum,
             ids.first,
         )

@@ -77,7 +77,7 @@ def read_numbered(graph: ShardedGraph, budget: Budget) -> Edges:
     """
     arc = id_dtype(graph.num_vertices).itemsize + graph.weight_dtype.itemsize
     nbytes = EDGE_COPIES * arc * graph.num_arcs + BOUND_BYTES * graph.num_vertices
-    check_room(budget, graph.place, nbytes, "the whole graph")
+    check_room(budget, graph.location, nbytes, "the whole graph")
     parts = [
         kernels.forward_arcs(begin, *read_rows(graph, begin, end))
         for begin, end in pairwise(graph.vtxdist.tolist())

@@ -61,44 +61,44 @@ class WebGraphFile(EdgeFile):
         begins = np.zeros((self._coding.window + 1, 2), np.int64)
         dst = np.empty(PIECE_ENTRIES, id_dtype(self.length))
         degrees = np.empty(PIECE_ENTRIES, np.int64)
-        place, found = kernels.Place(0, 0, 0), 0
-        while place.vertex < self.length:
-            _, first, held = place
-            status, place, needed = kernels.decode(
-                bits, place, self.length, self._coding, begins, dst, degrees
+        cursor, listed = kernels.Cursor(0, 0, 0), 0
+        while cursor.vertex < self.length:
+            _, first, filled = cursor
+            status, cursor, needed = kernels.decode(
+                bits, cursor, self.length, self._coding, begins, dst, degrees
             )
-            at, vertex, used = place
-            if status == kernels.DAMAGED or found + used - held > self.num_entries:
+            at, vertex, used = cursor
+            if status == kernels.DAMAGED or listed + used - filled > self.num_entries:
                 raise InputError(
                     f"{self.path}: is damaged at bit {at}, in the arcs of vertex "
                     f"{vertex} (counted from 0). Copy it again."
                 )
-            if used > held:
+            if used > filled:
                 src = np.repeat(np.arange(first, vertex), degrees[: vertex - first])
-                heads, weight = dst[held:used].copy(), np.ones(len(src), np.int32)
-                yield checked_edges(self.path, self.length, src, heads, weight, found)
-            found += used - held
+                heads, weight = dst[filled:used].copy(), np.ones(len(src), np.int32)
+                yield checked_edges(self.path, self.length, src, heads, weight, listed)
+            listed += used - filled
             dst, used = self._keep_window(begins, dst, needed)
-            place = place._replace(used=used)
+            cursor = cursor._replace(used=used)
 
     def _bits(self) -> np.ndarray:
         """Return the file: mapped, or in memory if it had to be unpacked."""
-        held = mapped(self.path) if self._contents is None else self._contents
-        return np.frombuffer(held, np.uint8)
+        contents = mapped(self.path) if self._contents is None else self._contents
+        return np.frombuffer(contents, np.uint8)
 
     def _keep_window(
         self, begins: np.ndarray, dst: np.ndarray, needed: int
     ) -> tuple[np.ndarray, int]:
         """Return a buffer for the next list, after the lists of the window."""
         first, last = int(begins[:, 0].min()), int(begins[:, 1].max())
-        kept = last - first
-        length = max(PIECE_ENTRIES, 2 * kept, kept + needed)
+        size = last - first
+        length = max(PIECE_ENTRIES, 2 * size, size + needed)
         nbytes = dst.itemsize * length
         check_room(self.budget, self.path, nbytes, "a window of its lists")
-        room = np.empty(length, dst.dtype)
-        room[:kept] = dst[first:last]
+        longer = np.empty(length, dst.dtype)
+        longer[:size] = dst[first:last]
         begins -= first
-        return room, kept
+        return longer, size
 
     def _check(self, properties: dict[str, str], size: int) -> None:
         flags = set(properties.get("compressionflags", "").replace("|", " ").split())

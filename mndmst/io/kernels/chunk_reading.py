@@ -83,7 +83,7 @@ def _sum_lanes(data, plain, weighted):
 
 @kernel
 def read_chunks(chunks, begin, target):
-    """Read entries from `begin` on into `target` (uint8), and verify checksums.
+    """Read entries from number `begin` on into `target` (uint8), and verify checksums.
 
     A chunk is summed while it is in the cache. Returns the entry after the last one
     read: before the end, its chunk is cut short or has a wrong checksum.
@@ -94,15 +94,15 @@ def read_chunks(chunks, begin, target):
         number = (at - chunks.begin) // length
         first = chunks.begin + number * length
         stop = min(first + length, end)
-        place = target[(at - begin) * width : (stop - begin) * width]
+        entries = target[(at - begin) * width : (stop - begin) * width]
         if stop - at == length:
-            if not _read_chunk(chunks, number, place):
+            if not _read_chunk(chunks, number, entries):
                 return at
         else:  # only a part of the chunk is wanted
             whole = np.empty(chunks.nbytes, np.uint8)
             if not _read_chunk(chunks, number, whole):
                 return at
-            copy_memory(place, whole[(at - first) * width :], len(place))
+            copy_memory(entries, whole[(at - first) * width :], len(entries))
         at = stop
     return end
 
@@ -113,10 +113,10 @@ def _read_chunk(chunks, number, target):
     nbytes, offset = chunks.nbytes, chunks.offsets[number]
     if not _read_all(chunks.descriptor, offset, target, 0, nbytes):
         return False
-    found = np.empty(SUM_BYTES, np.uint8)
-    if not _read_all(chunks.descriptor, offset + nbytes, found, 0, SUM_BYTES):
+    stored = np.empty(SUM_BYTES, np.uint8)
+    if not _read_all(chunks.descriptor, offset + nbytes, stored, 0, SUM_BYTES):
         return False
-    return fletcher32(target.view(np.uint16)) == found.view(np.uint32)[0]
+    return fletcher32(target.view(np.uint16)) == stored.view(np.uint32)[0]
 
 
 @kernel
@@ -232,11 +232,11 @@ def copy_arcs(stored, driver, lanes, targets, samples, step):
             status, arc = _read_piece(stored, piece, ids, weights)
             if status == FINE:
                 _sample(ids.view(samples.dtype), begin, step, samples)
-                place = targets.ids + begin * targets.id_bytes
-                failed = _begin_copy(driver, lane, 0, middle, place)
+                address = targets.ids + begin * targets.id_bytes
+                failed = _begin_copy(driver, lane, 0, middle, address)
             if status == FINE and failed == 0:
-                place = targets.weights + begin * targets.weight_bytes
-                failed = _begin_copy(driver, lane, middle, last, place)
+                address = targets.weights + begin * targets.weight_bytes
+                failed = _begin_copy(driver, lane, middle, last, address)
         lane, other = other, lane
     for each in (lane, other):
         ended = _wait_for_copies(driver, each)

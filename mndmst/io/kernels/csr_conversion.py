@@ -18,35 +18,35 @@ def upper_triangle(num_vertices, src, dst, weight):
     lightest stays.
     """
     # 1. Sort by the larger end, counting the smaller ends on the way
-    places = np.zeros(num_vertices + 1, np.int64)
+    offsets = np.zeros(num_vertices + 1, np.int64)
     indptr = np.zeros(num_vertices + 1, np.int64)
     for i in range(len(src)):
         if src[i] != dst[i]:
-            places[max(src[i], dst[i]) + 1] += 1
+            offsets[max(src[i], dst[i]) + 1] += 1
             indptr[min(src[i], dst[i]) + 1] += 1
     for v in range(num_vertices):
-        places[v + 1] += places[v]
+        offsets[v + 1] += offsets[v]
         indptr[v + 1] += indptr[v]
-    smaller = np.empty(places[-1], src.dtype)
-    weight_by_larger = np.empty(places[-1], weight.dtype)
+    smaller = np.empty(offsets[-1], src.dtype)
+    weight_by_larger = np.empty(offsets[-1], weight.dtype)
     for i in range(len(src)):
         if src[i] != dst[i]:
             u, v = min(src[i], dst[i]), max(src[i], dst[i])
-            smaller[places[v]] = u
-            weight_by_larger[places[v]] = weight[i]
-            places[v] += 1
+            smaller[offsets[v]] = u
+            weight_by_larger[offsets[v]] = weight[i]
+            offsets[v] += 1
     # 2. Sort by the smaller end, keeping the order of the larger ones
     # places[v] is now where the edges of v end
     indices, sorted_weight = np.empty_like(smaller), np.empty_like(weight_by_larger)
     free = indptr[:-1].copy()
     begin = 0
     for v in range(num_vertices):
-        for i in range(begin, places[v]):
+        for i in range(begin, offsets[v]):
             u = smaller[i]
             indices[free[u]] = v
             sorted_weight[free[u]] = weight_by_larger[i]
             free[u] += 1
-        begin = places[v]
+        begin = offsets[v]
     # 3. Close up over parallel edges
     count = _keep_lightest(indptr, indices, sorted_weight)
     return indptr, indices[:count], sorted_weight[:count]

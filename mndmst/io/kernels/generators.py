@@ -93,8 +93,8 @@ def gnm(seed, num_vertices, begin, src, dst):
 def road(seed, side, keep, begin, src, dst):
     """Make streets of a square grid of crossings: 2 v leads right, 2 v + 1 down.
 
-    `keep` (uint64) is the kept share of the streets, times 2^32. Returns the number of
-    those kept, so far as `src` and `dst` are filled.
+    `keep` (uint64) is the share of the streets to make, times 2^32. Returns how many
+    were made: the filled entries of `src` and `dst`.
     """
     count = 0
     for i in range(len(src)):

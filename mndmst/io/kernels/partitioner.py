@@ -59,8 +59,8 @@ def route(edges, buckets, bits, mirrored, free, keys, weights):
     """Append arcs, and reverse arcs if mirrored, to their buckets.
 
     The key of an arc is its row, counted from its bucket's first, above the `bits`
-    (uint64) of its head. `free` (int64) has the first free place of each bucket, and is
-    moved on.
+    (uint64) of its head. `free` (int64) has the first free slot of each bucket, and is
+    advanced.
     """
     src, dst, weight = edges
     first, guide, shift = buckets
@@ -69,14 +69,14 @@ def route(edges, buckets, bits, mirrored, free, keys, weights):
         if u == v:
             continue
         bucket = _bucket(u, first, guide, shift)
-        place = free[bucket]
-        keys[place], weights[place] = ((u - first[bucket]) << bits) | v, weight[i]
-        free[bucket] = place + 1
+        slot = free[bucket]
+        keys[slot], weights[slot] = ((u - first[bucket]) << bits) | v, weight[i]
+        free[bucket] = slot + 1
         if mirrored:
             bucket = _bucket(v, first, guide, shift)
-            place = free[bucket]
-            keys[place], weights[place] = ((v - first[bucket]) << bits) | u, weight[i]
-            free[bucket] = place + 1
+            slot = free[bucket]
+            keys[slot], weights[slot] = ((v - first[bucket]) << bits) | u, weight[i]
+            free[bucket] = slot + 1
 
 
 @kernel
@@ -90,7 +90,7 @@ def ascending(keys):
 
 @kernel
 def take_in_order(keys, bits, weights, ordered):
-    """Take the weights whose places are the last bits of keys, and shift these out."""
+    """Take the weights whose positions are the last bits of keys; shift these out."""
     shift = np.uint64(bits)
     mask = (np.uint64(1) << shift) - np.uint64(1)
     for i in range(len(keys)):
@@ -104,7 +104,7 @@ def close_up(keys, weights, bits, indptr, heads, maximum):
 
     If `maximum`, the heaviest stays. Weights are closed up in place; `indptr` and
     `heads`, which may share memory with the keys, are filled. Returns the number of
-    arcs left.
+    arcs.
     """
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     count, row = 0, 0
@@ -235,11 +235,11 @@ def add_by_pair(src, dst, keys, sums):
     """Add each edge's signed hash to the sum that a hash of its ends chooses."""
     for i in range(len(src)):
         u, v = np.int64(src[i]), np.int64(dst[i])
-        place = mix(min(u, v), max(u, v), 0) % np.uint64(len(sums))
+        pair_class = mix(min(u, v), max(u, v), 0) % np.uint64(len(sums))
         if u < v:
-            sums[place] += mix(u, v, keys[i])
+            sums[pair_class] += mix(u, v, keys[i])
         elif v < u:
-            sums[place] -= mix(v, u, keys[i])
+            sums[pair_class] -= mix(v, u, keys[i])
 
 
 @kernel
@@ -248,8 +248,8 @@ def of_pair_class(src, dst, count, wanted):
     chosen = np.zeros(len(src), np.bool_)
     for i in range(len(src)):
         u, v = np.int64(src[i]), np.int64(dst[i])
-        place = mix(min(u, v), max(u, v), 0) % np.uint64(count)
-        chosen[i] = u != v and place == np.uint64(wanted)
+        pair_class = mix(min(u, v), max(u, v), 0) % np.uint64(count)
+        chosen[i] = u != v and pair_class == np.uint64(wanted)
     return chosen
 
 
@@ -267,25 +267,25 @@ def breadth_first(indptr, indices):
     """Return all vertices in the order of a breadth-first search.
 
     It begins at the first vertex, takes neighbours in the order of their row, and
-    begins anew at the first vertex that is left whenever a component ends.
+    begins anew at the first unreached vertex whenever a component ends.
     """
     num_vertices = len(indptr) - 1
     order = np.empty(num_vertices, indices.dtype)
     seen = np.zeros(num_vertices, np.bool_)
-    done, found = 0, 0
+    done, reached = 0, 0
     for seed in range(num_vertices):
         if seen[seed]:
             continue
         seen[seed] = True
-        order[found] = seed
-        found += 1
-        while done < found:
+        order[reached] = seed
+        reached += 1
+        while done < reached:
             vertex = order[done]
             done += 1
             for arc in range(indptr[vertex], indptr[vertex + 1]):
                 head = indices[arc]
                 if not seen[head]:
                     seen[head] = True
-                    order[found] = head
-                    found += 1
+                    order[reached] = head
+                    reached += 1
     return order

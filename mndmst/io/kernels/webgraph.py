@@ -25,7 +25,7 @@ class Coding(NamedTuple):
     k: int
 
 
-class Place(NamedTuple):
+class Cursor(NamedTuple):
     """The bit at which a vertex begins, the vertex, and where its list is written."""
 
     at: int
@@ -34,51 +34,51 @@ class Place(NamedTuple):
 
 
 @kernel
-def decode(bits, place, num_vertices, coding, begins, dst, degrees):
+def decode(bits, cursor, num_vertices, coding, begins, dst, degrees):
     """Write the successors of consecutive vertices until the buffer is full.
 
     `begins` (int64 [window + 1, 2]) says where in `dst` the lists of the vertices
     before begin and end, that of v in row v % (window + 1). `dst` is filled from
-    `place.used` on, ascending in each list, and `degrees` (int64) with the lengths.
+    `cursor.used` on, ascending in each list, and `degrees` (int64) with the lengths.
 
-    Returns a status, the place of the next list, and the room that it needs. The status
+    Returns a status, the cursor of the next list, and the entries it needs. The status
     is `GOOD` at the last vertex, or if `degrees` is full; `NO_ROOM` where `dst` is too
     short for the next list; `DAMAGED` where there can be no list.
     """
-    at, vertex, used = place
+    at, vertex, used = cursor
     window, first = coding.window, vertex
     blocks = np.empty(0, np.int64)
     while vertex < num_vertices and vertex - first < len(degrees):
         begin = at
         degree, at = _gamma(bits, at)
         if degree > num_vertices or at > BYTE * len(bits):
-            return DAMAGED, Place(begin, vertex, used), 0
+            return DAMAGED, Cursor(begin, vertex, used), 0
         if used + degree > len(dst):
-            return NO_ROOM, Place(begin, vertex, used), degree
-        own = begins[vertex % (window + 1)]
-        own[0], own[1] = used, used + degree
+            return NO_ROOM, Cursor(begin, vertex, used), degree
+        bounds = begins[vertex % (window + 1)]
+        bounds[0], bounds[1] = used, used + degree
         degrees[vertex - first] = degree
         if degree:
             reference = 0
             if window:
                 reference, at = _unary(bits, at)
             if reference > min(window, vertex):
-                return DAMAGED, Place(begin, vertex, used), 0
+                return DAMAGED, Cursor(begin, vertex, used), 0
             copied = 0
             if reference:
-                held = begins[(vertex - reference) % (window + 1)]
-                blocks, at, copied = _read_blocks(bits, at, held[1] - held[0])
+                source = begins[(vertex - reference) % (window + 1)]
+                blocks, at, copied = _read_blocks(bits, at, source[1] - source[0])
                 if copied < 0 or copied > degree:
-                    return DAMAGED, Place(begin, vertex, used), 0
-                _copy(blocks, dst[held[0] : held[1]], dst[used : used + copied])
+                    return DAMAGED, Cursor(begin, vertex, used), 0
+                _copy(blocks, dst[source[0] : source[1]], dst[used : used + copied])
             row = dst[used : used + degree]
             at, good = _read_extra(bits, at, vertex, num_vertices, coding, row, copied)
             if not good:
-                return DAMAGED, Place(begin, vertex, used), 0
+                return DAMAGED, Cursor(begin, vertex, used), 0
             row.sort()
         used += degree
         vertex += 1
-    return GOOD, Place(at, vertex, used), 0
+    return GOOD, Cursor(at, vertex, used), 0
 
 
 @kernel
@@ -97,7 +97,7 @@ def _read_blocks(bits, at, length):
             return blocks, at, -1
         if i % 2 == 0:
             copied += blocks[i]
-    # What is left of the list is one more block
+    # The rest of the list is one more block
     blocks[count] = length - total
     if count % 2 == 0:
         copied += length - total
@@ -125,16 +125,16 @@ def _read_extra(bits, at, vertex, num_vertices, coding, row, written):
             return at, False
         previous = vertex
         for i in range(count):
-            left, at = _gamma(bits, at)
+            first, at = _gamma(bits, at)
             length, at = _gamma(bits, at)
-            left = vertex + _signed(left) if i == 0 else previous + left + 1
+            first = vertex + _signed(first) if i == 0 else previous + first + 1
             length += shortest
-            previous = left + length
-            if left < 0 or previous > num_vertices:
+            previous = first + length
+            if first < 0 or previous > num_vertices:
                 return at, False
             if written + length > len(row):
                 return at, False
-            for successor in range(left, previous):
+            for successor in range(first, previous):
                 row[written] = successor
                 written += 1
     previous = np.int64(-1)
@@ -157,7 +157,7 @@ def _signed(number):
 
 @kernel
 def _unary(bits, at):
-    """Return the number of zeros before the next one, and the place after it."""
+    """Return the number of zeros before the next one, and the bit after it."""
     count = 0
     while at >> 3 < len(bits):
         byte = bits[at >> 3] << (at & 7) & 255
@@ -176,7 +176,7 @@ def _unary(bits, at):
 
 @kernel
 def _number(bits, at, width):
-    """Return the number that some bits are, and the place after them."""
+    """Return the number that some bits are, and the bit after them."""
     number = np.int64(0)
     end = at + width
     while at < end and at >> 3 < len(bits):
@@ -201,9 +201,9 @@ def _zeta(bits, at, k):
     group, at = _unary(bits, at)
     if group * k + k > WIDEST:
         return np.int64(0), BYTE * len(bits) + 1
-    left = np.int64(1) << (group * k)
+    least = np.int64(1) << (group * k)
     number, at = _number(bits, at, group * k + k - 1)
-    if number < left:
-        return number + left - 1, at
+    if number < least:
+        return number + least - 1, at
     bit, at = _number(bits, at, 1)
     return (number << 1 | bit) - 1, at

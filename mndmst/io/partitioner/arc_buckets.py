@@ -194,10 +194,10 @@ def make_plan(
                 )
             blocks.append(high)
         begins.append(len(blocks) - 1)
-    held = np.array(blocks)
+    bounds = np.array(blocks)
     return Plan(
         n, survey.weight_dtype, mirrored, in_rows, room, runs,
-        edges[cuts], edges[held], np.diff(before[held]), np.array(begins),
+        edges[cuts], edges[bounds], np.diff(before[bounds]), np.array(begins),
         maximum,
     )  # fmt: skip
 
@@ -275,23 +275,23 @@ def route_arcs(
 
 
 def read_buckets(
-    path: Path, buckets: range, places: np.ndarray, *columns: np.ndarray
+    path: Path, buckets: range, offsets: np.ndarray, *columns: np.ndarray
 ) -> None:
-    """Read the arcs of consecutive buckets into columns from `places` on, moved on."""
+    """Read arcs of consecutive buckets into columns at `offsets`, and advance these."""
     with writing(path):
         counts = np.load(path.with_suffix(".npy"), mmap_mode="r")
     with writing(path), path.with_suffix(".arcs").open("rb") as file:
         begin = 0
         for batch in counts:
             total, before = int(batch.sum()), int(batch[: buckets.start].sum())
-            ends = places + batch[buckets.start : buckets.stop]
-            held = list(map(slice, places.tolist(), ends.tolist()))
+            ends = offsets + batch[buckets.start : buckets.stop]
+            targets = list(map(slice, offsets.tolist(), ends.tolist()))
             for column in columns:
                 file.seek(begin + before * column.itemsize)
-                for some in held:
+                for some in targets:
                     fill(file, column[some])
                 begin += total * column.itemsize
-            places[:] = ends
+            offsets[:] = ends
 
 
 def _batches(
@@ -299,13 +299,13 @@ def _batches(
 ) -> Iterator[list[tuple[np.ndarray, ...]]]:
     """Yield pieces together that have at most `limit` edges, or are one piece."""
     batch: list[tuple[np.ndarray, ...]] = []
-    held = 0
+    length = 0
     for piece in pieces:
-        if batch and held + len(piece) > limit:
+        if batch and length + len(piece) > limit:
             yield batch
-            batch, held = [], 0
+            batch, length = [], 0
         batch.append((piece.src, piece.dst, piece.weight))
-        held += len(piece)
+        length += len(piece)
     if batch:
         yield batch
 

@@ -108,7 +108,7 @@ def share_pieces(
     return spool.pieces() if again else spool.keep(file.pieces(begin, end))
 
 
-def own_rows(comm: Comm, file: EdgeFile) -> Iterator[RowPiece | Edges]:
+def rows_of_share(comm: Comm, file: EdgeFile) -> Iterator[RowPiece | Edges]:
     """Yield the edges of this rank's share, by rows where the file is made of rows."""
     begin, end = share(comm, file)
     if begin < end:
@@ -129,16 +129,16 @@ def survey_edges(
     check_copies(comm, file)
     if file.rereadable and file.length == file.num_entries:
         with comm.raise_on_all():
-            rows = report(own_rows(comm, file))
-            found = _look(file, rows, block_bits, as_rows=True)
-        if comm.combine(found.outer if found.in_rows else None, _ascend_together):
-            survey = _merge(comm, file, found)
+            rows = report(rows_of_share(comm, file))
+            local = _look(file, rows, block_bits, as_rows=True)
+        if comm.combine(local.outer if local.in_rows else None, _ascend_together):
+            survey = _merge(comm, file, local)
             if survey.symmetric:
                 return survey
     with comm.raise_on_all():
         pieces = report(share_pieces(comm, file, spool))
-        found = _look(file, pieces, block_bits, as_rows=False)
-    return _merge(comm, file, found)
+        local = _look(file, pieces, block_bits, as_rows=False)
+    return _merge(comm, file, local)
 
 
 def check_copies(comm: Comm, file: EdgeFile) -> None:
@@ -149,8 +149,8 @@ def check_copies(comm: Comm, file: EdgeFile) -> None:
             file.check_contents()
 
 
-class _Found:
-    """Facts found by one rank; blocks of vertices are as small as possible."""
+class _LocalSurvey:
+    """The survey of one rank's share; blocks of vertices are as small as possible."""
 
     def __init__(self, num_vertices: int, block_bits: int, as_rows: bool) -> None:
         self.bound, self.block_bits = num_vertices, block_bits
@@ -226,32 +226,32 @@ def block_shift(num_vertices: int, block_bits: int) -> int:
 
 def _look(
     file: EdgeFile, pieces: Iterator[RowPiece | Edges], block_bits: int, as_rows: bool
-) -> _Found:
+) -> _LocalSurvey:
     """Survey a rank's share, as rows for as long as the file looks like rows."""
-    found = _Found(file.num_vertices or 0, block_bits, as_rows)
+    local = _LocalSurvey(file.num_vertices or 0, block_bits, as_rows)
     if file.num_vertices is None:
-        found.smallest_ends = []
+        local.smallest_ends = []
     for piece in pieces:
-        found.add(piece)
-        if as_rows and not found.in_rows:
+        local.add(piece)
+        if as_rows and not local.in_rows:
             break
-    return found
+    return local
 
 
-def _merge(comm: Comm, file: EdgeFile, found: _Found) -> Survey:
-    smallest = min(found.smallest_ends or [], default=None)
-    facts = (found.bound, found.entries, found.types, found.least, found.most, smallest)
+def _merge(comm: Comm, file: EdgeFile, local: _LocalSurvey) -> Survey:
+    smallest = min(local.smallest_ends or [], default=None)
+    facts = (local.bound, local.entries, local.types, local.least, local.most, smallest)
     num_vertices, entries, types, least, most, smallest = comm.combine(facts, _facts)
     with comm.raise_on_all():
         file.check_entries(entries)
-    found.coarsen(block_shift(num_vertices, found.block_bits))
-    blocks = (num_vertices + (1 << found.shift) - 1) >> found.shift
-    counts = comm.sum(found.counts[:blocks]) * (1 + found.in_rows)
-    surplus = comm.sum(np.array([found.balance]))[0]
+    local.coarsen(block_shift(num_vertices, local.block_bits))
+    blocks = (num_vertices + (1 << local.shift) - 1) >> local.shift
+    counts = comm.sum(local.counts[:blocks]) * (1 + local.in_rows)
+    surplus = comm.sum(np.array([local.balance]))[0]
     with comm.raise_on_all():
         dtype = file.merged_dtype(types, least, most)
     return Survey(
-        num_vertices, entries, dtype, bool(surplus == 0), found.in_rows, found.shift,
+        num_vertices, entries, dtype, bool(surplus == 0), local.in_rows, local.shift,
         counts, smallest,
     )  # fmt: skip
 
@@ -289,17 +289,17 @@ def arc_without_reverse(file: EdgeFile) -> InputError:
     for piece in file.pieces(0, file.length):
         add_by_pair(piece.src, piece.dst, _weight_bits(piece.weight), sums)
     wanted = int(np.flatnonzero(sums)[0])
-    found = []
+    edges = []
     for piece in file.pieces(0, file.length):
         chosen = of_pair_class(piece.src, piece.dst, CLASSES, wanted)
         columns = (piece.src[chosen], piece.dst[chosen], piece.weight[chosen])
-        found += list(zip(*(column.tolist() for column in columns), strict=True))
-    left: dict[tuple, int] = {}
-    for u, v, w in found:
+        edges += list(zip(*(column.tolist() for column in columns), strict=True))
+    surplus_of: dict[tuple, int] = {}
+    for u, v, w in edges:
         pair = (min(u, v), max(u, v), w)
-        left[pair] = left.get(pair, 0) + (1 if u < v else -1)
-    u, v, w = next(pair for pair, surplus in left.items() if surplus)
-    if left[u, v, w] < 0:
+        surplus_of[pair] = surplus_of.get(pair, 0) + (1 if u < v else -1)
+    u, v, w = next(pair for pair, surplus in surplus_of.items() if surplus)
+    if surplus_of[u, v, w] < 0:
         u, v = v, u
     first = file.first_id
     u, v = u + first, v + first

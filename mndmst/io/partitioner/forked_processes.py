@@ -31,7 +31,7 @@ OPERATIONS = {"SUM": np.add, "MAX": np.maximum, "MIN": np.minimum}
 
 
 class ForkedProcesses(Comm):
-    """Rank 0 and the processes that it has forked, each joined to it by a pipe.
+    """Rank 0 and the processes that it has forked, each connected to it by a pipe.
 
     Only collectives on small values exist. Rank 0 has pipes to the other ranks, and
     their `processes`; each other rank has one pipe, to rank 0.
@@ -89,8 +89,8 @@ class ForkedProcesses(Comm):
                 pipe.send(result)
         return result
 
-    def _values(self, own: Any) -> Iterator[Any]:
-        yield own
+    def _values(self, first: Any) -> Iterator[Any]:
+        yield first
         for pipe, process in zip(self._pipes, self._processes, strict=True):
             with _alive(process):
                 value = pipe.recv()
@@ -160,7 +160,7 @@ def _work(
 
 def _end_with(parent: int) -> None:
     """Have the system end this process as soon as its parent has ended."""
-    # It would go on with its parts beside the run that is started next
+    # It would go on writing parts beside the run that is started next
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -53,7 +53,7 @@ def locked(comm: Comm, directory: Path, name: Path) -> Iterator[bool]:
         if file is not None:
             # After a failure on some ranks the other ranks may still write
             if comm.rank == 0 and not failed and file.content() == TEXT:
-                file.own.remove()
+                file.removable.remove()
             file.close()
 
 

@@ -150,10 +150,10 @@ class _CountedFile(WrappedEdgeFile):
         if file.num_vertices is not None:
             self._compare("vertices", file.num_vertices)
 
-    def check_entries(self, found: int) -> None:
+    def check_entries(self, count: int) -> None:
         """Raise InputError if the number of arcs differs from the recipe's."""
-        super().check_entries(found)
-        self._compare("arcs", found)
+        super().check_entries(count)
+        self._compare("arcs", count)
 
     def rows(self, first: int, end: int) -> RowPiece | None:
         """Return rows of the file; see `EdgeFile`."""

@@ -3,7 +3,7 @@
 1. Number: vertices keep the numbers of the file, or ids without gaps, names or a better
    order number them (`vertex_numbering`).
 2. Survey: every process reads a share of the file and counts the ends of edges by
-   blocks of vertices (`edge_survey`). Text and packed files are kept as arrays.
+   blocks of vertices (`edge_survey`). Text and packed files are stored as arrays.
 3. Plan: the counts cut the vertices into parts, and parts into buckets that fit into
    memory (`arc_buckets`). All processes make the same plan.
 4. Route: every arc is written to the bucket of its row, and so is its reverse, unless
@@ -77,7 +77,7 @@ from .partition_run import (
     RunProgress,
     RunStart,
     check_direction,
-    check_place,
+    check_output,
     describe,
     give_up,
     load_plan,
@@ -127,11 +127,11 @@ def partition(
         options.check()
         check_direction(file, options)
     progress = Progress(comm.rank == 0 and not options.quiet)
-    own = no_new_folders(options.place) if comm.rank == 0 else nullcontext()
+    cleanup = no_new_folders(options.resolved) if comm.rank == 0 else nullcontext()
     with (
         announcing_compilation(progress.say) if progress.active else nullcontext(),
-        own,
-        locked(comm, options.place, options.out) as has_locks,
+        cleanup,
+        locked(comm, options.resolved, options.out) as has_locks,
     ):
         if not has_locks:
             progress.say(
@@ -151,8 +151,8 @@ def partition(
                 "beginning",
                 RunProgress.PLAN: f"continues from {options.work}",
                 RunProgress.GRAPH: f"{options.out} is already finished",
-            }[start.found])  # fmt: skip
-        if start.found is not RunProgress.GRAPH:
+            }[start.progress])  # fmt: skip
+        if start.progress is not RunProgress.GRAPH:
             try:
                 _Passes(comm, options, progress).make_graph(file, start)
             except Exception as error:
@@ -206,19 +206,19 @@ class _Passes:
         self, file: EdgeFile | NamedEdgeFile, start: RunStart, run_files: ExitStack
     ) -> None:
         comm, options = self.comm, self.options
-        if start.found is RunProgress.PLAN:
+        if start.progress is RunProgress.PLAN:
             with comm.raise_on_all():
                 plan = load_plan(options.work, start.described)
                 vertices = self._saved_numbers(file)
         else:
             spool = Spool(options.work / f"spool-{comm.rank}")
-            vertices, found = self._survey_any(file, spool)
-            if found.num_vertices == 0 and vertices.numbered.num_vertices is None:
+            vertices, survey = self._survey_any(file, spool)
+            if survey.num_vertices == 0 and vertices.numbered.num_vertices is None:
                 self.progress.say(
                     f"{file.name}: has no edge, so the graph has no vertex "
                     "(--num-vertices N makes isolated vertices)"
                 )
-            plan, in_memory = self._route(vertices, spool, found, run_files)
+            plan, in_memory = self._route(vertices, spool, survey, run_files)
             with comm.raise_on_all():
                 if comm.rank == 0 and not in_memory:
                     save_plan(options.work, start.described, plan)
@@ -264,8 +264,8 @@ class _Passes:
         """Return the kinds of all ends, and remove files of a numbering by ids."""
         with self.comm.raise_on_all():
             remove_numbers(self.options.work, self.comm.rank)
-            own = file.kinds_of_ends(*share(self.comm, file))
-        kinds: EndKinds = self.comm.combine(own, partial(reduce, EndKinds.with_other))
+            local = file.kinds_of_ends(*share(self.comm, file))
+        kinds: EndKinds = self.comm.combine(local, partial(reduce, EndKinds.with_other))
         return kinds
 
     def _survey(self, file: EdgeFile, spool: Spool) -> tuple[_NumberedVertices, Survey]:
@@ -285,14 +285,14 @@ class _Passes:
         )
         while True:
             numbered, smallest = self._number(file, compact)
-            found = survey_edges(
+            survey = survey_edges(
                 self.comm, numbered, spool, report, self.options.sizes.block_bits
             )
-            sparse = is_sparse(found.num_vertices, found.num_entries)
+            sparse = is_sparse(survey.num_vertices, survey.num_entries)
             if compact or not (may_be_sparse and sparse):
                 if may_be_sparse and not compact:
-                    self._say_first_id(file, smallest or found.smallest_end or 0)
-                return _NumberedVertices(file, numbered, compact), found
+                    self._say_first_id(file, smallest or survey.smallest_end or 0)
+                return _NumberedVertices(file, numbered, compact), survey
             self._say_compact(file)
             spool.remove()
             compact = True
@@ -417,7 +417,7 @@ class _Passes:
         self,
         vertices: _NumberedVertices,
         spool: Spool,
-        found: Survey,
+        survey: Survey,
         run_files: ExitStack,
     ) -> tuple[Plan, bool]:
         """Plan, and write the arcs to run files by their buckets.
@@ -425,28 +425,28 @@ class _Passes:
         Returns whether the run files are in memory, as long as `run_files` are open.
         """
         comm, options, file = self.comm, self.options, vertices.numbered
-        total = max(1, found.num_entries // comm.size)
+        total = max(1, survey.num_entries // comm.size)
         with comm.raise_on_all():
-            check_vertices(file, found.num_vertices, found.num_entries)
-        if file.both_directions and not (found.symmetric or options.symmetrize):
+            check_vertices(file, survey.num_vertices, survey.num_entries)
+        if file.both_directions and not (survey.symmetric or options.symmetrize):
             with comm.raise_on_all():
                 if comm.rank == 0:
                     raise arc_without_reverse(vertices.given)
-        arcs, size = built_size(found, options.parts)
+        arcs, size = built_size(survey, options.parts)
         self.progress.say(
-            f"{file.name}: makes {counted(found.num_vertices, 'vertex')} and at most "
+            f"{file.name}: makes {counted(survey.num_vertices, 'vertex')} and at most "
             f"{counted(arcs, 'arc')}, {size_text(size)}"
             f"{' before --compress' * options.compress}"
         )
         with comm.raise_on_all():
             if comm.rank == 0:
                 check_size(
-                    found, options.parts, file.name, options.out, options.compress
+                    survey, options.parts, file.name, options.out, options.compress
                 )
         room = self._room()
         with comm.raise_on_all():
             plan = make_plan(
-                found,
+                survey,
                 options.parts,
                 room,
                 file.name,
@@ -454,10 +454,10 @@ class _Passes:
                 options.maximum,
                 options.sizes,
             )
-        own_bytes = self._own_bytes(plan, file)
-        in_memory = not plan.in_rows and self._fits(plan, own_bytes)
+        local_bytes = self._local_bytes(plan, file)
+        in_memory = not plan.in_rows and self._fits(plan, local_bytes)
         if in_memory:
-            plan = replace(plan, room=room - own_bytes)
+            plan = replace(plan, room=room - local_bytes)
         with comm.raise_on_all():
             if not plan.in_rows:
                 since = time.monotonic()
@@ -472,12 +472,12 @@ class _Passes:
             spool.remove()
         return plan, in_memory
 
-    def _own_bytes(self, plan: Plan, file: EdgeFile) -> int:
+    def _local_bytes(self, plan: Plan, file: EdgeFile) -> int:
         """Return the bytes of the arcs that this rank routes."""
         begin, end = share(self.comm, file)
         return plan.arc_bytes * (end - begin) // max(1, file.length)
 
-    def _fits(self, plan: Plan, own_bytes: int) -> bool:
+    def _fits(self, plan: Plan, local_bytes: int) -> bool:
         """Return whether every rank can keep the arcs that it routes in memory.
 
         What `--restart` continues from must outlive the processes. Collective.
@@ -490,7 +490,7 @@ class _Passes:
         if not comm.min(int(is_shared)):
             return False
         short = comm.max(
-            max(2 * own_bytes, own_bytes + 2 * plan.bucket_bytes) - plan.room
+            max(2 * local_bytes, local_bytes + 2 * plan.bucket_bytes) - plan.room
         )
         if short > 0:
             memory = option_size(self.options.memory + short)
@@ -533,7 +533,7 @@ def check_new_graph(out: str | Path, num_parts: int, overwrite: bool) -> None:
     """Check, before edges are computed, that `build_shards` can begin."""
     options = _in_memory(out, num_parts, overwrite)
     options.check()
-    check_place(options)
+    check_output(options)
 
 
 def _in_memory(out: str | Path, num_parts: int, overwrite: bool) -> Options:

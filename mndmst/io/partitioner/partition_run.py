@@ -88,20 +88,20 @@ class Options:
     sizes: BufferSizes = SIZES
 
     @property
-    def place(self) -> Path:
+    def resolved(self) -> Path:
         """The output without links in its path."""
         return Path(os.path.realpath(self.out))
 
     @property
     def work(self) -> Path:
         """The directory for intermediate files."""
-        return self.place.with_name(f"{self.place.name}.partition-work")
+        return self.resolved.with_name(f"{self.resolved.name}.partition-work")
 
     def check(self) -> None:
         """Raise ConfigError for an invalid option."""
         if self.parts < 1:
             raise ConfigError(f"--parts {self.parts}: give 1 or more")
-        if not self.place.name:
+        if not self.resolved.name:
             raise ConfigError(f"{self.out}: give a directory below it.")
         if not 0 <= (self.num_vertices or 0) <= MAX_VERTICES:
             raise ConfigError(
@@ -177,7 +177,7 @@ class RunProgress(Enum):
 class RunStart:
     """The point from which a run starts."""
 
-    found: RunProgress
+    progress: RunProgress
     target: Destination  # the directory that the graph goes to
     described: dict[str, Any]  # the input and the options that the graph is made from
 
@@ -219,7 +219,7 @@ def record_of(described: dict[str, Any]) -> str:
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-def check_place(options: Options) -> None:
+def check_output(options: Options) -> None:
     """Refuse a directory that is in the way; `prepare` decides after a killed run."""
     if not options.restart and read_token(options.work) is None:
         check_early(Destination(options.out, options.overwrite), options.parts)
@@ -309,8 +309,8 @@ def save_plan(work: Path, described: dict[str, Any], plan: Plan) -> None:
 def load_plan(work: Path, described: dict[str, Any]) -> Plan:
     """Return a plan that was saved."""
     try:
-        kept = json.loads((work / PLAN).read_text())
-        before, plan = kept["described"], _plan_of(kept["plan"])
+        saved = json.loads((work / PLAN).read_text())
+        before, plan = saved["described"], _plan_of(saved["plan"])
     except MALFORMED as error:
         raise ConfigError(
             f"{work / PLAN}: is damaged ({first_line(error)}). Run without --restart."
@@ -325,10 +325,10 @@ def load_plan(work: Path, described: dict[str, Any]) -> Plan:
     return plan
 
 
-def _plan_of(kept: dict[str, Any]) -> Plan:
+def _plan_of(saved: dict[str, Any]) -> Plan:
     fields: dict[str, Any] = {
         name: np.array(value, np.int64) if isinstance(value, list) else value
-        for name, value in kept.items()
+        for name, value in saved.items()
     }
     fields["weight_dtype"] = np.dtype(fields["weight_dtype"])
     return Plan(**fields)
@@ -349,10 +349,10 @@ def stored_input(out: Path, format: str | None) -> Iterator[Path]:
     source = sys.stdin.buffer
     first = source.read(_INPUT_PIECE)
     packed = (suffix for mark, suffix in _PACKED.items() if first.startswith(mark))
-    place = Path(os.path.realpath(out))
-    work, token = place.with_name(f"{place.name}.input-work"), new_token()
+    resolved = Path(os.path.realpath(out))
+    work, token = resolved.with_name(f"{resolved.name}.input-work"), new_token()
     path = work / f"input.{format or 'txt'}{next(packed, '')}"
-    with no_new_folders(place), locked(SingleProcess(), work, out):
+    with no_new_folders(resolved), locked(SingleProcess(), work, out):
         before = read_token(work)
         if before is not None:
             remove_work(work, before)

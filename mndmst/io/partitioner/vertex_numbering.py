@@ -1,10 +1,10 @@
 """Numbers of vertices: bounded by the user, positions of their names, or a new order.
 
 *Names* (`NumberedFile`) and *ids without gaps* (`CompactFile`): the ascending order of
-the names, or the ids, that occur in edges numbers the vertices. They are found in
-bounded memory: every process sorts the names of its share, some at a time, and writes
-each batch as a run; one process merges all runs into one list in the working directory.
-The list is memory-mapped while edges are read again.
+the names, or the ids, that occur in edges numbers the vertices. Memory is bounded:
+every process sorts the names of its share, some at a time, and writes each batch as a
+run; one process merges all runs into one list in the working directory. The list is
+memory-mapped while edges are read again.
 
 *A new order* (`ReorderedFile`) puts neighbours near each other in memory. Kolganov
 (2016) numbers well-connected vertices next to each other, for a GPU's cache. `bfs`
@@ -230,28 +230,28 @@ def _write_runs(
     pieces: Iterable[EdgesByName], kind: NameKind, target: Path, rank: int, most: int
 ) -> int:
     """Write the names of this rank's pieces as runs; return their number."""
-    held: list[Names] = []
+    names: list[Names] = []
     runs = 0
     for piece in pieces:
-        held.append(ascending_names(joined_names([piece.src, piece.dst])))
-        if sum(map(_cost, held)) > most:
-            held = [ascending_names(joined_names(held))]
-            if _cost(held[0]) > most // 2:
-                _save(_run(target, rank, runs), [held.pop()], kind)
+        names.append(ascending_names(joined_names([piece.src, piece.dst])))
+        if sum(map(_cost, names)) > most:
+            names = [ascending_names(joined_names(names))]
+            if _cost(names[0]) > most // 2:
+                _save(_run(target, rank, runs), [names.pop()], kind)
                 runs += 1
-    if held:
-        _save(_run(target, rank, runs), [ascending_names(joined_names(held))], kind)
+    if names:
+        _save(_run(target, rank, runs), [ascending_names(joined_names(names))], kind)
         runs += 1
     return runs
 
 
 def _merged(runs: list[Names], most: int) -> Iterator[Names]:
     """Yield the names of ascending runs in order, each once, some at a time."""
-    left = [(run, 0) for run in runs if len(run)]
-    while left:
-        room = most // len(left)
+    unread = [(run, 0) for run in runs if len(run)]
+    while unread:
+        room = most // len(unread)
         blocks = []
-        for run, first in left:
+        for run, first in unread:
             average = 1 + _cost(run) // len(run)
             last = min(first + max(1, room // average), len(run))
             blocks.append(run.take(slice(first, last)))
@@ -260,8 +260,8 @@ def _merged(runs: list[Names], most: int) -> Iterator[Names]:
         counts = [block.count_through(end) for block in blocks]
         taken = [b.take(slice(0, n)) for b, n in zip(blocks, counts, strict=True)]
         yield ascending_names(joined_names(taken))
-        moved = ((r, at + n) for (r, at), n in zip(left, counts, strict=True))
-        left = [(run, first) for run, first in moved if first < len(run)]
+        moved = ((r, at + n) for (r, at), n in zip(unread, counts, strict=True))
+        unread = [(run, first) for run, first in moved if first < len(run)]
 
 
 def _slices(pieces: Iterable[EdgesByName], most: int) -> Iterator[EdgesByName]:
@@ -334,7 +334,7 @@ def save_order(comm: Comm, file: EdgeFile, order: str, work: Path) -> int | None
     Returns the smallest end of all edges; None if there is no edge.
     """
     with comm.raise_on_all():
-        counted, entries = _own_degrees(comm, file)
+        counted, entries = _degrees_of_share(comm, file)
     facts = len(counted), entries
     num_vertices, all_entries = comm.combine(facts, bound_and_total)
     with comm.raise_on_all():
@@ -364,11 +364,11 @@ def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
         len(degrees), edges.src, edges.dst, edges.weight
     )
     indptr, indices, _ = both_directions(indptr, indices, weight)
-    found = lowest_first[breadth_first(indptr, indices)]
-    return found[::-1] if order == "rcm" else found
+    ordered = lowest_first[breadth_first(indptr, indices)]
+    return ordered[::-1] if order == "rcm" else ordered
 
 
-def _own_degrees(comm: Comm, file: EdgeFile) -> tuple[np.ndarray, int]:
+def _degrees_of_share(comm: Comm, file: EdgeFile) -> tuple[np.ndarray, int]:
     """Return the degrees (int64) and the number of entries in this rank's share."""
     num_vertices, entries = file.num_vertices or 0, 0
     _check_room(file, num_vertices, num_vertices)

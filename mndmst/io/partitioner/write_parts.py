@@ -74,12 +74,12 @@ def _listed(plan: Plan, file: EdgeFile, bucket: int) -> RowPiece:
     begin, count = int(plan.arcs[:bucket].sum()), int(plan.arcs[bucket])
     heads, weights = np.empty(count, plan.ids), np.empty(count, plan.weight_dtype)
     indptr = np.zeros(end - first + 1, np.int64)
-    place = 0
+    filled = 0
     for piece in file.pieces(begin, begin + count):
-        held = slice(place, place + len(piece))
-        heads[held], weights[held] = piece.dst, final_weights(piece.weight, plan)
+        slots = slice(filled, filled + len(piece))
+        heads[slots], weights[slots] = piece.dst, final_weights(piece.weight, plan)
         kernels.count_rows(piece.src, first, indptr[1:])
-        place = held.stop
+        filled = slots.stop
     return RowPiece(first, np.cumsum(indptr, out=indptr), heads, weights)
 
 
@@ -94,9 +94,9 @@ def sorted_rows(
     keys, weights = np.empty(most, np.uint64), np.empty(most, plan.weight_dtype)
     for load in loads:
         begins = before[load.start : load.stop + 1] - before[load.start]
-        places = begins[:-1].copy()
+        offsets = begins[:-1].copy()
         for rank in range(plan.runs):
-            read_buckets(run_file(work, rank), load, places, keys, weights)
+            read_buckets(run_file(work, rank), load, offsets, keys, weights)
         for bucket, (low, high) in zip(load, pairwise(begins.tolist()), strict=True):
             yield _rows(plan, bucket, keys[low:high], weights[low:high])
 
@@ -122,7 +122,7 @@ def _rows(plan: Plan, bucket: int, keys: np.ndarray, weights: np.ndarray) -> Row
     bits = plan.head_bits + max(0, rows - 1).bit_length()
     weights = sort_arcs(keys, weights, bits)
     indptr = np.empty(rows + 1, np.int64)
-    # The heads take the place of the keys they are taken from
+    # The heads replace the keys that they are computed from
     heads = keys.view(plan.ids)[: len(keys)]
     count = kernels.close_up(keys, weights, plan.head_bits, indptr, heads, plan.maximum)
     return RowPiece(first, indptr, heads[:count], weights[:count])
@@ -132,7 +132,7 @@ def sort_arcs(keys: np.ndarray, weights: np.ndarray, bits: int) -> np.ndarray:
     """Sort keys of some bits in place, and return the weights in their order."""
     if kernels.ascending(keys):
         return weights
-    # A key has room for its place below it, unless there are some 2^40 vertices
+    # A key has room for its position below it, unless there are some 2^40 vertices
     width = (len(keys) - 1).bit_length()
     if bits + width > 64:
         weights = weights[np.argsort(keys)]
@@ -221,7 +221,7 @@ def name_by_content(
 
 
 def check_new(out: Path, num_parts: int, overwrite: bool, read: Path) -> None:
-    """Check, before any work, that a graph can be written; the one `read` stays."""
+    """Check, before any work, that a graph can be written without replacing `read`."""
     with writing(out):
         folder = read if read.is_dir() else read.parent
         if out.resolve() == folder.resolve():
@@ -253,8 +253,8 @@ def write_rows(
 ) -> None:  # fmt: skip
     """Write the consecutive rows of all ranks, a part for each. Collective."""
     vtxdist = np.append(comm.allgather(rows.first), rows.num_vertices)
-    own = no_new_folders(out.resolve()) if comm.rank == 0 else nullcontext()
-    with own, locked(comm, out.resolve(), out):
+    cleanup = no_new_folders(out.resolve()) if comm.rank == 0 else nullcontext()
+    with cleanup, locked(comm, out.resolve(), out):
         target = None
         with comm.raise_on_all():
             if comm.rank == 0:

@@ -184,18 +184,18 @@ def read_labels(path: str | Path) -> np.ndarray:
     with reading(path, "cluster again"), open_hdf5(path) as file:
         if read_attribute(file, "format") != FORMAT:
             raise InputError(f"{path}: has no clusters. Give what cluster has written.")
-        labels = checked_dataset(path, file, "labels", remake=REMAKE)
-        nbytes = LABEL_COPIES * labels.dtype.itemsize * len(labels)
+        dataset = checked_dataset(path, file, "labels", remake=REMAKE)
+        nbytes = LABEL_COPIES * dataset.dtype.itemsize * len(dataset)
         check_room(FREE_MEMORY, path, nbytes, "the list of labels")
-        found = read_dataset(path, labels)
+        labels = read_dataset(path, dataset)
         check_counts(file, *COUNTS)
         clusters = 0
         if "num_clusters" in file.attrs:
             clusters = count_attribute(file, "num_clusters")
-    limit = max(len(found), clusters)
-    if found.dtype != np.int64 or (found >= limit).any():
+    limit = max(len(labels), clusters)
+    if labels.dtype != np.int64 or (labels >= limit).any():
         raise InputError(f"{path}: a label is out of range. Cluster again.")
-    return found
+    return labels
 
 
 @dataclass(frozen=True)

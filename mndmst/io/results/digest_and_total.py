@@ -35,8 +35,8 @@ class PairDigest:
         pairs = np.empty((min(length, PIECE), len(columns)), "<i8")
         for low in range(0, length, PIECE):
             count = min(PIECE, length - low)
-            for place, column in enumerate(columns):
-                pairs[:count, place] = column[low : low + PIECE]
+            for position, column in enumerate(columns):
+                pairs[:count, position] = column[low : low + PIECE]
             self._hash.update(pairs[:count].data)
 
     def hexdigest(self) -> str:

@@ -42,12 +42,12 @@ from .parallel_columns import StoredAs, write_columns
 FORMAT = FOREST.format
 VERSION = 1
 REMAKE = "solve again"
-# The attributes of a `NamesPlace`, in its order
-NAMES_PLACE = ("names-uuid", "names-path", "names-path-relative")
+# The attributes of a `NamesLocation`, in its order
+NAMES_LOCATION = ("names-uuid", "names-path", "names-path-relative")
 
 
 @dataclass(frozen=True)
-class NamesPlace:
+class NamesLocation:
     """The graph that keeps the names of a forest's vertices."""
 
     uuid: str  # of the graph: the forest's own, or the one that changes were made to
@@ -68,7 +68,7 @@ class ForestHeader:
     config: dict[str, Any] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)
     # The graph that keeps the names of the vertices, if they have any
-    names: NamesPlace | None = None
+    names: NamesLocation | None = None
     maximum: bool = False  # Whether it is a maximum spanning forest
     # The id of vertex 0. The file has the ids; `ForestFile` reads numbers from 0.
     first_id: int = 0
@@ -220,7 +220,7 @@ def _from_attributes(path: Path, file: h5py.File) -> ForestFile:
         digest=text_attribute(file, "digest"),
         config=json.loads(text_attribute(file, "config")),
         report=json.loads(text_attribute(file, "report")),
-        names=_names_place(file),
+        names=_names_location(file),
         maximum=flag_attribute(file, "maximum"),
         first_id=read_first_id(file),
     )
@@ -246,11 +246,11 @@ def _total_weight(file: h5py.File) -> int | float:
     return number
 
 
-def _names_place(file: h5py.File) -> NamesPlace | None:
-    found = [read_attribute(file, name) for name in NAMES_PLACE]
-    if not all(isinstance(value, str) for value in found):
+def _names_location(file: h5py.File) -> NamesLocation | None:
+    values = [read_attribute(file, name) for name in NAMES_LOCATION]
+    if not all(isinstance(value, str) for value in values):
         return None
-    return NamesPlace(*found)
+    return NamesLocation(*values)
 
 
 def _check_datasets(forest: ForestFile, file: h5py.File) -> None:
@@ -269,10 +269,10 @@ def _check_datasets(forest: ForestFile, file: h5py.File) -> None:
     if forest.has_labels:
         expected.append(("labels", forest.header.num_vertices, ids))
     for name, length, dtypes in expected:
-        found = checked_dataset(forest.path, file, name, length, "Solve again")
-        if found.dtype not in dtypes:
+        dataset = checked_dataset(forest.path, file, name, length, "Solve again")
+        if dataset.dtype not in dtypes:
             raise InputError(
-                f"{forest.path}: {name} is {found.dtype} in place of "
+                f"{forest.path}: {name} is {dataset.dtype} in place of "
                 f"{' or '.join(map(str, dtypes))}. Solve again."
             )
 
@@ -372,7 +372,7 @@ def _attributes(
     }
 
 
-def _names_attributes(path: Path, names: NamesPlace | None) -> dict[str, str]:
+def _names_attributes(path: Path, names: NamesLocation | None) -> dict[str, str]:
     """Return the attributes that locate the graph with the names: uuid and paths."""
     if names is None:
         return {}
@@ -380,4 +380,4 @@ def _names_attributes(path: Path, names: NamesPlace | None) -> dict[str, str]:
     relative = os.path.relpath(graph, os.path.realpath(path.parent))
     # A name of a file need not be text
     values = (os.fsencode(p).decode(errors="replace") for p in (graph, relative))
-    return dict(zip(NAMES_PLACE, (names.uuid, *values), strict=True))
+    return dict(zip(NAMES_LOCATION, (names.uuid, *values), strict=True))

@@ -30,7 +30,7 @@ from ..names import (
 )
 from ..shards.shard_writer import OriginalIds, VertexIds
 from ..shards.sharded_graph import ShardedGraph, open_graph
-from .forest_file import NamesPlace, read_forest
+from .forest_file import NamesLocation, read_forest
 
 
 class GraphNames(NameSource):
@@ -51,15 +51,15 @@ class GraphNames(NameSource):
         if isinstance(positions, slice):
             begin, end, _ = positions.indices(len(self))
             return self._read(begin, max(begin, end))
-        wanted, places = np.unique(positions, return_inverse=True)
-        found = [self._read(0, 0)]
+        wanted, ranks = np.unique(positions, return_inverse=True)
+        pieces = [self._read(0, 0)]
         cuts = range(0, len(self), PIECE)
         for low in cuts:
             first, last = np.searchsorted(wanted, (low, low + PIECE)).tolist()
             if first < last:
                 piece = self._read(low, min(low + PIECE, len(self)))
-                found.append(piece.take(wanted[first:last] - low))
-        return joined_names(found).take(places)
+                pieces.append(piece.take(wanted[first:last] - low))
+        return joined_names(pieces).take(ranks)
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -106,11 +106,11 @@ def vertex_ids(graph: ShardedGraph) -> VertexIds | None:
     return OriginalIds(ids, bound, graph.first_id)
 
 
-def names_place(graph: ShardedGraph) -> NamesPlace | None:
+def names_location(graph: ShardedGraph) -> NamesLocation | None:
     """Return a forest's reference to the graph's names; None if it needs none."""
     if not graph.has_names or graph.id_range is not None:
         return None
-    return NamesPlace(graph.uuid, str(graph.place))
+    return NamesLocation(graph.uuid, str(graph.location))
 
 
 def graph_of_forest(forest: Path, graph: Path) -> ShardedGraph:
@@ -134,18 +134,18 @@ def names_of_forest(forest: Path, graph: Path | None = None) -> NameSource | Non
     if graph is not None:
         return names_of_graph(graph_of_forest(forest, graph))
     file = read_forest(forest)
-    place = file.header.names
-    if place is None:
+    location = file.header.names
+    if location is None:
         return file.header.id_range or file.read_names()
-    for found in (forest.parent / place.relative, Path(place.path)):
+    for directory in (forest.parent / location.relative, Path(location.path)):
         with suppress(InputError):
-            opened = open_graph(found, check=False)
-            if opened.uuid == place.uuid:
+            opened = open_graph(directory, check=False)
+            if opened.uuid == location.uuid:
                 return names_of_graph(opened)
     raise InputError(
-        f"{forest}: its vertices have names, which the graph {place.uuid} keeps, and "
-        f"{place.path} is not that graph any more. Say where it is with --graph, or "
-        "give --numbers for numbers."
+        f"{forest}: its vertices have names, which the graph {location.uuid} keeps, "
+        f"and {location.path} is not that graph any more. Say where it is with "
+        "--graph, or give --numbers for numbers."
     )
 
 

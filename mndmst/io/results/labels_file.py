@@ -68,10 +68,10 @@ def describe_labels(path: Path) -> dict[str, Any]:
             piece = read_dataset(path, labels, low, low + PIECE) - np.int64(first_id)
             digest.add(piece)
             components += int((piece == np.arange(low, low + len(piece))).sum())
-    found = {"num_components": components, "digest": digest.hexdigest()}
+    computed = {"num_components": components, "digest": digest.hexdigest()}
     damage = [
         f"{name} is {value} by the labels, the attribute says {facts[name]}"
-        for name, value in found.items()
+        for name, value in computed.items()
         if facts[name] != value
     ]
-    return facts | found | {"damage": damage}
+    return facts | computed | {"damage": damage}

@@ -44,32 +44,32 @@ def leaf_names(names: Sequence[object] | np.ndarray | None) -> Callable[[int], s
 def _tree_pieces(
     rooted: Rooted, weight: np.ndarray, name: Callable[[int], str]
 ) -> Iterator[str]:
-    """Yield the text of a rooted forest in pieces: subtrees are ranges of places."""
+    """Yield the text of a rooted forest in pieces: subtrees are ranges of nodes."""
     vertex, end, edge = rooted.vertex.tolist(), rooted.end.tolist(), rooted.edge
     length = [""] * len(vertex)
-    for place in np.flatnonzero(edge != NO_EDGE).tolist():
-        length[place] = f":{weight[edge[place]].item()!r}"
+    for node in np.flatnonzero(edge != NO_EDGE).tolist():
+        length[node] = f":{weight[edge[node]].item()!r}"
     opened: list[int] = []
-    for place in range(len(vertex)):
-        if end[place] > place + 1:
-            opened.append(place)
+    for node in range(len(vertex)):
+        if end[node] > node + 1:
+            opened.append(node)
             yield "("
             continue
-        yield quoted_label(name(vertex[place])) + length[place]
-        while opened and end[opened[-1]] == place + 1:
+        yield quoted_label(name(vertex[node])) + length[node]
+        while opened and end[opened[-1]] == node + 1:
             done = opened.pop()
             yield ")" + quoted_label(name(vertex[done])) + length[done]
         yield "," if opened else ";\n"
 
 
 def _write(file: TextIO, pieces: Iterable[str]) -> None:
-    held: list[str] = []
+    waiting: list[str] = []
     for piece in pieces:
-        held.append(piece)
-        if len(held) == PIECES:
-            file.write("".join(held))
-            held.clear()
-    file.write("".join(held))
+        waiting.append(piece)
+        if len(waiting) == PIECES:
+            file.write("".join(waiting))
+            waiting.clear()
+    file.write("".join(waiting))
 
 
 def quoted_label(name: str) -> str:

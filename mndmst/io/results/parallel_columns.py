@@ -55,10 +55,10 @@ def write_columns(
     offsets = comm.bcast(offsets)
     assert offsets is not None
     chunks: list[ReservedChunk] = []
-    for layout, column, places in zip(layouts, columns.values(), offsets, strict=True):
+    for layout, column, starts in zip(layouts, columns.values(), offsets, strict=True):
         counts, leading = layout.leading_entries(comm.rank, column)
         _, (trailing,) = comm.alltoallv(counts, leading)
-        chunks += layout.chunks(comm.rank, column, trailing, places)
+        chunks += layout.chunks(comm.rank, column, trailing, starts)
     hosts = comm.hosts()
     for turn in np.flatnonzero(hosts == np.arange(comm.size)):
         with comm.raise_on_all(), writing(path):
@@ -163,7 +163,7 @@ class Layout:
 
 def reserve_columns(path: Path, layouts: list[Layout]) -> list[np.ndarray]:
     """Create all datasets and allocate their chunks; return the offsets of chunks."""
-    found = []
+    offsets_of_columns = []
     with reserving_file(path) as reserving:
         for layout in layouts:
             dataset = create_dataset(
@@ -176,8 +176,8 @@ def reserve_columns(path: Path, layouts: list[Layout]) -> list[np.ndarray]:
                 reserving.reserve(dataset, first, stand_in)
                 for first in range(0, layout.total, length)
             ]
-            found.append(np.array(offsets, np.int64))
-    return found
+            offsets_of_columns.append(np.array(offsets, np.int64))
+    return offsets_of_columns
 
 
 def write_chunks(path: Path, chunks: list[ReservedChunk], threads: Threads) -> None:

@@ -73,9 +73,9 @@ def write_rows(
 ) -> None:
     """Write a line for each row of some columns, whose cells a function each makes."""
     for low in range(0, len(columns[0]), ROWS):
-        held = [column[low : low + ROWS] for column in columns]
+        rows = [column[low : low + ROWS] for column in columns]
         made: Iterator[list[str]] = (
-            make(values) for make, values in zip(cells, held, strict=True)
+            make(values) for make, values in zip(cells, rows, strict=True)
         )
         lines = map(separator.join, zip(*made, strict=True))
         file.write("\n".join(lines) + "\n")

@@ -42,7 +42,7 @@ PIECE_BYTES = 4 << 20  # of both columns, but no less than a chunk
 
 # Pieces that a thread reads before the interpreter can handle a signal.
 PIECES_AT_ONCE = 32
-SAMPLE = 8192  # ids kept of arcs that a device has
+SAMPLE = 8192  # ids that the host has of arcs on a device
 
 
 class PartArcs:
@@ -168,10 +168,10 @@ class ArcPieces:
     def read(self, check: Check, progress: ArcsRead) -> list[ArcFacts]:
         """Read all arcs into the rows, inspect them, and note the progress."""
         call = self._stored, self.rows, check, progress.words, PIECES_AT_ONCE
-        found = self._take(read_arcs, [call] * self._threads.count)
-        for status, piece, vertex, arc, *_ in sorted(found, key=_piece):
+        results = self._take(read_arcs, [call] * self._threads.count)
+        for status, piece, vertex, arc, *_ in sorted(results, key=_piece):
             self._check(status, piece, vertex, arc)
-        return [ArcFacts(int(edges), int(balance)) for *_, edges, balance in found]
+        return [ArcFacts(int(edges), int(balance)) for *_, edges, balance in results]
 
     def copy(
         self, driver: Driver, lanes: Sequence[tuple[Lane, Lane]], ids: int, weights: int
@@ -184,30 +184,30 @@ class ArcPieces:
         calls = [
             (self._stored, driver, pair, targets, self.sampled, step) for pair in lanes
         ]
-        found = self._take(copy_arcs, calls[: self._threads.count])
-        for status, _, failure in found:
+        results = self._take(copy_arcs, calls[: self._threads.count])
+        for status, _, failure in results:
             if status == DEVICE_FAILED:
                 return int(failure)
-        for status, piece, arc in sorted(found, key=_piece):
+        for status, piece, arc in sorted(results, key=_piece):
             self._check(status, piece, 0, arc)
         return 0
 
     def _take(self, kernel: Callable[..., tuple], calls: list[tuple]) -> list[tuple]:
-        """Run a kernel on some threads until no piece is left; return all results."""
+        """Run a kernel on threads until all pieces are taken; return all results."""
         taken = self._stored.taken
 
         def take(*arguments: Any) -> list[tuple]:
-            found = [kernel(*arguments)]
+            results = [kernel(*arguments)]
             while taken[0] < len(self):
-                found.append(kernel(*arguments))
-            return found
+                results.append(kernel(*arguments))
+            return results
 
         try:
-            found = self._threads.map(take, calls[: len(self)])
+            results = self._threads.map(take, calls[: len(self)])
         except BaseException:
             taken[0] = len(self)  # ends the other threads' calls
             raise
-        return [one for some in found for one in some]
+        return [result for of_thread in results for result in of_thread]
 
     def _check(self, status: int, piece: int, vertex: int, arc: int) -> None:
         if status != FINE:
@@ -216,6 +216,6 @@ class ArcPieces:
                 part.check(status, vertex, arc)
 
 
-def _piece(found: tuple) -> int:
+def _piece(result: tuple) -> int:
     """Return the piece of a result of `read_arcs` or `copy_arcs`."""
-    return found[1]
+    return result[1]

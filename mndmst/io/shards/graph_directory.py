@@ -10,7 +10,7 @@ Files are written under temporary names that carry the token of one run, such as
 the index last. A graph that is replaced is removed first: its index is renamed to a
 name with the token, then its parts are removed, then the index. So a directory that has
 an index has a whole graph, and if a run is killed in between, the token names the run
-that has left a file.
+that wrote a file.
 
 Of earlier files, only files of the graph that is replaced are removed: its
 index, and the parts that the index lists and whose headers name the same graph.
@@ -95,7 +95,7 @@ class Destination:
 
     def held(self, name: str) -> Path:
         """Return the present path of a file of this run: temporary or final."""
-        return self.path / name if self._is_own(name) else self.temporary(name)
+        return self.path / name if self._is_named_by_run(name) else self.temporary(name)
 
     def is_finished(self, num_parts: int) -> bool:
         """Return whether a run with this token has given all files their names."""
@@ -118,9 +118,9 @@ class Destination:
         with writing(path):
             if path.exists() and not path.is_dir():
                 raise OutputError(f"{path}: is a file; give a directory.")
-            own = {name for name in self._names() if self._is_own(name)}
-            held = {n for n in self._names() if not _ON_THE_WAY.fullmatch(n)}
-        if held - own and not self.overwrite:
+            named = {name for name in self._names() if self._is_named_by_run(name)}
+            present = {n for n in self._names() if not _ON_THE_WAY.fullmatch(n)}
+        if present - named and not self.overwrite:
             raise OutputError(
                 f"{path}: is not empty. Give another directory, or --overwrite (in "
                 "Python overwrite=True) to replace the graph in it."
@@ -129,7 +129,7 @@ class Destination:
         # There may be far more parts than files: how many is not looked at yet.
         in_the_way = sorted(
             name
-            for name in held - own - replaced
+            for name in present - named - replaced
             if name == INDEX_NAME or part_of_name(name) in range(num_parts)
         )
         if in_the_way:
@@ -170,7 +170,7 @@ class Destination:
             if self._aside.exists() and not os.path.lexists(index):
                 self._aside.rename(index)
             for name in self._names():
-                if self._is_own(name):
+                if self._is_named_by_run(name):
                     (self.path / name).unlink()
 
     @property
@@ -181,7 +181,7 @@ class Destination:
     def _names(self) -> list[str]:
         return [p.name for p in self.path.iterdir()] if self.path.is_dir() else []
 
-    def _is_own(self, name: str) -> bool:
+    def _is_named_by_run(self, name: str) -> bool:
         """Return whether a part got its name from a run that ended before the index."""
         if self.uuid is None or (self.path / INDEX_NAME).exists():
             return False
@@ -215,10 +215,10 @@ def no_new_folders(path: Path) -> Iterator[None]:
 
 
 def remove_shards(path: Path) -> None:
-    """Remove the shards in a directory, whole or not, and it, if nothing is left."""
+    """Remove all shards in a directory, even unfinished, and it, if it is empty."""
     for file in list(path.iterdir()):
-        own = file.name == INDEX_NAME or part_of_name(file.name) is not None
-        if own or _ON_THE_WAY.fullmatch(file.name):
+        is_shard = file.name == INDEX_NAME or part_of_name(file.name) is not None
+        if is_shard or _ON_THE_WAY.fullmatch(file.name):
             file.unlink()
     with suppress(OSError):
         path.rmdir()
@@ -229,6 +229,6 @@ def _is_part(path: Path, uuid: str) -> bool:
     if path.is_symlink() or not path.is_file():
         return False
     with suppress(*MALFORMED), open_hdf5(path) as file:
-        kind, found = (read_attribute(file, name) for name in ("format", "graph-uuid"))
-        return bool(kind == SHARD_FORMAT and found == uuid)
+        kind, stored = (read_attribute(file, name) for name in ("format", "graph-uuid"))
+        return bool(kind == SHARD_FORMAT and stored == uuid)
     return False

@@ -179,7 +179,7 @@ class ReadInProgress:
         rule = self.graph.key_rule
         rule = rule if to_keys else rule.unchanged()
         check = Check(self.graph.num_vertices, rule, whole=inspection is None)
-        found: list[ArcFacts] = []
+        facts_of_parts: list[ArcFacts] = []
         waiting: list[PartArcs] = []
         self._parts.clear()
         try:
@@ -189,15 +189,15 @@ class ReadInProgress:
                 for part, low, high in self.graph.overlap(self.begin, self.end):
                     waiting += self._open(files, part, low, high)
                     if len(waiting) == OPEN_PARTS:
-                        found += self._read_parts(waiting, check)
+                        facts_of_parts += self._read_parts(waiting, check)
                         waiting.clear()
                         files.close()
-                found += self._read_parts(waiting, check)
+                facts_of_parts += self._read_parts(waiting, check)
         except BaseException:
             self.progress.fail()
             raise
         if inspection is None:
-            return _sum(found)
+            return _sum(facts_of_parts)
         return inspection.facts() or self.inspect()
 
     def _read_few(self, rule: KeyRule) -> ArcFacts | None:
@@ -232,10 +232,12 @@ class ReadInProgress:
         self, part: PartArcs, low: int, high: int, rule: KeyRule
     ) -> ArcFacts:
         """Inspect the arcs [low, high) of a part, and turn their weights into keys."""
-        found = inspect_rows(part.csr, (low, high), self.graph.num_vertices, rule)
+        status, vertex, arc, edges, balance = inspect_rows(
+            part.csr, (low, high), self.graph.num_vertices, rule
+        )
         with reading(part.path):
-            part.check(*found[:3])
-        return ArcFacts(int(found[3]), int(found[4]))
+            part.check(status, vertex, arc)
+        return ArcFacts(int(edges), int(balance))
 
     def _open(self, files: ExitStack, part: int, low: int, high: int) -> list[PartArcs]:
         """Open a part for the rows [low, high), if these have arcs."""

@@ -210,8 +210,8 @@ class ShardWriter:
         expected = {"part": part, "vertex_begin": begin, "vertex_end": end}
         # One that was being changed when its writer was killed cannot be opened
         with suppress(*MALFORMED), open_hdf5(self.target.held(part_name(part))) as file:
-            found = {name: read_attribute(file, name) for name in expected}
-            return found == expected and "num_arcs" in file.attrs
+            stored = {name: read_attribute(file, name) for name in expected}
+            return stored == expected and "num_arcs" in file.attrs
         return False
 
     @contextmanager
@@ -230,8 +230,8 @@ class ShardWriter:
             raise OutputError(f"{file}: the part was not written. Make it again.")
         with writing(file), open_hdf5(file) as part:
             arcs = int(part.attrs["num_arcs"])
-            found = read_attribute(part, "graph-uuid")
-        if uuid not in (None, found):
+            stored = read_attribute(part, "graph-uuid")
+        if uuid not in (None, stored):
             with writing(file), hdf5_file(file, "r+") as part:
                 write_attributes(part, {"graph-uuid": uuid})
         return arcs

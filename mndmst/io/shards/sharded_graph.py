@@ -71,7 +71,7 @@ class ShardedGraph:
     # The kind of the vertices' names, where the graph keeps any; see `read_names`
     names: NameKind | None = None
     # Whether the forest of the graph is its maximum forest: keys descend with weights,
-    # and of parallel edges the heaviest was kept
+    # and of parallel edges it has the heaviest
     maximum: bool = False
     _checked: dict = field(default_factory=dict, repr=False, compare=False)
 
@@ -100,7 +100,7 @@ class ShardedGraph:
         return len(self.parts)
 
     @property
-    def place(self) -> Path:
+    def location(self) -> Path:
         """The path that opens the graph: its directory, or the one shard."""
         return self.path.parent if self.path.name == INDEX_NAME else self.path
 
@@ -184,8 +184,8 @@ class ShardedGraph:
             with self.open(part) as file:
                 path, name = self.parts[part], "original-id"
                 dataset = checked_dataset(path, file, name, last - first)
-                place = slice(low - begin, high - begin)
-                ids[place] = read_dataset(path, dataset, low - first, high - first)
+                rows = slice(low - begin, high - begin)
+                ids[rows] = read_dataset(path, dataset, low - first, high - first)
         end_id = self.first_id + (self.original_vertices or self.num_vertices)
         if len(ids) and (ids.min() < self.first_id or ids.max() >= end_id):
             raise InputError(
@@ -197,14 +197,14 @@ class ShardedGraph:
         """Return the names of the vertices [begin, end) of a graph that keeps names."""
         if self.names is None:
             raise ValueError("the graph keeps no names")
-        found = []
+        names = []
         for part, low, high in self.overlap(begin, end):
             first, last = self.vtxdist[part : part + 2].tolist()
             rows = range(low - first, high - first)
             with self.open(part) as file:
                 path, count = self.parts[part], last - first
-                found.append(read_names(path, file, self.names, count, rows))
-        return joined_names(found)
+                names.append(read_names(path, file, self.names, count, rows))
+        return joined_names(names)
 
     def text_bytes(self) -> int:
         """Return the bytes of the letters of all names, of a graph with texts."""
@@ -219,8 +219,8 @@ class ShardedGraph:
         """Open a part, compared with the index the first time, and unchanged since."""
         path = self.parts[part]
         with reading(path), open_hdf5(path) as file:
-            found = os.fstat(file.id.get_vfd_handle())
-            state = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+            status = os.fstat(file.id.get_vfd_handle())
+            state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
             if part not in self._checked:
                 self._check(part, file)
                 self._checked[part] = state
@@ -245,12 +245,12 @@ class ShardedGraph:
             "vertex_end": end,
         }
         for name, value in expected.items():
-            found = read_attribute(file, name)
-            if found != value or isinstance(found, np.floating | np.bool_):
+            stored = read_attribute(file, name)
+            if stored != value or isinstance(stored, np.floating | np.bool_):
                 raise InputError(
-                    f"{self.parts[part]}: belongs to another graph ({name} is {found}, "
-                    f"{self.path.name} expects {value}). Put the part there that was "
-                    "made with the others, or make the graph again."
+                    f"{self.parts[part]}: belongs to another graph ({name} is "
+                    f"{stored}, {self.path.name} expects {value}). Put the part there "
+                    "that was made with the others, or make the graph again."
                 )
         where = self.parts[part]
         indices = checked_dataset(where, file, "graph/indices", self._arcs(part))
@@ -264,9 +264,9 @@ class ShardedGraph:
 
     def _check_names(self, part: int, file: h5py.File) -> None:
         """Compare the types of a part's names with the index."""
-        found = read_attribute(file, NAMES)
-        if found != (None if self.names is None else self.names.value):
-            raise self.wrong(part, f"its names are {found}, not {self.names}")
+        stored = read_attribute(file, NAMES)
+        if stored != (None if self.names is None else self.names.value):
+            raise self.wrong(part, f"its names are {stored}, not {self.names}")
         if self.names is None:
             return
         types = {"names/text": np.uint8, "names/begins": np.int64}
@@ -440,13 +440,13 @@ CHECKOUT = Path(__file__).parents[3]
 
 def demo_graph() -> Path:
     """Return the directory of the shipped graph."""
-    places = [folder / "partitions" / "demo" for folder in (Path.cwd(), CHECKOUT)]
+    folders = [root / "partitions" / "demo" for root in (Path.cwd(), CHECKOUT)]
     user = sysconfig.get_preferred_scheme("user")
     for data in (sysconfig.get_path("data"), sysconfig.get_path("data", user)):
-        places.append(Path(data, INSTALLED))
-    for place in places:
-        if place.is_dir():
-            return place
+        folders.append(Path(data, INSTALLED))
+    for folder in folders:
+        if folder.is_dir():
+            return folder
     raise InputError(
         "partitions/demo: the demonstration graph is neither here nor where the "
         'program was installed. Make a graph with "mndmst generate grid2d grid/ '

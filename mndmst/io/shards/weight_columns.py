@@ -33,7 +33,7 @@ FORMAT = COLUMN.format
 VERSION = 1
 REMAKE = "write the column again"
 FOLDER = "columns"
-# The graph's own weights, in the place of a column.
+# Names the graph's own weights where a column is named
 OWN = "weight"
 # So many rows are compared at a time, and fewer if they have more arcs than that.
 _ROWS, _ARCS = 1 << 20, 1 << 22

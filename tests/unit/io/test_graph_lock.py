@@ -23,7 +23,7 @@ from mndmst.io import owned_files
 from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner.graph_lock import TEXT
 from mndmst.io.partitioner.partition import build_shards
-from mndmst.io.partitioner.partition_run import Options, check_place
+from mndmst.io.partitioner.partition_run import Options, check_output
 from mndmst.io.partitioner.random_graphs import open_random
 from mndmst.io.shards.graph_directory import Destination
 from mndmst.io.shards.sharded_graph import open_graph
@@ -246,13 +246,13 @@ def test_a_graph_that_is_being_replaced_is_judged_by_the_run_with_the_lock(
     out = tmp_path / "graph"
     build_shards(EDGES, out, 3)
     options = Options(out, 3, overwrite=True)
-    check_place(options)
+    check_output(options)
     (out / "index.h5").rename(out / "index.h5.0123456789abcdef.old")
     with pytest.raises(OutputError, match="is in the way"):
-        check_place(options)
+        check_output(options)
     lock = tmp_path / "graph.mndmst-lock"
     lock.write_bytes(TEXT)
-    check_place(options)
+    check_output(options)
     lock.unlink()
 
     def begun(target: Destination, num_parts: int) -> None:
@@ -260,4 +260,4 @@ def test_a_graph_that_is_being_replaced_is_judged_by_the_run_with_the_lock(
         raise OutputError("seen in between")
 
     monkeypatch.setattr(Destination, "check", begun)
-    check_place(options)
+    check_output(options)

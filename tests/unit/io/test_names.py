@@ -355,7 +355,7 @@ def named(tmp_path: Path) -> ShardedGraph:
 def damaged(graph: ShardedGraph, change: Callable[[h5py.File], None]) -> ShardedGraph:
     with h5py.File(graph.parts[0], "r+") as part:
         change(part)
-    return open_graph(graph.place, check=False)
+    return open_graph(graph.location, check=False)
 
 
 def replaced(part: h5py.File, name: str, data: np.ndarray) -> None:
@@ -390,9 +390,9 @@ def test_other_hostile_names_are_refused(named: ShardedGraph) -> None:
     length = len("aa" + "alone" + "bé" + "ccc") + 1
 
     def read(name: str, data: np.ndarray) -> None:
-        copy = named.place.with_name("copy")
+        copy = named.location.with_name("copy")
         shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(named.place, copy)
+        shutil.copytree(named.location, copy)
         graph = open_graph(copy, check=False)
         damaged(graph, lambda part: replaced(part, name, data)).read_names(0, 4)
 
@@ -408,9 +408,9 @@ def test_other_hostile_names_are_refused(named: ShardedGraph) -> None:
         read("names/begins", np.array([0, 2, 7, length], np.int64))
     with pytest.raises(InputError, match="a name has 70,000 bytes"):
         many = np.full(70_009, ord("x"), np.uint8)
-        copy = named.place.with_name("copy")
+        copy = named.location.with_name("copy")
         shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(named.place, copy)
+        shutil.copytree(named.location, copy)
         graph = open_graph(copy, check=False)
         damaged(graph, lambda part: replaced(part, "names/text", many))
         begins = np.array([0, 2, 7, 9, 70_009], np.int64)
@@ -428,7 +428,7 @@ def test_names_of_another_kind_than_the_index_says_are_refused(
     with h5py.File(named.path, "r+") as index:
         write_attributes(index, {"names": "pickle"})
     with pytest.raises(InputError, match="names of the kind pickle"):
-        open_graph(named.place)
+        open_graph(named.location)
 
 
 @pytest.mark.parametrize("kind", [NameKind.TEXT, NameKind.INT64, NameKind.UINT64])

@@ -53,13 +53,13 @@ def test_a_lock_that_its_holder_removes_is_taken_on_a_new_file(
     second = threading.Thread(target=lambda: taken.append(LockFile.take(path)))
     second.start()
     assert waits.wait(60)
-    removed = first.own
+    removed = first.removable
     removed.remove()
     first.close()
     second.join(60)
     assert taken[0].is_named()
     assert path.exists()
-    assert not removed.is_there() or taken[0].own == removed
+    assert not removed.is_there() or taken[0].removable == removed
     taken[0].close()
 
 
@@ -101,7 +101,7 @@ def test_a_file_that_has_taken_the_name_is_not_removed(tmp_path: Path) -> None:
             (tmp_path / name).rename(tmp_path / f"{name}-moved")
             (tmp_path / name).write_text("another")
         own.remove()
-        held.own.remove()
+        held.removable.remove()
     assert {path.name for path in tmp_path.iterdir()} == {
         *("file", "lock", "file-moved", "lock-moved"),
     }

@@ -76,7 +76,7 @@ def table(path: Path, rows: list[tuple]) -> Path:
 
 def edges_of(graph: ShardedGraph) -> dict[frozenset, float]:
     """Return the weights of a graph's edges by the values of their names."""
-    edges = read_edges(graph.place)
+    edges = read_edges(graph.location)
     values = edges.names.values()
     columns = edges.src.tolist(), edges.dst.tolist(), edges.weight.tolist()
     return {
@@ -115,7 +115,7 @@ def test_a_graph_survives_its_own_tables(
     tmp_path: Path, suffix: str, names: tuple
 ) -> None:
     first = made(table(tmp_path / "g.json", rows_of(names)), tmp_path / "first")
-    write_edges(read_edges(first.place), tmp_path / f"g{suffix}")
+    write_edges(read_edges(first.location), tmp_path / f"g{suffix}")
     assert made(tmp_path / f"g{suffix}", tmp_path / "second").uuid == first.uuid
 
 
@@ -281,7 +281,7 @@ def test_a_name_with_a_line_feed_has_no_place_in_a_text_table(
     first = made(
         table(tmp_path / "g.json", rows_of(("a\nb", "c", "d"))), tmp_path / "g"
     )
-    edges = read_edges(first.place)
+    edges = read_edges(first.location)
     with pytest.raises(
         ConfigError, match=r'"a\\nb" has a line feed.*\.parquet or \.json'
     ):
