@@ -115,6 +115,8 @@ class _Network:
         value = None
         if rest and not (_PARAMETER.fullmatch(rest[0]) and len(rest) > 1):
             value = read_number(rest[0])
+            if len(rest) > 1 and not _PARAMETER.fullmatch(rest[1]):
+                raise _LineError("has something behind its value. Keep the value.")
         self._add(u, v, value)
 
     def _read_row(self, words: Sequence[str]) -> None:
