@@ -5,6 +5,7 @@ the forest, and from the rows of the smaller pieces that deletions cut off.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,24 +25,18 @@ from .io.names import IdRange, IntegerNames
 from .io.output_kinds import FOREST_OR_TABLE
 from .io.partitioner.write_parts import check_new, graph_uuid, write_rows
 from .io.results.digest_and_total import exact_total, forest_digest
-from .io.results.forest_file import (
-    ForestHeader,
-    NamesLocation,
-    read_forest,
-    write_forest,
-)
+from .io.results.forest_file import ForestHeader, NamesLocation, read_forest
 from .io.results.graph_names import (
     GraphNames,
     names_location,
     names_of_graph,
     vertex_ids,
 )
-from .io.results.text_tables import COLUMNS, SEPARATORS, write_table
 from .io.shards.sharded_graph import ShardedGraph, open_graph
 from .kernels.edge_order import in_row_order
 from .solver.read import balanced_vtxdist, begin_read, keep_to_host
 from .solver.startup import compile_kernels
-from .solver.write import Summary
+from .solver.write import Summary, write_forest_files
 from .tree.index import ForestIndex
 
 
@@ -49,15 +44,15 @@ from .tree.index import ForestIndex
 class Files:
     """The inputs and outputs; a graph is written only on request.
 
-    The forest is a table if its suffix is that of one. `overwrite` replaces files that
-    are not earlier results, and a graph. `numbers` writes numbers of vertices to a
-    table, although they have names.
+    `forests_out` are files and tables of the forest; see `write_forest_files`.
+    `overwrite` replaces files that are not earlier results, and a graph. `numbers`
+    writes numbers of vertices to tables, although they have names.
     """
 
     graph: Path
     forest: Path
     changes: Path
-    forest_out: Path
+    forests_out: Sequence[Path]
     graph_out: Path | None = None
     overwrite: bool = False
     numbers: bool = False
@@ -74,7 +69,7 @@ def update(
     used.
     """
     inputs = files.graph, files.forest, files.changes
-    outputs = [(files.forest_out, FOREST_OR_TABLE)]
+    outputs = [(file, FOREST_OR_TABLE) for file in files.forests_out]
     check_on_all(comm, inputs, outputs, overwrite=files.overwrite)
     with comm.raise_on_all():
         if comm.rank == 0 and files.graph_out is not None:
@@ -205,15 +200,10 @@ def _write(
         maximum=graph.maximum,
     )
     with AtomicOutput(comm, files.overwrite) as outputs:
-        if files.forest_out.suffix in SEPARATORS:
-            names = None if files.numbers else names_of_graph(graph)
-            path, table = files.forest_out, (edges.u, edges.v, weights)
-            write_table(outputs, path, COLUMNS, table, names, FOREST_OR_TABLE)
-        else:
-            write_forest(
-                outputs, files.forest_out, edges, weights, lambda: header,
-                IdRange(first, graph.num_vertices),
-            )  # fmt: skip
+        write_forest_files(
+            outputs, files.forests_out, graph, edges, weights, lambda: header,
+            files.numbers,
+        )  # fmt: skip
     count = comm.sum(len(edges))
     seconds = comm.max(time.monotonic() - process_start())
     trees = graph.num_vertices - count

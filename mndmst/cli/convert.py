@@ -21,6 +21,7 @@ from .parser import size
 
 if TYPE_CHECKING:
     from ..host.memory import Budget
+    from ..io.atomic_output import AtomicOutput
     from ..io.edge_file import Edges
 
 # Formats without a place for vertices that have no edge
@@ -41,7 +42,9 @@ def add_convert(commands: Any) -> None:
     convert.add_argument(
         "file", type=Path, help="graph, forest or cluster file to read"
     )
-    convert.add_argument("out", type=Path, help="file to write")
+    convert.add_argument(
+        "out", type=Path, nargs="+", help="files to write, in one format each"
+    )
     convert.add_argument(
         "--format",
         metavar="NAME",
@@ -64,30 +67,50 @@ def add_convert(commands: Any) -> None:
 
 
 def _convert(arguments: argparse.Namespace) -> int:
-    from ..host.memory import Budget
-    from ..io.atomic_output import check_outputs
-    from ..io.formats import check_writer, write_edges
-    from ..io.output_kinds import EDGES
+    from ..io.atomic_output import AtomicOutput, check_outputs
+    from ..io.output_kinds import CLUSTERS, EDGES
 
-    if arguments.out.suffix == ".nwk":
-        return _convert_to_newick(arguments)
-    if arguments.dendrogram:
+    trees = [path for path in arguments.out if path.suffix == ".nwk"]
+    others = [path for path in arguments.out if path.suffix != ".nwk"]
+    if arguments.dendrogram and not trees:
         raise ConfigError("--dendrogram goes with a name in .nwk")
-    if _has_clusters(arguments):
-        return _convert_clusters(arguments)
-    inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, EDGES)]
+    clusters = bool(others) and _has_clusters(arguments)
+    if clusters:
+        _check_clusters(arguments, others)
+    kind = CLUSTERS if clusters else EDGES
+    outputs = [(path, CLUSTERS if path in trees else kind) for path in arguments.out]
+    inputs = arguments.file, arguments.graph
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
-    lists = check_writer(arguments.out).lists_vertices
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        if trees:
+            _convert_to_newick(arguments, trees, files)
+        if clusters:
+            _convert_clusters(arguments, others, files)
+        elif others:
+            _convert_edges(arguments, others, files)
+    return 0
+
+
+def _convert_edges(
+    arguments: argparse.Namespace, paths: list[Path], files: "AtomicOutput"
+) -> None:
+    """Write the edges of a graph or a forest in the formats of some files."""
+    from ..host.memory import Budget
+    from ..io.formats import check_writer, write_edges_in
+
+    # Formats that list all vertices name them another way
+    of_lists = {path: check_writer(path).lists_vertices for path in paths}
     budget = Budget(arguments.memory or 0, whole_process=True)
     with terminal_stages(arguments.quiet) as progress:
-        progress.stage(f"reading {arguments.file}")
-        edges = _read(arguments, lists, budget)
-        progress.stage(f"writing {arguments.out}")
-        write_edges(edges, arguments.out, budget)
-    _notice_other_ids(arguments.out, edges, arguments.quiet)
-    if arguments.out.suffix in TABLES and edges.num_vertices > _named(edges):
-        _notice_left_out(arguments.out, edges)
-    return 0
+        for lists in sorted(set(of_lists.values())):
+            progress.stage(f"reading {arguments.file}")
+            edges = _read(arguments, lists, budget)
+            for path in (path for path in paths if of_lists[path] == lists):
+                progress.stage(f"writing {path}")
+                write_edges_in(files, edges, path, budget)
+                _notice_other_ids(path, edges, arguments.quiet)
+                if path.suffix in TABLES and edges.num_vertices > _named(edges):
+                    _notice_left_out(path, edges)
 
 
 def _has_clusters(arguments: argparse.Namespace) -> bool:
@@ -98,32 +121,38 @@ def _has_clusters(arguments: argparse.Namespace) -> bool:
     return own and file.is_file() and is_clusters(file)
 
 
-def _convert_clusters(arguments: argparse.Namespace) -> int:
-    """Write the labels of a cluster file as a table."""
-    from ..io.atomic_output import AtomicOutput, check_outputs
+def _check_clusters(arguments: argparse.Namespace, paths: list[Path]) -> None:
+    """Refuse options and formats that do not suit a cluster file."""
     from ..io.formats.table_columns import check_no_columns
-    from ..io.output_kinds import CLUSTERS
+
+    for path in paths:
+        if path.suffix != ".csv":
+            raise ConfigError(
+                f"{path}: {arguments.file} has clusters, which convert writes as .csv "
+                "(labels) or .nwk (dendrogram)."
+            )
+    check_no_columns(arguments.file, arguments.columns)
+    if arguments.graph is not None:
+        raise ConfigError(
+            f"--graph goes with a forest, and {arguments.file} has clusters"
+        )
+
+
+def _convert_clusters(
+    arguments: argparse.Namespace, paths: list[Path], files: "AtomicOutput"
+) -> None:
+    """Write the labels of a cluster file as tables."""
     from ..io.results.clusters_file import convert_to_table
 
-    file, out = arguments.file, arguments.out
-    if out.suffix != ".csv":
-        raise ConfigError(
-            f"{out}: {file} has clusters, which convert writes as .csv (labels) or "
-            ".nwk (dendrogram)."
-        )
-    check_no_columns(file, arguments.columns)
-    if arguments.graph is not None:
-        raise ConfigError(f"--graph goes with a forest, and {file} has clusters")
-    check_outputs([file], [(out, CLUSTERS)], overwrite=arguments.overwrite)
-    with AtomicOutput(overwrite=arguments.overwrite) as files:
-        convert_to_table(file, out, files, arguments.numbers)
-    return 0
+    for path in paths:
+        convert_to_table(arguments.file, path, files, arguments.numbers)
 
 
-def _convert_to_newick(arguments: argparse.Namespace) -> int:
+def _convert_to_newick(
+    arguments: argparse.Namespace, paths: list[Path], files: "AtomicOutput"
+) -> None:
     """Write the trees of a forest, or a dendrogram."""
     from ..api.forest import Forest
-    from ..io.atomic_output import AtomicOutput, check_outputs
     from ..io.formats import open_edges
     from ..io.formats.graph_files import is_forest
     from ..io.output_kinds import CLUSTERS
@@ -133,8 +162,6 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
     from ..io.results.newick import leaf_names, write_newick, write_trees
     from ..tree.linkage import MIRRORED, single_linkage
 
-    inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, CLUSTERS)]
-    check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     names, forest = None, None
     if is_forest(arguments.file):
         if not arguments.numbers:
@@ -144,21 +171,20 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
     else:
         stored = read_dendrogram(arguments.file)
         name = leaf_names(None if arguments.numbers else stored.ids)
-    with (
-        AtomicOutput(overwrite=arguments.overwrite) as files,
-        files.file(arguments.out, CLUSTERS) as temporary,
-        temporary.open("w", encoding="utf-8") as text,
-    ):
-        if forest is None:
-            write_newick(text, stored.linkage, name)
-        elif arguments.dendrogram:
-            if forest.maximum:
-                note = f"a maximum forest: heights are the {MIRRORED}"
-                print_notes([note], arguments.quiet)
-            write_newick(text, single_linkage(forest), name)
-        else:
-            write_trees(text, open_edges(arguments.file).read(), name)
-    return 0
+    if forest is not None and forest.maximum and arguments.dendrogram:
+        note = f"a maximum forest: heights are the {MIRRORED}"
+        print_notes([note], arguments.quiet)
+    for path in paths:
+        with (
+            files.file(path, CLUSTERS) as temporary,
+            temporary.open("w", encoding="utf-8") as text,
+        ):
+            if forest is None:
+                write_newick(text, stored.linkage, name)
+            elif arguments.dendrogram:
+                write_newick(text, single_linkage(forest), name)
+            else:
+                write_trees(text, open_edges(arguments.file).read(), name)
 
 
 def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edges":

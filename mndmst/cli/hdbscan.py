@@ -94,21 +94,21 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
         if arguments.metric == "precomputed" and arguments.store_centers:
             raise ConfigError(NO_CENTERS)
         if arguments.prediction_data:
-            _check_cluster_file("--prediction-data goes", arguments.output)
+            _check_cluster_file("--prediction-data goes", arguments.outputs)
         if arguments.store_centers:
-            _check_cluster_file("--store-centers goes", arguments.output)
+            _check_cluster_file("--store-centers goes", arguments.outputs)
         return rule.samples
 
     def answer(table: "PointTable") -> bool:
         rule = density_rule(arguments)
-        count, output = len(table.points), arguments.output
+        count = len(table.points)
         rule.check_points(count)
         if rule.too_few(count) and not arguments.quiet:
             notice(f"{arguments.points}: {rule.too_few(count)}")
         if not rule.finds_no_cluster(count):
             return False
-        trees = None if output is None or output.suffix == ".csv" else output
-        needs = arguments.forest or arguments.plot or trees
+        trees = [path for path in arguments.outputs if path.suffix != ".csv"]
+        needs = arguments.forest or arguments.plot or next(iter(trees), None)
         if needs:
             if not arguments.quiet:
                 notice(
@@ -183,12 +183,12 @@ def _print_result(labels: "np.ndarray", how: str) -> None:
     )
 
 
-def _check_cluster_file(goes: str, output: Path | None) -> None:
+def _check_cluster_file(goes: str, outputs: list[Path]) -> None:
     """Raise ConfigError unless there is a cluster file for further results."""
     from ..host.errors import ConfigError
 
-    if output is None or output.suffix in (".csv", ".nwk"):
-        given = "no file is named" if output is None else f"{output} is a table or tree"
+    if all(path.suffix in (".csv", ".nwk") for path in outputs):
+        given = f"{outputs[0]} is a table or tree" if outputs else "no file is named"
         raise ConfigError(
             f"{goes} into a cluster file, and {given}. Give -o a name in .h5."
         )

@@ -53,6 +53,22 @@ def add_output(parser: Parser, help: str, required: bool = False) -> None:
     )
 
 
+def add_outputs(parser: Parser, help: str, required: bool = False) -> None:
+    """Add `--output`, which may be repeated: the files appear together, or none."""
+    more = "may be repeated" + "; without it, nothing is kept" * (not required)
+    parser.add_argument(
+        "-o",
+        "--output",
+        dest="outputs",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        required=required,
+        help=f"{help}; {more}",
+    )
+
+
 def add_moved_graph(parser: Parser) -> None:
     """Add `--graph`, where the graph of a forest is now."""
     parser.add_argument(
@@ -111,7 +127,7 @@ def add_run(parser: Parser, output: str) -> None:
     `output` is the help text of `--output`.
     """
     add_graph(parser)
-    add_output(parser, f"{output}; without it, nothing is kept")
+    add_outputs(parser, output)
     add_file(parser, "--report", "write a report of the run to this JSON file")
     add_overwrite(parser)
     add_devices(parser)

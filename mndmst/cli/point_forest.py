@@ -149,7 +149,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
     from ..io.output_kinds import CLUSTERS, FOREST, PICTURE, POINTS
 
     outputs = (
-        (arguments.output, CLUSTERS),
+        *((path, CLUSTERS) for path in arguments.outputs),
         (arguments.forest, FOREST),
         (arguments.save, POINTS),
         (arguments.plot, PICTURE),
@@ -180,7 +180,7 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     if ranks > 1:
         nbytes += len(points) * GATHERED_POINT_BYTES
     check_room(FREE_MEMORY, arguments.points, nbytes, "the forest of its points")
-    if arguments.output is not None or arguments.forest is not None:
+    if arguments.outputs or arguments.forest is not None:
         from ..points.point_files import start_uuid
 
         table = table._replace(uuid=start_uuid(table.points))
@@ -214,9 +214,9 @@ def write(
     if found is not None and not arguments.quiet:
         _print_forest(found)
     with AtomicOutput(overwrite=arguments.overwrite) as files:
-        if arguments.output is not None:
-            about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
-            write_clusters(arguments.output, about, columns, files)
+        about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
+        for path in arguments.outputs:
+            write_clusters(path, about, columns, files)
         if arguments.forest is not None and found is not None:
             forest = found.forest
             config = {
@@ -237,7 +237,7 @@ def write(
             from ..report.cluster_page import write_cluster_pictures
 
             write_cluster_pictures(pictures, arguments.plot, arguments.picture, files)
-    if not any((arguments.output, arguments.forest, arguments.plot)):
+    if not any((arguments.outputs, arguments.forest, arguments.plot)):
         notice_not_kept("the result is", arguments.quiet)
 
 

@@ -10,7 +10,7 @@ from ..host.option_types import real, whole
 from .options import (
     add_file,
     add_flag,
-    add_output,
+    add_outputs,
     add_overwrite,
     add_plot,
     add_point_columns,
@@ -42,7 +42,7 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
     """Add the points, the outputs and the options of the search."""
     add_source(parser)
     add_overwrite(parser)
-    add_output(parser, f"{output}; without it, nothing is kept")
+    add_outputs(parser, output)
     add_file(
         parser,
         "--forest",

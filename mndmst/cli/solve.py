@@ -12,7 +12,7 @@ from .options import (
     add_graph,
     add_memory,
     add_numbers,
-    add_output,
+    add_outputs,
     add_overwrite,
     add_point_columns,
     add_quiet,
@@ -26,6 +26,7 @@ from .options import (
 from .parser import threads
 
 if TYPE_CHECKING:
+    from ..io.atomic_output import Output
     from .ranks import CommandRun
 
 
@@ -115,10 +116,11 @@ def _solve(arguments: argparse.Namespace) -> int:
             accelerator(name).start_driver(local_rank)
     from .ranks import begin
 
-    outputs = (arguments.output, FOREST_OR_TABLE), (arguments.report, REPORT)
+    outputs: list[Output] = [(path, FOREST_OR_TABLE) for path in arguments.outputs]
+    outputs.append((arguments.report, REPORT))
     job = begin(arguments, outputs)
     status = _run(job, arguments)
-    if arguments.output is None and job.comm.rank == 0:
+    if not arguments.outputs and job.comm.rank == 0:
         notice_not_kept("the forest is", arguments.quiet)
     return status
 
@@ -128,7 +130,7 @@ def _run(job: "CommandRun", arguments: argparse.Namespace) -> int:
 
     comm, config, progress = job
     targets = Targets(
-        forest=arguments.output,
+        forests=arguments.outputs,
         report=arguments.report,
         labels=arguments.labels,
         numbers=arguments.numbers,
@@ -152,9 +154,9 @@ def demo(arguments: argparse.Namespace) -> int:
     from ..io.shards.sharded_graph import demo_graph
     from .ranks import begin
 
-    given = dict.fromkeys(("output", "report", "labels", "checkpoint", "config"))
+    given = dict.fromkeys(("report", "labels", "checkpoint", "config"))
     flags = dict.fromkeys(("resume", "quiet", "overwrite", "numbers", "maximum"), False)
-    options = argparse.Namespace(graph=demo_graph(), **flags, **given)
+    options = argparse.Namespace(graph=demo_graph(), outputs=[], **flags, **given)
     job = begin(options)
     status = _run(job, options)
     if job.comm.rank == 0:
@@ -189,14 +191,15 @@ def _components(arguments: argparse.Namespace) -> int:
     from ..report.record import run_table
     from .ranks import begin
 
-    outputs = (arguments.output, LABELS), (arguments.report, REPORT)
+    outputs: list[Output] = [(path, LABELS) for path in arguments.outputs]
+    outputs.append((arguments.report, REPORT))
     comm, config, progress = begin(arguments, outputs)
     found = connected_components(
         comm,
         arguments.graph,
         config,
         progress,
-        arguments.output,
+        arguments.outputs,
         arguments.report,
         arguments.overwrite,
         arguments.numbers,
@@ -205,7 +208,7 @@ def _components(arguments: argparse.Namespace) -> int:
         if not arguments.quiet:
             print(run_table(found.report), found.text(), sep="\n")
         print(found.line(), flush=True)
-        if arguments.output is None:
+        if not arguments.outputs:
             notice_not_kept("the labels are", arguments.quiet)
     return 0
 
@@ -228,7 +231,7 @@ def add_update(commands: Any) -> None:
         "forest", type=Path, help="forest of the graph before the changes"
     )
     update.add_argument("changes", type=Path, help="table of changes, see below")
-    add_output(update, "forest to write, .h5, or a table, .csv or .tsv", required=True)
+    add_outputs(update, "forest to write, .h5, or a table, .csv or .tsv", required=True)
     add_numbers(update)
     add_file(
         update,
@@ -251,9 +254,10 @@ def _update(arguments: argparse.Namespace) -> int:
     from ..update_forest import Files, update
     from .ranks import begin
 
-    comm, config, progress = begin(arguments, [(arguments.output, FOREST_OR_TABLE)])
+    outputs = [(path, FOREST_OR_TABLE) for path in arguments.outputs]
+    comm, config, progress = begin(arguments, outputs)
     files = Files(
-        arguments.graph, arguments.forest, arguments.changes, arguments.output,
+        arguments.graph, arguments.forest, arguments.changes, arguments.outputs,
         arguments.graph_out, arguments.overwrite, arguments.numbers,
     )  # fmt: skip
     summary = update(comm, files, config.memory, config.threads, progress)

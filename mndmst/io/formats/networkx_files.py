@@ -30,7 +30,7 @@ from ...host.memory_costs import (
     NETWORKX_EDGE_BYTES,
     NETWORKX_NODE_BYTES,
 )
-from ..atomic_output import whole_file
+from ..atomic_output import AtomicOutput
 from ..edge_file import EdgeFile, Edges
 from ..memory_limit import capped, exceeded
 from .attributed_graph import (
@@ -260,7 +260,7 @@ def writing_bytes(edges: Edges) -> int:
     return NETWORKX_NODE_BYTES * edges.num_vertices + NETWORKX_EDGE_BYTES * len(edges)
 
 
-def write(kind: str, edges: Edges, path: Path) -> None:
+def write(kind: str, edges: Edges, path: Path, files: AtomicOutput) -> None:
     """Write a file by NetworkX."""
     networkx = optional("networkx", "networkx", "This format needs")
     write_graph = _KINDS[kind].write
@@ -274,5 +274,5 @@ def write(kind: str, edges: Edges, path: Path) -> None:
     graph.add_nodes_from(names)
     for u, v, weight in links:
         graph.add_edge(names[u], names[v], weight=weight)
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with files.file(path) as temporary, temporary.open("wb") as file:
         write_graph(networkx, graph, file)
