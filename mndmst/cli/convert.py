@@ -153,7 +153,6 @@ def _convert_to_newick(
 ) -> None:
     """Write the trees of a forest, or a dendrogram."""
     from ..api.forest import Forest
-    from ..io.formats import open_edges
     from ..io.formats.graph_files import is_forest
     from ..io.output_kinds import CLUSTERS
     from ..io.results.clusters_file import read_dendrogram
@@ -161,6 +160,7 @@ def _convert_to_newick(
     from ..io.results.graph_names import names_of_forest
     from ..io.results.newick import leaf_names, write_newick, write_trees
     from ..tree.linkage import MIRRORED, single_linkage
+    from ..tree.rooted_trees import root_trees
 
     names, forest = None, None
     if is_forest(arguments.file):
@@ -184,7 +184,10 @@ def _convert_to_newick(
             elif arguments.dendrogram:
                 write_newick(text, single_linkage(forest), name)
             else:
-                write_trees(text, open_edges(arguments.file).read(), name)
+                trees = root_trees(
+                    forest.num_vertices, forest.src, forest.dst, forest.weight
+                )
+                write_trees(text, trees, forest.weight, name)
 
 
 def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edges":

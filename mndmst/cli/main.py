@@ -49,6 +49,7 @@ COMMANDS = {
     "update": ".solve",
     "components": ".solve",
     "cluster": ".cluster",
+    "root": ".root",
     "hdbscan": ".hdbscan",
     "linkage": ".linkage",
     "predict": ".predict",

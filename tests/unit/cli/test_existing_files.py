@@ -54,6 +54,7 @@ UNPROVED = [
     ("report {}/r.json -o", "page.html"),
     ("hdbscan rings --count 40 -q --save", "rings.npy"),
     ("linkage {}/p.csv -q -o", "l.csv"),
+    ("root {}/f.h5 -q -o", "r.csv"),
     ("predict {0}/model.h5 {0}/p.csv -q -o", "predicted.csv"),
     ("convert {}/f.h5", "f.csv"),
     ("convert {}/f.h5", "f.gr"),

@@ -14,6 +14,7 @@ COMMANDS = [
     ("components {0}/g", (".csv", ".h5")),
     ("update {0}/g {0}/f.h5 {0}/changes.csv", (".csv", ".h5")),
     ("cluster {0}/f.h5 --count 2", (".h5", ".csv", ".nwk")),
+    ("root {0}/f.h5 --by centre", (".tsv", ".csv", ".nwk")),
     ("hdbscan {0}/p.csv", (".h5", ".csv", ".nwk")),
     ("hdbscan {0}/p.csv --prediction-data", (".csv", ".h5")),
     ("linkage {0}/p.csv", (".nwk", ".h5", ".csv")),
