@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import ConfigError, optional
 from ..host.formatting import counted
@@ -21,7 +21,7 @@ from .options import (
     print_notes,
     read_noted_points,
 )
-from .parser import on_disk
+from .parser import Commands, on_disk
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..points.clusters.condensed import CondensedTree
 
 
-def add_cluster(commands: Any) -> None:
+def add_cluster(commands: Commands) -> None:
     """Add the command to the parser."""
     cluster = commands.add_parser(
         "cluster",
@@ -217,7 +217,7 @@ def _flat(
     return FlatClusters(rule, columns, tree, chosen)
 
 
-def print_sizes(labels: Any, member: str) -> None:
+def print_sizes(labels: "np.ndarray", member: str) -> None:
     """Print the sizes of the largest clusters by label.
 
     `member` is "vertex" or "point".

@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import ConfigError
 from ..host.progress import notice
@@ -17,18 +17,18 @@ from .options import (
     print_notes,
     terminal_stages,
 )
-from .parser import size
+from .parser import Commands, size
 
 if TYPE_CHECKING:
     from ..host.memory import Budget
     from ..io.atomic_output import AtomicOutput
     from ..io.edge_file import Edges
 
-# Formats without a place for vertices that have no edge
+# Formats that cannot list vertices without an edge
 TABLES = (".csv",)
 
 
-def add_convert(commands: Any) -> None:
+def add_convert(commands: Commands) -> None:
     """Add the command to the parser."""
     convert = commands.add_parser(
         "convert",
@@ -117,8 +117,8 @@ def _has_clusters(arguments: argparse.Namespace) -> bool:
     from ..io.results.clusters_file import is_clusters
 
     file = arguments.file
-    own = arguments.format in (None, "h5") and file.suffix in (".h5", ".hdf5")
-    return own and file.is_file() and is_clusters(file)
+    is_result = arguments.format in (None, "h5") and file.suffix in (".h5", ".hdf5")
+    return is_result and file.is_file() and is_clusters(file)
 
 
 def _check_clusters(arguments: argparse.Namespace, paths: list[Path]) -> None:
@@ -212,8 +212,8 @@ def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edge
 
     with_ids = with_listed_ids if lists else with_vertex_ids
     file, given = arguments.file, arguments.format in (None, "h5")
-    own = given and (file.is_dir() or file.suffix in (".h5", ".hdf5"))
-    if own and arguments.graph is None and (file.is_dir() or not is_forest(file)):
+    is_ours = given and (file.is_dir() or file.suffix in (".h5", ".hdf5"))
+    if is_ours and arguments.graph is None and (file.is_dir() or not is_forest(file)):
         graph = open_graph(file)
         edges = read_numbered(graph, budget)
         return edges if arguments.numbers else with_ids(edges, graph, budget)
@@ -225,7 +225,7 @@ def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edge
         return edges if arguments.numbers else with_ids(edges, graph, budget)
     if arguments.numbers:
         return replace(edges, names=None, first_id=0)
-    if own:
+    if is_ours:
         names = names_of_forest(file)
         if isinstance(names, IdRange):
             return edges

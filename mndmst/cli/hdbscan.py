@@ -4,13 +4,13 @@ import argparse
 import math
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.option_types import real, whole
 from ..host.progress import notice
 from .cluster import print_sizes
 from .options import add_flag
-from .parser import Parser
+from .parser import Commands, Parser
 from .point_forest import with_forest, write
 from .point_input import spent
 from .point_options import add_points
@@ -31,7 +31,7 @@ MORE_HELP = {
 }
 
 
-def add_hdbscan(commands: Any) -> None:
+def add_hdbscan(commands: Commands) -> None:
     """Add the command to the parser."""
     from ..points.clusters.parameters import PARAMETERS
 
@@ -195,7 +195,7 @@ def _check_cluster_file(goes: str, outputs: list[Path]) -> None:
 
 
 def _write_hdbscan(
-    arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
+    arguments: argparse.Namespace, table: "PointTable", result: "PointForest"
 ) -> None:
     import numpy as np
 
@@ -205,13 +205,13 @@ def _write_hdbscan(
     from ..points.clusters.prediction_file import prediction_columns, prediction_facts
 
     rule = density_rule(arguments)
-    clusters = clusters_of(found, rule)
+    clusters = clusters_of(result, rule)
     flat = _coded(arguments, table, clusters.flat)
     facts = {
         "num_clusters": int(flat.labels.max()) + 1,
-        "rule": _in_words(rule, arguments.alpha) + " approximate" * (not found.exact),
+        "rule": _in_words(rule, arguments.alpha) + " approximate" * (not result.exact),
         "metric": arguments.metric,
-        "relative_validity": relative_validity(found.forest, flat.labels),
+        "relative_validity": relative_validity(result.forest, flat.labels),
     }
     none = np.empty(0, np.int64)
     columns = {
@@ -231,7 +231,7 @@ def _write_hdbscan(
             arguments.alpha,
             arguments.metric_params,
             arguments.non_finite,
-            found.search,
+            result.search,
             table.names,
         )
         columns |= prediction_columns(table.points, clusters)
@@ -248,8 +248,8 @@ def _write_hdbscan(
         str(arguments.points),
         facts,
     )
-    write(arguments, table, found, rule.samples, facts, columns, pictures)
-    _print_result(flat.labels, f"exact={found.exact} search={found.search or 'none'}")
+    write(arguments, table, result, rule.samples, facts, columns, pictures)
+    _print_result(flat.labels, f"exact={result.exact} search={result.search or 'none'}")
 
 
 def _in_words(rule: "DensityRule", alpha: float) -> str:

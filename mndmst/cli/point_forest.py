@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import about, optional
 from ..host.formatting import counted
@@ -61,7 +61,7 @@ def _find_alone(
     from ..points.pairwise_forest import metric_forest
 
     with reported(arguments) as reporter:
-        found = metric_forest(
+        result = metric_forest(
             table.points,
             arguments.metric,
             min_samples,
@@ -73,7 +73,7 @@ def _find_alone(
             search=arguments.search,
             reporter=reporter,
         )
-    write(table, found)
+    write(table, result)
 
 
 def _with_ranks(
@@ -128,7 +128,7 @@ def _with_ranks(
     points = None if table is None else table.points
     part, _ = read_part(comm, points, Path(arguments.points))
     with about(arguments.points):
-        found = distributed_forest(
+        result = distributed_forest(
             comm,
             part,
             arguments.metric,
@@ -139,8 +139,8 @@ def _with_ranks(
             reporter=SearchReporter(progress if comm.rank == 0 else None),
         )
     with comm.raise_on_all():
-        if found is not None and table is not None:
-            write(table, found)
+        if result is not None and table is not None:
+            write(table, result)
     return 0
 
 
@@ -190,15 +190,15 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
 def write(
     arguments: argparse.Namespace,
     table: "PointTable",
-    found: "PointForest | None",
+    result: "PointForest | None",
     min_samples: int,
-    facts: dict[str, Any],
+    facts: dict[str, object],
     columns: dict[str, "np.ndarray"],
     pictures: "ClusterPictures | None",
 ) -> None:
     """Write the requested files; all of them appear, or none.
 
-    `found` and `pictures` are None if no requested file needs them. `facts` are
+    `result` and `pictures` are None if no requested file needs them. `facts` are
     attributes and `columns` datasets of the cluster file.
     """
     from ..io.atomic_output import AtomicOutput
@@ -211,14 +211,14 @@ def write(
         facts = {**facts, "ids-name": table.id_name or "id"}
         columns = {**columns, "ids": table.ids}
     uuid = "" if table.uuid is None else table.uuid.result()
-    if found is not None and not arguments.quiet:
-        _print_forest(found)
+    if result is not None and not arguments.quiet:
+        _print_forest(result)
     with AtomicOutput(overwrite=arguments.overwrite) as files:
         about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
         for path in arguments.outputs:
             write_clusters(path, about, columns, files)
-        if arguments.forest is not None and found is not None:
-            forest = found.forest
+        if arguments.forest is not None and result is not None:
+            forest = result.forest
             config = {
                 "metric": arguments.metric,
                 "min_samples": min_samples,
@@ -241,11 +241,11 @@ def write(
         notice_not_kept("the result is", arguments.quiet)
 
 
-def _print_forest(found: "PointForest") -> None:
-    edges = counted(len(found.forest), "edge")
-    trees = counted(found.forest.num_trees, "tree")
-    kind = "exact" if found.exact else "approximate"
+def _print_forest(result: "PointForest") -> None:
+    edges = counted(len(result.forest), "edge")
+    trees = counted(result.forest.num_trees, "tree")
+    kind = "exact" if result.exact else "approximate"
     print(
-        f"{kind} forest: {edges}, {trees}; {counted(found.certain, 'edge')} certain by "
-        "the nearest neighbours alone"
+        f"{kind} forest: {edges}, {trees}; {counted(result.certain, 'edge')} certain "
+        "by the nearest neighbours alone"
     )

@@ -2,7 +2,6 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from .options import (
     add_outputs,
@@ -12,11 +11,11 @@ from .options import (
     notice_not_kept,
     read_noted_points,
 )
-from .parser import on_disk
+from .parser import Commands, on_disk
 from .point_input import spent
 
 
-def add_predict(commands: Any) -> None:
+def add_predict(commands: Commands) -> None:
     """Add the command to the parser."""
     predict = commands.add_parser(
         "predict",

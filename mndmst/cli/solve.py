@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import ConfigError
 from .options import (
@@ -23,7 +23,7 @@ from .options import (
     print_notes,
     terminal_stages,
 )
-from .parser import threads
+from .parser import Commands, threads
 
 if TYPE_CHECKING:
     from ..io.atomic_output import Output
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MERGING = "how ranks merge, and why"  # details of --verbose
 
 
-def add_solve(commands: Any) -> None:
+def add_solve(commands: Commands) -> None:
     """Add the command to the parser."""
     solve = commands.add_parser(
         "solve",
@@ -169,7 +169,7 @@ def demo(arguments: argparse.Namespace) -> int:
     return status
 
 
-def add_components(commands: Any) -> None:
+def add_components(commands: Commands) -> None:
     """Add the command to the parser."""
     components = commands.add_parser(
         "components",
@@ -194,7 +194,7 @@ def _components(arguments: argparse.Namespace) -> int:
     outputs: list[Output] = [(path, LABELS) for path in arguments.outputs]
     outputs.append((arguments.report, REPORT))
     comm, config, progress = begin(arguments, outputs)
-    found = connected_components(
+    components = connected_components(
         comm,
         arguments.graph,
         config,
@@ -204,16 +204,16 @@ def _components(arguments: argparse.Namespace) -> int:
         arguments.overwrite,
         arguments.numbers,
     )
-    if found.report is not None:
+    if components.report is not None:
         if not arguments.quiet:
-            print(run_table(found.report), found.text(), sep="\n")
-        print(found.line(), flush=True)
+            print(run_table(components.report), components.text(), sep="\n")
+        print(components.line(), flush=True)
         if not arguments.outputs:
             notice_not_kept("the labels are", arguments.quiet)
     return 0
 
 
-def add_update(commands: Any) -> None:
+def add_update(commands: Commands) -> None:
     """Add the command to the parser."""
     update = commands.add_parser(
         "update",
@@ -266,7 +266,7 @@ def _update(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def add_verify(commands: Any) -> None:
+def add_verify(commands: Commands) -> None:
     """Add the command to the parser."""
     verify = commands.add_parser(
         "verify",
@@ -316,8 +316,8 @@ def _verify(arguments: argparse.Namespace) -> int:
         graph = open_graph(arguments.graph, check=comm.rank == 0)
     if not graph.has_few_arcs():  # the few kernels for these compile when called
         compile_kernels(comm, "verify", graph.weight_dtype, progress)
-    own = locate(comm).share
-    threads = own if arguments.threads is None else arguments.threads
+    share = locate(comm).share
+    threads = share if arguments.threads is None else arguments.threads
     with terminal_stages(arguments.quiet or comm.rank > 0) as shown:
         shown.stage(f"verifying {arguments.forest}")
         verdict = verify(comm, graph, arguments.forest, threads)
