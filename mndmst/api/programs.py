@@ -296,6 +296,8 @@ def update(
     comm: Any = None,
     *,
     graph_output: str | Path | None = None,
+    forest_changes: str | Path | None = None,
+    tree_changes: str | Path | None = None,
     memory: int | str = 0,
     threads: int = 0,
     overwrite: bool = False,
@@ -317,6 +319,11 @@ def update(
         All ranks of the job by default; without a launcher this process, without MPI.
     graph_output : str or Path, optional
         A directory to write the changed graph to.
+    forest_changes : str or Path, optional
+        A table to write, ``.csv`` or ``.tsv``, of the edges that leave and enter the
+        forest.
+    tree_changes : str or Path, optional
+        A table to write of the trees that are joined or split.
     memory : int or str
         Bytes that a rank may hold, such as ``"8GiB"``; 0 for its share of the host.
     threads : int
@@ -348,6 +355,8 @@ def update(
         _paths(output, "output"),
         _path(graph_output, "graph_output"),
         overwrite=as_flag(overwrite, "overwrite"),
+        forest_changes=_path(forest_changes, "forest_changes"),
+        tree_changes=_path(tree_changes, "tree_changes"),
     )
     with _ranks(comm) as ranks:
         progress = Progress(ranks.rank == 0 and not quiet)

@@ -239,6 +239,16 @@ def add_update(commands: Commands) -> None:
         "also write the changed graph to this directory",
         metavar="DIR",
     )
+    add_file(
+        update,
+        "--forest-changes",
+        "also write a table of the edges that leave and enter the forest, .csv or .tsv",
+    )
+    add_file(
+        update,
+        "--tree-changes",
+        "also write a table of the trees that are joined or split, .csv or .tsv",
+    )
     add_overwrite(
         update,
         "replace a file that is not an earlier result, and a graph in --graph-out",
@@ -250,16 +260,15 @@ def add_update(commands: Commands) -> None:
 
 
 def _update(arguments: argparse.Namespace) -> int:
-    from ..io.output_kinds import FOREST_OR_TABLE
     from ..update_forest import Files, update
     from .ranks import begin
 
-    outputs = [(path, FOREST_OR_TABLE) for path in arguments.outputs]
-    comm, config, progress = begin(arguments, outputs)
     files = Files(
         arguments.graph, arguments.forest, arguments.changes, arguments.outputs,
         arguments.graph_out, arguments.overwrite, arguments.numbers,
+        arguments.forest_changes, arguments.tree_changes,
     )  # fmt: skip
+    comm, config, progress = begin(arguments, files.outputs)
     summary = update(comm, files, config.memory, config.threads, progress)
     if comm.rank == 0:
         print(summary.line(), flush=True)

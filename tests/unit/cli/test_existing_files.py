@@ -13,6 +13,7 @@ from mndmst.cli.main import parser
 
 # Options and arguments that name output files, of any command.
 NAMES_OF_OUTPUTS = {
+    *("forest_changes", "tree_changes"),
     *("output", "outputs", "report", "plot", "save", "trace", "json"),
     *("address_file", "graph_out", "out"),
 }
