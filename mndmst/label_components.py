@@ -5,7 +5,6 @@ two components of a part may contract, so that no edge inside a part is left. We
 still choose which edges come first, as a sample.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 from .comm.communicator import Comm
 from .comm.directory import Directory
 from .host.progress import Progress
-from .io.atomic_output import AtomicOutput, Output, check_on_all
+from .io.atomic_output import AtomicOutput, check_on_all
 from .io.output_kinds import LABELS, REPORT
 from .io.results.digest_and_total import forest_digest
 from .io.results.graph_names import names_of_graph
@@ -70,22 +69,21 @@ def connected_components(
     path: str | Path,
     config: Config,
     progress: Progress,
-    labels: Sequence[Path] = (),
+    labels: Path | None = None,
     report: Path | None = None,
     overwrite: bool = False,
     numbers: bool = False,
 ) -> Components:
     """Find the connected components of a sharded graph. Collective.
 
-    `path` is a directory of shards, its index, or a graph in one shard. `labels` are
+    `path` is a directory of shards, its index, or a graph in one shard. `labels` is
     written with each vertex's label, the smallest vertex of its component, or with
     names unless `numbers`; `report` is the file of the run's record. With `overwrite`
     they replace files that are not earlier results. The result is the same on every
     rank, except for the report. Raises MndmstError on every rank if the input, the
     options or the output cannot be used.
     """
-    outputs: list[Output] = [(file, LABELS) for file in labels]
-    outputs.append((report, REPORT))
+    outputs = (labels, LABELS), (report, REPORT)
     check_on_all(comm, [path], outputs, overwrite=overwrite)
     record = Report(comm, progress)
 
@@ -98,11 +96,7 @@ def connected_components(
 
 
 def _label(
-    run: Run,
-    targets: Sequence[Path],
-    record: Path | None,
-    overwrite: bool,
-    numbers: bool,
+    run: Run, target: Path | None, record: Path | None, overwrite: bool, numbers: bool
 ) -> Components:
     """Label all vertices, count the components and write the outputs."""
     comm, report = run.comm, run.report
@@ -120,7 +114,7 @@ def _label(
         "digest": digest,
     }
     with AtomicOutput(comm, overwrite) as outputs:
-        for target in targets:
+        if target is not None:
             with report.stage("write"):
                 if target.suffix in SEPARATORS:
                     names = None if numbers else names_of_graph(run.graph)

@@ -18,7 +18,7 @@ def register_accelerator(
     The package belongs to the test, which may replace its functions.
     """
     package = ModuleType(f"{name}_accelerator")
-    package.NAME, package.VISIBLE = name, f"{name.upper()}_VISIBLE_DEVICES"
+    package.NAME, package.visibility = name, lambda: ()
     package.ARRAY_ATTRIBUTE, package.DLPACK_DEVICES = f"__{name}_array__", ()
     package.DISTRIBUTIONS = (f"{name}-driver",)
     package.unavailable = lambda: None

@@ -22,7 +22,8 @@ SECONDS = 60  # longer waits are deadlocks
 class Group:
     """What the ranks of a communicator share."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, hosts: Sequence[int]) -> None:
+        self.hosts, size = hosts, len(hosts)
         self.barrier = threading.Barrier(size, timeout=SECONDS)
         self.slots: list[Any] = [None] * size
         self.queues = [[SimpleQueue() for _ in range(size)] for _ in range(size)]
@@ -72,14 +73,20 @@ class ThreadComm(Comm):
         colors = self.gather_all(color)
         members = [rank for rank, other in enumerate(colors) if other == color]
         if color is not None and members[0] == self.rank:
-            self.group.slots[self.rank] = Group(len(members))
+            hosts = [self.group.hosts[member] for member in members]
+            self.group.slots[self.rank] = Group(hosts)
         self.group.barrier.wait()
         group = self.group.slots[members[0]]
         self.group.barrier.wait()
         return None if color is None else ThreadComm(group, members.index(self.rank))
 
     def node(self) -> Comm:
-        return self
+        if len(set(self.group.hosts)) == 1:
+            return self
+        if self._node is None:
+            self._node = self.split(self.group.hosts[self.rank])
+        assert self._node is not None
+        return self._node
 
     def cores(self) -> set[int]:
         return {0}
@@ -122,9 +129,15 @@ class ThreadComm(Comm):
         return lambda: self.recv(source)
 
 
-def on_ranks(size: int, program: Callable[[Comm], Any]) -> list[Any]:
-    """Run a program on ranks, and return what each of them returns."""
-    group, results, errors = Group(size), [None] * size, []
+def on_ranks(
+    size: int, program: Callable[[Comm], Any], hosts: Sequence[int] | None = None
+) -> list[Any]:
+    """Run a program on ranks, and return what each of them returns.
+
+    `hosts` has the host of each rank; without it they are on one. The name of a rank's
+    thread is its number.
+    """
+    group, results, errors = Group(hosts or [0] * size), [None] * size, []
 
     def run(rank: int) -> None:
         try:
@@ -133,7 +146,10 @@ def on_ranks(size: int, program: Callable[[Comm], Any]) -> list[Any]:
             errors.append(error)
             group.barrier.abort()
 
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+    threads = [
+        threading.Thread(target=run, args=(rank,), name=str(rank))
+        for rank in range(size)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -26,12 +26,17 @@ class Accelerator(Protocol):
     """The contents of a package in `ACCELERATORS`; its import loads no driver."""
 
     NAME: str  # in `ACCELERATORS`
-    VISIBLE: str  # The environment variable by which launchers show devices to a rank
     ARRAY_ATTRIBUTE: str  # Most arrays on devices of this kind have it
     # DLPack's numbers of such devices; other libraries' arrays name theirs.
     DLPACK_DEVICES: tuple[int, ...]
     # Optional packages that reports name the versions of.
     DISTRIBUTIONS: tuple[str, ...]
+
+    def visibility(self) -> tuple[str | None, ...]:
+        """Return what decides which devices this process sees; loads no driver.
+
+        Processes of a host see the same devices if these values are equal.
+        """
 
     def unavailable(self) -> str | None:
         """Return why no device can be used, and the remedy; None if one can."""

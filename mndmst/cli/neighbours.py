@@ -1,14 +1,16 @@
 """The command `neighbours`."""
 
 import argparse
+from typing import Any
 
-from .options import add_count, add_new_graph
-from .parser import MOST_PARTS, MOST_POINTS, Commands
+from ..host.option_types import whole
+from .options import add_new_graph
+from .parser import MOST_PARTS, MOST_POINTS
 from .point_input import load_points, reported, save_points
 from .point_options import add_search, add_source
 
 
-def add_neighbours(commands: Commands) -> None:
+def add_neighbours(commands: Any) -> None:
     """Add the command to the parser."""
     neighbours = commands.add_parser(
         "neighbours",
@@ -19,23 +21,28 @@ def add_neighbours(commands: Commands) -> None:
     )
     add_source(neighbours)
     add_new_graph(neighbours)
-    add_count(
-        neighbours,
+    neighbours.add_argument(
         "--k",
-        "neighbours per point (default: 16 or --core, whichever is larger; all other "
-        "points if these are fewer)",
-        (1, MOST_POINTS),
+        type=whole(1, MOST_POINTS),
+        metavar="N",
+        help="neighbours per point (default: 16 or --core, whichever is larger; all "
+        "other points if these are fewer)",
     )
-    add_count(
-        neighbours,
+    neighbours.add_argument(
         "--core",
-        "use mutual reachability distances of K neighbours as weights, for cluster "
-        "--min-size (default: plain distances)",
-        (0, MOST_POINTS),
+        type=whole(0, MOST_POINTS),
         default=0,
         metavar="K",
+        help="use mutual reachability distances of K neighbours as weights, for "
+        "cluster --min-size (default: plain distances)",
     )
-    add_count(neighbours, "--parts", "number of shards", (1, MOST_PARTS), default=1)
+    neighbours.add_argument(
+        "--parts",
+        type=whole(1, MOST_PARTS),
+        default=1,
+        metavar="N",
+        help="number of shards",
+    )
     add_search(neighbours)
     neighbours.set_defaults(process=_neighbours, one_process=True)
 
@@ -72,12 +79,12 @@ def _neighbours(arguments: argparse.Namespace) -> int:
                 arguments.search,
                 reporter,
             )
-        facts: dict[str, object] = {}
-        graph = build_shards(
+        facts: dict[str, Any] = {}
+        build_shards(
             edges,
             arguments.out,
             arguments.parts,
             arguments.overwrite,
             lambda _: facts.update(describe_graph(arguments.out)),
         )
-    return print_graph(graph, facts, arguments.quiet)
+    return print_graph(facts, arguments.quiet)

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..graph.order import WEIGHT_DTYPES
 from ..host.formatting import counted
@@ -12,7 +12,6 @@ from ..host.option_types import real, whole
 from .info import print_facts
 from .options import (
     add_columns,
-    add_count,
     add_file,
     add_flag,
     add_graph,
@@ -27,7 +26,6 @@ from .parser import (
     MOST_PARTS,
     MOST_SECONDS,
     MOST_VERTICES,
-    Commands,
     Parser,
     on_disk_or_input,
     size,
@@ -36,8 +34,6 @@ from .parser import (
 
 if TYPE_CHECKING:
     from ..host.memory import Budget
-    from ..io.edge_file import EdgeFile
-    from ..io.named_edge_file import NamedEdgeFile
     from ..io.partitioner.partition_run import Options
     from ..io.shards.sharded_graph import ShardedGraph
 
@@ -45,11 +41,11 @@ if TYPE_CHECKING:
 def add_building(parser: Parser) -> None:
     """Add the options of all commands that write shards."""
     add_new_graph(parser)
-    add_count(
-        parser,
+    parser.add_argument(
         "--parts",
-        "number of shards (default: 1, or the number in the recipe)",
-        (1, MOST_PARTS),
+        type=whole(1, MOST_PARTS),
+        metavar="N",
+        help="number of shards (default: 1, or the number in the recipe)",
     )
     parser.add_argument(
         "--jobs",
@@ -69,26 +65,23 @@ def add_building(parser: Parser) -> None:
         "continue a killed run, or start from the beginning; keep a graph that "
         "the same run has finished",
     )
-    add_count(
-        parser,
+    parser.add_argument(
         "--timeout",
-        "under mpirun: end if a host is unreachable this long; 0 for never",
-        (0, MOST_SECONDS),
+        type=whole(0, MOST_SECONDS),
         metavar="SECONDS",
+        help="under mpirun: end if a host is unreachable this long; 0 for never",
     )
     add_quiet(parser)
 
 
-def print_graph(
-    graph: "ShardedGraph", facts: dict[str, object], quiet: bool = False
-) -> int:
+def print_graph(facts: dict[str, Any], quiet: bool = False) -> int:
     """Print the facts of a new graph, and the RESULT line."""
     if not quiet:
         print_facts(facts, as_json=False)
     print(
-        f"RESULT n={graph.num_vertices} m={graph.num_arcs // 2} "
-        f"weights={graph.weight_dtype.name} parts={graph.num_parts} uuid={graph.uuid}"
-        + (" order=maximum" if graph.maximum else ""),
+        f"RESULT n={facts['vertices']} m={facts['arcs'] // 2} "
+        f"weights={facts['weights']} parts={facts['parts']} uuid={facts['uuid']}"
+        + (f" order={facts['order']}" if "order" in facts else ""),
         flush=True,
     )
     return 0
@@ -97,10 +90,9 @@ def print_graph(
 class Source(NamedTuple):
     """The input that shards are written from."""
 
-    file: "EdgeFile | NamedEdgeFile"
+    file: Any
     parts: int = 1  # default number of shards
-    # Raises if the graph is not as its recipe
-    check: "Callable[[ShardedGraph], None] | None" = None
+    check: Callable[[Any], None] | None = None  # raises if it is not as its recipe
 
 
 def build(
@@ -143,7 +135,7 @@ def build(
             processes = jobs = _jobs(arguments.jobs, file, parts)
         memory = arguments.memory or free_bytes() // 2 // processes
         options = build_options(arguments, parts, memory)
-    facts: dict[str, object] = {}
+    facts: dict[str, Any] = {}
 
     def inspect(graph: "ShardedGraph") -> None:
         if check is not None:
@@ -151,15 +143,13 @@ def build(
         facts.update(describe_graph(arguments.out))
 
     if comm.size > 1:
-        graph = partition(comm, file, options, inspect)
+        partition(comm, file, options, inspect)
     else:
-        graph = run_forked(jobs, partition, file, options, inspect)
-    return print_graph(graph, facts, arguments.quiet) if comm.rank == 0 else 0
+        run_forked(jobs, partition, file, options, inspect)
+    return print_graph(facts, arguments.quiet) if comm.rank == 0 else 0
 
 
-def _check_direction(
-    file: "EdgeFile | NamedEdgeFile", arguments: argparse.Namespace
-) -> None:
+def _check_direction(file: Any, arguments: argparse.Namespace) -> None:
     """Refuse weights named as similarities, unless a direction is given."""
     from ..io.formats.table_columns import ask_direction
 
@@ -179,7 +169,7 @@ def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Op
     return Options(arguments.out, parts, memory, **given)
 
 
-def _jobs(asked: int | None, file: "EdgeFile | NamedEdgeFile", parts: int) -> int:
+def _jobs(asked: int | None, file: Any, parts: int) -> int:
     """Return the number of processes: the requested one, or one that pays."""
     from ..host.cores import core_count
 
@@ -201,15 +191,15 @@ def _formats_and_weights() -> str:
     return f"Formats: {formats}; each also .gz, .xz, .zst. Weights: {WEIGHTS}."
 
 
-def add_partition(commands: Commands) -> None:
+def add_partition(commands: Any) -> None:
     """Add the command to the parser."""
     partition = commands.add_parser(
         "partition",
         help="convert an edge file into shards, or re-shard a graph",
         description="Read an edge file of any size, or a sharded graph, and write it "
         "as shards: by several processes on this machine, or under mpirun or srun.",
+        epilog=_formats_and_weights,
     )
-    partition.epilog = _formats_and_weights  # called for help alone
     partition.add_argument(
         "file",
         type=on_disk_or_input,
@@ -240,11 +230,11 @@ def add_partition(commands: Commands) -> None:
         help="renumber the vertices so that neighbours have near ids; bfs and rcm need "
         "memory for the whole graph",
     )
-    add_count(
-        partition,
+    partition.add_argument(
         "--num-vertices",
-        "number of vertices (default: the largest id + 1)",
-        (0, MOST_VERTICES),
+        type=whole(0, MOST_VERTICES),
+        metavar="N",
+        help="number of vertices (default: the largest id + 1)",
     )
     add_flag(
         partition,
@@ -360,7 +350,7 @@ PARAMETERS = (
 )
 
 
-def add_generate(commands: Commands) -> None:
+def add_generate(commands: Any) -> None:
     """Add the command to the parser."""
     generate = commands.add_parser(
         "generate",
@@ -400,7 +390,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     )
 
 
-def add_column(commands: Commands) -> None:
+def add_column(commands: Any) -> None:
     """Add the command to the parser."""
     column = commands.add_parser(
         "column",

@@ -2,20 +2,21 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from .options import (
-    add_outputs,
+    add_output,
     add_overwrite,
     add_point_columns,
     add_quiet,
     notice_not_kept,
     read_noted_points,
 )
-from .parser import Commands, on_disk
+from .parser import on_disk
 from .point_input import spent
 
 
-def add_predict(commands: Commands) -> None:
+def add_predict(commands: Any) -> None:
     """Add the command to the parser."""
     predict = commands.add_parser(
         "predict",
@@ -39,9 +40,10 @@ def add_predict(commands: Commands) -> None:
         help="file of the new points, in a format that hdbscan reads",
     )
     add_point_columns(predict)
-    add_outputs(
+    add_output(
         predict,
-        "file to write with the labels and probabilities, .h5 or .csv",
+        "file to write with the labels and probabilities, .h5 or .csv; without "
+        "it, nothing is kept",
     )
     add_overwrite(predict)
     add_quiet(predict)
@@ -55,9 +57,8 @@ def _predict(arguments: argparse.Namespace) -> int:
     from ..points.clusters.prediction_file import StoredModel
     from ..points.point_files import uuid_of
 
-    source = arguments.points
-    given = [arguments.model, source]
-    outputs = [(path, PREDICTIONS) for path in arguments.outputs]
+    source, output = arguments.points, arguments.output
+    given, outputs = [arguments.model, source], [(output, PREDICTIONS)]
     check_outputs(given, outputs, overwrite=arguments.overwrite)
     model = StoredModel.read(arguments.model)
     finite = model.non_finite == "error"
@@ -76,11 +77,11 @@ def _predict(arguments: argparse.Namespace) -> int:
     if table.ids is not None:
         facts["ids-name"] = table.id_name or "id"
         columns["ids"] = table.ids
-    if not arguments.outputs:
+    if output is None:
         notice_not_kept("the labels are", arguments.quiet)
-    with AtomicOutput(overwrite=arguments.overwrite) as files:
-        for path in arguments.outputs:
-            write_clusters(path, facts, columns, files)
+    else:
+        with AtomicOutput(overwrite=arguments.overwrite) as files:
+            write_clusters(output, facts, columns, files)
     print(
         f"RESULT n={len(labels)} clusters={model.num_clusters} "
         f"noise={int((labels < 0).sum())} {spent()}",

@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..host.errors import ConfigError
 from .options import (
@@ -12,7 +12,7 @@ from .options import (
     add_graph,
     add_memory,
     add_numbers,
-    add_outputs,
+    add_output,
     add_overwrite,
     add_point_columns,
     add_quiet,
@@ -23,17 +23,16 @@ from .options import (
     print_notes,
     terminal_stages,
 )
-from .parser import Commands, threads
+from .parser import threads
 
 if TYPE_CHECKING:
-    from ..io.atomic_output import Output
     from .ranks import CommandRun
 
 
 MERGING = "how ranks merge, and why"  # details of --verbose
 
 
-def add_solve(commands: Commands) -> None:
+def add_solve(commands: Any) -> None:
     """Add the command to the parser."""
     solve = commands.add_parser(
         "solve",
@@ -116,11 +115,10 @@ def _solve(arguments: argparse.Namespace) -> int:
             accelerator(name).start_driver(local_rank)
     from .ranks import begin
 
-    outputs: list[Output] = [(path, FOREST_OR_TABLE) for path in arguments.outputs]
-    outputs.append((arguments.report, REPORT))
+    outputs = (arguments.output, FOREST_OR_TABLE), (arguments.report, REPORT)
     job = begin(arguments, outputs)
     status = _run(job, arguments)
-    if not arguments.outputs and job.comm.rank == 0:
+    if arguments.output is None and job.comm.rank == 0:
         notice_not_kept("the forest is", arguments.quiet)
     return status
 
@@ -130,7 +128,7 @@ def _run(job: "CommandRun", arguments: argparse.Namespace) -> int:
 
     comm, config, progress = job
     targets = Targets(
-        forests=arguments.outputs,
+        forest=arguments.output,
         report=arguments.report,
         labels=arguments.labels,
         numbers=arguments.numbers,
@@ -154,9 +152,9 @@ def demo(arguments: argparse.Namespace) -> int:
     from ..io.shards.sharded_graph import demo_graph
     from .ranks import begin
 
-    given = dict.fromkeys(("report", "labels", "checkpoint", "config"))
+    given = dict.fromkeys(("output", "report", "labels", "checkpoint", "config"))
     flags = dict.fromkeys(("resume", "quiet", "overwrite", "numbers", "maximum"), False)
-    options = argparse.Namespace(graph=demo_graph(), outputs=[], **flags, **given)
+    options = argparse.Namespace(graph=demo_graph(), **flags, **given)
     job = begin(options)
     status = _run(job, options)
     if job.comm.rank == 0:
@@ -169,7 +167,7 @@ def demo(arguments: argparse.Namespace) -> int:
     return status
 
 
-def add_components(commands: Commands) -> None:
+def add_components(commands: Any) -> None:
     """Add the command to the parser."""
     components = commands.add_parser(
         "components",
@@ -191,29 +189,28 @@ def _components(arguments: argparse.Namespace) -> int:
     from ..report.record import run_table
     from .ranks import begin
 
-    outputs: list[Output] = [(path, LABELS) for path in arguments.outputs]
-    outputs.append((arguments.report, REPORT))
+    outputs = (arguments.output, LABELS), (arguments.report, REPORT)
     comm, config, progress = begin(arguments, outputs)
-    components = connected_components(
+    found = connected_components(
         comm,
         arguments.graph,
         config,
         progress,
-        arguments.outputs,
+        arguments.output,
         arguments.report,
         arguments.overwrite,
         arguments.numbers,
     )
-    if components.report is not None:
+    if found.report is not None:
         if not arguments.quiet:
-            print(run_table(components.report), components.text(), sep="\n")
-        print(components.line(), flush=True)
-        if not arguments.outputs:
+            print(run_table(found.report), found.text(), sep="\n")
+        print(found.line(), flush=True)
+        if arguments.output is None:
             notice_not_kept("the labels are", arguments.quiet)
     return 0
 
 
-def add_update(commands: Commands) -> None:
+def add_update(commands: Any) -> None:
     """Add the command to the parser."""
     update = commands.add_parser(
         "update",
@@ -231,23 +228,13 @@ def add_update(commands: Commands) -> None:
         "forest", type=Path, help="forest of the graph before the changes"
     )
     update.add_argument("changes", type=Path, help="table of changes, see below")
-    add_outputs(update, "forest to write, .h5, or a table, .csv or .tsv", required=True)
+    add_output(update, "forest to write, .h5, or a table, .csv or .tsv", required=True)
     add_numbers(update)
     add_file(
         update,
         "--graph-out",
         "also write the changed graph to this directory",
         metavar="DIR",
-    )
-    add_file(
-        update,
-        "--forest-changes",
-        "also write a table of the edges that leave and enter the forest, .csv or .tsv",
-    )
-    add_file(
-        update,
-        "--tree-changes",
-        "also write a table of the trees that are joined or split, .csv or .tsv",
     )
     add_overwrite(
         update,
@@ -260,22 +247,22 @@ def add_update(commands: Commands) -> None:
 
 
 def _update(arguments: argparse.Namespace) -> int:
+    from ..io.output_kinds import FOREST_OR_TABLE
     from ..update_forest import Files, update
     from .ranks import begin
 
+    comm, config, progress = begin(arguments, [(arguments.output, FOREST_OR_TABLE)])
     files = Files(
-        arguments.graph, arguments.forest, arguments.changes, arguments.outputs,
+        arguments.graph, arguments.forest, arguments.changes, arguments.output,
         arguments.graph_out, arguments.overwrite, arguments.numbers,
-        arguments.forest_changes, arguments.tree_changes,
     )  # fmt: skip
-    comm, config, progress = begin(arguments, files.outputs)
     summary = update(comm, files, config.memory, config.threads, progress)
     if comm.rank == 0:
         print(summary.line(), flush=True)
     return 0
 
 
-def add_verify(commands: Commands) -> None:
+def add_verify(commands: Any) -> None:
     """Add the command to the parser."""
     verify = commands.add_parser(
         "verify",
@@ -325,8 +312,8 @@ def _verify(arguments: argparse.Namespace) -> int:
         graph = open_graph(arguments.graph, check=comm.rank == 0)
     if not graph.has_few_arcs():  # the few kernels for these compile when called
         compile_kernels(comm, "verify", graph.weight_dtype, progress)
-    share = locate(comm).share
-    threads = share if arguments.threads is None else arguments.threads
+    own = locate(comm).share
+    threads = own if arguments.threads is None else arguments.threads
     with terminal_stages(arguments.quiet or comm.rank > 0) as shown:
         shown.stage(f"verifying {arguments.forest}")
         verdict = verify(comm, graph, arguments.forest, threads)

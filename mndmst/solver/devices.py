@@ -5,21 +5,21 @@ each, with the cores of all, and do the whole work of the host. The other ranks 
 touch no driver (`on_working_ranks`): contexts, kernels and pinned memory of several
 ranks on one device cost seconds and gain nothing. MND-MST (4.3.1) deals rows to a
 rank's two devices by their speeds; here ranks with devices and ranks of hosts without
-one get rows in the same way (`DeviceAssignment.speed`).
+one get rows in the same way (`DeviceAssignment.weight`). Devices get rows by their
+memory, if all rows fit them in this way and not in equal shares.
 
 One rank alone solves a graph of few arcs, without kernels: on a machine that has not
 compiled them yet, they would take a thousand times as long as the graph.
 """
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..backends import (
-    ACCELERATORS,
     accelerator,
+    accelerators,
     cpu_device,
     few_arcs_device,
     find_accelerator,
@@ -73,9 +73,17 @@ class DeviceAssignment:
     seconds: tuple[float, float] | None
     # Whether the graph has so few arcs that one rank solves it without kernels.
     few_arcs: bool = False
+    # Bytes of arcs that this rank's device has room for; None where they do not count.
+    room: float | None = None
 
-    def speed(self, threads: int, ranks: int) -> float:
-        """Predict the arcs per second of this rank, one of some ranks of its host."""
+    def weight(self, threads: int, ranks: int) -> float:
+        """Return the share of the rows for this rank, in proportion to other ranks'.
+
+        It is the room of its device, or the predicted arcs per second of this rank, one
+        of `ranks` ranks of its host.
+        """
+        if self.room is not None:
+            return self.room
         if self.kind is not None:
             return 1 / COSTS.gpu_arc
         return 1 / COSTS.cpu_seconds(1.0, threads, ranks)
@@ -87,7 +95,7 @@ def visible_devices(comm: Comm, backend: str) -> VisibleDevices:
     Of the ranks of a host that see the same devices only the first asks the driver.
     """
     node = comm.node()
-    shown = tuple(os.environ.get(accelerator(name).VISIBLE) for name in ACCELERATORS)
+    shown = tuple(kind.visibility() for kind in accelerators())
     groups = node.bcast(node.gather(shown))
     first = groups.index(shown)
     answer: tuple[str | None, tuple[str, ...], str | None] = None, (), None
@@ -130,23 +138,35 @@ def assign_devices(
     if visible.reason is not None:
         progress.say(f"computing on the CPU ({visible.reason})")
     drivers = comm.sum(int(visible.device is not None))
+    works = visible.device is not None or not visible.on_host
+    workers = comm.sum(int(works))
+    # 1. Do the rows fit the devices, in equal shares or else by memory?
+    room = _device_room(config, visible)
+    nbytes = graph.num_arcs * (4 + graph.weight_dtype.itemsize)
     arcs = graph.num_arcs / max(drivers, 1)
-    streamed = comm.max(int(_is_streamed(config, graph, visible, arcs)))
-    gpu = COSTS.gpu_seconds(arcs, bool(streamed))
+    lacks = visible.device is not None and room * drivers < nbytes
+    streamed = bool(comm.max(int(lacks)))
+    by_memory = streamed and workers == drivers and comm.sum(room) >= nbytes
+    # 2. Are devices or cores faster?
+    gpu = COSTS.gpu_seconds(arcs, streamed and not by_memory)
     seconds = (cpu, gpu) if free else None
     if drivers == 0 or (free and cpu <= gpu):
         return DeviceAssignment(None, (), None, True, seconds)
-    works = visible.device is not None or not visible.on_host
-    workers = comm.sum(int(works))
+    # 3. Which ranks work?
     if workers < comm.size and not _fits(config, graph, workers):
-        works = True
+        works, by_memory = True, False
     elif workers < comm.size:
         progress.detail(
             f"{workers} of {comm.size} ranks work: {drivers} with a device; the "
             "others wait, and leave them their cores"
         )
+    if by_memory:
+        progress.detail("devices get rows by their memory: equal shares do not fit all")
     kind = None if visible.device is None else visible.kind
-    return DeviceAssignment(kind, visible.ids, visible.device, works, seconds)
+    return DeviceAssignment(
+        kind, visible.ids, visible.device, works, seconds,
+        room=room if by_memory else None,
+    )  # fmt: skip
 
 
 def _has_few_arcs(config: Config, graph: ShardedGraph) -> bool:
@@ -155,15 +175,12 @@ def _has_few_arcs(config: Config, graph: ShardedGraph) -> bool:
     return few and _fits(config, graph, 1)
 
 
-def _is_streamed(
-    config: Config, graph: ShardedGraph, visible: VisibleDevices, arcs: float
-) -> bool:
-    """Return whether the rows of this rank's device exceed its memory."""
+def _device_room(config: Config, visible: VisibleDevices) -> float:
+    """Return the bytes of arcs that this rank's device holds; 0 without a device."""
     if visible.kind is None or visible.device is None:
-        return False
+        return 0.0
     total = accelerator(visible.kind).device_bytes(visible.device)
-    room = min(total, config.gpu_memory or total)
-    return arcs * (4 + graph.weight_dtype.itemsize) > DEVICE_SHARE * room
+    return DEVICE_SHARE * min(total, config.gpu_memory or total)
 
 
 def _fits(config: Config, graph: ShardedGraph, workers: int) -> bool:

@@ -47,7 +47,7 @@ def part_graph(
         assigned = replace(assigned, few_arcs=few_arcs)
         backends, threads = make_backends(comm, config, assigned, report)
         one_host = comm.is_one_host()
-        speeds = None if host_rows else _different_speeds(comm, assigned, threads)
+        weights = None if host_rows else _different_weights(comm, assigned, threads)
     with report.stage("kernels"):
         background = start_devices(
             comm, backends, graph, report.progress, compiles=not few_arcs
@@ -55,7 +55,7 @@ def part_graph(
         if budget.given:  # started devices take memory that the rows cannot have
             background.loaded()
         else:
-            most = None if speeds is None else float(speeds.max() / speeds.sum())
+            most = None if weights is None else float(weights.max() / weights.sum())
             budget = keep_to_host(comm, graph, budget, background.loaded, most)
         if budget.shared:
             report.progress.say(
@@ -65,7 +65,7 @@ def part_graph(
     # 1. Read consecutive rows
     with report.stage("read") as entry:
         entry["resident_bytes"] = resident_bytes()
-        vtxdist = balanced_vtxdist(comm, graph, speeds)
+        vtxdist = balanced_vtxdist(comm, graph, weights)
         reading = begin_read(comm, graph, vtxdist, budget, threads, entry)
         rows = reading.rows if host_rows else reading.rows_for(backends)
         inspection = begin_upload(background, backends, rows, config)
@@ -85,14 +85,15 @@ def part_graph(
     )  # fmt: skip
 
 
-def _different_speeds(
+def _different_weights(
     comm: Comm, assigned: DeviceAssignment, threads: int
 ) -> np.ndarray | None:
-    """Return the speeds of all ranks if only some have a device, else None. Collective.
+    """Return the weights of all ranks if their devices differ, else None. Collective.
 
-    Without speeds, rows are balanced by arcs alone.
+    Only some ranks have a device, or its memory counts. Without weights, rows are
+    balanced by arcs alone.
     """
     devices = comm.sum(int(assigned.kind is not None))
-    if devices in (0, comm.size):
+    if assigned.room is None and devices in (0, comm.size):
         return None
-    return comm.allgather(assigned.speed(threads, comm.max(comm.node().size)))
+    return comm.allgather(assigned.weight(threads, comm.max(comm.node().size)))

@@ -41,20 +41,20 @@ BUCKETS = 4096
 
 
 def balanced_vtxdist(
-    comm: Comm, graph: ShardedGraph, speeds: np.ndarray | None = None
+    comm: Comm, graph: ShardedGraph, weights: np.ndarray | None = None
 ) -> np.ndarray:
     """Return the first vertex of every rank (int64, ranks + 1). Collective.
 
-    `speeds` (float64, one per rank) deals the load in proportion; without it every rank
-    has the same. Each rank finds its own first vertex, and reads only the row pointers
-    that it needs for this.
+    `weights` (float64, one per rank) deals the load in proportion; without it every
+    rank has the same. Each rank finds its own first vertex, and reads only the row
+    pointers that it needs for this.
     """
     if comm.size == 1:
         return np.array([0, graph.num_vertices])
     total = graph.num_arcs + VERTEX_COST * graph.num_vertices
     load = total * comm.rank // comm.size
-    if speeds is not None:
-        load = int(total * (speeds[: comm.rank].sum() / speeds.sum()))
+    if weights is not None:
+        load = int(total * (weights[: comm.rank].sum() / weights.sum()))
     with comm.raise_on_all():
         first = _first_with_load(graph, load)
     firsts = comm.allgatherv(np.array([first], np.int64))

@@ -20,11 +20,21 @@ if TYPE_CHECKING:
     from ..base import Backend
 
 NAME = "cuda"
-VISIBLE = "CUDA_VISIBLE_DEVICES"
+VISIBLE = "CUDA_VISIBLE_DEVICES"  # by which launchers show devices to a process
 ARRAY_ATTRIBUTE = "__cuda_array_interface__"
 DLPACK_DEVICES = 2, 13  # CUDA memory; managed memory
+DEVICE_FILES = Path("/dev")
 MOST_DEVICES = 1 << 10  # where the system does not list devices as files
 DISTRIBUTIONS = ("cupy-cuda13x", "cupy-cuda12x")
+
+
+def visibility() -> tuple[str | None, ...]:
+    """Return what decides which devices this process sees; see `Accelerator`.
+
+    Slurm may show each task its own device under the same number, and then lets the
+    task open the file of this device alone.
+    """
+    return (os.environ.get(VISIBLE), *_device_files())
 
 
 def unavailable() -> str | None:
@@ -125,16 +135,25 @@ def start_driver(local_rank: int) -> None:
     """Begin to start a process's device and to import CuPy, in a thread.
 
     Without CuPy or a driver do nothing: `unavailable` says so where the device is used.
-    A process with more processes before it than the system has devices gets none.
+    A process that sees no more devices than there are processes before it does nothing
+    either: one of them may drive the device, and else it starts where it is used.
     """
-    if find_spec("cupy") is None or local_rank >= _device_files():
+    if find_spec("cupy") is None or local_rank >= _most_devices():
         return
     Thread(target=_start, args=(local_rank,), name="mndmst-driver").start()
 
 
-def _device_files() -> int:
-    """Return at least the number of CUDA devices, without a call of the driver."""
-    return len(list(Path("/dev").glob("nvidia[0-9]*"))) or MOST_DEVICES
+def _most_devices() -> int:
+    """Return at least the number of visible devices, without a call of the driver."""
+    shown = os.environ.get(VISIBLE)
+    listed = MOST_DEVICES if shown is None else len(shown.split(","))
+    return min(listed, len(_device_files()) or MOST_DEVICES)
+
+
+def _device_files() -> list[str]:
+    """Return the files of CUDA devices that this process may open."""
+    files = sorted(map(str, DEVICE_FILES.glob("nvidia[0-9]*")))
+    return [file for file in files if os.access(file, os.R_OK | os.W_OK)]
 
 
 def _start(local_rank: int) -> None:
@@ -145,10 +164,8 @@ def _start(local_rank: int) -> None:
     count = ctypes.c_int(0)
     if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
         return
-    # A launcher that shows each process its own device shows it as the first
-    device = 0 if count.value == 1 else local_rank
-    if device < count.value:
-        driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), device)
+    if local_rank < count.value:
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), local_rank)
         with suppress(Exception):  # `unavailable` names the error
             import_module("cupy")
 

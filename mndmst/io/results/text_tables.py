@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -97,8 +96,7 @@ def write_table(
     # Ranks write in turn, and one at a time holds the names in memory
     comm, separator = outputs.ranks, SEPARATORS[path.suffix]
     vertices = name_cells(path, names)
-    others: list[Cells] = [partial(text_cells, path)] * len(columns[2:])
-    cells = [vertices, vertices, *others]
+    cells = [vertices, vertices, *(number_cells for _ in columns[2:])]
     temporary = outputs.begin(path, kind)
     for turn in range(comm.size):
         # Rank 0 begins, and every rank appends behind the ranks before it

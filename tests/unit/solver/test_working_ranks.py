@@ -1,7 +1,9 @@
 """Where a host has more ranks than devices, ranks with a device work alone."""
 
 import threading
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 import graphs
@@ -11,6 +13,7 @@ from fake_accelerator import register_accelerator
 from oracle import kruskal
 from thread_ranks import on_ranks
 
+from mndmst.backends.costs import COSTS
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.communicator import Comm
 from mndmst.graph.tuning import Tuning
@@ -20,9 +23,14 @@ from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.label_components import connected_components
 from mndmst.native.kernel import Kernel
 from mndmst.pipeline import Targets, solve
-from mndmst.solver import part_graph
+from mndmst.solver import devices, part_graph
 from mndmst.solver.config import Config
-from mndmst.solver.devices import assign_devices
+from mndmst.solver.devices import (
+    DeviceAssignment,
+    assign_devices,
+    on_working_ranks,
+)
+from mndmst.solver.run_report import Report
 from mndmst.solver.write import Summary
 
 GRAPH = graphs.random(200, 900, seed=7)
@@ -35,28 +43,45 @@ class Gpu(CpuBackend):
     name = "gpu"
 
 
+def rank() -> int:
+    """Return the rank whose thread calls."""
+    return int(threading.current_thread().name)
+
+
 class Driver:
-    """Two devices of a host, and which ranks (threads) have asked for or made one."""
+    """The devices of hosts, and which ranks have asked for or made one."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.made: dict[int, str] = {}
+        self.hosts = [0] * 5  # by rank
+        self.devices = [["GPU at 0", "GPU at 1"]]  # by host
+        self.asked: list[int] = []
+        self.made: dict[tuple[int, int], int] = {}  # the rank, by host and device
+
+    def unavailable(self) -> str | None:
+        return None if self.devices[self.hosts[rank()]] else "no CUDA device is visible"
 
     def device_ids(self) -> list[str]:
-        self.asked.append(threading.current_thread().name)
-        return ["GPU at 0", "GPU at 1"]
+        self.asked.append(rank())
+        return self.devices[self.hosts[rank()]]
 
     def make_device(self, device: int, *_: Any) -> Gpu:
-        assert device not in self.made
-        self.made[device] = threading.current_thread().name
+        place = self.hosts[rank()], device
+        assert place not in self.made
+        self.made[place] = rank()
         return Gpu(1)
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
+def package(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The package of the kind `cuda`, whose devices are those of `driver`."""
+    return register_accelerator(monkeypatch, "cuda", lambda *_: Gpu(1))
+
+
+@pytest.fixture
+def driver(package: ModuleType) -> Driver:
     made = Driver()
-    package = register_accelerator(monkeypatch, "cuda", made.make_device)
-    package.device_ids = made.device_ids
+    for name in ("unavailable", "device_ids", "make_device"):
+        setattr(package, name, getattr(made, name))
     return made
 
 
@@ -65,12 +90,14 @@ def path(tmp_path: Path) -> Path:
     return graphs.write_graph(tmp_path / "graph", GRAPH)
 
 
-def solved(path: Path, ranks: int, **options: Any) -> list[Summary]:
+def solved(
+    path: Path, ranks: int, hosts: list[int] | None = None, **options: Any
+) -> list[Summary]:
     def program(comm: Comm) -> Summary:
         config = Config(threads=1, **options)
         return solve(comm, path, config, Targets(), Progress(False))
 
-    return on_ranks(ranks, program)
+    return on_ranks(ranks, program, hosts)
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5])
@@ -88,6 +115,87 @@ def test_each_device_has_one_rank_and_every_rank_the_result(
     assert report is not None
     assert len(report["ranks"]) == min(ranks, 2)
     assert all(summary.report is None for summary in found[1:])
+
+
+@dataclass
+class Dealt:
+    """The arcs of a rank that works; see `on_working_ranks`."""
+
+    arcs: list[int]
+    report: Report | None
+
+
+def dealt(path: Path, hosts: list[int], **options: Any) -> list[int]:
+    """Return the arcs of each rank that works on a graph."""
+
+    def program(comm: Comm) -> Dealt:
+        config = Config(threads=1, **options)
+        report = Report(comm, Progress(False))
+
+        def read(workers: Comm, assigned: DeviceAssignment | None) -> Dealt:
+            run = part_graph.part_graph(workers, path, config, report, False, assigned)
+            arcs = sum(worker.rows.num_arcs for worker in run.workers)
+            return Dealt(workers.allgather(arcs).tolist(), report)
+
+        return on_working_ranks(comm, path, config, report, read)
+
+    return on_ranks(len(hosts), program, hosts)[0].arcs
+
+
+@pytest.mark.parametrize("hosts", [[0, 0, 0, 1, 1], [0, 1, 0, 1, 0], [0, 1, 1, 2, 2]])
+def test_the_first_rank_of_each_host_drives_its_device(
+    driver: Driver, path: Path, hosts: list[int]
+) -> None:
+    driver.hosts, driver.devices = hosts, [["GPU at 0"]] * 3  # of equal names
+    found = solved(path, 5, hosts, backend="cuda", merge="messages")
+    assert {summary.weight for summary in found} == {int(kruskal(*GRAPH).weight.sum())}
+    first = {(host, 0): hosts.index(host) for host in hosts}
+    assert driver.made == first
+    assert sorted(set(driver.asked)) == sorted(first.values())
+    report = found[0].report
+    assert report is not None and len(report["ranks"]) == len(first)
+
+
+def test_devices_that_tasks_see_under_one_number_are_different(
+    driver: Driver, package: ModuleType, path: Path
+) -> None:
+    """Slurm lets each task open the file of its own device, as number 0."""
+    package.visibility = lambda: ("0", f"/dev/nvidia{rank()}")
+    package.device_ids = lambda: [f"GPU at {rank()}"]
+    package.make_device = lambda device, *_: driver.made.setdefault(
+        (rank(), device), Gpu(1)
+    )
+    assert len(dealt(path, [0] * 4, backend="cuda")) == 4
+    assert sorted(driver.made) == [(0, 0), (1, 0), (2, 0), (3, 0)]
+
+
+def test_a_host_without_devices_works_and_gets_few_rows(
+    driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "COSTS", replace(COSTS, gpu_start=0.0))
+    driver.hosts, driver.devices = [0, 0, 1, 1], [["GPU at 0"], []]
+    arcs = dealt(path, driver.hosts, tuning=Tuning(few_arcs=0))
+    assert len(arcs) == 3  # the second rank of the first host waits
+    assert arcs[0] > 10 * max(arcs[1:])
+    assert driver.made == {(0, 0): 0}
+
+
+@pytest.mark.parametrize(
+    ("memory", "shares"),
+    [
+        ([1 << 40, 1 << 40], [0.5, 0.5]),
+        ([1 << 40, 1 << 12], [1, 0]),  # the second has room for few arcs
+        ([10 << 10, 6 << 10], [10 / 16, 6 / 16]),
+        ([3 << 10, 2 << 10], [0.5, 0.5]),  # both have too little: rows pass through
+    ],
+)
+def test_devices_get_rows_by_their_memory_if_equal_shares_do_not_fit(
+    driver: Driver, package: ModuleType, path: Path, memory: list[int],
+    shares: list[float],
+) -> None:  # fmt: skip
+    package.device_bytes = lambda device: memory[device]
+    arcs = dealt(path, [0, 0, 0], backend="cuda")
+    assert arcs == pytest.approx([share * sum(arcs) for share in shares], abs=40)
 
 
 def test_ranks_without_a_device_work_where_few_arcs_suit_the_cpu(
