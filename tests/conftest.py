@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from processes import ROOT, Run, command, finish, on_ranks, start
+from processes import (
+    ROOT,
+    Run,
+    command,
+    finish,
+    no_emulated_cuda,
+    on_ranks,
+    start,
+    with_emulated_cuda,
+)
 
 from mndmst.comm.mpi_library import remove_leftovers
 
@@ -46,6 +55,22 @@ def mpirun() -> Callable[..., Run]:
         return finish(start(on_ranks(ranks, *arguments), **env), timeout)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def emulated_cuda(mpirun: Callable[..., Run]) -> dict[str, str]:
+    """Return the variables of processes that find an emulated device.
+
+    One process has compiled its kernels. Skips where CUDA cannot be emulated.
+    """
+    lacking, env = no_emulated_cuda(), with_emulated_cuda()
+    if lacking:
+        pytest.skip(lacking)
+    graph = ROOT / "partitions/demo"
+    command = ("-m", "mndmst", "solve", graph, "--backend", "cuda")
+    run = mpirun(1, *command, timeout=280, **env)
+    assert run.returncode == 0, run
+    return env
 
 
 @pytest.fixture(scope="session")

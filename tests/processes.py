@@ -3,6 +3,7 @@
 import atexit
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -19,7 +20,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EMULATED_CUDA = str(ROOT / "tests" / "emulated_cuda")
-
 # Open MPI needs to be told that root and more ranks than cores are welcome.
 OVERSUBSCRIBE = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -56,6 +56,20 @@ def environment() -> dict[str, str]:
     emulated = [EMULATED_CUDA] if EMULATED_CUDA in sys.path else []
     paths = os.pathsep.join([str(ROOT), *emulated])
     return inherited | OVERSUBSCRIBE | {"PYTHONPATH": paths}
+
+
+def no_emulated_cuda() -> str:
+    """Return why CUDA cannot be emulated on this machine, or nothing."""
+    if shutil.which("g++") is None:
+        return "no g++ compiles kernels"
+    if platform.machine() != "x86_64" or sys.platform != "linux":
+        return "the emulator switches between threads on x86-64 Linux"
+    return ""
+
+
+def with_emulated_cuda() -> dict[str, str]:
+    """Return the variables of processes that find CUDA's emulation."""
+    return {"PYTHONPATH": os.pathsep.join((EMULATED_CUDA, str(ROOT)))}
 
 
 def start(command: list[str], **more: str) -> subprocess.Popen[bytes]:

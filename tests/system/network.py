@@ -39,14 +39,14 @@ class Network:
         command = ["bash", SCRIPT, action, self.directory, *arguments]
         subprocess.run(list(map(str, command)), check=True, timeout=60)
 
-    def start(self, *command: object) -> subprocess.Popen[bytes]:
+    def start(self, *command: object, **env: str) -> subprocess.Popen[bytes]:
         """Start a command on the first host."""
         words = ["bash", SCRIPT, "on", self.directory, "node1", *command]
-        return start(list(map(str, words)), MNDMST_VENV=sys.prefix)
+        return start(list(map(str, words)), MNDMST_VENV=sys.prefix, **env)
 
-    def run(self, *command: object, timeout: float) -> Run:
+    def run(self, *command: object, timeout: float, **env: str) -> Run:
         """Run a command on the first host."""
-        return finish(self.start(*command), timeout)
+        return finish(self.start(*command, **env), timeout)
 
     def mndmst(self, ranks: int, *arguments: object) -> list[object]:
         """Return the command that runs mndmst on ranks of each host."""

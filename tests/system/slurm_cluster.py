@@ -42,16 +42,16 @@ class Cluster:
             "PYTHONPATH": str(ROOT),
         }
 
-    def ask(self, *command: object) -> str:
+    def ask(self, *command: object, timeout: float = 30, **env: str) -> str:
         """Run a command of Slurm at the top of the checkout; return its output."""
         return subprocess.run(
             list(map(str, command)),
-            env=self.environment,
+            env=self.environment | env,
             cwd=ROOT,
             capture_output=True,
             text=True,
             check=True,
-            timeout=30,
+            timeout=timeout,
         ).stdout
 
     def submit(self, script: str, output: Path, *arguments: object) -> "Job":

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from graphs import random, write_graph
 from network import Network
-from processes import Run, finish
+from processes import ROOT, Run, finish
 
 from mndmst.io.output_kinds import INDEX_NAME
 from mndmst.solver.checkpoint.manifest import MANIFEST
@@ -58,6 +58,17 @@ def test_a_forest(hosts: Network, case: Case, tmp_path: Path) -> None:
     assert run.returncode == 0, run
     assert run.result["digest"] == case.digest
     assert forest.exists()
+
+
+def test_the_first_rank_of_each_host_drives_its_device(
+    hosts: Network, demo_digest: str, emulated_cuda: dict[str, str]
+) -> None:
+    graph = ROOT / "partitions/demo"
+    command = hosts.mndmst(2, "solve", graph, "--backend", "cuda", "-v")
+    run = hosts.run(*command, timeout=LIMIT, **emulated_cuda)
+    assert run.returncode == 0, run
+    assert run.result["digest"] == demo_digest
+    assert "4 of 8 ranks work: 4 with a device" in run.stderr
 
 
 def test_info_names_the_hosts(hosts: Network) -> None:

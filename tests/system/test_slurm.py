@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import slurm_cluster
 from processes import ROOT
-from slurm_cluster import Cluster, Job
+from slurm_cluster import LIMIT, Cluster, Job
 
 GRAPH = ROOT / "partitions/demo"
 
@@ -69,6 +69,21 @@ def test_ranks_on_nodes_meet_whatever_lies_in_memory(cluster: Cluster) -> None:
     program = ROOT / "tests/system/full_heap_program.py"
     shape = ("-N2", "-n2", "--ntasks-per-node=1", "--mpi=pmi2", "-K1")
     assert cluster.ask("srun", *shape, sys.executable, program) == "2 ranks\n" * 2
+
+
+def test_of_tasks_with_a_core_each_one_drives_the_device_of_its_node(
+    cluster: Cluster, demo_digest: str, emulated_cuda: dict[str, str]
+) -> None:
+    program = ROOT / "tests/mpi/device_program.py"
+    shape = ("-N2", "-n4", "--ntasks-per-node=2", "-c1", "--mpi=pmi2", "-K1")
+    command = ("srun", *shape, sys.executable, program, GRAPH, "--backend", "cuda")
+    text = cluster.ask(*command, timeout=LIMIT, **emulated_cuda)
+    assert [digest for digest, _ in results(text)] == [demo_digest], text
+    lines = re.findall(r"rank (\d): (\w+) (\w+)$", text, re.MULTILINE)
+    drives, waits = ("loaded", "kernels"), ("none", "none")
+    assert sorted(lines) == [
+        (str(rank), *(waits if rank % 2 else drives)) for rank in range(4)
+    ]
 
 
 def test_an_array_over_graphs(

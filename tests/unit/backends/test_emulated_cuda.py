@@ -7,22 +7,14 @@ copies are done when they return: errors of streams and of concurrent blocks are
 """
 
 import os
-import platform
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
 
 import pytest
-from processes import EMULATED_CUDA, ROOT, environment
+from processes import ROOT, environment, no_emulated_cuda, with_emulated_cuda
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ compiles kernels"),
-    pytest.mark.skipif(
-        platform.machine() != "x86_64" or sys.platform != "linux",
-        reason="the emulator switches between threads on x86-64 Linux",
-    ),
-]
+pytestmark = pytest.mark.skipif(bool(no_emulated_cuda()), reason=no_emulated_cuda())
 
 SOME = {
     "test_cuda.py": "test_msf and gnm or contract",
@@ -44,7 +36,7 @@ ALL = {
 
 
 def emulated(*arguments: str, timeout: float = 280) -> subprocess.CompletedProcess[str]:
-    env = environment() | {"PYTHONPATH": f"{EMULATED_CUDA}:{ROOT}"}
+    env = environment() | with_emulated_cuda()
     return subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, env=env,
         capture_output=True, text=True, timeout=timeout, check=False,

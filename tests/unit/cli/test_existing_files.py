@@ -13,8 +13,7 @@ from mndmst.cli.main import parser
 
 # Options and arguments that name output files, of any command.
 NAMES_OF_OUTPUTS = {
-    *("forest_changes", "tree_changes"),
-    *("output", "outputs", "report", "plot", "save", "trace", "json"),
+    *("output", "report", "plot", "forest_out", "save", "trace", "json"),
     *("address_file", "graph_out", "out"),
 }
 
@@ -55,7 +54,6 @@ UNPROVED = [
     ("report {}/r.json -o", "page.html"),
     ("hdbscan rings --count 40 -q --save", "rings.npy"),
     ("linkage {}/p.csv -q -o", "l.csv"),
-    ("root {}/f.h5 -q -o", "r.csv"),
     ("predict {0}/model.h5 {0}/p.csv -q -o", "predicted.csv"),
     ("convert {}/f.h5", "f.csv"),
     ("convert {}/f.h5", "f.gr"),

@@ -23,8 +23,8 @@ def getDeviceCount() -> int:  # noqa: N802
 
 
 def getDeviceProperties(device: int) -> dict[str, Any]:  # noqa: N802
-    """Return the device's name."""
-    return {"name": b"emulated"}
+    """Return the device's name and memory."""
+    return {"name": b"emulated", "totalGlobalMem": TOTAL}
 
 
 def deviceGetPCIBusId(device: int) -> str:  # noqa: N802
