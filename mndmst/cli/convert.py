@@ -169,6 +169,7 @@ def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edge
     from ..io.edge_file import EdgeFile
     from ..io.formats import open_edges
     from ..io.formats.graph_files import is_forest, read_numbered
+    from ..io.formats.table_columns import is_similarity
     from ..io.names import IdRange, Names
     from ..io.results.graph_names import (
         GraphNames,
@@ -186,10 +187,20 @@ def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edge
     own = given and (file.is_dir() or file.suffix in (".h5", ".hdf5"))
     if own and arguments.graph is None and (file.is_dir() or not is_forest(file)):
         graph = open_graph(file)
+        if graph.maximum:
+            notice(
+                f"{arguments.out}: does not say that the largest weights are taken; "
+                "read it with --maximum"
+            )
         edges = read_numbered(graph, budget)
         return edges if arguments.numbers else with_ids(edges, graph, budget)
     opened = open_edges(file, arguments.format, arguments.columns, budget)
     print_notes(opened.notes, arguments.quiet)
+    if is_similarity(opened.weight_name):
+        notice(
+            f"{arguments.out}: names the weight weight, not {opened.weight_name}; read "
+            "it with --maximum if a larger value means nearer"
+        )
     edges = opened.read()
     if arguments.graph is not None:
         graph = graph_of_forest(file, arguments.graph)

@@ -52,6 +52,10 @@ PAIRWISE = {
 ALL_PAIRS = (*PAIRWISE, *(m for m in ROW_METRICS if m not in (*PAIRWISE, PERIODIC)))
 BINARY = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 NEGATIVE = "Negative values in data: the precomputed distance matrix has one"
+SIMILARITIES = (
+    "The precomputed distance matrix has the largest value of every row on its "
+    "diagonal, as one of similarities; give distances, such as 1 - similarity"
+)
 NO_POINTS = "precomputed distances have no points, so nothing can be predicted"
 # Points whose neighbours a search may list all.
 MOST_LISTED = 2000
@@ -65,7 +69,7 @@ class MatrixRows:
     """The rows of a symmetric matrix; infinity where a distance is missing.
 
     Raises InputError if the matrix is not square or not symmetric, or a distance is NaN
-    or negative.
+    or negative, or the diagonal has the largest value of each row.
     """
 
     def __init__(self, matrix: np.ndarray) -> None:
@@ -83,11 +87,14 @@ class MatrixRows:
                 "square one"
             )
         self.matrix, self.exact = matrix, True
+        similar = len(matrix) > 1
         for begin in range(0, len(matrix), BLOCK):
             rows = np.asarray(matrix[begin : begin + BLOCK], np.float64)
             columns = np.asarray(matrix[:, begin : begin + BLOCK], np.float64).T
             if (rows < 0).any():
                 raise InputError(NEGATIVE)
+            diagonal = matrix.diagonal()[begin : begin + BLOCK]
+            similar &= bool(((diagonal > 0) & (diagonal == rows.max(axis=1))).all())
             if not np.array_equal(rows, columns):
                 self.exact = False
                 if not np.allclose(rows, columns):
@@ -95,6 +102,8 @@ class MatrixRows:
                         "The precomputed distance matrix is not symmetric: values on "
                         "both sides of its diagonal differ"
                     )
+        if similar:
+            raise InputError(SIMILARITIES)
 
     def __len__(self) -> int:
         return len(self.matrix)
@@ -267,6 +276,10 @@ def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> Point
             "its diagonal differ"
         )
     apart = src != dst
+    diagonal, largest = matrix.diagonal(), np.zeros(n)
+    np.maximum.at(largest, src[apart], distance[apart])
+    if n > 1 and (diagonal >= largest).all() and (diagonal > 0).all():
+        raise InputError(SIMILARITIES)
     src, dst, distance = (column[apart] for column in (src, dst, distance))
     cores = np.zeros(n)
     if min_samples:

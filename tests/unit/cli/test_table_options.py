@@ -176,6 +176,8 @@ def test_a_weight_named_as_a_similarity_needs_a_direction(
         "partition", tmp_path / name, graph, "--weights", "constant:1", "--overwrite"
     )
     assert rule.returncode == 0, rule.stderr
+    other = mndmst("convert", tmp_path / name, tmp_path / "other.parquet", "-q")
+    assert "read it with --maximum if a larger value means nearer" in other.stderr
 
 
 def test_a_graph_keeps_its_direction(mndmst: Callable, tmp_path: Path) -> None:
@@ -188,6 +190,8 @@ def test_a_graph_keeps_its_direction(mndmst: Callable, tmp_path: Path) -> None:
         assert refused.returncode == 1
         assert "of parallel edges it has the" in refused.stderr
         assert not (tmp_path / "again").exists()
+        table_of = mndmst("convert", graph, tmp_path / "g.csv", "-q", "--overwrite")
+        assert ("read it with --maximum" in table_of.stderr) == bool(made)
         same = mndmst("partition", graph, tmp_path / "same", *made, "--overwrite")
         assert same.stdout.rpartition("uuid=")[2] == run.stdout.rpartition("uuid=")[2]
         rule = ("--weights", "constant:1", "--overwrite")

@@ -282,9 +282,11 @@ def test_missing_distances_leave_several_trees() -> None:
         (np.array([[0.0, 1], [2, 0]]), "not symmetric"),
         (np.array([[0.0, np.nan], [np.nan, 0]]), "np.nan values found"),
         (np.array([[0.0, -1], [-1, 0]]), "Negative values"),
+        (np.array([[1, 0.9, 0], [0.9, 1, 0.5], [0, 0.5, 1]]), "one of similarities"),
         (np.arange(5.0), "5 distances in one dimension"),
         (sparse.csr_matrix(np.array([[0.0, 1], [2, 0]])), "not symmetric"),
         (sparse.csr_matrix(np.ones((2, 3))), "has shape"),
+        (sparse.csr_matrix(np.array([[9, 1], [1, 9]])), "one of similarities"),
     ],
 )
 def test_matrices_that_are_not_distances(distances, message: str) -> None:
