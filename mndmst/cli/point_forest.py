@@ -84,11 +84,11 @@ def _with_ranks(
 ) -> int:
     from ..comm.placement import locate
     from ..host.errors import ConfigError
+    from ..points.distribute import read_part
     from ..points.metrics import METRICS
     from ..points.pairwise_forest import lists_all
     from ..points.point_files import checked_points
     from ..points.point_forest import distributed_forest
-    from ..points.ranks.distribute import read_part
     from ..points.search_reporter import SearchReporter
     from ..solver.startup import compile_kernels
     from .ranks import begin

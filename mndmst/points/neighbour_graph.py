@@ -26,10 +26,10 @@ def neighbour_graph(
 ) -> Edges:
     """Return the graph that joins every point with its nearest neighbours.
 
-    Its forest approximates that of all distances: see `points_forest`, which also
-    explains `min_samples`, `search` and `reporter`. Without `neighbours` it joins
-    `NEIGHBOURS`, at least `min_samples`, and at most all others. Errors name the points
-    by `name`. Raises ConfigError if there are too few points.
+    Its forest approximates that of all distances: see `points_forest`, also for
+    `min_samples`, `search` and `reporter`. `neighbours` is by default `NEIGHBOURS` or,
+    if that is more, `min_samples`; at most all other points. `name` stands for the
+    points in messages. Raises ConfigError if there are too few points.
     """
     if neighbours is None:
         neighbours = min(max(NEIGHBOURS, min_samples), max(1, len(points) - 1))
@@ -42,19 +42,17 @@ def neighbour_graph(
         )
     threads = Threads(core_count())
     reporter = reporter or SearchReporter()
-    computed = point_coordinates(points, "euclidean")
-    choice = choose_search(computed, "euclidean", search, neighbours)
+    coordinates = point_coordinates(points, "euclidean")
+    choice = choose_search(coordinates, "euclidean", search, neighbours)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
-    searched = make_search(computed, "euclidean", choice, threads, reporter)
-    nearest, point_of = searched.neighbours(neighbours, min_samples), searched.rows
-    ranges = each_range(threads.bounds(len(point_of)))
-    edges = threads.run(
-        list_edges, nearest.weight, nearest.positions, point_of, *ranges
-    )
+    made = make_search(coordinates, "euclidean", choice, threads, reporter)
+    lists, point = made.neighbours(neighbours, min_samples), made.point
+    ranges = each_range(threads.bounds(len(point)))
+    edges = threads.run(list_edges, lists.weight, lists.positions, point, *ranges)
     a, b, weight = concatenate(edges, threads)
-    src, dst = point_of[a], point_of[b]
-    computed.scale.check(
+    src, dst = point[a], point[b]
+    coordinates.scale.check(
         weight, lambda edges: (points[src[edges]] != points[dst[edges]]).any(1)
     )
-    weight = computed.scale.original(weight)
+    weight = coordinates.scale.original(weight)
     return checked_edges(name, len(points), src, dst, weight)

@@ -20,9 +20,9 @@ from ..host.formatting import counted
 from ..kernels.threads import Threads
 from .coordinates import finite_rows
 from .devices.point_products import PointsOnDevice
+from .kernels.boruvka_steps import edge_keys
 from .metrics import METRICS, from_norm, prepared
 from .point_forest import PointForest, forest_of_keys, points_forest
-from .ranks.remote_points import key_of
 from .row_metrics import (
     PERIODIC,
     ROW_METRICS,
@@ -213,7 +213,7 @@ def forest_of_rows(
         outside[here] = False
         weight[here] = np.inf
         distance = np.maximum(np.maximum(rows.row(here) / alpha, cores), cores[here])
-        edge = key_of(np.full(n, here, np.uint32), points)
+        edge = edge_keys(np.full(n, here, np.uint32), points)
         nearer = (distance < weight) | ((distance == weight) & (edge < key))
         nearer &= outside & (distance < np.inf)
         weight[nearer], key[nearer] = distance[nearer], edge[nearer]
@@ -247,7 +247,7 @@ def _forest_of_largest(cores: np.ndarray) -> PointForest:
     src = np.concatenate([smallest[level[joined]], smallest[fresh]])
     dst = np.concatenate([joined, smallest[fresh - 1]])
     weights = np.concatenate([cores[joined], levels[fresh]])
-    keys = key_of(src.astype(np.uint32), dst.astype(np.uint32))
+    keys = edge_keys(src.astype(np.uint32), dst.astype(np.uint32))
     return PointForest(forest_of_keys(weights, keys, n), n - 1, True)
 
 

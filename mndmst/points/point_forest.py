@@ -1,25 +1,25 @@
 """The exact minimum spanning forest of points, of one process or of many ranks.
 
 Every point lists the edges to its nearest neighbours, and components join along them in
-Borůvka rounds (`boruvka_rounds`). The lightest listed edge that leaves a component is
-certified if no point of it may have an edge as light that is not listed: the cut
-property holds for all edges then, not for the listed ones alone. Where no component has
-such an edge, points search again. This is the single-tree Borůvka of Prokopenko, Sao
-and Lebrun-Grandié (ICPP 2022), after the dual-tree one of March, Ram and Gray (KDD
-2010); McInnes and Healy (ICDMW 2017) begin with the neighbours that core distances
-need, too.
+Borůvka rounds (`search_rounds`). A component's lightest listed outgoing edge is
+certified if no unlisted outgoing edge is as light: by the cut property it is in the
+forest. Where no component has a certified edge, points search again. This is the
+single-tree Borůvka of Prokopenko, Sao and Lebrun-Grandié (ICPP 2022), after the
+dual-tree one of March, Ram and Gray (KDD 2010). As in McInnes and Healy (ICDMW 2017),
+the listed neighbours also give the core distances.
 
 Several ranks distribute the points by space. Each finds the neighbours of its points
-among the points of all ranks, and joins along certified edges inside the rank that also
-precede all edges to other ranks.
+among the points of all ranks, and joins components along certified edges inside the
+rank that also precede all edges to other ranks.
 
 Edges are compared by (distance, smaller point, larger point), and all distances have
-one formula, so the forest does not depend on ranks or threads, nor on the number of
-neighbours listed.
+one formula, so the forest does not depend on ranks, threads or the number of listed
+neighbours.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -31,20 +31,25 @@ from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads
 from ..native.precompile import compile_for
-from .coordinates import PointCoordinates, point_coordinates
+from .coordinates import PointCoordinates, point_coordinates, unscaled
 from .devices import TreeEdges, TreePoints, searches_on
 from .devices.point_products import PointArrays, PointsOnDevice
-from .kernels.boruvka_steps import PointEdges, name_components, sort_by_ends
+from .distribute import OwnedPoints, distribute
+from .kernels.boruvka_steps import (
+    PointEdges,
+    edge_keys,
+    name_components,
+    sort_by_ends,
+)
 from .kernels.few_points import join_few_points
 from .metrics import METRICS, Norm, from_norm, prepared
-from .ranks.distribute import OwnedPoints, distribute
-from .ranks.remote_points import MpiPoints, OwnPoints, OwnProducts, OwnTree, key_of
 from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
 from .search.build_tree import build_tree
 from .search.equal_points import Coordinates, join_equal
 from .search.neighbours import Neighbours
 from .search.point_search import PointSearch, TreeSearch
 from .search.product_search import ProductSearch, random_order
+from .search.remote_points import LocalPoints, LocalProducts, LocalTree, MpiPoints
 from .search.search_choice import (
     SAMPLES,
     SearchChoice,
@@ -55,20 +60,20 @@ from .search.search_choice import (
     suits_device,
 )
 from .search.search_rounds import BoruvkaRounds, join_certified
-from .search.search_steps import heard
+from .search.search_steps import run_interruptibly
 from .search_reporter import SearchReporter
 
-# Neighbours listed in addition to `min_samples`, and at least. More take longer to
-# find; with fewer, fewer edges are certified. A list of a multiple of 4 costs no more
-# than one of fewer (`kernels.nearest_points`).
+# A list has `min_samples` + BEYOND neighbours, at least LEAST, rounded up to a multiple
+# of FULL, which costs no more (`kernels.nearest_points`). Longer lists take longer to
+# find; shorter ones certify fewer edges.
 BEYOND, LEAST, FULL = 2, 6, 4
-# Neighbours listed on a device, at least: there they cost less than later rounds.
+# Least length of lists on a device, where neighbours cost less than later rounds.
 LEAST_ON_DEVICE = 16
 # With at most FEW_POINTS points and FEW_SAMPLES neighbours, one kernel over all pairs
 # takes about as long as a tree; more neighbours make it slower.
 FEW_POINTS, FEW_SAMPLES = 512, 64
-PAIRS = "pairs"  # the search by that kernel
-# Bytes of the points of a message between ranks.
+PAIRS = "pairs"  # the name of the search by that kernel
+# Most bytes of coordinates in a message between ranks.
 BATCH_BYTES = 1 << 26
 # Neighbours listed for the approximate forest.
 APPROXIMATE = 16
@@ -78,19 +83,19 @@ APPROXIMATE = 16
 class Distribution:
     """How points are distributed to ranks and exchanged."""
 
-    least: int = 64  # with fewer points per rank, one rank has all
+    least: int = 64  # with fewer points per rank, rank 0 takes all
     batch: int = 1 << 16  # points per message
-    sample: int = 1 << 12  # points of each rank from which space is divided
+    sample: int = 1 << 12  # points of each rank in the sample that divides space
 
 
 @dataclass(frozen=True)
 class PointForest:
     """The forest of points."""
 
-    forest: Forest  # its vertices are the points, by number
+    forest: Forest  # its vertices are the points
     certain: int  # number of edges that the nearest neighbours alone certify
-    exact: bool  # whether the forest is that of all distances
-    # the search that found it, of `search_choice`, or `PAIRS`; empty without any
+    exact: bool  # whether it is the minimum spanning forest of all distances
+    # the name of a `SearchChoice`, or `PAIRS`; empty if all distances were computed
     search: str = ""
 
 
@@ -107,22 +112,21 @@ def points_forest(
 ) -> PointForest:
     """Return the minimum spanning forest of the distances between all points.
 
-    Points are finite numbers, no larger than `point_files.LARGEST`. Searches by
-    products make no float64 copy of them. Points on a device stay there if a device
-    searches them.
+    Coordinates are finite and at most `point_files.LARGEST`. Searches by products make
+    no float64 copy of the points. Points on a device stay there if a device searches.
 
-    `min_samples` is 0 for distances; else weights are mutual reachability distances:
-    the largest of the distance and of both core distances, those to the
-    `min_samples`-th neighbour. A point is not its own neighbour, as in hdbscan. At most
-    all other points count.
+    If `min_samples` is 0, weights are distances. Else they are mutual reachability
+    distances: the largest of the distance and both core distances, which are the
+    distances to the `min_samples`-th neighbour. A point is not its own neighbour, as in
+    hdbscan. `min_samples` is lowered to the number of all other points.
 
     With `approximate`, the forest is that of the nearest neighbours' graph, which is
-    fast in many dimensions, and may have several trees. Otherwise `neighbours`, the
-    number of neighbours to list (0 chooses), and `search` (see `choose_search`) affect
-    only the speed. 0 threads are all cores this process may use.
+    fast in many dimensions and may have several trees. Otherwise `neighbours`, the
+    length of neighbour lists (0: chosen here), and `search` (see `choose_search`)
+    affect only the speed. 0 threads are all cores this process may use.
 
-    Raises ConfigError for an unknown metric or a negative number, InputError if the
-    points do not suit the metric, or there are none.
+    Raises ConfigError for an unknown metric or a negative number, InputError if there
+    are no points or they do not suit the metric.
     """
     n = len(points)
     if n == 0 or points.shape[1] == 0:
@@ -132,67 +136,67 @@ def points_forest(
     reporter = reporter or SearchReporter()
     team = Threads(threads or core_count())
     min_samples = min(min_samples, n - 1)
-    chosen = approximate or neighbours or search != "auto"
-    few = n <= FEW_POINTS and min_samples <= FEW_SAMPLES and not chosen
+    asked = approximate or neighbours or search != "auto"
+    few = n <= FEW_POINTS and min_samples <= FEW_SAMPLES and not asked
     compile_for("few-points" if few else "points")
-    computed = point_coordinates(points, metric, team)
+    coordinates = point_coordinates(points, metric, team)
     if n == 1:
         none = forest_of_keys(np.empty(0), np.empty(0, np.uint64), 1)
         return PointForest(none, 0, True)
     if few:
         reporter.detail(f"search by pairs: there are at most {FEW_POINTS:,} points")
         norm = METRICS[metric].norm
-        every = _few_points_forest(computed.all(), norm, min_samples)
-        return _shown_forest(every, computed, metric, True, PAIRS)
-    usual = APPROXIMATE if approximate else 0
-    k = neighbours_to_list(neighbours or usual, min_samples, n)
-    device_tree = not approximate and suits_device(computed, min_samples)
-    choice = choose_search(computed, metric, search, k, device_tree=device_tree)
+        all_edges = _few_points_forest(coordinates.all(), norm, min_samples)
+        return _forest_of_edges(all_edges, coordinates, metric, True, PAIRS)
+    default = APPROXIMATE if approximate else 0
+    k = neighbours_to_list(neighbours or default, min_samples, n)
+    device_tree = not approximate and suits_device(coordinates, min_samples)
+    choice = choose_search(coordinates, metric, search, k, device_tree=device_tree)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
-    found = None
+    edges = None
     if choice.name == "device-tree":
-        found = _device_forest(computed, metric, min_samples, reporter)
-    if found is None:
+        edges = _device_forest(coordinates, metric, min_samples, reporter)
+    if edges is None:
         choice = choice.on_host()
         if choice.name == "device" and not neighbours and not approximate:
             k = neighbours_to_list(max(k, LEAST_ON_DEVICE), min_samples, n)
-        searched = make_search(computed, metric, choice, team, reporter)
+        made = make_search(coordinates, metric, choice, team, reporter)
 
-        def coordinates(positions: np.ndarray) -> np.ndarray:
-            return computed.of(searched.rows[positions])
+        def coordinates_at(positions: np.ndarray) -> np.ndarray:
+            return coordinates.of(made.point[positions])
 
-        edges, certified = _join(
-            searched, coordinates, k, min_samples, team, reporter, approximate
+        joined, certified = _join(
+            made, coordinates_at, k, min_samples, team, reporter, approximate
         )
-        found = TreeEdges(edges.weight, edges.key, certified)
+        edges = TreeEdges(joined.weight, joined.key, certified)
 
-    exact = not approximate or found.certain == n - 1
-    return _shown_forest(found, computed, metric, exact, choice.name)
+    exact = not approximate or edges.certain == n - 1
+    return _forest_of_edges(edges, coordinates, metric, exact, choice.name)
 
 
-def _shown_forest(
-    found: TreeEdges,
-    computed: PointCoordinates,
+def _forest_of_edges(
+    edges: TreeEdges,
+    coordinates: PointCoordinates,
     metric: str,
     exact: bool,
     search: str,
 ) -> PointForest:
-    """Return the forest of edges between scaled points, with the metric's distances."""
+    """Return the forest of edges with the norm's distances between scaled points."""
 
     def differ(near: np.ndarray) -> np.ndarray:
-        src, dst = _ends(found.key[near])
-        return (computed.of(src) != computed.of(dst)).any(axis=1)
+        src, dst = _ends(edges.key[near])
+        return (coordinates.of(src) != coordinates.of(dst)).any(axis=1)
 
-    computed.scale.check(found.weight, differ)
-    weight = from_norm(computed.scale.original(found.weight), metric)
-    forest = forest_of_keys(weight, found.key, len(computed.values))
-    return PointForest(forest, found.certain, exact, search)
+    coordinates.scale.check(edges.weight, differ)
+    weight = from_norm(coordinates.scale.original(edges.weight), metric)
+    forest = forest_of_keys(weight, edges.key, len(coordinates.values))
+    return PointForest(forest, edges.certain, exact, search)
 
 
 def _few_points_forest(points: np.ndarray, norm: Norm, min_samples: int) -> TreeEdges:
-    """Return the forest of a few points of a norm, by all pairs, in order of keys.
+    """Return the forest's edges from all pairs of a few points, in order of keys.
 
-    Each point knows all its neighbours, so every edge is certain.
+    Every edge is certain: all distances are compared.
     """
     columns = np.ascontiguousarray(points.T)
     weight, key = np.empty(len(points) - 1), np.empty(len(points) - 1, np.uint64)
@@ -215,17 +219,16 @@ def _device_forest(
     values = points.all() if len(points.length) else points.values
     if not isinstance(values, np.ndarray):
         values = values.array
-    given = TreePoints(values, METRICS[metric].norm, min_samples)
-    found: list[TreeEdges] = []
+    tree_points = TreePoints(values, METRICS[metric].norm, min_samples)
+    forest = partial(searches_on(kind).point_forest, tree_points, reporter.components)
     try:
-        forest = searches_on(kind).point_forest
-        heard(lambda: found.append(forest(given, reporter.components)))
+        edges = run_interruptibly(forest)
     except DeviceMemoryError as error:
         reporter.detail(f"search by tree on the CPU: {error}")
         return None
-    stages = (f"{stage} {spent:.3f} s" for stage, spent in found[0].seconds.items())
+    stages = (f"{stage} {spent:.3f} s" for stage, spent in edges.seconds.items())
     reporter.detail(f"tree on the device: {', '.join(stages)}")
-    return found[0]
+    return edges
 
 
 def distributed_forest(
@@ -242,20 +245,20 @@ def distributed_forest(
 ) -> PointForest | None:
     """Return on rank 0 the exact forest of the points of all ranks. Collective.
 
-    `part` has the points of this rank, numbered after the points of the ranks before
-    it; of float32 or float64, alike on all ranks. For other arguments, and for errors,
-    which all ranks raise, see `points_forest`.
+    `part` has this rank's points, which are numbered after those of smaller ranks; all
+    ranks have one type, float32 or float64. For other arguments, and for errors, which
+    all ranks raise, see `points_forest`.
     """
-    how = distribution or Distribution()
+    distribution = distribution or Distribution()
     reporter = reporter or SearchReporter()
     first, total = comm.exscan(len(part)), comm.sum(len(part))
     with comm.raise_on_all():
         _check_request(total, min_samples, neighbours)
         check_search(search, metric)
         typed = part if metric == "euclidean" else part.astype(np.float64, copy=False)
-        computed = prepared(typed, metric, first)
-    if total < how.least * comm.size:
-        dimensions = computed.shape[1]
+        coordinates = prepared(typed, metric, first)
+    if total < distribution.least * comm.size:
+        dimensions = coordinates.shape[1]
         points = comm.allgatherv(part.ravel()).reshape(total, -1)
         if comm.rank or dimensions == 0:
             return None
@@ -271,29 +274,29 @@ def distributed_forest(
     min_samples = min(min_samples, total - 1)
     k = neighbours_to_list(neighbours, min_samples, total)
     norm = METRICS[metric].norm
-    smallest, largest = extremes(computed)
+    smallest, largest = extremes(coordinates)
     scale = scale_for(norm, comm.min(smallest), comm.max(largest))
     if scale.factor != 1:
-        computed = scale.scaled(computed.astype(np.float64, copy=False))
-    choice = _choose_together(comm, computed, metric, search, k, total)
+        coordinates = scale.scaled(coordinates.astype(np.float64, copy=False))
+    choice = _choose_together(comm, coordinates, metric, search, k, total)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
     if choice.name == "device" and not neighbours:
         k = neighbours_to_list(max(k, LEAST_ON_DEVICE), min_samples, total)
-    mine = distribute(comm, computed, first, how.sample)
-    read = computed if scale.wide else computed[:0]
-    del computed
+    owned = distribute(comm, coordinates, first, distribution.sample)
+    read = coordinates if scale.wide else coordinates[:0]
+    del coordinates
     # If most points are equal, some ranks own none.
-    owners = comm.split(0 if len(mine.rows) else None)
+    owners = comm.split(0 if len(owned.point) else None)
     devices = _devices_of(comm) if choice.name == "device" else []
     edges, certified = PointEdges.empty(0), 0
     if owners is not None:
         team = Threads(threads)
         with owners.raise_on_all():
-            own, make = _own_points(mine, norm, choice, team, reporter, devices)
-        batch = max(1, min(how.batch, BATCH_BYTES // (8 * mine.points.shape[1])))
-        searched = make(MpiPoints(owners, own, batch))
+            local, make = _local_points(owned, norm, choice, team, reporter, devices)
+        most = BATCH_BYTES // (8 * owned.points.shape[1])
+        made = make(MpiPoints(owners, local, max(1, min(distribution.batch, most))))
         edges, certified = _join(
-            searched, own.coordinates, k, min_samples, team, reporter
+            made, local.coordinates, k, min_samples, team, reporter
         )
         owners.free()
     certified = comm.sum(certified)
@@ -311,14 +314,12 @@ def _choose_together(
     comm: Comm, part: np.ndarray, metric: str, search: str, k: int, total: int
 ) -> SearchChoice:
     """Return the search that rank 0 chooses by a sample of all ranks' points."""
-    some = part[:: max(1, total // SAMPLES[-1])]
-    sample = comm.allgatherv(some.ravel()).reshape(-1, part.shape[1])
+    part_of_sample = part[:: max(1, total // SAMPLES[-1])]
+    sample = comm.allgatherv(part_of_sample.ravel()).reshape(-1, part.shape[1])
     choice = None
     with comm.raise_on_all():
         if comm.rank == 0:
-            none = np.empty(0)
-            points = PointCoordinates(sample, none, none, Scale())
-            choice = choose_search(points, metric, search, k, total)
+            choice = choose_search(unscaled(sample), metric, search, k, total)
     return comm.bcast(choice)
 
 
@@ -330,32 +331,32 @@ def _devices_of(comm: Comm) -> list[int]:
     return list(range(rank, count, ranks)) or ([rank % count] if count else [])
 
 
-def _own_points(
-    mine: OwnedPoints,
+def _local_points(
+    owned: OwnedPoints,
     norm: Norm,
     choice: SearchChoice,
     team: Threads,
     reporter: SearchReporter,
     devices: list[int],
-) -> tuple[OwnPoints, Callable[[MpiPoints], PointSearch]]:
+) -> tuple[LocalPoints, Callable[[MpiPoints], PointSearch]]:
     """Return this rank's points for queries of other ranks, and their search."""
     report = reporter.rows
     if choice.name == "tree":
-        points = np.ascontiguousarray(mine.points, np.float64)
+        points = np.ascontiguousarray(owned.points, np.float64)
         tree = build_tree(points, norm, team)
-        order = tree.rows
-        tree = tree._replace(rows=mine.rows[order])
-        own = OwnTree(tree, points, order, norm, team)
-        return own, lambda remote: TreeSearch(tree, remote, team, report)
-    order, none = random_order(len(mine.rows)), np.empty(0)
-    rows = mine.rows[order]
-    arrays = PointArrays(mine.points, none, none, order, rows)
+        source = tree.point
+        tree = tree._replace(point=owned.point[source])
+        local = LocalTree(tree, points, source, norm, team)
+        return local, lambda remote: TreeSearch(tree, remote, team, report)
+    source = random_order(len(owned.point))
+    point = owned.point[source]
+    arrays = PointArrays.undivided(owned.points, source, point)
     if devices:
         numbers = ", ".join(map(str, devices))
         reporter.detail(f"products of rank 0's points on device {numbers}")
     products = make_products(arrays, choice, team, reporter, devices)
-    return OwnProducts(products, arrays), lambda remote: ProductSearch(
-        products, rows, remote, team, report
+    return LocalProducts(products, arrays), lambda remote: ProductSearch(
+        products, point, remote, team, report
     )
 
 
@@ -376,52 +377,52 @@ def _join(
     reporter: SearchReporter,
     approximate: bool = False,
 ) -> tuple[PointEdges, int]:
-    """Return this rank's share of the forest's edges. Collective.
+    """Return a part of the forest's edges on each rank. Collective.
 
-    Their ends are arbitrary; weight and key count. Also returns the number of edges
-    that this rank has certified.
+    Only their weights and keys are valid, not the ends. Also returns the number of
+    edges that this rank has certified.
     """
-    rows, remote = search.rows, search.remote
-    found = search.neighbours(k, min_samples)
-    equal = join_equal(coordinates, search, found)
-    cores, reach = found.cores, found.reach
+    point, remote = search.point, search.remote
+    neighbours = search.neighbours(k, min_samples)
+    equal = join_equal(coordinates, search, neighbours)
+    cores, lower_bound = neighbours.cores, neighbours.lower_bound
     inside, cut = equal, PointEdges.empty(0)
-    within = reach
-    if len(rows) < remote.total:
-        inside, cut = _split_by_owner(search, equal, found)
-        within = reach.copy()
-        np.minimum.at(within, cut.a, cut.weight)
+    bound_inside = lower_bound
+    if len(point) < remote.total:
+        inside, cut = _split_by_owner(search, equal, neighbours)
+        bound_inside = lower_bound.copy()
+        np.minimum.at(bound_inside, cut.a, cut.weight)
     joined, known, parent = join_certified(
-        found, rows, within, inside, min_samples, threads
+        neighbours, point, bound_inside, inside, min_samples, threads
     )
-    del found  # most of the memory
+    del neighbours  # most of the memory
     certified = PointEdges.concatenate([inside, joined])
     if approximate:
         return PointEdges.concatenate([certified, known]), len(certified.a)
     vertex = np.empty_like(parent)
-    here = name_components(parent, vertex)
-    vertex += np.uint32(remote.ranks.exscan(here))
+    local_count = name_components(parent, vertex)
+    vertex += np.uint32(remote.ranks.exscan(local_count))
     known = PointEdges.concatenate([
         known._replace(a=vertex[known.a], b=vertex[known.b]),
         cut._replace(a=vertex[cut.a], b=remote.gather_values(vertex, cut.b)),
     ])  # fmt: skip
-    count = remote.ranks.sum(here)
+    count = remote.ranks.sum(local_count)
     report = reporter.components
-    rounds = BoruvkaRounds(search, cores, reach, vertex, count, report)
+    rounds = BoruvkaRounds(search, cores, lower_bound, vertex, count, report)
     edges = PointEdges.concatenate([certified, rounds.finish(known)])
     return edges, len(certified.a)
 
 
 def _split_by_owner(
-    search: PointSearch, equal: PointEdges, found: Neighbours
+    search: PointSearch, equal: PointEdges, neighbours: Neighbours
 ) -> tuple[PointEdges, PointEdges]:
     """Return the edges of equal points inside this rank, and all edges to others."""
-    rows, n = search.rows, len(found.cores)
-    position, j = np.nonzero(found.positions >= n)
-    far = found.positions[position, j]
-    key = key_of(rows[position], search.remote.gather_values(rows, far))
-    near, weight = position.astype(np.uint32), found.weight[position, j]
-    listed = PointEdges(near, far, weight, key)
+    point, n = search.point, len(neighbours.cores)
+    position, j = np.nonzero(neighbours.positions >= n)
+    end = neighbours.positions[position, j]
+    key = edge_keys(point[position], search.remote.gather_values(point, end))
+    weight = neighbours.weight[position, j]
+    listed = PointEdges(position.astype(np.uint32), end, weight, key)
     outside = equal.b >= n
     cut = PointEdges.concatenate([listed, equal.take(outside)])
     return equal.take(~outside), cut
@@ -432,8 +433,8 @@ def _check_scale(
 ) -> None:
     """Raise an error on all ranks if squares of distances may have been zero.
 
-    Rank 0 has all edges, the others none; `read` has the scaled points that this rank
-    has read, numbered from `first` on.
+    Rank 0 has all edges, the others none. `read` has the scaled points that this rank
+    has read, of which `first` is the first.
     """
     near = edges.weight < LEAST_DISTANCE
     weight, key = comm.allgatherv(edges.weight[near]), comm.allgatherv(edges.key[near])
@@ -442,13 +443,13 @@ def _check_scale(
         ends = []
         for end in _ends(key):
             index = end - first
-            mine = (index >= 0) & (index < len(column))
+            is_local = (index >= 0) & (index < len(column))
             values = np.zeros(len(key))
-            values[mine] = column[index[mine]]
+            values[is_local] = column[index[is_local]]
             ends.append(comm.sum(values))
         differs |= ends[0] != ends[1]
     with comm.raise_on_all():
-        scale.check(weight, lambda positions: differs[positions] > 0)
+        scale.check(weight, lambda edges: differs[edges] > 0)
 
 
 def _gather(comm: Comm, edges: PointEdges) -> PointEdges:
@@ -459,19 +460,19 @@ def _gather(comm: Comm, edges: PointEdges) -> PointEdges:
 
 
 def neighbours_to_list(neighbours: int, min_samples: int, points: int) -> int:
-    """Return the number of neighbours to list for each point; by default a few."""
-    usual = -(-max(min_samples + BEYOND, LEAST) // FULL) * FULL
-    return min(max(neighbours or usual, min_samples, 1), points - 1)
+    """Return the length of neighbour lists; `neighbours` is 0 for the default."""
+    default = -(-max(min_samples + BEYOND, LEAST) // FULL) * FULL
+    return min(max(neighbours or default, min_samples, 1), points - 1)
 
 
 def _ends(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of the points that edges with some keys join."""
+    """Return both ends of the edges with some keys."""
     src, dst = key >> np.uint64(32), key & np.uint64(0xFFFFFFFF)
     return src.astype(np.int64), dst.astype(np.int64)
 
 
 def forest_of_keys(weight: np.ndarray, key: np.ndarray, points: int) -> Forest:
-    """Return the forest of the edges with some weights and keys."""
+    """Return the forest of edges from their weights and keys (see `PointEdges`)."""
     if (key[1:] < key[:-1]).any():
         src, dst, weight = sort_by_ends(weight, key, points)
     else:

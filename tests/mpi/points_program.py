@@ -10,12 +10,12 @@ import sys
 import numpy as np
 
 from mndmst.comm.world import world
+from mndmst.points.distribute import distribute
 from mndmst.points.point_forest import (
     Distribution,
     distributed_forest,
     points_forest,
 )
-from mndmst.points.ranks.distribute import distribute
 
 KINDS = ("uniform", "grid", "line", "equal", "far", "doubled", "blobs")
 
@@ -104,6 +104,6 @@ for number, (points, metric, samples, neighbours) in enumerate(cases()):
 mine = distribute(
     comm, np.random.default_rng(comm.rank).random((3000, 3)), 0, small.sample
 )
-shares = comm.allgather(len(mine.rows)).tolist()
+shares = comm.allgather(len(mine.point)).tolist()
 if comm.rank == 0:
     print(json.dumps({"done": done, "differing": differing, "shares": shares}))

@@ -44,7 +44,7 @@ from ..metrics import METRICS, Norm, from_norm, prepared
 from ..pairwise_forest import parameters_of, simplified
 from ..point_files import uuid_of
 from ..scale import extremes, scale_for
-from ..search.search_choice import visits_most
+from ..search.search_choice import prefers_products
 from .pairwise_certificate import (
     PairDistances,
     norm_distances,
@@ -426,7 +426,7 @@ class Distinct:
         listed = min(count, min_samples + 1 + MORE)
         self.products: ProductIndex | None = None
         if by_products is None and norm == Norm.EUCLIDEAN:
-            by_products = visits_most(unscaled(self.places), listed)
+            by_products = prefers_products(unscaled(self.places), listed)
         if by_products and norm == Norm.EUCLIDEAN:
             self.products = ProductIndex(self.places)
             # int64, shape (distinct, listed): the nearest ones, itself among them.

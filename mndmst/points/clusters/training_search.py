@@ -13,8 +13,8 @@ from ..metrics import METRICS, Norm, from_norm, prepared
 from ..pairwise_forest import Metric, checked_distances, searchable_rows
 from ..search.build_tree import build_tree
 from ..search.product_search import HostProducts, random_order
-from ..search.search_choice import visits_most
-from ..search.search_steps import in_steps, no_report
+from ..search.search_choice import prefers_products
+from ..search.search_steps import no_report, run_in_steps
 
 # Least queries of a tree that are worth a thread.
 LEAST_QUERIES = 64
@@ -58,7 +58,7 @@ def training_search(
     if computed.scale.factor != 1:  # no scale suits every new point
         computed = unscaled(computed.scale.original(computed.all()))
     if METRICS[name].norm == Norm.EUCLIDEAN and (
-        fit_search == "product" or visits_most(computed, neighbours)
+        fit_search == "product" or prefers_products(computed, neighbours)
     ):
         return _ProductSearch(computed, name, threads)
     return _TreeSearch(computed, name, threads)
@@ -91,11 +91,11 @@ class _TreeSearch:
         distance = np.full((count, k), LARGEST)
         position = np.full((count, k), NO_POSITION)
         given = self._tree, queries, distance, position
-        in_steps(
+        run_in_steps(
             self._threads, nearest_to_queries, given, count, LEAST_QUERIES, no_report
         )
         distance = self._norm.distance(distance)
-        return from_norm(distance, self._metric), self._tree.rows[position]
+        return from_norm(distance, self._metric), self._tree.point[position]
 
 
 class _ProductSearch:

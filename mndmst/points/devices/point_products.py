@@ -1,13 +1,13 @@
 """Points on a device, searched by matrix products: the interface and its inputs."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from ...comm.communicator import Comm
 
-# Takes how many rows of a search are done, and how many there are.
+# Takes the number of points that a search has done, and of all.
 Report = Callable[[int, int], object]
 # The longest list of neighbours that a device keeps for a point.
 MOST_NEIGHBOURS = 256
@@ -15,42 +15,47 @@ NO_POSITION = np.uint32(0xFFFFFFFF)
 
 
 class PointArrays(NamedTuple):
-    """Points as float64 distances take them; a position is an index among them."""
+    """Points by position; their coordinates may be quotients."""
 
-    # float32 or float64, shape (values, dimensions): on the host or on a device.
+    # float32 or float64, shape (rows, dimensions): on the host or on a device
     values: np.ndarray
-    # float64, shape (values,): each coordinate is divided by the one, then by the
-    # other; empty arrays for coordinates that are taken as they are.
+    # float64, shape (rows,): each coordinate is divided by `largest`, then by `length`;
+    # empty if coordinates are not divided
     largest: np.ndarray
     length: np.ndarray
-    source: np.ndarray  # uint32, shape (points,): the row of `values` of each point
-    point: np.ndarray  # uint32, shape (points,): the user's number of each point
+    source: np.ndarray  # uint32, by position: the row of `values`
+    point: np.ndarray  # uint32, by position
 
-    def plain(self, positions: slice | np.ndarray) -> np.ndarray:
-        """Return the float64 coordinates of some positions, as distances take them."""
+    @classmethod
+    def undivided(
+        cls, values: np.ndarray, source: np.ndarray, point: np.ndarray
+    ) -> Self:
+        """Return points whose coordinates are not divided."""
+        none = np.empty(0)
+        return cls(values, none, none, source, point)
+
+    def coordinates(self, positions: slice | np.ndarray) -> np.ndarray:
+        """Return the float64 coordinates, divided, at some positions."""
         rows = self.source[positions]
-        plain = self.values[rows].astype(np.float64)
+        coordinates = self.values[rows].astype(np.float64)
         if len(self.length):
-            plain /= self.largest[rows, None]
-            plain /= self.length[rows, None]
-        return plain
+            coordinates /= self.largest[rows, None]
+            coordinates /= self.length[rows, None]
+        return coordinates
 
 
 class PointMeasures(NamedTuple):
-    """Sizes of points (float64), as the host computes them."""
+    """Magnitudes of points (float64), with the bits that the host computes."""
 
-    smallest: np.ndarray  # of the coordinates other than 0; infinity without one
-    largest: np.ndarray  # infinity if a coordinate is not finite
-    length: np.ndarray  # of each point, divided by its largest coordinate
+    smallest: np.ndarray  # of a point's coordinates other than 0; infinity without one
+    largest: np.ndarray  # of its coordinates; infinity if one is not finite
+    length: np.ndarray  # of the point divided by `largest`
 
 
 class PointsOnDevice(Protocol):
-    """Points of a user that lie on a device; NumPy takes a copy of them.
+    """A user's points in a device's memory; `np.asarray` copies them to the host."""
 
-    `array` is of the library for the device, of float32 or float64.
-    """
-
-    array: Any
+    array: Any  # of the device's library; float32 or float64
     shape: tuple[int, ...]
     dtype: np.dtype
 
@@ -64,46 +69,43 @@ class PointsOnDevice(Protocol):
 
     @property
     def measures(self) -> PointMeasures:
-        """The sizes of all points."""
+        """The magnitudes of all points."""
 
 
 class ComponentArrays(NamedTuple):
-    """Components of points, and bounds on the edges that leave them."""
+    """Components of points, and bounds of their outgoing edges."""
 
-    of_position: np.ndarray  # uint32, shape (points,)
-    # float64, shape (points,): core distances; zeros for plain distances.
-    cores: np.ndarray
-    # float64, shape (points,): lower bound of a point's unlisted edges.
-    reach: np.ndarray
-    # float64, shape (components,): the weight of the lightest known edge that leaves
-    # each; searches lower it.
+    of_position: np.ndarray  # uint32: the component of each position
+    cores: np.ndarray  # float64, by position: core distances; zeros for plain distances
+    lower_bound: np.ndarray  # float64, by position: of a point's unlisted edges
+    # float64, by component: the weight of its lightest known outgoing edge, which
+    # searches lower
     bound: np.ndarray
 
 
 class RemoteQueries(NamedTuple):
-    """Points of another rank that search the lightest edge to another component."""
+    """Points of another rank that search their lightest edges to other components."""
 
-    points: np.ndarray  # float32 or float64, shape (points, dimensions)
+    points: np.ndarray  # float32 or float64, shape (queries, dimensions)
     component: np.ndarray  # uint32
     core: np.ndarray  # float64
-    point: np.ndarray  # uint32: the users' numbers of the points
-    bound: np.ndarray  # float64: no heavier edge is wanted
+    point: np.ndarray  # uint32
+    bound: np.ndarray  # float64: heavier edges are not wanted
 
 
-def query_arrays(points: np.ndarray, numbers: np.ndarray) -> PointArrays:
-    """Return points of other ranks, and their users' numbers, as points."""
-    none = np.empty(0)
-    positions = np.arange(len(numbers), dtype=np.uint32)
-    return PointArrays(points, none, none, positions, numbers)
+def query_arrays(values: np.ndarray, point: np.ndarray) -> PointArrays:
+    """Return points in their given order; their coordinates are not divided."""
+    positions = np.arange(len(point), dtype=np.uint32)
+    return PointArrays.undivided(values, positions, point)
 
 
 class ReceivedPoints(NamedTuple):
     """Points received from another rank, by component."""
 
-    point: np.ndarray  # uint32: the users' numbers of the points
+    point: np.ndarray  # uint32
     component: np.ndarray  # uint32
     core: np.ndarray  # float64
-    reach: np.ndarray  # float64; see `ComponentArrays`
+    lower_bound: np.ndarray  # float64; see `ComponentArrays`
     points: np.ndarray  # shape (points, dimensions), of the type of this rank's values
 
 
@@ -115,16 +117,11 @@ class PointExchange(Protocol):
     def received(
         self, positions: np.ndarray, components: ComponentArrays
     ) -> Iterator[tuple[ReceivedPoints, int]]:
-        """Yield points of other ranks, and how many positions to compare them with.
+        """Yield received points, and the number of local points to compare them with.
 
-        Collective: all ranks exhaust the iterator. One of two ranks compares each pair
-        of their points: received points with the points at its first positions.
-
-        Parameters
-        ----------
-        positions : ndarray of uint32
-            The positions of the points of this rank that take part, or NO_POSITION.
-        components : ComponentArrays
+        Local points are those at `positions`, which may hold NO_POSITION; received
+        points are compared with the first of them. So one of two ranks compares each
+        pair of their points. Collective: all ranks exhaust the iterator.
         """
 
 
@@ -134,38 +131,38 @@ class EdgesBetween(NamedTuple):
     a: np.ndarray  # uint32
     b: np.ndarray  # uint32
     weight: np.ndarray  # float64
-    key: np.ndarray  # uint64: The users' numbers, the smaller in the upper half
+    key: np.ndarray  # uint64: the two points, the smaller in the upper half
 
 
 class PointProducts(Protocol):
-    """Points that are searched by tiles of matrix products, exactly.
+    """Points searched exactly by tiles of matrix products.
 
-    With more than `most_components`, `between` takes longer than rounds. It iterates
-    `passes` times over the points of other ranks.
+    `between` iterates `passes` times over the points of other ranks. With more than
+    `most_components` it takes longer than rounds of searches.
     """
 
     most_components: int
     passes: int
 
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k nearest other points of every point, by position.
+        """Return the k nearest other points of every point.
 
         Squared distances (float64) and positions (uint32) have the shape (points, k).
-        Distances ascend; of equal ones the point with the smaller number is first.
+        Distances ascend; of equal ones the smaller point is first.
         """
 
     def lightest(
         self,
         components: ComponentArrays,
-        asked: np.ndarray,
+        queries: np.ndarray,
         bounded: bool,
         report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lightest edges that leave the components of some positions.
+        """Return the lightest outgoing edges of the positions `queries`.
 
         If `bounded`, edges above the bounds of components are left out; products may do
-        so anyway. Returns the far ends (uint32), NO_POSITION where there is none within
-        the bound; and the weights (float64), there the bound, which all edges exceed.
+        so anyway. Returns the far ends (uint32), or NO_POSITION without an edge within
+        the bound; and the weights (float64), or the bound, which all edges exceed.
         """
 
     def between(
@@ -175,32 +172,32 @@ class PointProducts(Protocol):
         exchange: PointExchange,
         report: Report,
     ) -> EdgesBetween | None:
-        """Return the lightest edges between each two components of all ranks.
+        """Return the lightest edge between each two components of all ranks.
 
-        Collective, on ranks with the same `passes`. Each edge is on one of them; None
-        on all if the edges are not found. `least` (float64, shape (components,
-        components)) has upper bounds of the weights, which the search lowers. The
-        result may have heavier edges.
+        Collective, on ranks with the same `passes`. Each edge is on one of them, and
+        heavier edges may be in the result. None on all ranks if the search fails.
+        `least` (float64, shape (components, components)) has upper bounds of the
+        weights, which the search lowers.
         """
 
 
 class QueriedProducts(PointProducts, Protocol):
-    """Products that points of other ranks search, too."""
+    """Products that points of other ranks search as well."""
 
     def nearest_to(
         self, points: np.ndarray, limits: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k points nearest to others, within a squared distance of each.
+        """Return the k points nearest to each of other `points`.
 
-        Points have the shape (queries, dimensions). Distances and positions are as
-        from `nearest`; infinity and NO_POSITION where fewer are within a limit.
+        `limits` are squared distances: points beyond need not be found. Distances and
+        positions are as from `nearest`; a missing point has an infinite distance and
+        NO_POSITION.
         """
 
     def lightest_to(
         self, components: ComponentArrays, queries: RemoteQueries
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lightest edges from other points to another component of these.
+        """Return the queries' lightest edges to these points, as `lightest` does.
 
-        Edges above the bounds of the queries are left out. The result is as from
-        `lightest`.
+        Edges above the bounds of the queries are left out.
         """

@@ -13,9 +13,10 @@ BLOCK = 128
 def count_alleles(codes, row, first, last, differing, compared, absent):
     """Count columns that differ between a row and the rows [first, last) of `codes`.
 
-    Codes are of an unsigned type; 0 is a missing entry. Output, by row: the columns in
-    which both have entries that differ, in which both have entries, and in which both
-    entries are 1.
+    Codes are of an unsigned type; 0 is a missing entry. For each row, `differing`
+    becomes the number of columns whose entries are both present and differ, `compared`
+    that of columns whose entries are both present, and `absent` that of columns whose
+    entries are both 1.
     """
     width = np.uint64(len(row))
     for i in range(np.uint64(first), np.uint64(last)):
@@ -26,9 +27,9 @@ def count_alleles(codes, row, first, last, differing, compared, absent):
             u, b, o = np.uint8(0), np.uint8(0), np.uint8(0)
             for j in range(begin, end):
                 one, other = row[j], codes[i, j]
-                there = (one != 0) & (other != 0)
-                u = np.uint8(u + np.uint8(there & (one != other)))
-                b = np.uint8(b + np.uint8(there))
+                present = (one != 0) & (other != 0)
+                u = np.uint8(u + np.uint8(present & (one != other)))
+                b = np.uint8(b + np.uint8(present))
                 o = np.uint8(o + np.uint8((one == 1) & (other == 1)))
             unlike += np.uint32(u)
             both += np.uint32(b)

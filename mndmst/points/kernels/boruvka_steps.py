@@ -12,9 +12,9 @@ from ...native.kernel import kernel
 NO_EDGE = -1
 LAST_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
 INFINITE = np.float64(np.inf).view(np.uint64)
-# Walks of a tree from one point in CHEAP_SHARE are cheap.
+# Walks of a tree from at most this fraction of the points (1 / 4) are cheap.
 CHEAP_SHARE = 4
-# Components of which one in CERTAIN_SHARE needs no search join without any.
+# If this fraction of the components (1 / 8) need no search, only these join.
 CERTAIN_SHARE = 8
 
 
@@ -24,8 +24,8 @@ class PointEdges(NamedTuple):
     a: np.ndarray  # uint32
     b: np.ndarray  # uint32
     weight: np.ndarray  # float64
-    # uint64: the users' numbers of the two points, the smaller in the upper half: the
-    # order of edges of one weight
+    # uint64: the two points, the smaller in the upper half: the order of edges of equal
+    # weight
     key: np.ndarray
 
     def take(self, chosen: np.ndarray | slice) -> "PointEdges":
@@ -34,7 +34,7 @@ class PointEdges(NamedTuple):
 
     @classmethod
     def empty(cls, count: int) -> "PointEdges":
-        """Return memory for edges."""
+        """Return uninitialized edges."""
         a, b = np.empty((2, count), np.uint32)
         return cls(a, b, np.empty(count), np.empty(count, np.uint64))
 
@@ -44,16 +44,28 @@ class PointEdges(NamedTuple):
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
 
+def edge_keys(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the keys of edges between pairs of points; see `PointEdges`."""
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    return low.astype(np.uint64) << np.uint64(32) | high
+
+
+@kernel(inline="always")
+def edge_key(one, other):
+    """Return the key of an edge between two points; see `PointEdges`."""
+    return np.uint64(min(one, other)) << np.uint64(32) | np.uint64(max(one, other))
+
+
 @kernel
 def empty_edges(count):
-    """Return memory for edges."""
+    """Return uninitialized edges."""
     a, b = np.empty(count, np.uint32), np.empty(count, np.uint32)
     return PointEdges(a, b, np.empty(count), np.empty(count, np.uint64))
 
 
 @kernel
-def first_of(edges, count):
-    """Return the first edges."""
+def first_edges(edges, count):
+    """Return the first `count` edges."""
     return PointEdges(
         edges.a[:count], edges.b[:count], edges.weight[:count], edges.key[:count]
     )
@@ -61,21 +73,23 @@ def first_of(edges, count):
 
 @kernel
 def name_components(parent, of_vertex):
-    """Number the components 0, 1, ... by their first vertices; return their number."""
+    """Number the components 0, 1, ... by their first vertices; return their count.
+
+    A vertex's parent is never larger than the vertex; a root is its own parent.
+    """
     count = np.uint32(0)
     for vertex in range(len(parent)):
-        above = parent[vertex]  # never larger
-        if above == vertex:
+        if parent[vertex] == vertex:
             of_vertex[vertex] = count
             count += np.uint32(1)
         else:
-            of_vertex[vertex] = of_vertex[above]
+            of_vertex[vertex] = of_vertex[parent[vertex]]
     return np.int64(count)
 
 
 @kernel
 def keep_leaving(edges, of_vertex):
-    """Move the edges that leave a component to the front; return their number."""
+    """Move the edges between components to the front; return their number."""
     count = 0
     for i in range(len(edges.a)):
         if of_vertex[edges.a[i]] != of_vertex[edges.b[i]]:
@@ -86,17 +100,18 @@ def keep_leaving(edges, of_vertex):
 
 
 @kernel
-def find_first(edges, of_vertex, first):
-    """Find the first edge, in the order, that leaves each component.
+def find_first_edges(edges, of_vertex, first):
+    """Write each component's first outgoing edge to `first`, by component.
 
-    `first` becomes an index in `edges`, or NO_EDGE, for each component.
+    Edges are compared by (weight, key). `a` becomes a vertex of the component, `b` one
+    of another. A component without an edge gets an infinite weight and LAST_KEY.
     """
-    first[:] = NO_EDGE
+    best = np.full(len(first.a), NO_EDGE)
     for i in range(len(edges.weight)):
         x, y = of_vertex[edges.a[i]], of_vertex[edges.b[i]]
         if x != y:
             for component in (x, y):
-                j = first[component]
+                j = best[component]
                 if (
                     j == NO_EDGE
                     or edges.weight[i] < edges.weight[j]
@@ -105,18 +120,7 @@ def find_first(edges, of_vertex, first):
                         and edges.key[i] < edges.key[j]
                     )
                 ):
-                    first[component] = i
-
-
-@kernel
-def find_first_edges(edges, of_vertex, first):
-    """Write the first edge that leaves each component to `first`, by component.
-
-    Its ends become a vertex of the component and one of another. Without an edge, the
-    weight becomes infinite and the key LAST_KEY.
-    """
-    best = np.empty(len(first.a), np.int64)
-    find_first(edges, of_vertex, best)
+                    best[component] = i
     for vertex in range(len(of_vertex)):
         first.a[of_vertex[vertex]] = vertex
     for component in range(len(best)):
@@ -133,63 +137,68 @@ def find_first_edges(edges, of_vertex, first):
 def sort_by_ends(weight, key, points):
     """Return both ends (int64) and the weights of edges, in the order of their keys.
 
-    Ends are numbers below `points`. Counting sorts: by the larger end, then by the
-    smaller, which keeps the order of edges of one smaller end.
+    Ends are below `points`. Two counting sorts: by the larger end, then by the smaller;
+    the second keeps the order of edges with equal smaller ends.
     """
     count, larger = len(key), np.uint64(0xFFFFFFFF)
-    place, order = np.zeros(points + 1, np.uint32), np.empty(count, np.uint32)
+    # Index in the sorted output of the next edge of each end.
+    output, order = np.zeros(points + 1, np.uint32), np.empty(count, np.uint32)
     for i in range(np.uint64(count)):
-        place[(key[i] & larger) + np.uint64(1)] += np.uint32(1)
+        output[(key[i] & larger) + np.uint64(1)] += np.uint32(1)
     for end in range(np.uint64(1), np.uint64(points)):
-        place[end] += place[end - np.uint64(1)]
+        output[end] += output[end - np.uint64(1)]
     for i in range(np.uint64(count)):
         end = key[i] & larger
-        order[place[end]] = i
-        place[end] += np.uint32(1)
-    place[:] = 0
+        order[output[end]] = i
+        output[end] += np.uint32(1)
+    output[:] = 0
     for i in range(np.uint64(count)):
-        place[(key[i] >> np.uint64(32)) + np.uint64(1)] += np.uint32(1)
+        output[(key[i] >> np.uint64(32)) + np.uint64(1)] += np.uint32(1)
     for end in range(np.uint64(1), np.uint64(points)):
-        place[end] += place[end - np.uint64(1)]
+        output[end] += output[end - np.uint64(1)]
     src, dst = np.empty(count, np.int64), np.empty(count, np.int64)
     sorted_weight = np.empty(count)
     for i in order:
         end = key[i] >> np.uint64(32)
-        at = place[end]
+        at = output[end]
         src[at], dst[at], sorted_weight[at] = end, key[i] & larger, weight[i]
-        place[end] = at + np.uint32(1)
+        output[end] = at + np.uint32(1)
     return src, dst, sorted_weight
 
 
 @kernel
-def relabel(vertex, present, reach, components, counts):
-    """Find the points' components, and count the uncertain points of each.
+def relabel(vertex, of_vertex, lower_bound, components, counts):
+    """Write the points' components, and count the uncertain points of each component.
 
-    A point is uncertain if it may have an unknown edge within its component's bound;
-    never with an infinite reach, even if no edge of the component is known. `present`
-    is the component of each vertex; `components.of_position` is written, and `counts`
-    becomes the numbers of uncertain points.
+    A point is uncertain if its lower bound is finite and at most its component's bound:
+    an unlisted edge may be the component's lightest. `vertex` is the vertex of each
+    point, `of_vertex` the component of each vertex. Writes `components.of_position` and
+    `counts`.
     """
     counts[:] = 0
-    # Neighbours in position are most often in one component, whose count is written
-    # when it ends.
+    # Consecutive positions are most often in one component: its points are counted in a
+    # local variable, which is added to `counts` where the component changes.
     last, count, bound = np.uint32(0), 0, components.bound[0]
     for position in range(len(vertex)):
-        component = present[vertex[position]]
+        component = of_vertex[vertex[position]]
         components.of_position[position] = component
         if component != last:
             counts[last] += count
             last, count, bound = component, 0, components.bound[component]
-        count += np.int64((reach[position] <= bound) & (reach[position] < np.inf))
+        count += np.int64(
+            (lower_bound[position] <= bound) & (lower_bound[position] < np.inf)
+        )
     counts[last] += count
 
 
 @kernel
 def choose_components(counts, bound, cheap):
-    """Mark the components that take part in a round, given their numbers of queries.
+    """Return a boolean per component: whether it joins another one in this round.
 
-    All that know their first edge, if these are many; else the half with the fewest
-    queries, or more with at most `cheap` queries together.
+    `counts` are the components' uncertain points, each of which is a query. The result
+    has the components that need no query, if these are a large fraction; else the half
+    of all components with the fewest queries, and further ones while all queries
+    together are at most `cheap`.
     """
     size, certain = len(counts), 0
     taking_part = np.empty(size, np.bool_)
@@ -203,68 +212,65 @@ def choose_components(counts, bound, cheap):
     for component in range(size):
         queries[component], order[component] = counts[component], component
     merge_ascents(queries, order)
-    asked = np.uint64(0)
+    total = np.uint64(0)
     for i in range(size):
-        asked += queries[i]
-        few = i < (size + 1) // 2 or asked <= np.uint64(cheap)
-        taking_part[order[i]] = few
+        total += queries[i]
+        taking_part[order[i]] = i < (size + 1) // 2 or total <= np.uint64(cheap)
     return taking_part
 
 
 @kernel
-def list_uncertain(components, reach, taking_part, queries):
-    """List the positions of the uncertain points of the components that take part.
+def list_uncertain(components, lower_bound, taking_part, queries):
+    """Write the positions of the uncertain points of the components that take part.
 
-    `queries` is one longer than the list: positions are stored unconditionally, and
-    counted if they are in it.
+    `queries` has one more entry than the list: every position is stored, and the count
+    advances only if the position belongs to the list.
     """
     count = np.uint64(0)
-    for position in range(len(reach)):
+    for position in range(len(lower_bound)):
         component = components.of_position[position]
         bound = components.bound[component]
-        uncertain = (reach[position] <= bound) & (reach[position] < np.inf)
+        uncertain = (lower_bound[position] <= bound) & (lower_bound[position] < np.inf)
         queries[count] = position
         count += np.uint64(taking_part[component] & uncertain)
 
 
 @kernel
-def edges_of(queries, ends, low, rows, vertex, found):
-    """Write the edges from queries to their ends, as edges between vertices.
+def edges_of(queries, ends, weight, point, vertex, edges):
+    """Write the edges from queries to their far ends, as edges between vertices.
 
-    An end is the position itself without an edge, whose weight becomes infinite; `low`
-    are the weights.
+    `queries` and `ends` are positions; `point` and `vertex` are by position. A query
+    that is its own end has no edge: the edge's weight becomes infinite.
     """
     for i in range(len(queries)):
-        here, there = queries[i], ends[i]
-        one, other = np.uint64(rows[here]), np.uint64(rows[there])
-        found.a[i], found.b[i] = vertex[here], vertex[there]
-        has = here != there
-        found.weight[i] = low[i] if has else np.inf
-        key = min(one, other) << np.uint64(32) | max(one, other)
-        found.key[i] = key if has else LAST_KEY
+        position, end = queries[i], ends[i]
+        edges.a[i], edges.b[i] = vertex[position], vertex[end]
+        has_edge = position != end
+        edges.weight[i] = weight[i] if has_edge else np.inf
+        edges.key[i] = edge_key(point[position], point[end]) if has_edge else LAST_KEY
 
 
 @kernel
-def raise_reach(components, queries, low, reach, found):
-    """Raise the reach of queries; move the edges within the bounds to the front.
+def raise_lower_bounds(components, queries, searched, lower_bound, edges):
+    """Raise the lower bounds of queries; move edges within the bounds to the front.
 
-    A query's edge that exceeds its component's bound may be forgotten: the reach of the
-    query stays at its weight.
-
-    `found` has the first edges of the queries; if one weighs more than `low`, no edge
-    weighs as little. `low` and `reach` are bits of float64 weights (uint64): the next
-    larger number has the next larger bits. Returns the number of edges in front.
+    No edge of a query weighs less than `searched`. `edges` has each query's first edge;
+    if it is heavier than `searched`, no edge weighs exactly `searched` either. An edge
+    above its component's bound is dropped: the query's lower bound stays at its weight,
+    so a later search returns it. `searched` and `lower_bound` are the bits of float64
+    weights (uint64): the next larger number has the next larger bits. Returns the
+    number of edges in front.
     """
     count = 0
-    weights = found.weight.view(np.uint64)
+    bits = edges.weight.view(np.uint64)
     for i in range(len(queries)):
-        here = queries[i]
-        step = (weights[i] > low[i]) & (low[i] < INFINITE)
-        reach[here] = low[i] + np.uint64(step)
-        weight = found.weight[i]
-        if weight < np.inf and weight <= components.bound[components.of_position[here]]:
-            found.a[count], found.b[count] = found.a[i], found.b[i]
-            found.weight[count], found.key[count] = weight, found.key[i]
+        position = queries[i]
+        none_equal = (bits[i] > searched[i]) & (searched[i] < INFINITE)
+        lower_bound[position] = searched[i] + np.uint64(none_equal)
+        weight, component = edges.weight[i], components.of_position[position]
+        if weight < np.inf and weight <= components.bound[component]:
+            edges.a[count], edges.b[count] = edges.a[i], edges.b[i]
+            edges.weight[count], edges.key[count] = weight, edges.key[i]
             count += 1
     return count
 

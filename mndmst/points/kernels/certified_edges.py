@@ -1,14 +1,14 @@
-"""Certified edges: first listed edges of components that no unlisted edge precedes.
+"""Certified edges: a component's first listed edge that precedes all unlisted ones.
 
-Kruskal's algorithm finds them in one pass: the edge that comes next in the order is the
-first listed edge that leaves each of its two components, if no edge before it has been
-left out that leaves them. It joins them if one of them has no unlisted edge as light.
-One that is left out is no lighter than the unlisted edges of both, so neither joins
-along a later edge of its own, nor does any component that contains it.
+Kruskal's algorithm finds them in one pass over the listed edges in order. The next edge
+is the first listed outgoing edge of both its components, unless an earlier one of them
+was skipped. It joins the components if one of them has no unlisted edge as light; else
+it is skipped. A skipped edge is no lighter than the unlisted edges of both components,
+so neither joins along a later edge of its own, nor does any component that contains it.
 
 Threads join the components of blocks of consecutive positions, which are near in space
-if a tree orders them, and one thread joins the rest. An edge that leaves the block
-counts as unlisted there.
+if a tree orders them; then one thread joins the rest. Within a block, an edge that
+leaves the block counts as unlisted.
 """
 
 from typing import NamedTuple
@@ -19,13 +19,13 @@ from ...kernels.intrinsics import choose
 from ...kernels.kruskal import find, unite
 from ...kernels.sorting import DIGIT, order_runs, sort_alone
 from ...native.kernel import kernel
-from .boruvka_steps import empty_edges
+from .boruvka_steps import edge_key, empty_edges
 
 UNKNOWN_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
-# Digits of the leading bits of weights that a sort of edges compares first.
+# The sort of edges compares this many digits of the leading bits of weights first.
 DIGITS = 3
 
-# Entries of the table of pairs of components, and its hash: Fibonacci's.
+# Entries of the table of pairs of components, and the constants of its Fibonacci hash.
 PAIRS, PAIR_SHIFT = 1 << 10, np.uint64(64 - 10)
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
@@ -34,85 +34,87 @@ class JoinState(NamedTuple):
     """Components of points that join along listed edges. All arrays are by position."""
 
     parent: np.ndarray  # uint32: links to the smallest position of a component
-    # float64: the least weight that an edge of a point may have which is not listed
-    within: np.ndarray
-    # float64: the same of a point or, by root, of a component; also of the edges that
-    # leave the block
-    least: np.ndarray
+    # float64: lower bound of a point's unlisted edges
+    lower_bound: np.ndarray
+    # float64: lower bound of a point's edges that are unlisted or leave the block; at a
+    # root, of its component's
+    root_bound: np.ndarray
     # bool: a point may have a listed edge that leaves its component
     leaves: np.ndarray
 
 
 @kernel
-def join_block(found, rows, state, few, begin, end):
-    """Join the components of a block along certified edges.
+def join_block(lists, point, state, few, begin, end):
+    """Join the components of the block of positions [begin, end) by certified edges.
 
-    Components join along the first `few` listed edges of each point first, which are
-    enough for most; the others count as unlisted then. Components lie inside the block.
-    Neighbours on other ranks are skipped. Returns the edges that join, as columns of
-    `PointEdges`.
+    `lists` are the points' `Neighbours`; those on other ranks are skipped. A first pass
+    takes the first `few` listed edges of each point, which suffice for most; the others
+    count as unlisted in it. Components lie inside the block. Returns the edges that
+    join, as columns of `PointEdges`.
     """
-    parent, least = state.parent, state.least
+    parent, root_bound = state.parent, state.root_bound
     joined, count, listed = empty_edges(end - begin), 0, 0
-    while listed < found.weight.shape[1]:
-        listed = found.weight.shape[1] if listed else few
-        count = _join_nearest(found, rows, state, listed, begin, end, joined, count)
+    while listed < lists.weight.shape[1]:
+        listed = lists.weight.shape[1] if listed else few
+        count = _join_nearest(lists, point, state, listed, begin, end, joined, count)
         for position in range(begin, end):
-            root = parent[parent[position]]  # links before it lead to roots already
+            # Smaller positions are linked to their roots already.
+            root = parent[parent[position]]
             parent[position] = root
-            least[root] = min(least[root], least[position])
-        edges = _list_joining(found, rows, state, listed, begin, end)
+            root_bound[root] = min(root_bound[root], root_bound[position])
+        edges = _list_joining(lists, point, state, listed, begin, end)
         for i in in_order(edges):
             one = find(parent, np.uint64(edges.a[i]))
             other = find(parent, np.uint64(edges.b[i]))
-            if one != other and edges.weight[i] < max(least[one], least[other]):
+            larger_bound = max(root_bound[one], root_bound[other])
+            if one != other and edges.weight[i] < larger_bound:
                 parent[max(one, other)] = min(one, other)
-                least[min(one, other)] = min(least[one], least[other])
+                root_bound[min(one, other)] = min(root_bound[one], root_bound[other])
                 joined.a[count], joined.b[count] = edges.a[i], edges.b[i]
                 joined.weight[count], joined.key[count] = edges.weight[i], edges.key[i]
                 count += 1
         for position in range(begin, end):
             parent[position] = parent[parent[position]]
-        _mark_leaving(found, state, begin, end)
+        _mark_leaving(lists, state, begin, end)
     return joined.a[:count], joined.b[:count], joined.weight[:count], joined.key[:count]
 
 
 @kernel
-def _join_nearest(found, rows, state, listed, begin, end, joined, count):
-    """Join points along their first listed edges, if these are certified and inside.
+def _join_nearest(lists, point, state, listed, begin, end, joined, count):
+    """Join each point along its first listed edge, if it is certified and in the block.
 
-    Equal points, which have no least weight, are in components already. `least` becomes
+    Points with an infinite lower bound are in components already. `root_bound` becomes
     the least weight of each point's edges that are not among the first `listed` or
     leave the block. Adds the edges that join to `joined`; returns the new `count`.
 
-    Comparisons of weights are as unpredictable as a coin toss where many are equal, so
-    no branch depends on one: each pass computes all entries.
+    Where many weights are equal, comparisons of them are unpredictable, so no branch
+    depends on one: each loop computes all entries.
     """
-    parent, within, least, leaves = state
+    parent, lower_bound, root_bound, leaves = state
     k, n = np.uint64(listed), np.uint32(len(parent) - 1)
     for position in range(np.uint64(begin), np.uint64(end)):
         bound = outside = np.inf
         if leaves[position]:
             for j in range(k):
-                other, weight = found.positions[position, j], found.weight[position, j]
+                other, weight = lists.positions[position, j], lists.weight[position, j]
                 inside = (other >= begin) & (other < end)
                 bound = min(bound, weight)
                 outside = min(outside, choose(inside, np.inf, weight))
-            for j in range(k, np.uint64(found.weight.shape[1])):
-                outside = min(outside, found.weight[position, j])
-        least[position] = min(within[position], outside)
-        if bound >= least[position] or within[position] == np.inf:
+            for j in range(k, np.uint64(lists.weight.shape[1])):
+                outside = min(outside, lists.weight[position, j])
+        root_bound[position] = min(lower_bound[position], outside)
+        if bound >= root_bound[position] or lower_bound[position] == np.inf:
             continue
         last = np.uint64(0)
         for j in range(k):
-            last = choose(found.weight[position, j] == bound, j, last)
-        row, first, best = np.uint64(rows[position]), UNKNOWN_KEY, np.uint64(0)
+            last = choose(lists.weight[position, j] == bound, j, last)
+        first, best = UNKNOWN_KEY, np.uint64(0)
         for j in range(last + np.uint64(1)):
-            other = min(found.positions[position, j], n)
-            key = key_of_rows(row, np.uint64(rows[other]))
-            earlier = (found.weight[position, j] == bound) & (key < first)
+            other = min(lists.positions[position, j], n)
+            key = edge_key(point[position], point[other])
+            earlier = (lists.weight[position, j] == bound) & (key < first)
             first, best = choose(earlier, key, first), choose(earlier, j, best)
-        other = found.positions[position, best]
+        other = lists.positions[position, best]
         if unite(parent, position, np.uint64(other)):
             joined.a[count], joined.b[count] = position, other
             joined.weight[count], joined.key[count] = bound, first
@@ -121,117 +123,111 @@ def _join_nearest(found, rows, state, listed, begin, end, joined, count):
 
 
 @kernel
-def _list_joining(found, rows, state, listed, begin, end):
+def _list_joining(lists, point, state, listed, begin, end):
     """Return the edges inside a block along which components may yet join.
 
     They are among the first `listed` edges of each point. Each is lighter than the
-    unlisted edges of the component of the point that lists it. If it is lighter than
-    those of the other component, too, both of its ends list it.
+    unlisted edges of the component of the point that lists it. If it is also lighter
+    than those of the other component, both of its ends list it, and one is taken.
     """
-    parent, _, least, leaves = state
+    parent, _, root_bound, leaves = state
     k, most = np.uint64(listed), 1
     for position in range(begin, end):
         most += np.int64(leaves[position]) * listed
-    places, size = np.empty(most, np.uint64), np.uint64(0)
+    entries, size = np.empty(most, np.uint64), np.uint64(0)
     for position in range(np.uint64(begin), np.uint64(end)):
         if leaves[position]:
             root = np.uint64(parent[position])
             for j in range(k):
-                if found.weight[position, j] >= least[root]:
+                if lists.weight[position, j] >= root_bound[root]:
                     continue
-                other = found.positions[position, j]
+                other = lists.positions[position, j]
                 inside = (other >= begin) & (other < end)
-                there = choose(inside, other, np.uint32(position))
+                far_end = choose(inside, other, np.uint32(position))
                 # Store unconditionally; advance the count only if the edge is kept.
-                places[size] = position << np.uint64(32) | j
-                size += np.uint64(parent[there] != root)
+                entries[size] = position << np.uint64(32) | j
+                size += np.uint64(parent[far_end] != root)
     count = np.uint64(0)
     for i in range(size):
-        position, j = places[i] >> np.uint64(32), places[i] & np.uint64(0xFFFFFFFF)
-        other, weight = found.positions[position, j], found.weight[position, j]
-        once = (position < other) | (weight >= least[parent[other]])
-        places[count] = places[i]
-        count += np.uint64(once)
+        position, j = entries[i] >> np.uint64(32), entries[i] & np.uint64(0xFFFFFFFF)
+        other, weight = lists.positions[position, j], lists.weight[position, j]
+        taken = (position < other) | (weight >= root_bound[parent[other]])
+        entries[count] = entries[i]
+        count += np.uint64(taken)
     edges = empty_edges(count)
     for i in range(count):
-        position, j = places[i] >> np.uint64(32), places[i] & np.uint64(0xFFFFFFFF)
-        other = found.positions[position, j]
+        position, j = entries[i] >> np.uint64(32), entries[i] & np.uint64(0xFFFFFFFF)
+        other = lists.positions[position, j]
         edges.a[i], edges.b[i] = position, other
-        edges.weight[i] = found.weight[position, j]
-        edges.key[i] = key_of_rows(np.uint64(rows[position]), np.uint64(rows[other]))
+        edges.weight[i] = lists.weight[position, j]
+        edges.key[i] = edge_key(point[position], point[other])
     return edges
 
 
 @kernel
-def _mark_leaving(found, state, begin, end):
-    """Find the points of a block that list an edge which leaves their component."""
+def _mark_leaving(lists, state, begin, end):
+    """Set `leaves` where a point of the block lists an edge out of its component."""
     parent, _, _, leaves = state
-    k, n = np.uint64(found.weight.shape[1]), np.uint32(len(parent) - 1)
+    k, n = np.uint64(lists.weight.shape[1]), np.uint32(len(parent) - 1)
     for position in range(np.uint64(begin), np.uint64(end)):
         if leaves[position]:
             root, differs = parent[position], False
             for j in range(k):
-                differs |= parent[min(found.positions[position, j], n)] != root
+                differs |= parent[min(lists.positions[position, j], n)] != root
             leaves[position] = differs
 
 
-@kernel(inline="always")
-def key_of_rows(one, other):
-    """Return the key of an edge between two rows; see `PointEdges`."""
-    return min(one, other) << np.uint64(32) | max(one, other)
-
-
 @kernel
-def list_leaving(found, rows, state, begin, end):
+def list_leaving(lists, point, state, begin, end):
     """Return the edges listed in a block that may be first between two components.
 
-    Most edges that leave a component lead to few others. A table has the first edge
-    between two components at the place of their hash; a pair that finds another pair
-    there puts it out to the list, so a pair may be listed more than once. Returns
-    columns as `join_block` does.
+    Most outgoing edges of a component lead to few other components. A hash table keeps
+    the first edge of a pair of components. If two pairs have one entry, the earlier
+    edge moves from the table to the output, so a pair may occur more than once there.
+    Returns columns as `join_block` does.
     """
     parent = state.parent
-    k, n = np.uint64(found.weight.shape[1]), np.uint32(len(parent) - 1)
+    k, n = np.uint64(lists.weight.shape[1]), np.uint32(len(parent) - 1)
     most = PAIRS
     for position in range(begin, end):
-        most += np.int64(state.leaves[position]) * found.weight.shape[1]
+        most += np.int64(state.leaves[position]) * lists.weight.shape[1]
     a, b = np.empty(most, np.uint32), np.empty(most, np.uint32)
     weight, key = np.empty(most), np.empty(most, np.uint64)
-    # The first entries are the table; its pairs are kept beside it.
+    # The first PAIRS entries of the columns are the table; `pairs` has their pairs.
     pairs, count = np.full(PAIRS, UNKNOWN_KEY), PAIRS
     for position in range(np.uint64(begin), np.uint64(end)):
         if not state.leaves[position]:
             continue
-        root, row = np.uint64(parent[position]), np.uint64(rows[position])
+        root = parent[position]
         for j in range(k):
-            other = found.positions[position, j]
+            other = lists.positions[position, j]
             if other > n or parent[other] == root:
                 continue
-            pair = key_of_rows(root, np.uint64(parent[other]))
+            pair = edge_key(root, parent[other])
             at = np.int64((pair * MULTIPLIER) >> PAIR_SHIFT)
-            this = found.weight[position, j]
-            if pairs[at] == pair and this > weight[at]:
+            this_weight = lists.weight[position, j]
+            if pairs[at] == pair and this_weight > weight[at]:
                 continue
-            order = key_of_rows(row, np.uint64(rows[other]))
-            if pairs[at] == pair and this == weight[at] and order > key[at]:
+            this_key = edge_key(point[position], point[other])
+            if pairs[at] == pair and this_weight == weight[at] and this_key > key[at]:
                 continue
             if pairs[at] != pair and pairs[at] != UNKNOWN_KEY:
                 a[count], b[count] = a[at], b[at]
                 weight[count], key[count] = weight[at], key[at]
                 count += 1
             pairs[at], a[at], b[at] = pair, position, other
-            weight[at], key[at] = this, order
-    kept = 0
+            weight[at], key[at] = this_weight, this_key
+    size = 0
     for i in range(count):
         if i >= PAIRS or pairs[i] != UNKNOWN_KEY:
-            a[kept], b[kept], weight[kept], key[kept] = a[i], b[i], weight[i], key[i]
-            kept += 1
-    return a[:kept], b[:kept], weight[:kept], key[:kept]
+            a[size], b[size], weight[size], key[size] = a[i], b[i], weight[i], key[i]
+            size += 1
+    return a[:size], b[:size], weight[:size], key[:size]
 
 
 @kernel
 def join_listed(edges, parent):
-    """Unite components along the forest of some edges, by Kruskal's algorithm.
+    """Unite components along the minimum spanning forest of `edges` (Kruskal).
 
     Returns the forest's edges, as columns of `PointEdges`.
     """
@@ -249,8 +245,8 @@ def join_listed(edges, parent):
 def in_order(edges):
     """Return the indices of edges in ascending order (uint64).
 
-    Words of the leading bits of a weight and the index are sorted by digits, runs of
-    equal leading bits by the weights, and runs of equal weights by the keys.
+    A word has the leading bits of a weight, then the edge's index. Words are sorted by
+    digits, runs of equal leading bits by weights, and runs of equal weights by keys.
     """
     count, bits = len(edges.weight), edges.weight.view(np.uint64)
     words, other = np.empty(count, np.uint64), np.empty(count, np.uint64)
@@ -266,8 +262,8 @@ def in_order(edges):
         low += np.uint64(1)
     for i in range(np.uint64(count)):
         words[i] = ((bits[i] - least) >> drop) << low | i
-    places = np.empty((DIGITS, 1 << DIGIT), np.uint64)
-    words = sort_alone(words, other, np.int64(low), DIGITS * DIGIT, places)
+    counts = np.empty((DIGITS, 1 << DIGIT), np.uint64)
+    words = sort_alone(words, other, np.int64(low), DIGITS * DIGIT, counts)
     order_runs(words, bits, np.int64(low), 0, count)
     mask = (np.uint64(1) << low) - np.uint64(1)
     rank, last = np.uint64(0), bits[words[0] & mask]

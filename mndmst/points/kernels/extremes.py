@@ -1,4 +1,4 @@
-"""The smallest and the largest size of floating-point numbers."""
+"""The smallest and the largest magnitude of floating-point numbers."""
 
 import numpy as np
 
@@ -7,17 +7,17 @@ from ...native.kernel import kernel
 
 @kernel
 def find_extremes(bits, first, last):
-    """Return the bits of the smallest size other than 0, and of the largest.
+    """Return the bits of the smallest magnitude other than 0, and of the largest.
 
-    Sizes have the order of their bits as integers, which vector instructions compare.
-    If all numbers [first, last) are 0, the smallest is larger than the largest.
+    Magnitudes are ordered as their bits are as integers, which vector instructions
+    compare. If all numbers [first, last) are 0, the smallest exceeds the largest.
     """
-    kind = bits.dtype.type  # a sum of uint32 is a uint64, unless it is made one again
+    kind = bits.dtype.type  # Numba widens a sum of uint32 to uint64
     one, none = kind(1), kind(~kind(0))
     mask = kind(none >> kind(1))
     largest, smallest = kind(0), none
     for i in range(np.uint64(first), np.uint64(last)):
-        size = kind(bits[i] & mask)
-        largest = max(largest, size)
-        smallest = min(smallest, kind(size - one))  # that of 0 becomes the largest
+        magnitude = kind(bits[i] & mask)
+        largest = max(largest, magnitude)
+        smallest = min(smallest, kind(magnitude - one))  # 0 wraps to the largest number
     return kind(smallest + one), largest

@@ -2,11 +2,11 @@
 
 A leaf holds up to `LEAF` points, whose coordinates lie together, a column of `LEAF`
 values per dimension: vector instructions compute the distances of a point to a whole
-leaf, in registers (`leaf_vectors.distances_below`). Unused places of a column are
-infinite, so the points there are never near.
+leaf, in registers (`leaf_vectors.distances_below`). Unused entries of a column are
+infinite, so they are never near.
 
-A box is never further away than a point in it, rounded or not: every rounding is
-monotone.
+The computed distance to a box is never larger than that to a point in it: every
+rounding is monotone.
 """
 
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from ...native.kernel import kernel
 from .norms import add_gap
 
 LEAF = 32  # most points of a leaf: the lanes of `distances_below`
-# The limit of a place in a group that has no point: no box is as near.
-NOT_THERE = -1.0
-# Sampled points from which the cells at the top of the tree are divided, for each cell.
+# The limit of a lane without a point: no box is as near.
+EMPTY_LANE = -1.0
+# Sampled points per cell; the sample divides space into the cells at the tree's top.
 SAMPLED = 64
-# Points, at least, of which the box decides where a node is divided.
+# The dimension that divides a node is chosen from the box of at least this many points.
 MEASURED = 64
 
 
@@ -30,13 +30,13 @@ class PointTree(NamedTuple):
 
     # float64: coordinates of each leaf, dimension by dimension, in columns of LEAF
     blocks: np.ndarray
-    rows: np.ndarray  # uint32: the user's number of the point at each position
+    point: np.ndarray  # uint32: the point at each position
     begin: np.ndarray  # int64, by node: the positions of its points
     end: np.ndarray  # int64, by node
-    # int64, by node: left child, the right one follows; -1 - its number for a leaf
+    # int64, by node: the left child, after which the right one follows; -1 - i for the
+    # i-th leaf
     left: np.ndarray
-    # int64: the nodes that are leaves, by number: in the order of positions
-    leaves: np.ndarray
+    leaves: np.ndarray  # int64: the nodes that are leaves, in the order of positions
     low: np.ndarray  # float64, shape (nodes, dimensions): the box of a node's points
     high: np.ndarray  # float64, shape (nodes, dimensions)
     depth: int  # levels of the tree
@@ -44,9 +44,10 @@ class PointTree(NamedTuple):
 
 
 class CellTree(NamedTuple):
-    """The top of a tree: nodes, of which the lowest are cells of points."""
+    """The top of a tree, whose lowest nodes are the roots of cells of points."""
 
-    # int64, by node: left child, the right one follows; -1 - its number for a cell
+    # int64, by node: the left child, after which the right one follows; -1 - i for the
+    # i-th cell
     left: np.ndarray
     dimension: np.ndarray  # int64: the coordinate that divides a node's points
     # float64: the least such coordinate of the points of the right child
@@ -55,19 +56,16 @@ class CellTree(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Where the points, nodes and leaves of each cell begin, and their ends (int64).
+    """The first position, node and leaf of each cell, and, last, their ends (int64)."""
 
-    `node` is that of a cell's second node: its root is a node of the `CellTree`.
-    """
-
-    point: np.ndarray
-    node: np.ndarray
+    position: np.ndarray
+    node: np.ndarray  # of the nodes below the root
     leaf: np.ndarray
-    root: np.ndarray
+    root: np.ndarray  # a node of the `CellTree`
 
 
 class SplitBuffers(NamedTuple):
-    """Memory to divide points: keys, and keys and numbers of the right side."""
+    """Buffers of `split`: all coordinates, and coordinates and indices of one side."""
 
     keys: np.ndarray
     right_keys: np.ndarray
@@ -96,14 +94,14 @@ def divide_sample(sample, cells):
         first, last = begin[node], end[node]
         left[node] = -1
         widest = measure(sample, order, first, last, 1, low, high)
-        # A level more would make cells smaller than the average.
         small = last - first < 2 * least or low[widest] == high[widest]
-        if small or nodes + 2 > len(left):  # many equal coordinates make small cells
+        # Equal coordinates can make cells below the average, so `left` may be full.
+        if small or nodes + 2 > len(left):
             node += 1
             continue
         middle = (first + last) // 2
         split(sample, order, first, last, middle, widest, buffers)
-        # The least coordinate of the right half, but above the smallest of all.
+        # The least coordinate of the right half that exceeds the least of all.
         limit = high[widest]
         for i in range(middle, last):
             x = sample[order[i], widest]
@@ -137,9 +135,9 @@ def _put_smaller_first(points, order, begin, end, dimension, limit):
     """Put the points with a coordinate below a limit first; return their end."""
     at = begin
     for i in range(begin, end):
-        one = order[i]
-        if points[one, dimension] < limit:
-            order[i], order[at] = order[at], one
+        point = order[i]
+        if points[point, dimension] < limit:
+            order[i], order[at] = order[at], point
             at += 1
     return at
 
@@ -151,9 +149,9 @@ def measure(points, order, begin, end, step, low, high):
     for d in range(dimensions):
         low[d] = high[d] = points[order[begin], d]
     for i in range(begin + step, end, step):
-        row = order[i]
+        point = order[i]
         for d in range(dimensions):
-            x = points[row, d]
+            x = points[point, d]
             low[d], high[d] = min(low[d], x), max(high[d], x)
     widest = 0
     for d in range(1, dimensions):
@@ -166,8 +164,8 @@ def measure(points, order, begin, end, step, low, high):
 def split(points, order, begin, end, middle, dimension, buffers):
     """Order points so that none before `middle` has a larger coordinate than one after.
 
-    Quickselect. Each element is written to both sides and counted on one, so that no
-    branch depends on a comparison of coordinates.
+    Quickselect. Each element is stored on both sides, and the count of one side
+    advances, so that no branch depends on a comparison of coordinates.
     """
     keys, right_keys, right_order = buffers
     for i in range(begin, end):
@@ -175,25 +173,25 @@ def split(points, order, begin, end, middle, dimension, buffers):
     while end - begin > 1:
         a, b, c = keys[begin], keys[(begin + end) // 2], keys[end - 1]
         pivot = max(min(a, b), min(max(a, b), c))
-        kept, right = begin, 0
+        left, right = begin, 0
         for i in range(begin, end):
-            key, one = keys[i], order[i]
-            keys[kept], order[kept] = key, one
-            right_keys[right], right_order[right] = key, one
+            key, point = keys[i], order[i]
+            keys[left], order[left] = key, point
+            right_keys[right], right_order[right] = key, point
             smaller = np.int64(key < pivot)
-            kept += smaller
+            left += smaller
             right += 1 - smaller
-        if kept > middle:
-            # The right side stays where it was counted; the left is divided further.
+        if left > middle:
+            # Copy the right side behind the left one, which is divided further.
             for i in range(right):
-                keys[kept + i], order[kept + i] = right_keys[i], right_order[i]
-            end = kept
+                keys[left + i], order[left + i] = right_keys[i], right_order[i]
+            end = left
             continue
-        begin, equal, larger = kept, kept, 0
+        begin, equal, larger = left, left, 0
         for i in range(right):
-            key, one = right_keys[i], right_order[i]
-            keys[equal], order[equal] = key, one
-            right_keys[larger], right_order[larger] = key, one
+            key, point = right_keys[i], right_order[i]
+            keys[equal], order[equal] = key, point
+            right_keys[larger], right_order[larger] = key, point
             same = np.int64(key == pivot)
             equal += same
             larger += 1 - same
@@ -219,41 +217,41 @@ def count_cells(points, cells, of_point, counts, begin, end):
 
 
 @kernel
-def sort_by_cell(of_point, place, rows, begin, end):
-    """Write the rows [begin, end) to the places of their cells.
+def sort_by_cell(of_point, next_position, point, begin, end):
+    """Write the points [begin, end) to the positions of their cells.
 
-    `place` is the output position of the first of these rows in each cell; advanced.
+    `next_position` has the position of the first of these points in each cell, and is
+    advanced.
     """
     for i in range(begin, end):
         cell = of_point[i]
-        rows[place[cell]] = i
-        place[cell] += 1
+        point[next_position[cell]] = i
+        next_position[cell] += 1
 
 
 @kernel
 def build_cells(points, tree, cells, first, last):
     """Build the trees of the cells [first, last), and their leaves and boxes.
 
-    The tree's rows are sorted by cell. Points are divided at multiples of LEAF, so only
-    the last leaf of a cell has fewer.
+    The tree's points are sorted by cell. Each division is at a multiple of LEAF, so
+    only the last leaf of a cell has fewer points.
     """
     dimensions = points.shape[1]
     most = 0
     for cell in range(first, last):
-        most = max(most, cells.point[cell + 1] - cells.point[cell])
-    own = np.empty((most, dimensions))
-    order, rows = np.empty(most, np.int64), np.empty(most, np.uint32)
+        most = max(most, cells.position[cell + 1] - cells.position[cell])
+    coordinates = np.empty((most, dimensions))
+    order, point = np.empty(most, np.int64), np.empty(most, np.uint32)
     buffers = SplitBuffers(np.empty(most), np.empty(most), np.empty(most, np.int64))
     stack = np.empty(tree.depth + 1, np.int64)
     low, high = np.empty(dimensions), np.empty(dimensions)
     for cell in range(first, last):
-        base, nodes, leaf = cells.point[cell], cells.node[cell], cells.leaf[cell]
-        size = cells.point[cell + 1] - base
+        base, nodes, leaf = cells.position[cell], cells.node[cell], cells.leaf[cell]
+        size = cells.position[cell + 1] - base
         for i in range(size):
-            row = tree.rows[base + i]
-            order[i], rows[i] = i, row
+            order[i], point[i] = i, tree.point[base + i]
             for d in range(dimensions):
-                own[i, d] = points[row, d]
+                coordinates[i, d] = points[point[i], d]
         root = cells.root[cell]
         tree.begin[root], tree.end[root] = base, base + size
         stack[0], top = root, 1
@@ -262,16 +260,16 @@ def build_cells(points, tree, cells, first, last):
             node = stack[top]
             begin, end = tree.begin[node] - base, tree.end[node] - base
             if end - begin <= LEAF:
-                _fill_leaf(own, order, tree, node, leaf, begin, end)
+                _fill_leaf(coordinates, order, tree, node, leaf, begin, end)
                 for i in range(begin, end):
-                    tree.rows[base + i] = rows[order[i]]
+                    tree.point[base + i] = point[order[i]]
                 leaf += 1
                 continue
             step = max((end - begin) // MEASURED, 1)
-            widest = measure(own, order, begin, end, step, low, high)
-            filled = (end - begin + LEAF - 1) // LEAF
-            middle = begin + (filled + 1) // 2 * LEAF
-            split(own, order, begin, end, middle, widest, buffers)
+            widest = measure(coordinates, order, begin, end, step, low, high)
+            leaves = (end - begin + LEAF - 1) // LEAF
+            middle = begin + (leaves + 1) // 2 * LEAF
+            split(coordinates, order, begin, end, middle, widest, buffers)
             tree.left[node] = nodes
             tree.begin[nodes], tree.end[nodes] = base + begin, base + middle
             tree.begin[nodes + 1], tree.end[nodes + 1] = base + middle, base + end
@@ -333,7 +331,7 @@ def gap_to_point(tree, node, point):
 
 @kernel
 def load_group(points, begin, count, block, box):
-    """Copy up to LEAF points, from row `begin`, to a block; compute their box."""
+    """Copy up to LEAF points, from index `begin` on, to a block; compute their box."""
     for d in range(points.shape[1]):
         low = high = points[begin, d]
         for i in range(count):
@@ -347,7 +345,7 @@ def load_group(points, begin, count, block, box):
 
 @kernel
 def leaf_of(tree, position):
-    """Return the number of the leaf that contains a position."""
+    """Return the index in `tree.leaves` of the leaf that contains a position."""
     low, high = 0, len(tree.leaves)
     while high - low > 1:
         middle = (low + high) // 2
@@ -359,12 +357,12 @@ def leaf_of(tree, position):
 
 
 @kernel
-def count_visited(tree, queries, radius, own, of_node):
-    """Return the number of points in leaves near to queries, summed over all queries.
+def count_visited(tree, queries, radius, component, of_node):
+    """Return how many points each query's search visits, summed over all queries.
 
-    A leaf that is no nearer than the query's `radius` (a reduced distance) need not be
-    visited, nor leaves of its component `own`. `of_node` is the component of each node;
-    of several, none that a query is in.
+    A search visits the leaves that are nearer than the query's `radius` (a reduced
+    distance) and outside its `component`. `of_node` is the component of each node;
+    for a node with points of several components, a value that no query has.
     """
     visited = 0
     stack = np.empty(tree.depth + 1, np.int64)
@@ -374,8 +372,8 @@ def count_visited(tree, queries, radius, own, of_node):
             top -= 1
             node = stack[top]
             if (
-                of_node[node] == own[i]
-                or gap_to_point(tree, node, queries[i]) >= (radius[i])
+                of_node[node] == component[i]
+                or gap_to_point(tree, node, queries[i]) >= radius[i]
             ):
                 continue
             left = tree.left[node]

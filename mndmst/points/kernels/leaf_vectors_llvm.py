@@ -31,14 +31,15 @@ def _splat(builder, value, lanes):
     return builder.shuffle_vector(one, one, zeros)
 
 
-def _larger(builder, one, other):
+def _maximum(builder, one, other):
     return builder.select(builder.fcmp_ordered(">", one, other), one, other)
 
 
 def _sum_of_gaps(builder, norm, dimensions, gap_of, vector=_LANES):
-    """Return the reduced distances whose gaps in each dimension `gap_of` returns.
+    """Return reduced distances, summed over dimensions whose gaps `gap_of` returns.
 
-    Gaps are 0 or more. Sums stay in registers: a loop over dimensions for each norm.
+    Gaps are 0 or more. There is a loop over dimensions for each norm, and sums stay in
+    registers.
     """
     zeros = ir.Constant(vector, [0.0] * vector.count)
     function = builder.function
@@ -64,7 +65,7 @@ def _sum_of_gaps(builder, norm, dimensions, gap_of, vector=_LANES):
         elif code == MANHATTAN:
             added = builder.fadd(total, gap)
         else:
-            added = _larger(builder, total, gap)
+            added = _maximum(builder, total, gap)
         following = builder.add(dimension, ir.Constant(_WORD, 1))
         dimension.add_incoming(following, loop)
         total.add_incoming(added, loop)
@@ -88,10 +89,9 @@ def _mask_below(builder, values, limits):
 def distances_below(typingctx, norm, blocks, at, dimensions, group, lane, out, limit):
     """Compute the reduced distances of one point to all points of a leaf.
 
-    The coordinates of the leaf begin in `blocks` at `at`, a column of LEAF per
-    dimension. The point is the column `lane` of `group`, a block of its own. `out`
-    becomes the LEAF distances. Returns a bit for each point that is nearer than the
-    limit.
+    The coordinates of the leaf begin at blocks[at], a column of LEAF per dimension. The
+    point is lane `lane` of the block `group`. `out` becomes the LEAF distances. Returns
+    a word whose bit i says whether point i is nearer than the limit.
     """
 
     def codegen(context, builder, signature, args):
@@ -106,9 +106,9 @@ def distances_below(typingctx, norm, blocks, at, dimensions, group, lane, out, l
 
         def gap_of(dimension):
             first = builder.mul(dimension, ir.Constant(_WORD, LEAF))
-            place = _vector_at(builder, blocks, builder.add(at, first))
+            address = _vector_at(builder, blocks, builder.add(at, first))
             x = builder.load(builder.gep(group, [builder.add(lane, first)]))
-            column = builder.load(place, align=8)
+            column = builder.load(address, align=8)
             gap = builder.fsub(column, _splat(builder, x, LEAF))
             return builder.call(absolute, [gap])
 
@@ -126,10 +126,10 @@ def distances_below(typingctx, norm, blocks, at, dimensions, group, lane, out, l
 
 @intrinsic
 def gaps_below(typingctx, norm, group, dimensions, low, high, node, limits):
-    """Return a bit for each point of a group that is nearer to a box than its limit.
+    """Return a word whose bit i says if point i of a group is nearer than its limit.
 
-    `group` has a column of LEAF coordinates per dimension; row `node` of `low` and
-    `high` is the box; `limits` are LEAF reduced distances.
+    Distances are to the box of a node: row `node` of `low` and `high`. `group` has a
+    column of LEAF coordinates per dimension; `limits` are LEAF reduced distances.
     """
 
     def codegen(context, builder, signature, args):
@@ -144,12 +144,12 @@ def gaps_below(typingctx, norm, group, dimensions, low, high, node, limits):
         def gap_of(dimension):
             first = builder.mul(dimension, ir.Constant(_WORD, LEAF))
             column = builder.load(_vector_at(builder, group, first), align=8)
-            place = [builder.add(row, dimension)]
-            least = _splat(builder, builder.load(builder.gep(low, place)), LEAF)
-            most = _splat(builder, builder.load(builder.gep(high, place)), LEAF)
+            index = [builder.add(row, dimension)]
+            least = _splat(builder, builder.load(builder.gep(low, index)), LEAF)
+            most = _splat(builder, builder.load(builder.gep(high, index)), LEAF)
             below = builder.fsub(least, column)
             above = builder.fsub(column, most)
-            return _larger(builder, _larger(builder, below, above), zeros)
+            return _maximum(builder, _maximum(builder, below, above), zeros)
 
         total = _sum_of_gaps(builder, norm, dimensions, gap_of)
         zero = ir.Constant(_WORD, 0)
@@ -162,10 +162,10 @@ def gaps_below(typingctx, norm, group, dimensions, low, high, node, limits):
 
 @intrinsic
 def gaps_to_children(typingctx, norm, low, high, left, dimensions, box):
-    """Return the reduced distances of two boxes to a third: of the rows left, left + 1.
+    """Return the reduced distances of the nodes `left` and `left` + 1 to a box.
 
-    `low` and `high` have the least and the largest coordinates of boxes by row, and
-    `box` a row of each. Both gaps are computed at once, in the lanes of a vector.
+    `low` and `high` have the least and the largest coordinates of each node, `box` a
+    row of each. Both distances are computed at once, in the lanes of a vector.
     """
     pair = ir.VectorType(_DOUBLE, 2)
 
@@ -177,13 +177,13 @@ def gaps_to_children(typingctx, norm, low, high, left, dimensions, box):
         first = builder.mul(left, dimensions)
         lanes = [ir.Constant(ir.IntType(32), lane) for lane in (0, 1)]
 
-        def both(rows, dimension):
-            place = builder.add(first, dimension)
+        def both(coordinates, dimension):
+            index = builder.add(first, dimension)
             values = ir.Constant(pair, ir.Undefined)
             for lane in lanes:
-                value = builder.load(builder.gep(rows, [place]))
+                value = builder.load(builder.gep(coordinates, [index]))
                 values = builder.insert_element(values, value, lane)
-                place = builder.add(place, dimensions)
+                index = builder.add(index, dimensions)
             return values
 
         def gap_of(dimension):
@@ -193,7 +193,7 @@ def gaps_to_children(typingctx, norm, low, high, left, dimensions, box):
             below = builder.fsub(both(low, dimension), _splat(builder, most, 2))
             above = builder.fsub(_splat(builder, least, 2), both(high, dimension))
             zeros = ir.Constant(pair, [0.0, 0.0])
-            return _larger(builder, _larger(builder, below, above), zeros)
+            return _maximum(builder, _maximum(builder, below, above), zeros)
 
         total = _sum_of_gaps(builder, norm, dimensions, gap_of, pair)
         gaps = [builder.extract_element(total, lane) for lane in lanes]
@@ -211,14 +211,13 @@ _IN_REGISTERS = 4
 
 @intrinsic
 def insert_near(typingctx, near, out, first, values, numbers, begin, size):
-    """Insert values into a sorted list, which keeps its length and the smallest ones.
+    """Insert values into a sorted list of fixed length, which keeps the smallest ones.
 
-    The place of a value is not searched: every entry becomes itself, the one before it
-    or the new one, four at a time, without a branch that is mispredicted.
+    The list is values[begin : begin + size]; `size` is a multiple of 4. Bit i of `near`
+    says whether out[i] is inserted, i < LEAF; `numbers` has first + i beside it.
 
-    `near` has a bit for each of the LEAF values of `out` to insert; they are numbered
-    from `first` on, and a number moves with its value. The list is values[begin : begin
-    + size]; `size` is a multiple of 4.
+    An insertion does not search its index: every entry becomes itself, the entry before
+    it or the new value, four at a time and without branches.
     """
 
     def codegen(context, builder, signature, args):
@@ -230,7 +229,7 @@ def insert_near(typingctx, near, out, first, values, numbers, begin, size):
         after = function.append_basic_block("inserted")
         zero, one = ir.Constant(_WORD, 0), ir.Constant(_WORD, 1)
 
-        def places(vector):
+        def addresses(vector):
             at = builder.add(begin, ir.Constant(_WORD, 4 * vector))
             return (
                 _vector_at(builder, values, at, _FOUR),
@@ -238,7 +237,7 @@ def insert_near(typingctx, near, out, first, values, numbers, begin, size):
             )
 
         def each(rest, done):
-            """Begin the body of a loop over bits; return the value, number and rest."""
+            """Begin a loop's body; return a value, its number and remaining bits."""
             body = function.append_basic_block("next_value")
             builder.cbranch(builder.icmp_unsigned("!=", rest, zero), body, done)
             builder.position_at_end(body)
@@ -247,14 +246,14 @@ def insert_near(typingctx, near, out, first, values, numbers, begin, size):
             following = builder.and_(rest, builder.sub(rest, one))
             return value, builder.add(first, lane), following
 
-        # Longer lists are moved in memory.
+        # Lists of more than _IN_REGISTERS vectors stay in memory.
         longer = function.append_basic_block("longer")
         switch = builder.switch(size, longer)
         for count in range(1, _IN_REGISTERS + 1):
             start = function.append_basic_block(f"list_of_{4 * count}")
             switch.add_case(ir.Constant(_WORD, 4 * count), start)
             builder.position_at_end(start)
-            pairs = [places(vector) for vector in range(count)]
+            pairs = [addresses(vector) for vector in range(count)]
             loaded = [builder.load(p, align=8) for pair in pairs for p in pair]
             loop = function.append_basic_block("values")
             done = function.append_basic_block("store")
@@ -276,10 +275,10 @@ def insert_near(typingctx, near, out, first, values, numbers, begin, size):
                 phi.add_incoming(old, start)
                 phi.add_incoming(later, end)
             builder.position_at_end(done)
-            for phi, place in zip(
+            for phi, address in zip(
                 state, (p for pair in pairs for p in pair), strict=True
             ):
-                builder.store(phi, place, align=8)
+                builder.store(phi, address, align=8)
             builder.branch(after)
         builder.position_at_end(longer)
         loop = function.append_basic_block("values")
@@ -295,10 +294,10 @@ def insert_near(typingctx, near, out, first, values, numbers, begin, size):
         builder.position_at_end(vectors)
         at = builder.phi(_WORD)
         before = builder.phi(_FOUR), builder.phi(_FOUR_WORDS)
-        place = builder.add(begin, at)
+        address = builder.add(begin, at)
         targets = (
-            _vector_at(builder, values, place, _FOUR),
-            _vector_at(builder, numbers, place, _FOUR_WORDS),
+            _vector_at(builder, values, address, _FOUR),
+            _vector_at(builder, numbers, address, _FOUR_WORDS),
         )
         here = tuple(builder.load(target, align=8) for target in targets)
         for moved, target in zip(
@@ -333,11 +332,11 @@ _SORTED_BY = (
 
 @intrinsic
 def smallest_of(typingctx, values, count, memory):
-    """Return a bit for each of LEAF values that may be among the `count` smallest.
+    """Return a word with bits for the `count` smallest of LEAF values, and a few more.
 
-    These are at least the `count` smallest finite values, and few more: the values are
-    eight rows of four, whose columns are sorted; the largest of the first rows that
-    have `count` values bounds them all. `memory` is overwritten: LEAF values.
+    The values are eight rows of four. Each column is sorted; then the largest value of
+    the first rows with `count` values together bounds the smallest ones. Infinite
+    values have no bit. `memory` is a buffer of LEAF values.
     """
 
     def codegen(context, builder, signature, args):
@@ -345,8 +344,8 @@ def smallest_of(typingctx, values, count, memory):
         memory = data_of(context, builder, signature.args[2], args[2])
         four, count = ir.Constant(_WORD, 4), args[1]
         starts = [ir.Constant(_WORD, 4 * row) for row in range(LEAF // 4)]
-        places = [_vector_at(builder, values, start, _FOUR) for start in starts]
-        given = [builder.load(place, align=8) for place in places]
+        addresses = [_vector_at(builder, values, start, _FOUR) for start in starts]
+        given = [builder.load(address, align=8) for address in addresses]
         rows = list(given)
         for above, below in _SORTED_BY:
             one, other = rows[above], rows[below]
@@ -362,8 +361,8 @@ def smallest_of(typingctx, values, count, memory):
             builder.extract_element(bound, ir.Constant(ir.IntType(32), lane))
             for lane in range(4)
         ]
-        one, other = (_larger(builder, *pair) for pair in (lanes[:2], lanes[2:]))
-        bound = _larger(builder, one, other)
+        one, other = (_maximum(builder, *pair) for pair in (lanes[:2], lanes[2:]))
+        bound = _maximum(builder, one, other)
         largest = ir.Constant(_DOUBLE, float(np.finfo(np.float64).max))
         below = builder.fcmp_ordered("<", bound, largest)
         bound = _splat(builder, builder.select(below, bound, largest), 4)
@@ -399,13 +398,13 @@ def largest_of(typingctx, values):
                 )
                 for begin in (0, lanes)
             ]
-            rest = _larger(builder, *halves)
+            rest = _maximum(builder, *halves)
         return builder.extract_element(rest, ir.Constant(ir.IntType(32), 0))
 
     return types.float64(values), codegen
 
 
-# Before the first entry of a list is one that is smaller than every value.
+# Stands before the first entries of a list: smaller than every value.
 _BEFORE_ALL = (
     ir.Constant(_FOUR, [float("-inf")] * 4),
     ir.Constant(_FOUR_WORDS, [0] * 4),
@@ -423,9 +422,9 @@ def _inserted(builder, new, here, before):
     )
     smaller = builder.fcmp_ordered("<", new[0], here[0])
     later = builder.fcmp_ordered("<", new[0], moved)
-    kept = builder.select(smaller, new[0], here[0])
-    kept_number = builder.select(smaller, new[1], here[1])
+    lower = builder.select(smaller, new[0], here[0])
+    lower_number = builder.select(smaller, new[1], here[1])
     return (
-        _larger(builder, moved, kept),
-        builder.select(later, moved_number, kept_number),
+        _maximum(builder, moved, lower),
+        builder.select(later, moved_number, lower_number),
     )

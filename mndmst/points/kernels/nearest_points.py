@@ -2,8 +2,8 @@
 
 Up to `LEAF` points search together: the points of a leaf, or consecutive points of
 another rank. One walk of the tree serves the group: it visits the leaves that are
-nearer to the group's box than the furthest neighbour of any of its points, and each
-leaf only from the points that it is near to.
+nearer to the group's box than the furthest listed neighbour of any of its points. In
+each leaf only those points search that are near to it.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 
 from ...kernels.intrinsics import trailing_zeros
 from ...native.kernel import kernel
-from .kd_tree import LEAF, NOT_THERE, load_group
+from .kd_tree import EMPTY_LANE, LEAF, load_group
 from .leaf_vectors import (
     distances_below,
     gaps_below,
@@ -23,13 +23,14 @@ from .leaf_vectors import (
 )
 from .norms import LARGEST, distance_of
 
-LISTED = 4  # the length of lists is a multiple of it: `insert_near` moves 4 at a time
+# List lengths are multiples of it: `insert_near` moves 4 entries at a time.
+MULTIPLE = 4
 
 
 class SearchGroup(NamedTuple):
     """Up to LEAF points that search together, and their lists of neighbours.
 
-    Lists have `size` places, of which the first k count. `nodes` and `gaps` are the
+    A list has `size` entries, of which the first k count. `nodes` and `gaps` are the
     stack of a walk.
     """
 
@@ -37,7 +38,7 @@ class SearchGroup(NamedTuple):
     block: np.ndarray
     # float64, shape (2, dimensions): the least and the largest coordinates
     box: np.ndarray
-    # float64: reduced distance below which a point is wanted: that of the last listed
+    # float64: only points below this reduced distance enter a list: that of its entry k
     limits: np.ndarray
     distances: np.ndarray  # float64, shape (LEAF * size,)
     positions: np.ndarray  # int64, shape (LEAF * size,)
@@ -55,20 +56,20 @@ def nearest(tree, distances, positions, first, last):
     neighbours' positions.
     """
     k, dimensions = distances.shape[1], tree.low.shape[1]
-    size = (k + LISTED - 1) // LISTED * LISTED
-    group = _group(tree, size)
-    for number in range(first, last):
-        node = tree.leaves[number]
+    size = (k + MULTIPLE - 1) // MULTIPLE * MULTIPLE
+    group = _allocate_group(tree, size)
+    for leaf in range(first, last):
+        node = tree.leaves[leaf]
         begin, count = tree.begin[node], tree.end[node] - tree.begin[node]
         for i in range(dimensions * LEAF):
-            group.block[i] = tree.blocks[number * dimensions * LEAF + i]
+            group.block[i] = tree.blocks[leaf * dimensions * LEAF + i]
         for d in range(dimensions):
             group.box[0, d], group.box[1, d] = tree.low[node, d], tree.high[node, d]
         for i in range(LEAF):
-            group.limits[i] = LARGEST if i < count else NOT_THERE
+            group.limits[i] = LARGEST if i < count else EMPTY_LANE
         group.distances[:] = LARGEST
         group.positions[:] = 0
-        search_group(tree, group, size, k, number)
+        search_group(tree, group, size, k, leaf)
         for i in range(count):
             for j in range(k):
                 distances[begin + i, j] = group.distances[i * size + j]
@@ -79,17 +80,17 @@ def nearest(tree, distances, positions, first, last):
 def nearest_to_queries(tree, points, distances, positions, first, last):
     """Find the points of a tree nearest to the points [first, last) of another rank.
 
-    Consecutive queries lie near to each other. `distances` has reduced distances: a
-    bound, equal in all of a row; they become the distances found, ascending.
-    `positions` has NO_POSITION where no point is found.
+    Consecutive queries lie near to each other. On entry each row of `distances` repeats
+    the query's bound, and `positions` is NO_POSITION; each neighbour within the bound
+    replaces an entry. Rows ascend.
     """
     k = distances.shape[1]
-    size = (k + LISTED - 1) // LISTED * LISTED
-    group = _group(tree, size)
+    size = (k + MULTIPLE - 1) // MULTIPLE * MULTIPLE
+    group = _allocate_group(tree, size)
     for begin in range(first, last, LEAF):
         count = min(last - begin, LEAF)
         load_group(points, begin, count, group.block, group.box)
-        group.limits[:] = NOT_THERE
+        group.limits[:] = EMPTY_LANE
         for i in range(count):
             group.limits[i] = distances[begin + i, k - 1]
             for j in range(size):
@@ -103,8 +104,8 @@ def nearest_to_queries(tree, points, distances, positions, first, last):
 
 
 @kernel
-def _group(tree, size):
-    """Return memory for a group with lists of `size` places."""
+def _allocate_group(tree, size):
+    """Return a group without points, with lists of `size` entries."""
     dimensions = tree.low.shape[1]
     return SearchGroup(
         np.empty(dimensions * LEAF),
@@ -120,19 +121,19 @@ def _group(tree, size):
 
 
 @kernel
-def search_group(tree, group, size, k, own):
-    """Find the nearest points to a group's points that are nearer than their limits.
+def search_group(tree, group, size, k, own_leaf):
+    """Find the points nearest to each of a group's points, below its limit.
 
-    `own` is the leaf of the group's points, none of which is its own neighbour; -1 for
-    points that are not in the tree.
+    `own_leaf` is the leaf of the group's points, none of which is its own neighbour; -1
+    for points that are not in the tree.
     """
     block, box, limits, distances, positions, out, columns, nodes, gaps = group
     norm, dimensions = tree.norm, tree.low.shape[1]
     bound = largest_of(limits)
     nodes[0], gaps[0], top = 0, 0.0, 1
-    if own >= 0:  # first the own leaf, whose points set low limits
-        nodes[1], gaps[1], top = tree.leaves[own], 0.0, 2
-    begun = own < 0
+    if own_leaf >= 0:  # visit it first: its points set low limits
+        nodes[1], gaps[1], top = tree.leaves[own_leaf], 0.0, 2
+    visited_own = own_leaf < 0
     while top:
         top -= 1
         node, gap = nodes[top], gaps[top]
@@ -150,13 +151,13 @@ def search_group(tree, group, size, k, own):
         if gap >= bound:
             continue
         leaf, begin = -1 - tree.left[node], tree.begin[node]
-        if leaf == own and begun:
+        if leaf == own_leaf and visited_own:
             continue
-        begun = True
-        asking = gaps_below(norm, block, dimensions, tree.low, tree.high, node, limits)
-        while asking:
-            i = np.int64(trailing_zeros(asking))
-            asking &= asking - np.uint64(1)
+        visited_own = True
+        queries = gaps_below(norm, block, dimensions, tree.low, tree.high, node, limits)
+        while queries:
+            i = np.int64(trailing_zeros(queries))
+            queries &= queries - np.uint64(1)
             near = distances_below(
                 norm,
                 tree.blocks,
@@ -167,9 +168,10 @@ def search_group(tree, group, size, k, own):
                 out,
                 limits[i],
             )
-            if leaf == own:
+            if leaf == own_leaf:
                 out[i] = np.inf
-                if k <= LEAF:  # without a limit yet, most of the leaf would be listed
+                # There is no limit yet: insert few more than the k nearest of the leaf.
+                if k <= LEAF:
                     near = smallest_of(out, k, columns)
                 else:
                     near &= ~(np.uint64(1) << np.uint64(i))
@@ -179,25 +181,25 @@ def search_group(tree, group, size, k, own):
 
 
 @kernel
-def restore_distances(norm, distances, min_samples, cores, reach, begin, end):
-    """Turn reduced distances into distances, for the rows [begin, end).
+def restore_distances(norm, distances, min_samples, cores, lower_bound, begin, end):
+    """Turn reduced distances into distances, for the positions [begin, end).
 
-    `cores` become the distances to the `min_samples`-th neighbour, 0 without one;
-    `reach` the largest distances.
+    `cores` become the distances to the `min_samples`-th neighbour, or 0 if
+    `min_samples` is 0; `lower_bound` becomes the largest listed distance.
     """
     k = distances.shape[1]
     for position in range(begin, end):
         for j in range(k):
             distances[position, j] = distance_of(norm, distances[position, j])
         cores[position] = distances[position, min_samples - 1] if min_samples else 0.0
-        reach[position] = distances[position, k - 1]
+        lower_bound[position] = distances[position, k - 1]
 
 
 @kernel
 def weigh(distances, positions, cores, begin, end):
-    """Turn distances into mutual reachability distances, for the rows [begin, end).
+    """Turn distances into mutual reachability distances, for positions [begin, end).
 
-    Neighbours at positions beyond the cores belong to other ranks and are skipped.
+    Neighbours at positions beyond `cores` belong to other ranks and are skipped.
     """
     for position in range(begin, end):
         for j in range(distances.shape[1]):
@@ -208,10 +210,10 @@ def weigh(distances, positions, cores, begin, end):
 
 
 @kernel
-def list_edges(distances, positions, rows, begin, end):
+def list_edges(distances, positions, point, begin, end):
     """Return the edges listed at the positions [begin, end), each from one end.
 
-    Of an edge that both ends list, the end of the smaller row returns it.
+    An edge that both ends list is returned from the smaller point.
     """
     k = distances.shape[1]
     most = (end - begin) * k
@@ -221,11 +223,11 @@ def list_edges(distances, positions, rows, begin, end):
     for position in range(begin, end):
         for j in range(k):
             other = positions[position, j]
-            known = False
-            if rows[other] < rows[position]:
+            listed_by_other = False
+            if point[other] < point[position]:
                 for i in range(k):
-                    known |= positions[other, i] == position
-            if not known:
+                    listed_by_other |= positions[other, i] == position
+            if not listed_by_other:
                 a[count], b[count] = position, other
                 weight[count] = distances[position, j]
                 count += 1

@@ -5,8 +5,8 @@ squares for the Euclidean norm, the distances themselves for the others. Terms a
 in the order of the dimensions, without fused instructions, so a distance has the same
 bits wherever, and from whichever end, it is computed.
 
-A new norm is one more branch in each function below, and in
-`leaf_vectors_llvm`, which adds the gaps of a leaf.
+A new norm takes a branch in each function below, and one in `leaf_vectors_llvm`, which
+adds the gaps of a leaf.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ LARGEST = np.finfo(np.float64).max  # limits are finite
 
 @kernel
 def add_gap(norm, total, gap):
-    """Return a reduced distance with the gap (0 or more) of one more dimension."""
+    """Return a reduced distance after adding the gap (0 or more) of one dimension."""
     if norm == EUCLIDEAN:
         return total + gap * gap
     if norm == MANHATTAN:
@@ -29,7 +29,7 @@ def add_gap(norm, total, gap):
 
 @kernel
 def distance_of(norm, reduced):
-    """Return the distance that belongs to a reduced distance."""
+    """Return the distance of a reduced distance."""
     return np.sqrt(reduced) if norm == EUCLIDEAN else reduced
 
 

@@ -1,8 +1,9 @@
 """Kernels that turn tiles of inner products into nearest neighbours and lightest edges.
 
-A tile holds float32 inner products of some rows with some columns. With the bounds of
-`product_search` a kernel passes over a tile with vector instructions, and computes the
-float64 distance of the few pairs alone that the bounds cannot tell apart.
+A tile holds float32 inner products of some rows with some columns, both of which are
+points. With the error bounds of `product_search`, a kernel tests a tile by vector
+instructions, and computes the float64 distance only of the few pairs that these bounds
+leave open.
 """
 
 from typing import NamedTuple
@@ -11,17 +12,16 @@ import numpy as np
 
 from ...native.kernel import kernel
 from ..devices.point_products import NO_POSITION, PointArrays
-from .boruvka_steps import LAST_KEY
-from .certified_edges import key_of_rows
+from .boruvka_steps import LAST_KEY, edge_key
 from .norms import LARGEST
 
 BLOCK = 64  # columns that one vector test covers
-TOGETHER = 4  # distances whose sums run side by side
+UNROLLED = 4  # distances that `_fill_distances` adds up at the same time
 UNKNOWN = -1.0  # a distance that is not computed yet
 
 
 # Indices of `Bounds.numbers`: the relative and the absolute part of the error bound,
-# and the power of two by which scores exceed squared distances.
+# and the factor of squared distances in scores, a power of two.
 GAMMA, ABSOLUTE, UNIT = range(3)
 
 
@@ -49,12 +49,12 @@ class Candidates(NamedTuple):
 
 
 class QueryRows(NamedTuple):
-    """The points of rows, which are the columns themselves or other points."""
+    """The points of a tile's rows: some of the columns, or other points."""
 
     exact: PointArrays
     square: np.ndarray  # as in `Bounds`, of all points in `exact`
     positions: np.ndarray  # uint32: the position in `exact` of each row
-    # whether `exact` are the columns: then no row is its own neighbour
+    # whether `exact` are the columns: then a row must not become its own neighbour
     are_columns: bool
 
 
@@ -81,15 +81,16 @@ def fill_squares(points, square, first, last):
 def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
     """Add the columns of a tile to the candidates of its rows [first, last).
 
-    `exact` and `bounds` describe the columns; `neighbours` is the k of the search.
+    `exact` and `bounds` describe the columns; the search lists `neighbours` of each
+    row.
     """
     product, first_column = tile.product, tile.first_column
     columns = product.shape[1]
     half = bounds.half[first_column : first_column + columns]
-    room = np.empty((TOGETHER + 1, exact.values.shape[1]))
+    buffer = np.empty((UNROLLED + 1, exact.values.shape[1]))
     best = np.empty(neighbours)
     for row in range(first, last):
-        own = queries.positions[tile.first_row + row]
+        query = queries.positions[tile.first_row + row]
         threshold = lists.threshold[row]
         for begin in range(0, columns, BLOCK):
             end = min(begin + BLOCK, columns)
@@ -101,20 +102,20 @@ def filter_near(tile, queries, exact, bounds, lists, neighbours, first, last):
             for c in range(begin, end):
                 score = product[row, c] - half[c]
                 if score < threshold or (
-                    queries.are_columns and first_column + c == own
+                    queries.are_columns and first_column + c == query
                 ):
                     continue
                 threshold = _add_candidate(
                     lists,
                     row,
-                    own,
+                    query,
                     score,
                     first_column + c,
                     queries,
                     exact,
                     bounds,
                     best,
-                    room,
+                    buffer,
                 )
 
 
@@ -126,7 +127,7 @@ def filter_near_columns(tile, queries, exact, bounds, lists, neighbours, first, 
     `lists` has the candidates of all columns of the tile.
     """
     product, first_column = tile.product, tile.first_column
-    room = np.empty((TOGETHER + 1, exact.values.shape[1]))
+    buffer = np.empty((UNROLLED + 1, exact.values.shape[1]))
     best = np.empty(neighbours)
     for row in range(product.shape[0]):
         position = tile.first_row + row
@@ -151,20 +152,23 @@ def filter_near_columns(tile, queries, exact, bounds, lists, neighbours, first, 
                         exact,
                         bounds,
                         best,
-                        room,
+                        buffer,
                     )
 
 
 @kernel
 def _add_candidate(
-    lists, row, own, score, position, queries, exact, bounds, best, room
+    lists, row, query, score, position, queries, exact, bounds, best, buffer
 ):
-    """Add a position to the candidates of a row; return the threshold of the row."""
+    """Add a position to the candidates of a row; return the threshold of the row.
+
+    `query` is the position of the row's point. A full list is shortened first.
+    """
     count = lists.count[row]
     if count == lists.score.shape[1]:
-        _raise_threshold(lists, row, queries.square[own], bounds, best)
+        _raise_threshold(lists, row, queries.square[query], bounds, best)
         if 2 * lists.count[row] > count:
-            _keep_nearest(lists, row, own, queries, exact, bounds, best, room)
+            _keep_nearest(lists, row, query, queries, exact, bounds, best, buffer)
         count = lists.count[row]
         if score < lists.threshold[row]:
             return lists.threshold[row]
@@ -181,67 +185,68 @@ def finish_near(
 ):
     """Write the nearest neighbours of the rows [first, last) of a tile.
 
-    Rows of `distances` become squared distances, ascending; infinity where there are
-    too few.
+    Rows of `distances` become squared distances, ascending; a row with fewer than k
+    neighbours ends with infinity and NO_POSITION.
     """
     k = distances.shape[1]
-    room = np.empty((TOGETHER + 1, exact.values.shape[1]))
+    buffer = np.empty((UNROLLED + 1, exact.values.shape[1]))
     best = np.empty(k)
     for row in range(first, last):
-        own = queries.positions[first_row + row]
-        _raise_threshold(lists, row, queries.square[own], bounds, best)
-        _keep_nearest(lists, row, own, queries, exact, bounds, best, room)
+        query = queries.positions[first_row + row]
+        _raise_threshold(lists, row, queries.square[query], bounds, best)
+        _keep_nearest(lists, row, query, queries, exact, bounds, best, buffer)
         for j in range(k):
-            there = j < lists.count[row]
-            distances[first_row + row, j] = lists.distance[row, j] if there else np.inf
+            listed = j < lists.count[row]
+            distances[first_row + row, j] = lists.distance[row, j] if listed else np.inf
             positions[first_row + row, j] = (
-                lists.position[row, j] if there else NO_POSITION
+                lists.position[row, j] if listed else NO_POSITION
             )
 
 
 @kernel
 def limit_near(first_row, queries, bounds, lists, limits, first, last):
-    """Set the thresholds of rows that look for points within squared distances."""
+    """Set the thresholds of rows that search within squared distances."""
     for row in range(first, last):
-        own = queries.positions[first_row + row]
+        query = queries.positions[first_row + row]
         lists.threshold[row] = threshold_of(
-            bounds, queries.square[own], limits[first_row + row]
+            bounds, queries.square[query], limits[first_row + row]
         )
 
 
 @kernel
-def _raise_threshold(lists, row, own_square, bounds, best):
-    """Raise the threshold of a row to what its candidates allow; drop those below.
+def _raise_threshold(lists, row, square, bounds, best):
+    """Raise the threshold of a row as far as its candidates allow; drop those below.
 
-    Each of the k candidates with the largest lower bounds is nearer than any point
-    whose upper bound is below all of these.
+    The k candidates with the largest lower bounds of scores are all nearer than a point
+    whose upper bound is below these. `square` is the squared length of the row's point;
+    `best` is a buffer of k.
     """
     k = len(best)
-    found = 0
+    size = 0
     for i in range(lists.count[row]):
         other = lists.position[row, i]
         low = lists.score[row, i] - bounds.numbers[GAMMA] * bounds.square[other]
-        if found == k and low <= best[k - 1]:
+        if size == k and low <= best[k - 1]:
             continue
-        j = found if found < k else k - 1
+        j = size if size < k else k - 1
         while j > 0 and best[j - 1] < low:
             best[j] = best[j - 1]
             j -= 1
         best[j] = low
-        found = min(found + 1, k)
-    if found < k:
+        size = min(size + 1, k)
+    if size < k:
         return
     gamma, absolute = bounds.numbers[GAMMA], bounds.numbers[ABSOLUTE]
-    limit = best[k - 1] - gamma * own_square - 2 * absolute
+    limit = best[k - 1] - gamma * square - 2 * absolute
     threshold = max(lists.threshold[row], below(limit))
-    kept = 0
+    count = 0
     for i in range(lists.count[row]):
         if lists.score[row, i] >= threshold:
-            lists.score[row, kept] = lists.score[row, i]
-            lists.position[row, kept] = lists.position[row, i]
-            lists.distance[row, kept] = lists.distance[row, i]
-            kept += 1
-    lists.count[row], lists.threshold[row] = kept, threshold
+            lists.score[row, count] = lists.score[row, i]
+            lists.position[row, count] = lists.position[row, i]
+            lists.distance[row, count] = lists.distance[row, i]
+            count += 1
+    lists.count[row], lists.threshold[row] = count, threshold
 
 
 @kernel
@@ -251,20 +256,20 @@ def below(limit):
 
 
 @kernel
-def _keep_nearest(lists, row, own, queries, exact, bounds, best, room):
+def _keep_nearest(lists, row, query, queries, exact, bounds, best, buffer):
     """Compute the distances of a row's candidates, and keep the k nearest, in order."""
     k, count = len(best), lists.count[row]
-    _load(queries.exact, own, room[TOGETHER])
-    waiting = np.empty(TOGETHER, np.int64)
-    found = 0
+    _load(queries.exact, query, buffer[UNROLLED])
+    indices = np.empty(UNROLLED, np.int64)
+    loaded = 0
     for i in range(count + 1):
         if i < count and lists.distance[row, i] == UNKNOWN:
-            _load(exact, lists.position[row, i], room[found])
-            waiting[found] = i
-            found += 1
-        if found == TOGETHER or (i == count and found):
-            _fill_distances(room, waiting, found, lists.distance[row])
-            found = 0
+            _load(exact, lists.position[row, i], buffer[loaded])
+            indices[loaded] = i
+            loaded += 1
+        if loaded == UNROLLED or (i == count and loaded):
+            _fill_distances(buffer, indices, loaded, lists.distance[row])
+            loaded = 0
     for i in range(1, count):
         score, position = lists.score[row, i], lists.position[row, i]
         distance = lists.distance[row, i]
@@ -284,21 +289,24 @@ def _keep_nearest(lists, row, own, queries, exact, bounds, best, room):
         lists.distance[row, j] = distance
     if count >= k:
         lists.count[row] = k
-        limit = threshold_of(bounds, queries.square[own], lists.distance[row, k - 1])
+        limit = threshold_of(bounds, queries.square[query], lists.distance[row, k - 1])
         lists.threshold[row] = max(lists.threshold[row], limit)
 
 
 @kernel
-def threshold_of(bounds, own_square, square):
-    """Return a score that no point within a squared distance of a row is below."""
+def threshold_of(bounds, square, within):
+    """Return a score below which no point is within a squared distance of a row.
+
+    `square` is the squared length of the row's point, `within` the squared distance.
+    """
     gamma, absolute = bounds.numbers[GAMMA], bounds.numbers[ABSOLUTE]
-    needed = (own_square - square * bounds.numbers[UNIT] * (1 + 1e-15)) / 2
-    return below(needed - gamma / 2 * own_square - absolute)
+    needed = (square - within * bounds.numbers[UNIT] * (1 + 1e-15)) / 2
+    return below(needed - gamma / 2 * square - absolute)
 
 
 @kernel
 def _load(exact, position, out):
-    """Copy the coordinates of a position, as distances take them."""
+    """Copy the float64 coordinates of a position; see `PointArrays`."""
     row = exact.source[position]
     if len(exact.length):
         largest, length = exact.largest[row], exact.length[row]
@@ -310,33 +318,35 @@ def _load(exact, position, out):
 
 
 @kernel
-def _fill_distances(room, waiting, count, out):
-    """Compute squared distances of loaded points from the one in the last row.
+def _fill_distances(buffer, indices, count, out):
+    """Write squared distances between the point in the last row and those before it.
 
-    Each is added up in the order of the dimensions, as by `distances_below`.
-    Four sums run side by side, since one addition waits for the one before it.
+    That of row i of `buffer` is written to out[indices[i]]. Each is added up in the
+    order of the dimensions, as by `distances_below`; UNROLLED sums advance together,
+    because each addition depends on the one before it.
     """
-    own = room[TOGETHER]
+    query = buffer[UNROLLED]
     a = b = c = e = 0.0
-    for d in range(len(own)):
-        x = own[d]
-        p, q, r, s = room[0, d] - x, room[1, d] - x, room[2, d] - x, room[3, d] - x
+    for d in range(len(query)):
+        x = query[d]
+        p, q = buffer[0, d] - x, buffer[1, d] - x
+        r, s = buffer[2, d] - x, buffer[3, d] - x
         a += p * p
         b += q * q
         c += r * r
         e += s * s
-    found = (a, b, c, e)
+    squares = (a, b, c, e)
     for i in range(count):
-        out[waiting[i]] = found[i]
+        out[indices[i]] = squares[i]
 
 
 class Searches(NamedTuple):
-    """Rows that look for the lightest edge that leaves their component."""
+    """Rows that search the lightest outgoing edges of their components."""
 
     component: np.ndarray  # uint32, by position of the queries
     cores: np.ndarray  # float64, by position of the queries
     # uint32, by row: the far end of the lightest edge so far, or NO_POSITION
-    others: np.ndarray
+    ends: np.ndarray
     # float64: its weight; or the bound, which all edges seen so far exceed
     weight: np.ndarray
     bounded: bool  # whether edges above the bounds of components are left out
@@ -346,61 +356,60 @@ class Searches(NamedTuple):
 def filter_leaving(tile, queries, searches, components, exact, bounds, first, last):
     """Lower the lightest edges of the rows [first, last) by the columns of a tile.
 
-    `components` describes the columns. The kernel lowers the bounds of components to
-    the weights of edges that it finds. Another thread may overwrite a bound by a larger
-    one that is valid, too.
+    `components` describes the columns. Lowers the bounds of components to the edges
+    found. Another thread may overwrite a bound with a larger one that is also valid.
     """
     product, first_column = tile.product, tile.first_column
     columns = product.shape[1]
     half = bounds.half[first_column : first_column + columns]
-    room = np.empty((TOGETHER + 1, exact.values.shape[1]))
-    distance, waiting = np.empty(1), np.zeros(1, np.int64)
-    room[:TOGETHER] = 0.0
+    buffer = np.empty((UNROLLED + 1, exact.values.shape[1]))
+    distance, indices = np.empty(1), np.zeros(1, np.int64)
+    buffer[:UNROLLED] = 0.0
     for row in range(first, last):
         i = tile.first_row + row
-        own = queries.positions[i]
-        own_square, number = queries.square[own], queries.exact.point[own]
-        component, core = searches.component[own], searches.cores[own]
-        weight, end_of_edge = searches.weight[i], searches.others[i]
+        query = queries.positions[i]
+        square, point = queries.square[query], queries.exact.point[query]
+        component, core = searches.component[query], searches.cores[query]
+        weight, end = searches.weight[i], searches.ends[i]
         if searches.bounded and components.bound[component] < weight:
-            # All edges within the new bound are still to come: the one found, if any,
-            # is heavier, and those before it were.
-            weight, end_of_edge = components.bound[component], NO_POSITION
-        threshold = _threshold_within(bounds, own_square, weight)
+            # All edges seen so far are heavier than the new bound.
+            weight, end = components.bound[component], NO_POSITION
+        threshold = _threshold_within(bounds, square, weight)
         loaded = False
-        for start in range(0, columns, BLOCK):
-            end = min(start + BLOCK, columns)
+        for begin in range(0, columns, BLOCK):
+            block_end = min(begin + BLOCK, columns)
             above = 0
-            for c in range(np.uint64(start), np.uint64(end)):
+            for c in range(np.uint64(begin), np.uint64(block_end)):
                 above += product[row, c] - half[c] >= threshold
             if above == 0:
                 continue
-            for c in range(start, end):
+            for c in range(begin, block_end):
                 other = first_column + c
                 if (
                     product[row, c] - half[c] < threshold
                     or components.of_position[other] == component
-                    or components.reach[other] > weight
+                    or components.lower_bound[other] > weight
                     or components.cores[other] > weight
                 ):
                     continue
                 if not loaded:
-                    _load(queries.exact, own, room[TOGETHER])
+                    _load(queries.exact, query, buffer[UNROLLED])
                     loaded = True
-                _load(exact, other, room[0])
-                _fill_distances(room, waiting, 1, distance)
-                heavy = max(np.sqrt(distance[0]), core, components.cores[other])
-                if heavy < weight or (
-                    heavy == weight
+                _load(exact, other, buffer[0])
+                _fill_distances(buffer, indices, 1, distance)
+                this = max(np.sqrt(distance[0]), core, components.cores[other])
+                if this < weight or (
+                    this == weight
                     and (
-                        end_of_edge == NO_POSITION
-                        or precedes(exact.point, number, other, end_of_edge)
+                        end == NO_POSITION
+                        or edge_key(point, exact.point[other])
+                        < edge_key(point, exact.point[end])
                     )
                 ):
-                    weight, end_of_edge = heavy, np.uint32(other)
-                    threshold = _threshold_within(bounds, own_square, weight)
-        searches.weight[i], searches.others[i] = weight, end_of_edge
-        if end_of_edge != NO_POSITION and weight < components.bound[component]:
+                    weight, end = this, np.uint32(other)
+                    threshold = _threshold_within(bounds, square, weight)
+        searches.weight[i], searches.ends[i] = weight, end
+        if end != NO_POSITION and weight < components.bound[component]:
             components.bound[component] = weight
 
 
@@ -416,9 +425,10 @@ class PairTile(NamedTuple):
 def filter_between(tile, components, least, exact, bounds, first, last):
     """Return the lightest edges of rows [first, last) between pairs of components.
 
-    No edge between two components heavier than in `least`, shape (components,
-    components), is wanted; lowered. Threads may overwrite each other's values, which
-    are all true. Returns columns as in `PointEdges`, `a` and `b` by position.
+    `least`, shape (components, components), has upper bounds on the edges between two
+    components; heavier edges are left out, and the bounds are lowered. Threads may
+    overwrite each other's values, all of which are valid. Returns columns as in
+    `PointEdges`, in which `a` and `b` are positions.
     """
     product, rows, columns = tile.product, tile.rows, tile.columns
     of_position, count = components.of_position, len(least)
@@ -435,27 +445,23 @@ def filter_between(tile, components, least, exact, bounds, first, last):
         runs += row == first or of_position[rows[row]] != of_position[rows[row - 1]]
     a, b = np.empty(runs * segments, np.uint32), np.empty(runs * segments, np.uint32)
     weight, key = np.empty(len(a)), np.empty(len(a), np.uint64)
-    room = np.empty((TOGETHER + 1, exact.values.shape[1]))
-    distance, waiting = np.empty(1), np.zeros(1, np.int64)
-    room[:TOGETHER] = 0.0
-    base = -segments  # index of the first edge of the present component
+    buffer = np.empty((UNROLLED + 1, exact.values.shape[1]))
+    distance, indices = np.empty(1), np.zeros(1, np.int64)
+    buffer[:UNROLLED] = 0.0
+    base = -segments  # index of the first edge of the current row's component
     for row in range(first, last):
         position = rows[row]
-        own, core, number = (
-            of_position[position],
-            components.cores[position],
-            exact.point[position],
-        )
-        if row == first or own != of_position[rows[row - 1]]:
+        component, core = of_position[position], components.cores[position]
+        if row == first or component != of_position[rows[row - 1]]:
             base += segments
             for s in range(segments):
                 key[base + s] = LAST_KEY
-                weight[base + s] = least[own, of_position[columns[begins[s]]]]
+                weight[base + s] = least[component, of_position[columns[begins[s]]]]
         loaded = False
         for s in range(segments):
             other_component = of_position[columns[begins[s]]]
-            bound = min(weight[base + s], least[own, other_component])
-            if other_component == own or components.reach[position] > bound:
+            bound = min(weight[base + s], least[component, other_component])
+            if other_component == component or components.lower_bound[position] > bound:
                 continue
             threshold = _threshold_within(bounds, bounds.square[position], bound)
             above = 0
@@ -467,30 +473,30 @@ def filter_between(tile, components, least, exact, bounds, first, last):
                 other = columns[c]
                 if (
                     product[row, c] - half[c] < threshold
-                    or components.reach[other] > bound
+                    or components.lower_bound[other] > bound
                     or components.cores[other] > bound
                 ):
                     continue
                 if not loaded:
-                    _load(exact, position, room[TOGETHER])
+                    _load(exact, position, buffer[UNROLLED])
                     loaded = True
-                _load(exact, other, room[0])
-                _fill_distances(room, waiting, 1, distance)
-                heavy = max(np.sqrt(distance[0]), core, components.cores[other])
-                edge = key_of_rows(np.uint64(number), np.uint64(exact.point[other]))
-                if heavy < weight[base + s] or (
-                    heavy == weight[base + s] and edge < key[base + s]
+                _load(exact, other, buffer[0])
+                _fill_distances(buffer, indices, 1, distance)
+                this = max(np.sqrt(distance[0]), core, components.cores[other])
+                this_key = edge_key(exact.point[position], exact.point[other])
+                if this < weight[base + s] or (
+                    this == weight[base + s] and this_key < key[base + s]
                 ):
-                    weight[base + s], key[base + s] = heavy, edge
+                    weight[base + s], key[base + s] = this, this_key
                     a[base + s], b[base + s] = position, other
-                    if heavy < bound:
-                        bound = heavy
+                    if this < bound:
+                        bound = this
                         threshold = _threshold_within(
                             bounds, bounds.square[position], bound
                         )
-                    if heavy < least[own, other_component]:
-                        least[own, other_component] = heavy
-                        least[other_component, own] = heavy
+                    if this < least[component, other_component]:
+                        least[component, other_component] = this
+                        least[other_component, component] = this
     count = 0
     for i in range(len(a)):
         if key[i] != LAST_KEY:
@@ -505,20 +511,9 @@ def filter_between(tile, components, least, exact, bounds, first, last):
 
 
 @kernel
-def _threshold_within(bounds, own_square, weight):
-    """Return a score that no point within a distance of a row is below."""
+def _threshold_within(bounds, square, weight):
+    """Return `threshold_of` for the distance `weight`."""
     if weight == np.inf:
         return np.float32(-np.inf)
-    square = min(weight * weight * (1 + 1e-15) + 1e-322, LARGEST)
-    return threshold_of(bounds, own_square, square)
-
-
-@kernel
-def precedes(point, number, one, other):
-    """Return whether an edge of a point comes before another: smaller ends first.
-
-    `number` is the point's; the far ends are at the positions `one` and `other`.
-    """
-    x, y = point[one], point[other]
-    a, b = min(x, number), min(y, number)
-    return a < b or (a == b and max(x, number) < max(y, number))
+    within = min(weight * weight * (1 + 1e-15) + 1e-322, LARGEST)
+    return threshold_of(bounds, square, within)

@@ -1,21 +1,24 @@
 """One thread for each product of NumPy's BLAS.
 
-The threads of OpenBLAS spin for a while after each product, on the cores where kernels
-run meanwhile. So the own threads multiply pieces, each with one thread of BLAS.
+The threads of OpenBLAS spin for a while after each product, on cores that kernels use
+by then. So each thread of a search multiplies a piece, and BLAS starts no threads.
 """
 
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
 
-_lock = Lock()  # two that set and restore one number in turn would mix theirs up
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+_lock = Lock()  # held while the number of BLAS threads, which the process shares, is 1
 
 
 @functools.cache
-def _controller() -> Any:
-    """Return the loaded libraries of BLAS; None without the extra `embeddings`."""
+def _controller() -> "ThreadpoolController | None":
+    """Return the loaded BLAS libraries; None without the extra `embeddings`."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

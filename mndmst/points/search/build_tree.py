@@ -1,7 +1,7 @@
-"""Builds the k-d tree of points by all threads.
+"""Builds the k-d tree of points on all threads.
 
-A sample of the points divides space into cells. Each thread sorts its points by cell,
-and then builds the trees of some cells.
+A sample of the points divides space into cells. Each thread sorts a range of points by
+cell, and then builds the trees of some cells.
 """
 
 import numpy as np
@@ -22,23 +22,23 @@ from ..kernels.kd_tree import (
 )
 from ..metrics import Norm
 
-CELL = 1 << 12  # points of a cell, whose coordinates stay in a processor's cache
+CELL = 1 << 12  # average points of a cell: its coordinates stay in the cache
 CHUNKS = 32  # chunks of work per thread; some take longer than others
 
 
 def build_tree(points: np.ndarray, norm: Norm, threads: Threads) -> PointTree:
-    """Return the k-d tree of at least one point, whose rows are the points' indices."""
+    """Return the k-d tree of at least one point."""
     count, dimensions = points.shape
     most = max(1, count // CELL)
     points = np.ascontiguousarray(points)
     sample = points[:: max(1, count // (most * SAMPLED))]
     top = divide_sample(sample.copy(), most)
-    rows, cells = _sort_by_cell(points, top, threads)
+    point, cells = _sort_by_cell(points, top, threads)
     leaves, nodes = int(cells.leaf[-1]), int(cells.node[-1])
     largest = int(np.diff(cells.leaf).max())
     tree = PointTree(
         blocks=np.empty(leaves * dimensions * LEAF),
-        rows=rows,
+        point=point,
         begin=np.empty(nodes, np.int64),
         end=np.empty(nodes, np.int64),
         left=np.empty(nodes, np.int64),
@@ -56,29 +56,29 @@ def build_tree(points: np.ndarray, norm: Norm, threads: Threads) -> PointTree:
 def _sort_by_cell(
     points: np.ndarray, top: CellTree, threads: Threads
 ) -> tuple[np.ndarray, Cells]:
-    """Return the indices of points in the order of their cells, and the cells."""
+    """Return the points in the order of their cells, and the cells."""
     root = np.flatnonzero(top.left < 0)
     root = root[np.argsort(-top.left[root])]
     bounds = threads.bounds(len(points))
-    ranges, each = each_range(bounds), len(root) * np.arange(len(bounds))
-    of_point, rows = np.empty(len(points), np.uint32), np.empty(len(points), np.uint32)
+    ranges, pieces = each_range(bounds), len(root) * np.arange(len(bounds))
+    of_point, point = np.empty((2, len(points)), np.uint32)
     counts = np.empty((len(bounds) - 1, len(root)), np.int64)
-    of_range = ArrayPieces.of(counts.ravel(), each)
+    of_range = ArrayPieces.of(counts.ravel(), pieces)
     threads.run(count_cells, points, top, of_point, of_range, *ranges)
-    # A cell's places follow one another, the first range's before the others'.
+    # The positions of a cell are consecutive, and those of each range in it.
     ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T
-    of_range = ArrayPieces.of((ends - counts).ravel(), each)
-    threads.run(sort_by_cell, of_point, of_range, rows, *ranges)
+    of_range = ArrayPieces.of((ends - counts).ravel(), pieces)
+    threads.run(sort_by_cell, of_point, of_range, point, *ranges)
     sizes = counts.sum(axis=0)
     leaves = -(-sizes // LEAF)
     nodes = np.append(len(top.left), 2 * leaves - 2)
     starts = [np.append(0, np.cumsum(column)) for column in (sizes, leaves)]
-    return rows, Cells(starts[0], np.cumsum(nodes), starts[1], root)
+    return point, Cells(starts[0], np.cumsum(nodes), starts[1], root)
 
 
 def chunks(length: int, threads: Threads, least: int = 1) -> tuple[PerCall, PerCall]:
     """Return chunks of [0, length) with at least `least` items, several per thread.
 
-    One chunk for a single thread.
+    A single thread gets one chunk.
     """
     return each_range(threads.bounds(length, least, each=CHUNKS))

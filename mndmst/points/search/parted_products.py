@@ -1,4 +1,4 @@
-"""Products of points that a device takes part by part, because its memory is small.
+"""Products of points that exceed a device's memory: it holds one part at a time.
 
 All points are queries to each part, as points of other ranks are.
 """
@@ -16,17 +16,18 @@ from ..devices.point_products import (
     RemoteQueries,
     Report,
 )
-from ..ranks.remote_points import key_of, merge_nearest
+from ..kernels.boruvka_steps import edge_keys
+from .remote_points import merge_nearest
 from .search_steps import no_report
 
-BATCH_BYTES = 1 << 27  # of the float64 coordinates of queries that search together
+BATCH_BYTES = 1 << 27  # of the float64 coordinates of queries that are sent at once
 
 
 class PartedProducts:
     """Points of which one part at a time is on the device; see `PointProducts`.
 
-    `make` returns the products of a part. Raises ConfigError if the first part cannot
-    be made.
+    `make` puts a part on the device and returns its products. Raises its ConfigError
+    for the first part.
     """
 
     most_components = passes = 0
@@ -44,28 +45,29 @@ class PartedProducts:
             for begin in range(0, self.count, size)
         ]
         self._make = make
-        self._made: tuple[slice, QueriedProducts] | None = None
+        # The part on the device
+        self._current: tuple[slice, QueriedProducts] | None = None
         self._products(self._parts[0])
         self._batch = max(1, BATCH_BYTES // (8 * points.values.shape[1]))
 
     def _products(self, part: slice) -> QueriedProducts:
-        """Return the products of a part; those of another are freed before."""
-        if self._made is None or self._made[0] != part:
-            self._made = None
+        """Return the products of a part; free those of another part before."""
+        if self._current is None or self._current[0] != part:
+            self._current = None
             arrays = self.points._replace(
                 source=self.points.source[part], point=self.points.point[part]
             )
-            self._made = part, self._make(arrays)
-        return self._made[1]
+            self._current = part, self._make(arrays)
+        return self._current[1]
 
-    def _turns(
+    def _batches(
         self, count: int, report: Report
     ) -> Iterator[tuple[slice, QueriedProducts, slice]]:
-        """Yield each part with its products, and each batch of queries."""
-        for turn, part in enumerate(self._parts):
+        """Yield every part with its products, and every batch of `count` queries."""
+        for i, part in enumerate(self._parts):
             products = self._products(part)
             for begin in range(0, count, self._batch):
-                done = (turn * count + begin) // len(self._parts)
+                done = (i * count + begin) // len(self._parts)
                 report(done, count)
                 yield part, products, slice(begin, min(begin + self._batch, count))
         report(count, count)
@@ -74,15 +76,15 @@ class PartedProducts:
         """See `PointProducts.nearest`."""
         distance = np.full((self.count, k), np.inf)
         positions = np.full((self.count, k), NO_POSITION)
-        for part, products, batch in self._turns(self.count, report):
-            # One more than k, since a point may find itself.
+        for part, products, batch in self._batches(self.count, report):
             limits = distance[batch, -1]
-            points = self.points.plain(batch)
-            far, near = products.nearest_to(points, limits, k + 1)
-            near[near != NO_POSITION] += np.uint32(part.start)
-            own = np.arange(batch.start, batch.stop, dtype=np.uint32)
-            far[near == own[:, None]] = np.inf
-            merge_nearest(distance[batch], positions[batch], far, near)
+            points = self.points.coordinates(batch)
+            # One more than k: the point itself may be among them.
+            nearest, ends = products.nearest_to(points, limits, k + 1)
+            ends[ends != NO_POSITION] += np.uint32(part.start)
+            queries = np.arange(batch.start, batch.stop, dtype=np.uint32)
+            nearest[ends == queries[:, None]] = np.inf
+            merge_nearest(distance[batch], positions[batch], nearest, ends)
         return distance, positions
 
     def nearest_to(
@@ -91,37 +93,37 @@ class PartedProducts:
         """See `PointProducts.nearest_to`."""
         distance = np.full((len(points), k), np.inf)
         positions = np.full((len(points), k), NO_POSITION)
-        for part, products, batch in self._turns(len(points), no_report):
+        for part, products, batch in self._batches(len(points), no_report):
             within = np.minimum(limits[batch], distance[batch, -1])
-            far, near = products.nearest_to(points[batch], within, k)
-            near[near != NO_POSITION] += np.uint32(part.start)
-            merge_nearest(distance[batch], positions[batch], far, near)
+            nearest, ends = products.nearest_to(points[batch], within, k)
+            ends[ends != NO_POSITION] += np.uint32(part.start)
+            merge_nearest(distance[batch], positions[batch], nearest, ends)
         return distance, positions
 
     def lightest(
         self,
         components: ComponentArrays,
-        asked: np.ndarray,
+        queries: np.ndarray,
         bounded: bool,
         report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest`."""
-        component = components.of_position[asked]
-        weight = np.full(len(asked), np.inf)
+        component = components.of_position[queries]
+        weight = np.full(len(queries), np.inf)
         if bounded:
             weight = components.bound[component]
 
-        def queries(batch: slice) -> RemoteQueries:
-            positions = asked[batch]
+        def queries_of(batch: slice) -> RemoteQueries:
+            positions = queries[batch]
             return RemoteQueries(
-                self.points.plain(positions),
+                self.points.coordinates(positions),
                 component[batch],
                 components.cores[positions],
                 self.points.point[positions],
                 weight[batch],
             )
 
-        return self._lightest(components, queries, weight, report)
+        return self._lightest(components, queries_of, weight, report)
 
     def lightest_to(
         self, components: ComponentArrays, queries: RemoteQueries
@@ -129,11 +131,11 @@ class PartedProducts:
         """See `PointProducts.lightest_to`."""
         weight = queries.bound.copy()
 
-        def chosen(batch: slice) -> RemoteQueries:
+        def queries_of(batch: slice) -> RemoteQueries:
             part = RemoteQueries(*(column[batch] for column in queries))
             return part._replace(bound=weight[batch])
 
-        return self._lightest(components, chosen, weight, no_report)
+        return self._lightest(components, queries_of, weight, no_report)
 
     def between(
         self,
@@ -147,33 +149,30 @@ class PartedProducts:
     def _lightest(
         self,
         components: ComponentArrays,
-        queries: Callable[[slice], RemoteQueries],
+        queries_of: Callable[[slice], RemoteQueries],
         weight: np.ndarray,
         report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Lower the weights of queries, part by part; return the far ends, too."""
-        others = np.full(len(weight), NO_POSITION)
+        """Lower `weight` part by part; return the far ends and the weights."""
+        ends = np.full(len(weight), NO_POSITION)
         point = self.points.point
-        for part, products, batch in self._turns(len(weight), report):
-            here = ComponentArrays(
+        for part, products, batch in self._batches(len(weight), report):
+            of_part = ComponentArrays(
                 components.of_position[part],
                 components.cores[part],
-                components.reach[part],
+                components.lower_bound[part],
                 components.bound,
             )
-            asking = queries(batch)
-            ends, low = products.lightest_to(here, asking)
-            has = ends != NO_POSITION
-            ends[has] += np.uint32(part.start)
-            known = others[batch]
-            # Of two edges of one weight the first in the order stays.
-            key = key_of(asking.point, point[np.where(has, ends, 0)])
-            first = key_of(
-                asking.point, point[np.where(known == NO_POSITION, 0, known)]
-            )
-            tied = has & (low == weight[batch])
-            tied &= (known == NO_POSITION) | (key < first)
-            better = tied | (low < weight[batch])
-            others[batch] = np.where(better, ends, known)
-            weight[batch] = np.where(better, low, weight[batch])
-        return others, weight
+            queries, known = queries_of(batch), ends[batch]
+            new, new_weight = products.lightest_to(of_part, queries)
+            has_edge, had_edge = new != NO_POSITION, known != NO_POSITION
+            new[has_edge] += np.uint32(part.start)
+            # Of two edges of equal weight the one of the smaller key stays.
+            new_key = edge_keys(queries.point, point[np.where(has_edge, new, 0)])
+            known_key = edge_keys(queries.point, point[np.where(had_edge, known, 0)])
+            tied = has_edge & (new_weight == weight[batch])
+            tied &= ~had_edge | (new_key < known_key)
+            better = tied | (new_weight < weight[batch])
+            ends[batch] = np.where(better, new, known)
+            weight[batch] = np.where(better, new_weight, weight[batch])
+        return ends, weight

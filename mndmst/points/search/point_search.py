@@ -10,51 +10,49 @@ from ..devices.point_products import ComponentArrays, PointArrays
 from ..kernels.boruvka_steps import CHEAP_SHARE, PointEdges
 from ..kernels.kd_tree import LEAF, PointTree, count_visited
 from ..kernels.lightest_edges import (
-    GUIDES,
+    STARTS,
     TreeComponents,
-    approach,
-    guides,
+    fill_nodes,
     lightest,
-    sum_up,
+    lower_bounds_by_walks,
+    walk_starts,
 )
-from ..kernels.nearest_points import nearest, restore_distances, weigh
+from ..kernels.nearest_points import nearest, restore_distances
 from ..kernels.norms import EUCLIDEAN, LARGEST
-from ..kernels.short_rounds import GUIDED, RoundState, join_few
+from ..kernels.short_rounds import MOST_WALKED, RoundState, join_few
 from ..metrics import Norm
-from ..ranks.remote_points import NoRemotePoints, RemotePoints
 from .build_tree import build_tree, chunks
-from .neighbours import Neighbours
+from .neighbours import Neighbours, weigh_neighbours
 from .product_search import HostProducts, ProductSearch, few_pairs
-from .search_steps import Report, in_steps, no_report
+from .remote_points import NoRemotePoints, RemotePoints
+from .search_steps import Report, no_report, run_in_steps
 
 LEAST_SEARCHES = 32  # smallest number of searches in a chunk of work
-# How much longer a visit of a tree takes than an inner product. Measured with 5 to 32
-# dimensions on a processor with AVX-512; a product has fixed costs in few dimensions.
+# Time for a point that a walk of a tree visits, in times of an inner product; the fixed
+# costs of a product, in dimensions. Measured with 5 to 32 dimensions, with AVX-512.
 VISIT, FIXED = 6.0, 40.0
-# In more dimensions the points of two leaves leave the cache during a visit.
+# In more dimensions the coordinates of two leaves exceed the cache during a visit.
 WIDE = 256
-# A pass over all pairs multiplies each once, in place of two searches from each point.
+# Gain of a pass over all pairs, which multiplies each pair once, over two searches.
 PASS_GAIN = 4
-# Coordinates that a thread surely visits within a step of a search.
+# Coordinates that a thread certainly visits within a step of a search.
 VISITED_IN_STEP = 1 << 28
-# Steps that rounds without Python may take at most; and searches of such a round, times
-# the square of the dimensions, if other threads could do a part of them.
-STEPS_ALONE, SEARCHED_ALONE = 4, 3 << 14
-# Bytes of an allocation that nothing touches, at most. glibc returns larger arrays to
-# the system in any case.
+# Limits of the rounds in one kernel call (`join_few`): steps in all; and, on several
+# threads, searches of a round times the square of the dimensions.
+STEPS_OF_CALL, SEARCHES_OF_ROUND = 4, 3 << 14
+# Most bytes by which an allocation is enlarged; glibc always unmaps larger arrays.
 UNTOUCHED = 1 << 24
-SAMPLED = 64  # searches whose visits are counted before such a pass
+SAMPLED = 64  # searches whose visits are counted before a pass over all pairs
 
 
 class PointSearch(Protocol):
     """An exact search of a rank's points; all searches return the same bits.
 
-    `rows` has the user's number of the point at each position. `neighbours` searches
-    the points of other ranks (`remote`), too. So few searches as `cheap`, of all ranks,
-    take little time.
+    `point` has the point at each position. `neighbours` also searches the points of
+    other ranks (`remote`). Up to `cheap` searches, of all ranks, take little time.
     """
 
-    rows: np.ndarray
+    point: np.ndarray
     remote: RemotePoints
     cheap: int
 
@@ -69,40 +67,40 @@ class PointSearch(Protocol):
     def lightest(
         self, components: ComponentArrays, queries: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the queries' lightest edges to this rank's points: ends and weights.
+        """Return the far ends and weights of the queries' lightest edges on this rank.
 
-        Bounds of components are lowered by the edges found; edges above the bounds may
-        be left out, and must be if `bounded`. `queries` are positions, ascending.
-        Without an edge within the bound, the end is the position itself, and the weight
-        the bound, which all edges exceed.
+        Lowers the bounds of components to the edges found. Edges above the bounds may
+        be left out, and must be if `bounded`. `queries` are positions, ascending. A
+        query without an edge within its bound is its own end, and its weight is the
+        bound, which all its edges exceed.
         """
 
     def join_few(
         self, state: RoundState, known: PointEdges
     ) -> tuple[PointEdges, PointEdges]:
-        """Do rounds that take few searches, if this rank has all points.
+        """Do the rounds that take few searches, if this rank has all points.
 
-        Returns edges that join, and the known edges that are left. A search that does
-        no rounds by itself returns no edges.
+        Returns the edges that join, and the known edges between the remaining
+        components. A search without such rounds returns no edges, and all known ones.
         """
 
     def between(
         self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
     ) -> PointEdges | None:
-        """Return the lightest edges between each two components that are not known.
+        """Return the lightest edge between each two components, unless it is known.
 
-        Collective; each edge is on one rank. All edges are between components.
-        `uncertain` counts each component's uncertain points, of all ranks. None on all
-        ranks if the search does not offer the edges, or searches from the uncertain
-        points take less time. Heavier edges may be among them, but none within one
-        component.
+        Collective; each edge is on one rank. `known` edges and the result are between
+        components. `uncertain` counts each component's uncertain points, of all ranks.
+        Heavier edges between components may be in the result. None on all ranks if the
+        search does not offer the edges, or searches from the uncertain points take less
+        time.
         """
 
 
 class TreeSearch:
-    """Points in the order of a k-d tree, which every query walks; see `PointSearch`.
+    """Search by walks of a k-d tree; see `PointSearch`.
 
-    `points`, by the user's number, are for a pass over all pairs; none on many ranks.
+    `points` are the coordinates for a pass over all pairs; None on many ranks.
     """
 
     def __init__(
@@ -113,69 +111,77 @@ class TreeSearch:
         report: Report = no_report,
         points: np.ndarray | None = None,
     ) -> None:
-        self.tree, self.rows, self.remote = tree, tree.rows, remote
+        self.tree, self.point, self.remote = tree, tree.point, remote
         self.cheap = remote.total // CHEAP_SHARE
         self.threads, self.report, self.points = threads, report, points
-        nodes, n, dimensions = len(tree.left), len(tree.rows), tree.low.shape[1]
-        # Even if each visits all points.
-        self._sure = VISITED_IN_STEP // (n * dimensions)
-        self._of_node, self._least_reach = np.empty(nodes, np.uint32), np.empty(nodes)
+        nodes, n, dimensions = len(tree.left), len(tree.point), tree.low.shape[1]
+        # Queries that take no longer than a step even if each visits all points.
+        self._first_step = VISITED_IN_STEP // (n * dimensions)
+        self._of_node = np.empty(nodes, np.uint32)
+        self._node_lower_bound = np.empty(nodes)
         # A walk visits at most all points, so a pass takes longer than fewer walks.
-        self._for_pass = math.ceil(worth(dimensions) / PASS_GAIN * n)
+        self._pass_threshold = math.ceil(break_even_share(dimensions) / PASS_GAIN * n)
         if points is None or tree.norm != EUCLIDEAN:
-            self._for_pass = n + 1  # never
+            self._pass_threshold = n + 1  # never
 
     def neighbours(self, k: int, min_samples: int) -> Neighbours:
         """Return the k nearest neighbours; see `PointSearch.neighbours`."""
         tree, threads, remote = self.tree, self.threads, self.remote
-        n, leaves = len(tree.rows), len(tree.leaves)
+        n, leaves = len(tree.point), len(tree.leaves)
         distance, positions = _allocate_lists(n, k)
-        in_steps(
+        run_in_steps(
             threads,
             nearest,
             (tree, distance, positions),
             leaves,
             1,
             lambda done, _: self.report(n * done // leaves, n),
-            self._sure // LEAF,
+            self._first_step // LEAF,
         )
         remote.improve_neighbours(distance, positions)
-        doubled = np.flatnonzero(distance[:, 0] == 0)
+        duplicates = np.flatnonzero(distance[:, 0] == 0)
         ranges = each_range(threads.bounds(n))
-        cores, reach = np.empty(n), np.empty(n)
+        cores, lower_bound = np.empty(n), np.empty(n)
         threads.run(
-            restore_distances, tree.norm, distance, min_samples, cores, reach, *ranges
+            restore_distances,
+            tree.norm,
+            distance,
+            min_samples,
+            cores,
+            lower_bound,
+            *ranges,
         )
         if k == remote.total - 1:
-            reach[:] = np.inf
+            lower_bound[:] = np.inf
         if min_samples:
-            threads.run(weigh, distance, positions, cores, *ranges)
-            if n < remote.total:
-                row, j = np.nonzero(positions >= n)
-                far = remote.gather_values(cores, positions[row, j])
-                both = np.maximum(cores[row], far)
-                distance[row, j] = np.maximum(distance[row, j], both)
-        return Neighbours(distance, positions, cores, reach, doubled)
+            weigh_neighbours(distance, positions, cores, remote, threads)
+        return Neighbours(distance, positions, cores, lower_bound, duplicates)
 
     def lightest(
         self, components: ComponentArrays, queries: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the queries' lightest edges; see `PointSearch.lightest`."""
-        summed = self._of_nodes(components)
-        if self.tree.low.shape[1] <= GUIDED:
-            positions = guides(queries, components.of_position, len(components.bound))
-            work = chunks(len(positions), self.threads, GUIDES)
-            self.threads.run(approach, self.tree, summed, positions, *work)
-        return self._walk(summed, queries, self.report)
+        of_tree = self._of_tree(components)
+        if self.tree.low.shape[1] <= MOST_WALKED:
+            starts = walk_starts(queries, components.of_position, len(components.bound))
+            work = chunks(len(starts), self.threads, STARTS)
+            self.threads.run(lower_bounds_by_walks, self.tree, of_tree, starts, *work)
+        return self._walk(of_tree, queries, self.report)
 
     def _walk(
-        self, summed: TreeComponents, queries: np.ndarray, report: Report
+        self, of_tree: TreeComponents, queries: np.ndarray, report: Report
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the queries' lightest edges; lower the bounds of their components."""
         ends, weight = np.empty_like(queries), np.empty(len(queries))
-        given, count = (self.tree, summed, queries, ends, weight), len(queries)
-        in_steps(
-            self.threads, lightest, given, count, LEAST_SEARCHES, report, self._sure
+        given, count = (self.tree, of_tree, queries, ends, weight), len(queries)
+        run_in_steps(
+            self.threads,
+            lightest,
+            given,
+            count,
+            LEAST_SEARCHES,
+            report,
+            self._first_step,
         )
         return ends, weight
 
@@ -183,106 +189,102 @@ class TreeSearch:
         self, state: RoundState, known: PointEdges
     ) -> tuple[PointEdges, PointEdges]:
         """Do rounds of few searches on one thread; see `PointSearch.join_few`."""
-        if len(self.rows) < self.remote.total:
+        if len(self.point) < self.remote.total:
             return PointEdges.empty(0), known
-        most = STEPS_ALONE * self._sure
-        alone = most
+        most = most_of_round = STEPS_OF_CALL * self._first_step
         if self.threads.count > 1:
-            alone = min(most, SEARCHED_ALONE // self.tree.low.shape[1] ** 2)
-        found = join_few(
+            most_of_round = min(most, SEARCHES_OF_ROUND // self.tree.low.shape[1] ** 2)
+        columns = join_few(
             self.tree,
             state,
             known,
             self._of_node,
-            self._least_reach,
+            self._node_lower_bound,
             most,
-            alone,
-            self._for_pass,
+            most_of_round,
+            self._pass_threshold,
         )
-        joined, unjoined = PointEdges(*found[:4]), PointEdges(*found[4:])
-        return joined, unjoined
+        return PointEdges(*columns[:4]), PointEdges(*columns[4:])
 
-    def _of_nodes(self, components: ComponentArrays) -> TreeComponents:
-        """Return the components of the nodes."""
-        summed = TreeComponents(
+    def _of_tree(self, components: ComponentArrays) -> TreeComponents:
+        """Return the components of points and nodes."""
+        of_tree = TreeComponents(
             of_position=components.of_position,
             of_node=self._of_node,
             cores=components.cores,
-            reach=components.reach,
-            least_reach=self._least_reach,
+            lower_bound=components.lower_bound,
+            node_lower_bound=self._node_lower_bound,
             bound=components.bound,
         )
-        sum_up(self.tree, summed)
-        return summed
+        fill_nodes(self.tree, of_tree)
+        return of_tree
 
     def between(
         self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
     ) -> PointEdges | None:
         """See `PointSearch.between`: by products, if walks would visit many points."""
-        n = len(self.rows)
+        n = len(self.point)
         # The component with the most uncertain points need not search if the others do.
         if (
             self.points is None
-            or uncertain.sum() - uncertain.max() < self._for_pass
+            or uncertain.sum() - uncertain.max() < self._pass_threshold
             or not few_pairs(len(components.bound), n)
         ):
             return None
-        # A round counts uncertain points by the bounds given, which must stay.
+        # The caller needs the bounds by which it has counted uncertain points.
         components = components._replace(bound=components.bound.copy())
-        reach, of_position = components.reach, components.of_position
-        searching = (reach <= components.bound[of_position]) & (reach < np.inf)
-        queries = np.flatnonzero(searching).astype(np.uint32)
-        summed = self._of_nodes(components)
-        some = queries[:: -(-len(queries) // SAMPLED)].copy()  # contiguous for kernels
-        self._walk(summed, some, no_report)  # so their components have fair bounds
-        own = of_position[some]
+        lower_bound, of_position = components.lower_bound, components.of_position
+        bounds = components.bound[of_position]
+        uncertain_points = (lower_bound <= bounds) & (lower_bound < np.inf)
+        queries = np.flatnonzero(uncertain_points).astype(np.uint32)
+        of_tree = self._of_tree(components)
+        sample = queries[:: -(-len(queries) // SAMPLED)].copy()  # contiguous
+        self._walk(of_tree, sample, no_report)  # lowers the bounds as a search would
+        component = of_position[sample]
         visited = count_visited(
             self.tree,
-            self.points[self.rows[some]],
-            np.minimum(components.bound[own] ** 2, LARGEST),
-            own,
-            summed.of_node,
+            self.points[self.point[sample]],
+            np.minimum(components.bound[component] ** 2, LARGEST),
+            component,
+            of_tree.of_node,
         )
-        share = visited / len(some) / n
-        if share * len(queries) < self._for_pass:
+        share = visited / len(sample) / n
+        if share * len(queries) < self._pass_threshold:
             return None
-        none = np.empty(0)
-        arrays = PointArrays(self.points, none, none, self.rows, self.rows)
+        arrays = PointArrays.undivided(self.points, self.point, self.point)
         products = HostProducts(arrays, self.threads)
         search = ProductSearch(
-            products, self.rows, self.remote, self.threads, self.report
+            products, self.point, self.remote, self.threads, self.report
         )
         return search.pass_all(components, known)
 
 
 def _allocate_lists(points: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return memory for distances and positions of neighbours: one allocation.
+    """Return distances and positions, shape (points, k), uninitialized.
 
-    glibc keeps free memory of up to twice the largest array that has been freed. Memory
-    of a search fits in that, so the next search finds its pages mapped. The rest of the
-    allocation only makes it larger: pages that nothing touches take no memory.
+    They share one allocation that is larger than needed: glibc keeps up to twice the
+    size of the largest freed array mapped, so the next search finds its pages mapped.
+    The pages of the unused part are never touched, and take no memory.
     """
-    length = points * k * 8, points * k * 4
-    memory = np.empty(sum(length) + min(sum(length), UNTOUCHED), np.uint8)
-    distance, positions = memory[: length[0]], memory[length[0] : sum(length)]
-    shape = points, k
-    return (
-        distance.view(np.float64).reshape(shape),
-        positions.view(np.uint32).reshape(shape),
-    )
+    count = points * k
+    needed = 12 * count  # bytes: float64 and uint32
+    memory = np.empty(needed + min(needed, UNTOUCHED), np.uint8)
+    distance = memory[: 8 * count].view(np.float64)
+    positions = memory[8 * count : needed].view(np.uint32)
+    return distance.reshape(points, k), positions.reshape(points, k)
 
 
 def tree_search(
     points: np.ndarray, norm: Norm, threads: Threads, report: Report = no_report
 ) -> TreeSearch:
-    """Return the search of points that this process owns alone."""
+    """Return the search of all points by one process."""
     tree = build_tree(points, norm, threads)
     return TreeSearch(tree, NoRemotePoints(len(points)), threads, report, points)
 
 
-def worth(dimensions: int) -> float:
-    """Return the share of points visited by a tree from which host products win.
+def break_even_share(dimensions: int) -> float:
+    """Return the fraction of points visited by a walk from which host products win.
 
-    In at most 8 dimensions it is 1 or more.
+    In at most 8 dimensions it is 1 or more: products never win.
     """
     return (1 + FIXED / dimensions) / VISIT * min(1, WIDE / dimensions)

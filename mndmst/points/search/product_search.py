@@ -1,6 +1,6 @@
 """The search of points by matrix products: exact, for many dimensions.
 
-A k-d tree of many dimensions is visited almost whole by every query. Matrix products of
+In many dimensions every query visits almost all of a k-d tree. Matrix products of
 float32 points then cost less: they find for each point the few others that may be its
 neighbours, and float64 distances decide between these. The result has the same bits as
 that of the tree, since both compare the same float64 distances.
@@ -27,7 +27,7 @@ For one A, a larger score is a smaller distance. The computed score differs from
 - the float64 distance: d + 2 roundings of 2^-53 in a sum of squares, less than
   u (|A|^2 + |B|^2) / 100 while d < 2^20.
 
-Since |A| |B| <= (|A|^2 + |B|^2) / 2, all of it is at most
+Since |A| |B| <= (|A|^2 + |B|^2) / 2, the sum of these is at most
 
     gamma / 2 (|A|^2 + |B|^2), gamma = (d + 16) u / (1 - (d + 16) u).
 
@@ -40,18 +40,18 @@ Neighbours
 The product of a tile serves its rows and its columns, so each pair of points is
 multiplied once, or twice if the candidates of both are not kept at the same time. A row
 keeps the columns whose upper bound of the score is no smaller than the k-th largest
-lower bound. Each column that it drops is further away than k others. Where more columns
-lie within the bounds than a row can keep, such as equal points, the row computes their
-float64 distances at once and keeps the k nearest. So no input needs another search,
-however near its points are to each other.
+lower bound: every other column is further away than k others. If more columns lie
+within the bounds than a row's list can hold, as equal points may, their float64
+distances are computed at once, and the k nearest stay. So no input needs a second
+search, however near its points are to each other.
 
 Components
 ----------
-A round searches from the points that may have a lighter edge than their component
-knows. In clusters of equal size these are nearly all points, in round after round.
-There one pass over all pairs of points finds the lightest edge between each two
-components, if these are few, and no point searches again. Points are sorted by
-component for it, so that consecutive products are compared with one threshold.
+A round searches from all uncertain points (`search_rounds`). In clusters of equal size
+these are nearly all points, in every round. If components are few, one pass over all
+pairs of points finds the lightest edge between each two of them instead, and no point
+searches again. Points are sorted by component for it, so that consecutive products are
+compared with one threshold.
 """
 
 import math
@@ -74,7 +74,6 @@ from ..devices.point_products import (
     query_arrays,
 )
 from ..kernels.boruvka_steps import PointEdges
-from ..kernels.nearest_points import weigh
 from ..kernels.product_filter import (
     Bounds,
     Candidates,
@@ -91,23 +90,24 @@ from ..kernels.product_filter import (
     limit_near,
 )
 from ..kernels.short_rounds import RoundState
-from ..ranks.remote_points import RemotePoints
 from .blas_threads import one_blas_thread
-from .neighbours import Neighbours
+from .neighbours import Neighbours, weigh_neighbours
+from .remote_points import RemotePoints
 from .search_steps import Report, no_report
 
 # Rows and columns of a tile: its products, 8 MB, stay in the processor's cache.
 ROWS, COLUMNS = 1024, 2048
-# Rows whose candidates are listed at a time. A product of two of them serves both.
+# Rows with candidate lists at the same time. A product of two of them serves both.
 LISTED_ROWS = 1 << 15
-# Candidates that a row can keep, for each neighbour and at least.
+# Candidates that a list holds, per neighbour and at least.
 CAPACITY, LEAST_CAPACITY = 4, 64
 CENTRE = 4096  # points whose mean is subtracted from all
 UNIT_ROUNDING = 2.0**-24
 SEED = 42
-# Searches from one point in CHEAP_SHARE are cheap: they take a sixteenth of a pass.
+# Searches from at most this fraction of the points (1 / 32) are cheap: they take a
+# sixteenth of the time of a pass over all pairs.
 CHEAP_SHARE = 32
-# Pairs of components, for each point, whose lightest edges are found in one pass.
+# Most pairs of components, per point, for a pass over all pairs of points.
 MOST_PAIRS = 4
 LONGEST = 2.0**40  # largest scaled coordinate of a point of another rank
 GRAIN = 16  # smallest number of rows of a tile for a thread
@@ -115,20 +115,17 @@ PIECE = 256  # smallest number of rows or columns of a product for a thread
 
 
 class ProductSearch:
-    """Points in a random order, searched by products; see `PointSearch`.
-
-    `rows` has the user's number of the point at each position.
-    """
+    """Search by products of points in a random order; see `PointSearch`."""
 
     def __init__(
         self,
         products: PointProducts,
-        rows: np.ndarray,
+        point: np.ndarray,
         remote: RemotePoints,
         threads: Threads,
         report: Report = no_report,
     ) -> None:
-        self.products, self.rows, self.remote = products, rows, remote
+        self.products, self.point, self.remote = products, point, remote
         self.cheap = remote.total // CHEAP_SHARE
         self.threads, self.report = threads, report
 
@@ -144,34 +141,29 @@ class ProductSearch:
             threads.ranges(count),
         )
         all_listed = k == remote.total - 1
-        reach = np.full(count, np.inf) if all_listed else distance[:, -1].copy()
+        lower_bound = np.full(count, np.inf) if all_listed else distance[:, -1].copy()
         cores = np.zeros(count)
         if min_samples:
             cores = distance[:, min_samples - 1].copy()
-            ranges = each_range(threads.bounds(count))
-            threads.run(weigh, distance, positions, cores, *ranges)
-            if count < remote.total:
-                near, j = np.nonzero(positions >= count)
-                far_cores = remote.gather_values(cores, positions[near, j])
-                larger = np.maximum(cores[near], far_cores)
-                distance[near, j] = np.maximum(distance[near, j], larger)
-        return Neighbours(distance, positions, cores, reach, duplicates)
+            weigh_neighbours(distance, positions, cores, remote, threads)
+        return Neighbours(distance, positions, cores, lower_bound, duplicates)
 
     def lightest(
-        self, components: ComponentArrays, asked: np.ndarray, bounded: bool = False
+        self, components: ComponentArrays, queries: np.ndarray, bounded: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointSearch.lightest`.
 
-        A product takes as long without the bounds of components (not `bounded`). Each
-        point then knows its own lightest edge, so fewer points search in later rounds.
+        Unless `bounded`, each point finds its own lightest edge, at no additional cost,
+        so fewer points search in later rounds.
         """
-        others, weight = self.products.lightest(components, asked, bounded, self.report)
-        return np.where(others == NO_POSITION, asked, others), weight
+        products, report = self.products, self.report
+        ends, weight = products.lightest(components, queries, bounded, report)
+        return np.where(ends == NO_POSITION, queries, ends), weight
 
     def join_few(
         self, state: RoundState, known: PointEdges
     ) -> tuple[PointEdges, PointEdges]:
-        """Return no edges; see `PointSearch.join_few`."""
+        """Return no edges, and all known ones; see `PointSearch.join_few`."""
         return PointEdges.empty(0), known
 
     def between(
@@ -189,8 +181,8 @@ class ProductSearch:
     ) -> PointEdges | None:
         """Return the edges of `between` by a pass over all pairs of points. Collective.
 
-        A table has the lightest edge between each two components. Returns None on all
-        ranks if the table is too large for one of them.
+        A table has the weight of the lightest edge between each two components. Returns
+        None on all ranks if the table is too large for one of them.
         """
         count, ranks = len(components.bound), self.remote.ranks
         passes = self.products.passes * (count <= self.products.most_components)
@@ -199,8 +191,8 @@ class ProductSearch:
         least = np.full((count, count), np.inf)
         np.minimum.at(least, (known.a, known.b), known.weight)
         least = ranks.min(np.minimum(least, least.T))
-        found = self.products.between(components, least, self.remote, self.report)
-        return None if found is None else PointEdges(*found)
+        edges = self.products.between(components, least, self.remote, self.report)
+        return None if edges is None else PointEdges(*edges)
 
 
 def few_pairs(components: int, points: int) -> bool:
@@ -209,18 +201,18 @@ def few_pairs(components: int, points: int) -> bool:
 
 
 def random_order(count: int) -> np.ndarray:
-    """Return the numbers of points in the order in which products take the points.
+    """Return points in a random order.
 
-    The order is random. So the first tiles of a row are a sample of all points, and
-    after them few points pass its threshold.
+    The first tiles of a row are a sample of all points then, after which few further
+    points pass the row's threshold.
     """
     return np.random.default_rng(SEED).permutation(count).astype(np.uint32)
 
 
 class HostProducts:
-    """Products by NumPy's BLAS, and kernels that filter them; see `PointProducts`.
+    """Products by NumPy's BLAS, and kernels that filter them; see `QueriedProducts`.
 
-    Coordinates are finite; `points/scale.py` has scaled them.
+    Coordinates are finite, and scaled as `points/scale.py` says.
     """
 
     def __init__(self, points: PointArrays, threads: Threads) -> None:
@@ -229,11 +221,16 @@ class HostProducts:
         self._make_frame(0.0)
 
     def _make_frame(self, largest: float) -> None:
-        """Round all points, by a frame for coordinates up to a size from the centre."""
+        """Choose the centre and factor, and round all points to float32.
+
+        They suit coordinates up to `largest` from the centre.
+        """
         exact = self.exact
-        self._centre = exact.plain(slice(0, CENTRE)).mean(axis=0)
+        self._centre = exact.coordinates(slice(0, CENTRE)).mean(axis=0)
         sizes = self.threads.map(
-            lambda part: float(np.abs(exact.plain(part) - self._centre).max(initial=0)),
+            lambda part: float(
+                np.abs(exact.coordinates(part) - self._centre).max(initial=0)
+            ),
             [(part,) for part in _parts(len(exact.source))],
         )
         largest = max(largest, *sizes)
@@ -255,7 +252,7 @@ class HostProducts:
         points = np.empty((len(exact.source), len(self._centre)), np.float32)
 
         def fill(part: slice) -> None:
-            points[part] = (exact.plain(part) - self._centre) * self._factor
+            points[part] = (exact.coordinates(part) - self._centre) * self._factor
 
         self.threads.map(fill, [(part,) for part in _parts(len(points))])
         return points
@@ -267,40 +264,40 @@ class HostProducts:
         return square
 
     def _queries(
-        self, points: np.ndarray, numbers: np.ndarray
+        self, points: np.ndarray, point: np.ndarray
     ) -> tuple[QueryRows, np.ndarray]:
-        """Return points of other ranks as rows for the kernels, and rounded."""
+        """Return other ranks' points as rows for the kernels, and rounded points."""
         points = points.astype(np.float64, copy=False)
         size = np.abs(points - self._centre).max(initial=0)
         if size * self._factor > LONGEST:
             self._make_frame(float(size))
-        exact = query_arrays(points, numbers)
+        exact = query_arrays(points, point)
         rounded = self._rounded(exact)
         return QueryRows(exact, self._squares(rounded), exact.source, False), rounded
 
     def nearest(self, k: int, report: Report) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.nearest`."""
         count = len(self.points)
-        every = np.arange(count, dtype=np.uint32)
-        queries = QueryRows(self.exact, self.bounds.square, every, True)
+        all_positions = np.arange(count, dtype=np.uint32)
+        queries = QueryRows(self.exact, self.bounds.square, all_positions, True)
         distance, positions = np.empty((count, k)), np.empty((count, k), np.uint32)
         lists = _candidates(min(LISTED_ROWS, count), k)
         for begin in range(0, count, LISTED_ROWS):
             end = min(begin + LISTED_ROWS, count)
             _clear(lists)
             for first in range(begin, end, ROWS):
-                report(begin + _served(first - begin, end - begin), count)
+                report(begin + _progress(first - begin, end - begin), count)
                 last = min(first + ROWS, end)
                 block = self.points[first:last]
-                own = _slice(lists, first - begin, last - begin)
+                row_lists = _slice(lists, first - begin, last - begin)
                 for tile in self._tiles(block, first, first, end):
-                    self._filter(tile, queries, own, k)
+                    self._filter(tile, queries, row_lists, k)
                     self._filter_columns(tile, queries, lists, begin, k)
                 for outside in ((0, begin), (end, count)):
                     for tile in self._tiles(block, first, *outside):
-                        self._filter(tile, queries, own, k)
-            done = _slice(lists, 0, end - begin)
-            self._finish(begin, queries, done, distance, positions)
+                        self._filter(tile, queries, row_lists, k)
+            used = _slice(lists, 0, end - begin)
+            self._finish(begin, queries, used, distance, positions)
         report(count, count)
         return distance, positions
 
@@ -311,18 +308,23 @@ class HostProducts:
         queries, rounded = self._queries(points, np.zeros(len(points), np.uint32))
         count = len(points)
         distance, positions = np.empty((count, k)), np.empty((count, k), np.uint32)
-        lists = _candidates(min(ROWS, count), k)
+        all_lists = _candidates(min(ROWS, count), k)
         for first in range(0, count, ROWS):
-            own = _slice(lists, 0, min(ROWS, count - first))
-            _clear(own)
-            ranges = self._ranges(len(own.count))
+            lists = _slice(all_lists, 0, min(ROWS, count - first))
+            _clear(lists)
             self.threads.run(
-                limit_near, first, queries, self.bounds, own, limits, *ranges
+                limit_near,
+                first,
+                queries,
+                self.bounds,
+                lists,
+                limits,
+                *self._ranges(len(lists.count)),
             )
             block = rounded[first : first + ROWS]
             for tile in self._tiles(block, first, 0, len(self.points)):
-                self._filter(tile, queries, own, k)
-            self._finish(first, queries, own, distance, positions)
+                self._filter(tile, queries, lists, k)
+            self._finish(first, queries, lists, distance, positions)
         return distance, positions
 
     def _ranges(self, count: int) -> tuple[PerCall, PerCall]:
@@ -333,32 +335,38 @@ class HostProducts:
         self, tile: Tile, queries: QueryRows, lists: Candidates, k: int
     ) -> None:
         """Add the columns of a tile to the candidates of its rows."""
-        ranges = self._ranges(len(tile.product))
         self.threads.run(
-            filter_near, tile, queries, self.exact, self.bounds, lists, k, *ranges
+            filter_near,
+            tile,
+            queries,
+            self.exact,
+            self.bounds,
+            lists,
+            k,
+            *self._ranges(len(tile.product)),
         )
 
     def _filter_columns(
         self, tile: Tile, queries: QueryRows, lists: Candidates, begin: int, k: int
     ) -> None:
-        """Add the rows of a tile to the candidates of the columns behind them.
+        """Add the rows of a tile to the candidates of the columns at later positions.
 
         `lists` has the candidates of the positions from `begin` on.
         """
         rows, columns = tile.product.shape
-        behind = max(0, tile.first_row + rows - tile.first_column)
-        if behind >= columns:
+        later = max(0, tile.first_row + rows - tile.first_column)
+        if later >= columns:
             return
         first = tile.first_column - begin
-        own = _slice(lists, first, first + columns)
-        bounds = behind + self.threads.bounds(columns - behind, GRAIN)
+        column_lists = _slice(lists, first, first + columns)
+        bounds = later + self.threads.bounds(columns - later, GRAIN)
         self.threads.run(
             filter_near_columns,
             tile,
             queries,
             self.exact,
             self.bounds,
-            own,
+            column_lists,
             k,
             *each_range(bounds),
         )
@@ -387,31 +395,31 @@ class HostProducts:
     def lightest(
         self,
         components: ComponentArrays,
-        asked: np.ndarray,
+        queries: np.ndarray,
         bounded: bool,
         report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest`."""
-        queries = QueryRows(self.exact, self.bounds.square, asked, True)
-        bound = np.full(len(asked), np.inf)
+        rows = QueryRows(self.exact, self.bounds.square, queries, True)
+        bound = np.full(len(queries), np.inf)
         if bounded:
-            bound = components.bound[components.of_position[asked]]
-        others = np.full(len(asked), NO_POSITION)
+            bound = components.bound[components.of_position[queries]]
+        ends = np.full(len(queries), NO_POSITION)
         searches = Searches(
-            components.of_position, components.cores, others, bound, bounded
+            components.of_position, components.cores, ends, bound, bounded
         )
-        return self._lightest(queries, self.points, searches, components, report)
+        return self._lightest(rows, self.points, searches, components, report)
 
     def lightest_to(
         self, components: ComponentArrays, queries: RemoteQueries
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `PointProducts.lightest_to`."""
-        given, rounded = self._queries(queries.points, queries.point)
-        others = np.full(len(queries.bound), NO_POSITION)
+        rows, rounded = self._queries(queries.points, queries.point)
+        ends = np.full(len(queries.bound), NO_POSITION)
         searches = Searches(
-            queries.component, queries.core, others, queries.bound.copy(), False
+            queries.component, queries.core, ends, queries.bound.copy(), False
         )
-        return self._lightest(given, rounded, searches, components, no_report)
+        return self._lightest(rows, rounded, searches, components, no_report)
 
     def _lightest(
         self,
@@ -438,7 +446,7 @@ class HostProducts:
                     *ranges,
                 )
         report(count, count)
-        return searches.others, searches.weight
+        return searches.ends, searches.weight
 
     def between(
         self,
@@ -448,14 +456,14 @@ class HostProducts:
         report: Report,
     ) -> EdgesBetween:
         """See `PointProducts.between`."""
-        searching = np.flatnonzero(components.reach < np.inf)
+        searching = np.flatnonzero(components.lower_bound < np.inf)
         order = searching[np.argsort(components.of_position[searching], kind="stable")]
         order = order.astype(np.uint32)
         edges = [self._between(order, order, components, least, report)]
-        for received, met in exchange.received(order, components):
-            for begin in range(0, met, LISTED_ROWS):
-                mine = order[begin : min(begin + LISTED_ROWS, met)]
-                edges.append(self._between_received(received, mine, components, least))
+        for received, compared in exchange.received(order, components):
+            for begin in range(0, compared, LISTED_ROWS):
+                local = order[begin : min(begin + LISTED_ROWS, compared)]
+                edges.append(self._between_received(received, local, components, least))
         return EdgesBetween(*PointEdges.concatenate(edges))
 
     def _between_received(
@@ -467,17 +475,17 @@ class HostProducts:
     ) -> PointEdges:
         """Return the lightest edges between components of received and of local points.
 
-        It makes products of both together. Copying the local points takes little time
-        beside the products.
+        Copies both to products of their own, which takes little time beside the
+        multiplications.
         """
-        local, numbers = self.exact, self.exact.point[positions]
+        local = self.exact
         values = local.values[local.source[positions]]
         values = np.concatenate([values, received.points])
-        both = query_arrays(values, np.append(numbers, received.point))
+        both = query_arrays(values, np.append(local.point[positions], received.point))
         together = ComponentArrays(
             np.append(components.of_position[positions], received.component),
             np.append(components.cores[positions], received.core),
-            np.append(components.reach[positions], received.reach),
+            np.append(components.lower_bound[positions], received.lower_bound),
             components.bound,
         )
         columns, rows = np.split(both.source, [len(positions)])
@@ -497,10 +505,10 @@ class HostProducts:
         Positions are in the order of their components. If both lists are one object,
         each pair of its positions is compared once.
         """
-        edges, room = [PointEdges.empty(0)], np.empty(ROWS * COLUMNS, np.float32)
+        edges, buffer = [PointEdges.empty(0)], np.empty(ROWS * COLUMNS, np.float32)
         of_position, count = components.of_position, len(order)
         for first in range(0, count, ROWS):
-            report(_served(first, count), count)
+            report(_progress(first, count), count)
             rows = order[first : first + ROWS]
             for column in range(first if order is others else 0, len(others), COLUMNS):
                 columns = others[column : column + COLUMNS]
@@ -508,8 +516,8 @@ class HostProducts:
                 if ends.min() == ends.max():
                     continue  # all positions of the tile are in one component
                 block, other = self.points[rows], self.points[columns]
-                tile = PairTile(self._multiply(block, other, room), rows, columns)
-                found = self.threads.run(
+                tile = PairTile(self._multiply(block, other, buffer), rows, columns)
+                parts = self.threads.run(
                     filter_between,
                     tile,
                     components,
@@ -518,7 +526,7 @@ class HostProducts:
                     self.bounds,
                     *self._ranges(len(rows)),
                 )
-                a, b, weight, key = concatenate(found, self.threads)
+                a, b, weight, key = concatenate(parts, self.threads)
                 edges.append(PointEdges(of_position[a], of_position[b], weight, key))
         report(count, count)
         return PointEdges.concatenate(edges)
@@ -527,16 +535,16 @@ class HostProducts:
         self, block: np.ndarray, first: int, begin: int, end: int
     ) -> Iterator[Tile]:
         """Multiply some rounded rows with the points [begin, end), tile by tile."""
-        room = np.empty(len(block) * min(COLUMNS, end - begin), np.float32)
+        buffer = np.empty(len(block) * min(COLUMNS, end - begin), np.float32)
         for column in range(begin, end, COLUMNS):
             others = self.points[column : min(column + COLUMNS, end)]
-            yield Tile(self._multiply(block, others, room), first, column)
+            yield Tile(self._multiply(block, others, buffer), first, column)
 
     def _multiply(
-        self, block: np.ndarray, others: np.ndarray, room: np.ndarray
+        self, block: np.ndarray, others: np.ndarray, buffer: np.ndarray
     ) -> np.ndarray:
-        """Return the inner products of rounded points, written to `room`."""
-        product = room[: len(block) * len(others)].reshape(len(block), len(others))
+        """Return the inner products of rounded points, written to `buffer`."""
+        product = buffer[: len(block) * len(others)].reshape(len(block), len(others))
 
         def fill(row: int, last_row: int, column: int, last_column: int) -> None:
             np.matmul(
@@ -551,18 +559,21 @@ class HostProducts:
         return product
 
 
-def _served(rows: int, count: int) -> int:
-    """Return the progress after some first rows, which have the most products."""
+def _progress(rows: int, count: int) -> int:
+    """Return how many of `count` equal parts of all products the first rows take.
+
+    Each row is multiplied with the rows from itself on, so the first take the most.
+    """
     return rows * (2 * count - rows) // count
 
 
 def _candidates(rows: int, k: int) -> Candidates:
-    """Return memory for the candidates of rows."""
-    room = rows, max(LEAST_CAPACITY, CAPACITY * k)
+    """Return uninitialized candidate lists of rows."""
+    shape = rows, max(LEAST_CAPACITY, CAPACITY * k)
     return Candidates(
-        np.empty(room, np.float32),
-        np.empty(room, np.uint32),
-        np.empty(room),
+        np.empty(shape, np.float32),
+        np.empty(shape, np.uint32),
+        np.empty(shape),
         np.empty(rows, np.int64),
         np.empty(rows, np.float32),
     )

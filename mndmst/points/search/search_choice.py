@@ -1,12 +1,12 @@
 """The choice between the search by a tree and that by matrix products.
 
-A walk of the tree visits few points where these have few dimensions, or lie near a
-surface of few dimensions in a space of many; else it visits nearly all. A product
-visits all points, at a fraction of the time for each. So a probe builds trees of
-samples of two sizes, counts the points that a few queries must visit, and extends the
-power law through both counts to the number of points.
+A walk of the tree visits few points if these have few dimensions, or lie near a surface
+of few dimensions in a space of many; else it visits nearly all. A product visits all
+points, but takes a fraction of the time for each. So a probe builds trees of two
+samples, counts the points that a few queries must visit, and extends the power law
+through both counts to the number of points.
 
-Where a tree is chosen, and a device is worth starting, the device has the tree.
+If a tree is chosen, and starting a device pays, the tree is on the device.
 """
 
 import math
@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
@@ -27,38 +26,40 @@ from ..devices import MOST_DIMENSIONS, MOST_SAMPLES, searches_on
 from ..devices.point_products import MOST_NEIGHBOURS, PointArrays, QueriedProducts
 from ..kernels.kd_tree import count_visited
 from ..metrics import METRICS, Norm, check_metric
-from ..ranks.remote_points import NoRemotePoints
 from ..search_reporter import SearchReporter
 from .build_tree import build_tree
 from .parted_products import PartedProducts
-from .point_search import PointSearch, tree_search, worth
+from .point_search import PointSearch, break_even_share, tree_search
 from .product_search import HostProducts, ProductSearch, random_order
+from .remote_points import NoRemotePoints
 
 SEARCHES = ("auto", "tree", "product")
-# Fewer coordinates than this in all, or dimensions, take the tree without a probe.
+# Fewer points than this, or at most so many dimensions, take the tree without a probe.
 FEW_POINTS, FEW_DIMENSIONS = 1 << 11, 4
-# Points of the samples, and queries. Smaller samples overstate what trees visit.
+# Points of the samples, and queries. Smaller samples overstate the visits of trees.
 SAMPLES, QUERIES = (1 << 11, 1 << 13), 64
 # `point_search.VISIT` and `FIXED` of a device, and the fewest points that it searches.
 DEVICE_VISIT, DEVICE_FIXED, DEVICE_POINTS = 1000.0, 100.0, 1 << 14
-# The same for a visit of a tree on a device, of all dimensions together; of an H100
-# with 6, 10 and 16 dimensions.
+# Time for a point that a walk visits on a device, in times of a multiplication of one
+# coordinate. Measured on an H100 with 6, 10 and 16 dimensions.
 DEVICE_TREE_VISIT = 1000.0
-# The least work of products (`_device_work`), and the fewest coordinates of points in a
-# tree, that are worth the start of a device. The start takes 0.5 s.
+# Starting a device takes 0.5 s. It pays for this much work of products (`_device_work`)
+# or this many coordinates of points in a tree.
 START_WORK, START_TREE = 5e10, 1 << 20
-# A device multiplies all pairs before a probe ends, if the pairs times (dimensions +
-# DEVICE_FIXED) are fewer; of an H100, beside which a probe takes 0.1 s. In at most
-# FEW_ON_DEVICE dimensions its tree takes 0.01 s longer then at most, and often less.
+# With less work, a device multiplies all pairs in less than the 0.1 s of a probe. In at
+# most FEW_ON_DEVICE dimensions its tree is then at most 0.01 s slower, often faster.
+# Measured on an H100.
 PROBE_WORK, FEW_ON_DEVICE = 1e12, 10
-# The same product for each device beyond the first: two take 0.1 s longer to start.
+# Work per device beyond the first: two devices take 0.1 s longer to start.
 FURTHER_WORK = 2e13
 SEED = 7
-# Into how many parts points are divided that are larger than a device.
+# Points that exceed a device's memory are divided into the first of these numbers of
+# parts that fits.
 PARTS = (2, 4, 8, 16, 32, 64, 128)
 
 
-# Estimates how many of a number of points a query of their tree visits.
+# Takes a sample of points, a number of neighbours and the number of all points. Returns
+# how many points a query of their tree visits.
 Probe = Callable[[PointCoordinates, int, int], float]
 # Returns the accelerator of a kind, or None and why there is none.
 FindDevice = Callable[[str], tuple[Accelerator | None, str | None]]
@@ -66,60 +67,59 @@ FindDevice = Callable[[str], tuple[Accelerator | None, str | None]]
 
 @dataclass(frozen=True)
 class SearchChoice:
-    """Which search is taken, and why.
+    """The chosen search and the reason for it."""
 
-    Products on a device are "device", a tree there is "device-tree".
-    """
-
-    name: str
+    name: str  # "tree", "product"; on a device "device-tree", "device"
     reason: str
 
     def on_host(self) -> "SearchChoice":
-        """Return the choice of the host's tree in place of that on a device."""
+        """Return this choice with a tree on the host, not on a device."""
         name = "tree" if self.name == "device-tree" else self.name
         return SearchChoice(name, self.reason)
 
 
 def check_search(search: str, metric: str) -> None:
-    """Raise ConfigError if there is no such search, or it has no such metric."""
+    """Raise ConfigError for an unknown search, or if it does not take the metric."""
     if search not in SEARCHES:
         raise ConfigError(f"no search '{search}'; give one of {', '.join(SEARCHES)}")
     check_metric(metric)
     if search == "product" and METRICS[metric].norm != Norm.EUCLIDEAN:
-        served = [name for name, of in METRICS.items() if of.norm == Norm.EUCLIDEAN]
+        euclidean = [name for name, m in METRICS.items() if m.norm == Norm.EUCLIDEAN]
         raise ConfigError(
-            f"--search product takes the metrics {', '.join(served)}; {metric} "
+            f"--search product takes the metrics {', '.join(euclidean)}; {metric} "
             "distances are not inner products. Leave --search out."
         )
 
 
-def visits(points: PointCoordinates, neighbours: int, count: int) -> float:
+def estimate_visits(points: PointCoordinates, neighbours: int, count: int) -> float:
     """Estimate, by samples, the number of points that a query of the tree visits.
 
-    The tree has `count` points; those given may be a sample of them.
+    The tree has `count` points, of which `points` may be a sample.
     """
-    given = len(points.values)
-    order = np.random.default_rng(SEED).permutation(given)
-    sizes = [min(size, given) for size in SAMPLES]
-    found = [_visits_of(points.of(order[:size]), neighbours) for size in sizes]
-    if sizes[0] == sizes[1] or count == sizes[1]:
-        return found[1]
-    steps = [math.log(larger / smaller) for smaller, larger in pairwise(sizes)]
-    power = math.log(found[1] / found[0]) / steps[0]
-    return float(found[1] * (count / sizes[1]) ** min(max(power, 0.0), 1.0))
+    available = len(points.values)
+    order = np.random.default_rng(SEED).permutation(available)
+    small, large = (min(size, available) for size in SAMPLES)
+    visited, visited_of_large = (
+        _count_visits(points.of(order[:size]), neighbours) for size in (small, large)
+    )
+    if small == large or count == large:
+        return visited_of_large
+    power = math.log(visited_of_large / visited) / math.log(large / small)
+    return float(visited_of_large * (count / large) ** min(max(power, 0.0), 1.0))
 
 
-def _visits_of(sample: np.ndarray, neighbours: int) -> float:
+def _count_visits(sample: np.ndarray, neighbours: int) -> float:
     """Return a lower bound of the mean number of points that a query visits."""
     tree = build_tree(sample, Norm.EUCLIDEAN, Threads(1))
     queries = sample[:QUERIES]
     square = (sample * sample).sum(axis=1)
-    apart = square - 2 * (queries @ sample.T) + square[:QUERIES, None]
+    squares = square - 2 * (queries @ sample.T) + square[:QUERIES, None]
     k = min(neighbours, len(sample) - 1)
-    radius = np.partition(apart, k, axis=1)[:, k]
-    own, of_node = np.zeros(QUERIES, np.uint32), np.ones(len(tree.left), np.uint32)
-    radius = np.maximum(radius, 0)
-    return count_visited(tree, queries, radius, own, of_node) / len(queries)
+    radius = np.maximum(np.partition(squares, k, axis=1)[:, k], 0)
+    # No node is in the component of a query.
+    component = np.zeros(QUERIES, np.uint32)
+    of_node = np.ones(len(tree.left), np.uint32)
+    return count_visited(tree, queries, radius, component, of_node) / len(queries)
 
 
 def choose_search(
@@ -129,18 +129,18 @@ def choose_search(
     neighbours: int,
     count: int = 0,
     device_tree: bool = False,
-    probe: Probe = visits,
+    probe: Probe = estimate_visits,
     find_device: FindDevice = find_accelerator,
 ) -> SearchChoice:
-    """Return which search finds the neighbours of points sooner.
+    """Return the faster search for the neighbours of points.
 
-    `count` is the number of points where those given are a sample of them;
-    `device_tree` is whether a device may have the tree.
+    `count` is the number of all points if `points` are a sample, else 0; `device_tree`
+    is whether a tree may be on a device.
     """
     tree = "device-tree" if device_tree else "tree"
     check_search(search, metric)
-    given, dimensions = points.values.shape
-    count = count or given
+    size, dimensions = points.values.shape
+    count = count or size
     if search == "tree":
         return SearchChoice(tree, "asked for")
     if search == "product":
@@ -152,7 +152,7 @@ def choose_search(
         return SearchChoice(tree, f"points have at most {FEW_DIMENSIONS} dimensions")
     if count < FEW_POINTS:
         return SearchChoice(tree, f"there are fewer than {FEW_POINTS:,} points")
-    product, enough = "product", worth(dimensions)
+    product, enough = "product", break_even_share(dimensions)
     work = _device_work(count, dimensions)
     device = _device_for(count, neighbours, find_device)
     if _worth_start(device, work, START_WORK):
@@ -173,7 +173,7 @@ def choose_search(
 
 
 def _device_work(count: int, dimensions: int) -> float:
-    """Return the work of a device that multiplies all pairs of points."""
+    """Return the work of multiplying all pairs of points, in coordinate products."""
     return count**2 * (dimensions + DEVICE_FIXED)
 
 
@@ -181,17 +181,14 @@ def _device_for(
     count: int, neighbours: int, find_device: FindDevice
 ) -> Accelerator | None:
     """Return a kind of device that searches faster than the host, if there is one."""
-    # Parts of points list one neighbour more.
+    # `PartedProducts` lists one neighbour more.
     if count < DEVICE_POINTS or neighbours >= MOST_NEIGHBOURS:
         return None
     return find_device("auto")[0]
 
 
 def _worth_start(device: Accelerator | None, work: float, least: float) -> bool:
-    """Return whether a search is so much work that it pays to start the device.
-
-    A device that this process has used has started.
-    """
+    """Return whether the work pays for starting the device, or it has started."""
     return device is not None and (work >= least or device.started())
 
 
@@ -200,7 +197,7 @@ def suits_device(
     min_samples: int,
     find_device: FindDevice = find_accelerator,
 ) -> bool:
-    """Return whether a device may have the tree of points, and is worth starting."""
+    """Return whether a device can hold the tree of points, and starting it pays."""
     count, dimensions = points.values.shape
     if dimensions > MOST_DIMENSIONS or min_samples > MOST_SAMPLES:
         return False
@@ -215,17 +212,17 @@ def make_search(
     threads: Threads,
     reporter: SearchReporter,
 ) -> PointSearch:
-    """Return the search of a choice; of the host where a device does not suit."""
+    """Return the chosen search, on the host if a device does not suit."""
     report = reporter.rows
     if choice.name == "tree":
         return tree_search(points.all(), METRICS[metric].norm, threads, report)
-    rows = random_order(len(points.values))
+    point = random_order(len(points.values))
     values = points.values
-    given = values if isinstance(values, np.ndarray) else values.array
-    arrays = PointArrays(given, points.largest, points.length, rows, rows)
+    values = values if isinstance(values, np.ndarray) else values.array
+    arrays = PointArrays(values, points.largest, points.length, point, point)
     products = make_products(arrays, choice, threads, reporter)
-    remote = NoRemotePoints(len(rows))
-    return ProductSearch(products, rows, remote, threads, report)
+    remote = NoRemotePoints(len(point))
+    return ProductSearch(products, point, remote, threads, report)
 
 
 def make_products(
@@ -235,12 +232,12 @@ def make_products(
     reporter: SearchReporter,
     devices: Sequence[int] | None = None,
 ) -> QueriedProducts:
-    """Return the products of a choice; of the host where a device does not suit.
+    """Return the products of a choice, on the host if a device does not suit.
 
-    The visible devices search that are worth their start, or those given.
+    `devices` search; by default as many visible ones as the work pays for.
     """
     device = find_accelerator("auto")[0] if choice.name == "device" else None
-    lacking = False
+    lacks_memory = False
     if device is not None:
         most = 1 + int(_device_work(*arrays.values.shape) / FURTHER_WORK)
         if most > 1:
@@ -252,13 +249,13 @@ def make_products(
             return make(arrays)
         except DeviceMemoryError as error:
             reporter.detail(f"the points pass the device in parts: {error}")
-            lacking = True
+            lacks_memory = True
         except ConfigError as error:
             reporter.detail(f"search by product on the CPU: {error}")
     holder = holder_of(arrays.values)
     if holder is not None:
         arrays = arrays._replace(values=holder.to_host(arrays.values))
-    if device is not None and lacking:
+    if device is not None and lacks_memory:
         for parts in PARTS:
             with suppress(DeviceMemoryError):
                 return PartedProducts(arrays, make, parts)
@@ -266,14 +263,11 @@ def make_products(
     return HostProducts(arrays, threads)
 
 
-def visits_most(
-    points: PointCoordinates, neighbours: int, probe: Probe = visits
+def prefers_products(
+    points: PointCoordinates, neighbours: int, probe: Probe = estimate_visits
 ) -> bool:
-    """Return whether products of the host find neighbours sooner than a tree.
-
-    Distances are Euclidean.
-    """
+    """Return whether products on the host find Euclidean neighbours before a tree."""
     count, dimensions = points.values.shape
-    if count < FEW_POINTS or worth(dimensions) >= 1:
+    if count < FEW_POINTS or break_even_share(dimensions) >= 1:
         return False
-    return probe(points, neighbours, count) / count > worth(dimensions)
+    return probe(points, neighbours, count) / count > break_even_share(dimensions)

@@ -1,16 +1,15 @@
 """Borůvka rounds over points, on one rank or many.
 
-First components join along certified edges: edges listed among near neighbours that
-precede all edges, listed or not, that may leave their component (`join_certified`). The
-components that remain are the vertices of `BoruvkaRounds`. All ranks know which
-component of all points each vertex is in, and the first edge that leaves each
-component; points stay on their ranks.
+First components join along certified edges (`join_certified`): listed edges that
+precede all other outgoing edges of the component, listed or not. The remaining
+components are the vertices of `BoruvkaRounds`. All ranks know the component of each
+vertex, and the first known edge of each component; points stay on their ranks.
 
-A component may join others along the lightest edge that leaves it. It knows some edges;
-a point of it that may have a lighter one searches the tree, within the weight of the
-lightest known. A component with many such points waits: another that joins it needs no
-search from them, and may make them needless. While many components need no search, only
-these join.
+In a round, components join along their lightest outgoing edges. The lightest known edge
+of a component is a bound: each point whose lower bound does not exceed it is uncertain,
+and searches for a lighter edge within the bound. A component with many uncertain points
+waits for a later round: another component may join it meanwhile, so that fewer points
+search. While many components have no uncertain points, only these join.
 """
 
 from collections.abc import Callable
@@ -30,7 +29,7 @@ from ..kernels.boruvka_steps import (
     keep_leaving,
     list_uncertain,
     name_components,
-    raise_reach,
+    raise_lower_bounds,
     relabel,
 )
 from ..kernels.certified_edges import (
@@ -43,54 +42,54 @@ from ..kernels.short_rounds import RoundState
 from .neighbours import Neighbours
 from .point_search import PointSearch
 
-# Points whose lists stay in a processor's cache, and the fewest of a thread's own.
+# Points of a block, whose lists stay in a processor's cache, and the fewest of a block.
 BLOCK, LEAST_BLOCK = 1 << 14, 1 << 12
-# The first half of a list of more than twice LONG edges has most joining edges, if that
-# half is longer than `min_samples`: edges up to there often have the same weight.
+# The first half of a list has most of the joining edges, if it has more than LONG edges
+# and more than `min_samples`, of which the first often have the same weight.
 LONG = 8
 
 
 def join_certified(
-    found: Neighbours,
-    rows: np.ndarray,
-    within: np.ndarray,
+    neighbours: Neighbours,
+    point: np.ndarray,
+    lower_bound: np.ndarray,
     equal: PointEdges,
     min_samples: int,
     threads: Threads,
 ) -> tuple[PointEdges, PointEdges, np.ndarray]:
     """Join points along certified edges; see `kernels.certified_edges`.
 
-    Neighbours on other ranks are skipped. `rows` are the users' numbers, `within` lower
-    bounds of the weights of each point's edges that are not listed, `equal` edges of
-    the forest along which components join first.
+    Neighbours on other ranks are skipped. `point` and `lower_bound`, of each point's
+    unlisted edges, are by position. Components join along the edges `equal` first.
 
-    Returns the edges that join, the forest of all listed edges between the components
-    that remain, and the smallest position of each point's component.
+    Returns the edges that join, the minimum spanning forest of the listed edges between
+    the remaining components, and the smallest position of each point's component.
     """
-    n = len(within)
+    n = len(lower_bound)
     parent = np.arange(n, dtype=np.uint32)
-    # All threads join equally many blocks of nearly equal size, but no tiny ones.
+    # All threads get equally many blocks of nearly equal size, but no tiny ones.
     parts = max(1, round(n / (BLOCK * threads.count))) * threads.count
     parts = max(1, min(parts, n // LEAST_BLOCK))
     bounds = n * np.arange(parts + 1) // parts
-    # A component that equal points would join to one of another block waits.
+    # The bound -inf excludes components from the joins inside blocks if an edge of
+    # `equal` joins them to another block: that edge comes first.
     one, other = (np.searchsorted(bounds, end, "right") for end in (equal.a, equal.b))
     across = one != other
     _join_all(equal.take(~across), parent)
-    inside = within.copy()
+    bound_in_block = lower_bound.copy()
     for ends in (equal.a[across], equal.b[across]):
-        inside[ends] = -np.inf
-    state = JoinState(parent, inside, np.empty(n), np.ones(n, np.bool_))
-    blocks, k = each_range(bounds), found.weight.shape[1]
-    edges = threads.run(join_block, found, rows, state, k, *blocks)
+        bound_in_block[ends] = -np.inf
+    state = JoinState(parent, bound_in_block, np.empty(n), np.ones(n, np.bool_))
+    blocks, k = each_range(bounds), neighbours.weight.shape[1]
+    edges = threads.run(join_block, neighbours, point, state, k, *blocks)
     certified = PointEdges(*concatenate(edges, threads))
     _join_all(equal.take(across), parent)
     if len(bounds) > 2:
-        state = state._replace(within=within)
+        state = state._replace(lower_bound=lower_bound)
         few = k // 2 if k // 2 > max(min_samples, LONG) else k
-        more = PointEdges(*join_block(found, rows, state, few, 0, n))
+        more = PointEdges(*join_block(neighbours, point, state, few, 0, n))
         certified = PointEdges.concatenate([certified, more])
-    edges = threads.run(list_leaving, found, rows, state, *blocks)
+    edges = threads.run(list_leaving, neighbours, point, state, *blocks)
     leaving = PointEdges(*concatenate(edges, threads))
     known = PointEdges(*join_listed(leaving, parent.copy()))
     return certified, known, parent
@@ -103,106 +102,97 @@ def _join_all(edges: PointEdges, parent: np.ndarray) -> None:
 class BoruvkaRounds:
     """Joins the components of all ranks' points.
 
-    `cores` has core distances by position, zeros for plain distances. `reach` has lower
-    bounds of the weights of each point's unknown edges, infinity for a point that need
-    not search; raised. `vertex` is each point's vertex: its component before the first
-    round; all ranks have `count` vertices. `report` takes the number of components
-    left.
+    `cores`, `lower_bound` and `vertex` are as in `RoundState`. All ranks together have
+    `count` vertices. `report` takes the number of remaining components.
     """
 
     def __init__(
         self,
         search: PointSearch,
         cores: np.ndarray,
-        reach: np.ndarray,
+        lower_bound: np.ndarray,
         vertex: np.ndarray,
         count: int,
         report: Callable[[int], object],
     ) -> None:
-        self.search, self.cores, self.reach = search, cores, reach
-        self.ranks, self.vertex, self.report = search.remote.ranks, vertex, report
-        self.parent = np.arange(count, dtype=np.uint32)
-        self.present = np.empty(count, np.uint32)  # component of each vertex
-        self.of_position = np.empty(len(vertex), np.uint32)  # and of each point
+        self.search, self.ranks, self.report = search, search.remote.ranks, report
+        self.state = RoundState(
+            cores=cores,
+            lower_bound=lower_bound,
+            vertex=vertex,
+            parent=np.arange(count, dtype=np.uint32),
+            of_vertex=np.empty(count, np.uint32),
+            of_position=np.empty(len(vertex), np.uint32),
+        )
 
     def finish(self, known: PointEdges) -> PointEdges:
-        """Join all components; return on rank 0 the edges that do. Collective.
+        """Join all components; return the joining edges on rank 0. Collective.
 
-        `known` edges are between vertices and have the lightest listed edge that leaves
-        each component; they are overwritten.
+        `known` edges are between vertices, and are overwritten; each component's
+        lightest listed edge is among them.
         """
-        state = RoundState(
-            self.cores,
-            self.reach,
-            self.vertex,
-            self.parent,
-            self.present,
-            self.of_position,
-        )
+        state = self.state
         forest = []
         while True:
             joined, known = self.search.join_few(state, known)
             forest.append(joined)
-            count = name_components(self.parent, self.present)
+            count = name_components(state.parent, state.of_vertex)
             if count == 1:
                 break
             self.report(count)
-            known = known.take(slice(keep_leaving(known, self.present)))
+            known = known.take(slice(keep_leaving(known, state.of_vertex)))
             first = self._first_edges(known, count)
             bound = first.weight.copy()
             components = ComponentArrays(
-                self.of_position, self.cores, self.reach, bound
+                state.of_position, state.cores, state.lower_bound, bound
             )
             counts = np.empty(count, np.int64)
-            relabel(self.vertex, self.present, self.reach, components, counts)
+            relabel(
+                state.vertex, state.of_vertex, state.lower_bound, components, counts
+            )
             uncertain = self.ranks.sum(counts)
             taking_part = choose_components(uncertain, bound, self.search.cheap)
             if uncertain[taking_part].any():
-                known, found_all = self._add_between(components, known, uncertain)
-                if found_all:
+                between = self._between(components, known, uncertain)
+                if between is not None:
+                    known = PointEdges.concatenate([known, between])
                     continue
                 queries = np.empty(counts[taking_part].sum() + 1, np.uint32)
-                list_uncertain(components, self.reach, taking_part, queries)
-                found = self._search(components, queries[:-1])
-                known = PointEdges.concatenate([known, found])
+                list_uncertain(components, state.lower_bound, taking_part, queries)
+                edges = self._search(components, queries[:-1])
+                known = PointEdges.concatenate([known, edges])
                 first = self._first_edges(known, count)
             taking_part &= first.weight < np.inf
-            joined = join(first.a, first.b, taking_part, self.parent)
+            chosen = join(first.a, first.b, taking_part, state.parent)
             if self.ranks.rank == 0:
-                forest.append(first.take(joined))
+                forest.append(first.take(chosen))
         return PointEdges.concatenate(forest)
 
-    def _add_between(
+    def _between(
         self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
-    ) -> tuple[PointEdges, bool]:
-        """Add the lightest edges between each two components, if they are found.
+    ) -> PointEdges | None:
+        """Return the lightest edge between each two components, or None.
 
-        No point has unknown edges then that may be in the forest.
+        With these edges, no point needs to search again.
         """
-        a, b = self.present[known.a], self.present[known.b]
-        listed = known._replace(a=a, b=b)
-        found = self.search.between(components, listed, uncertain)
-        if found is None:
-            return known, False
-        self.reach[:] = np.inf
-        vertex = self._vertices(len(components.bound))
-        found = found._replace(a=vertex[found.a], b=vertex[found.b])
-        return PointEdges.concatenate([known, found]), True
-
-    def _vertices(self, count: int) -> np.ndarray:
-        """Return a vertex of each component."""
-        vertex = np.empty(count, np.uint32)
-        vertex[self.present] = np.arange(len(self.present), dtype=np.uint32)
-        return vertex
+        of_vertex = self.state.of_vertex
+        known = known._replace(a=of_vertex[known.a], b=of_vertex[known.b])
+        edges = self.search.between(components, known, uncertain)
+        if edges is None:
+            return None
+        self.state.lower_bound[:] = np.inf
+        vertex = np.empty(len(components.bound), np.uint32)  # one of each component
+        vertex[of_vertex] = np.arange(len(of_vertex), dtype=np.uint32)
+        return edges._replace(a=vertex[edges.a], b=vertex[edges.b])
 
     def _first_edges(self, known: PointEdges, count: int) -> PointEdges:
-        """Return the first known edge of all ranks that leaves each component.
+        """Return each component's first known edge on all ranks. Collective.
 
-        Collective. Its ends are a vertex of the component and one of another. A missing
-        edge has an infinite weight.
+        `a` is a vertex of the component, `b` one of another. A missing edge has an
+        infinite weight.
         """
         first = PointEdges.empty(count)
-        find_first_edges(known, self.present, first)
+        find_first_edges(known, self.state.of_vertex, first)
         least = self.ranks.min(first.weight)
         first.key[first.weight != least] = LAST_KEY
         key = self.ranks.min(first.key)
@@ -212,16 +202,19 @@ class BoruvkaRounds:
         return PointEdges(first.a, b, least, key)
 
     def _search(self, components: ComponentArrays, queries: np.ndarray) -> PointEdges:
-        """Return the first edge, within the bound, of each query. Collective.
+        """Return the queries' first edges within their bounds. Collective.
 
-        Bounds are lowered, and the reach of the queries is raised.
+        Lowers the bounds, and raises the lower bounds of the queries.
         """
-        rows, vertex = self.search.rows, self.vertex
-        ends, low = self.search.lightest(components, queries)
-        found = PointEdges.empty(len(queries))
-        edges_of(queries, ends, low, rows, vertex, found)
-        # No edge of a query that is not found weighs less than its `low`.
-        self.search.remote.improve_edges(components, vertex, queries, low, found)
-        bits, reach = low.view(np.uint64), self.reach.view(np.uint64)
-        kept = raise_reach(components, queries, bits, reach, found)
-        return found.take(slice(kept))
+        point, vertex = self.search.point, self.state.vertex
+        # No edge of a query weighs less than `searched`.
+        ends, searched = self.search.lightest(components, queries)
+        edges = PointEdges.empty(len(queries))
+        edges_of(queries, ends, searched, point, vertex, edges)
+        remote = self.search.remote
+        remote.improve_edges(components, vertex, queries, searched, edges)
+        bits, lower_bound = (
+            weights.view(np.uint64) for weights in (searched, self.state.lower_bound)
+        )
+        count = raise_lower_bounds(components, queries, bits, lower_bound, edges)
+        return edges.take(slice(count))

@@ -1,50 +1,52 @@
-"""Long searches in short steps: between two, Python hears signals and reports."""
+"""Long searches in short steps, between which Python handles signals and reports."""
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
-from threading import Event, Thread
-from typing import Any
+from threading import Thread
+from typing import TypeVar
 
 from ...kernels.threads import Threads, each_range
 from ...native.kernel import Kernel
+from ..devices.point_products import Report
 
-# Seconds that a step is to take; the time of each sets the length of the next, which
-# grows by at most GROWTH.
+# The target time of a step, in seconds. The time of a step sets the length of the next
+# one, which is at most GROWTH times longer.
 STEP, GROWTH = 0.2, 64
-SHORT = 0.05  # seconds of a step that needs no thread of its own
-PIECES = 8  # of a step for each thread; some take longer than others
+SHORT = 0.05  # seconds of a step that does not need a thread of its own
+PIECES = 8  # of a step, per thread; some take longer than others
 
-# Takes how many elements of a search are done, and how many there are.
-Report = Callable[[int, int], object]
+
+Result = TypeVar("Result")
 
 
 def no_report(done: int, total: int) -> None:
     """Report nothing."""
 
 
-def in_steps(
+def run_in_steps(
     threads: Threads,
     function: Kernel,
-    given: tuple[Any, ...],
+    given: tuple[object, ...],
     length: int,
     least: int,
     report: Report,
-    sure: int = 0,
+    first_step: int = 0,
 ) -> None:
     """Call the kernel function(*given, begin, end) for pieces of [0, length).
 
-    `least` elements are worth a piece of their own. The first step has `sure` elements,
-    which surely take no longer than a step, or a few pieces.
+    A piece has at least `least` elements. The first step has `first_step` elements, or
+    two pieces per thread if these are more.
     """
-    begin, size, expected = 0, max(least * threads.count * 2, sure), 0.0
+    begin, size, expected = 0, max(least * threads.count * 2, first_step), 0.0
     while begin < length:
         report(begin, length)
         end = min(begin + size, length)
         started = time.perf_counter()
         ranges = each_range(begin + threads.bounds(end - begin, least, each=PIECES))
         if expected > SHORT:
-            heard(partial(threads.run, function, *given, *ranges))
+            run_interruptibly(partial(threads.run, function, *given, *ranges))
         else:
             threads.run(function, *given, *ranges)
         seconds = max(time.perf_counter() - started, 1e-6)
@@ -54,23 +56,18 @@ def in_steps(
     report(length, length)
 
 
-def heard(work: Callable[[], Any]) -> None:
-    """Do some work in another thread, so that this one hears signals meanwhile.
+def run_interruptibly(work: Callable[[], Result]) -> Result:
+    """Run a function in another thread, so that this thread can handle signals.
 
-    A signal's exception leaves the work to end by itself: a step of a search.
+    If a signal raises an exception here, the function continues to its end.
     """
-    done = Event()
-    failed: list[BaseException] = []
+    future: Future[Result] = Future()
 
     def run() -> None:
         try:
-            work()
+            future.set_result(work())
         except BaseException as error:  # raised below, by the thread that waits
-            failed.append(error)
-        finally:
-            done.set()
+            future.set_exception(error)
 
     Thread(target=run, daemon=True, name="mndmst-step").start()
-    done.wait()
-    if failed:
-        raise failed[0]
+    return future.result()

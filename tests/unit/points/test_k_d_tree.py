@@ -30,10 +30,10 @@ POINTS = {
 def test_nodes_hold_their_points(name: str, threads: int) -> None:
     points = POINTS[name]
     tree = build_tree(points, Norm.EUCLIDEAN, Threads(threads))
-    assert sorted(tree.rows) == list(range(len(points)))
+    assert sorted(tree.point) == list(range(len(points)))
     blocks = tree.blocks.reshape(len(tree.leaves), points.shape[1], LEAF)
     for node, left in enumerate(tree.left):
-        inside = points[tree.rows[tree.begin[node] : tree.end[node]]]
+        inside = points[tree.point[tree.begin[node] : tree.end[node]]]
         assert len(inside) > 0
         assert (inside.min(axis=0) == tree.low[node]).all()
         assert (inside.max(axis=0) == tree.high[node]).all()
@@ -55,7 +55,7 @@ def test_neighbours_are_the_nearest(norm: Norm, k: int) -> None:
     points = GENERATOR.integers(0, 30, (500, 3)).astype(float)
     search = tree_search(points, norm, Threads(1))
     found = search.neighbours(k, 0)
-    ordered = points[search.rows]
+    ordered = points[search.point]
     gaps = np.abs(ordered[:, None] - ordered[None])
     total = np.zeros(gaps.shape[:2])
     for column in np.moveaxis(gaps, 2, 0):

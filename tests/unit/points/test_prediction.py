@@ -138,7 +138,7 @@ def test_products_of_the_fit_search_without_a_choice(
     new, left = generator.integers(0, 5, (40, 6)) + 1, np.zeros(count)
     chosen = TrainingPoints(points, "cosine", {}, 2, 1.0, left)
     assert type(chosen.search).__name__ == "_TreeSearch"
-    monkeypatch.delattr(training_search, "visits_most")
+    monkeypatch.delattr(training_search, "prefers_products")
     known = TrainingPoints(points, "cosine", {}, 2, 1.0, left, fit_search="product")
     assert type(known.search).__name__ == "_ProductSearch"
     for found, expected in zip(

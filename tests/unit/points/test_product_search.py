@@ -183,7 +183,7 @@ def test_few_dimensions_take_the_tree_without_a_probe(dimensions):
     given = {"probe": visit_all, "find_device": no_device}
     choice = choose_search(coordinates, "euclidean", "auto", 9, **given)
     assert choice.name == ("tree" if dimensions <= 8 else "product")
-    most = search_choice.visits_most(coordinates, 9, visit_all)
+    most = search_choice.prefers_products(coordinates, 9, visit_all)
     assert most == (dimensions > 8)
     assert len(probes) == 2 * (dimensions > 8)
 

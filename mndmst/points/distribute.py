@@ -1,7 +1,7 @@
 """Distribution of points to ranks by space: a k-d split at the medians of a sample.
 
-Every rank reads some of the points. All know a sample, and divide space in the same
-way. Equal points go to the same rank.
+Every rank reads some of the points. All ranks get the same sample, so they divide space
+in the same way. Equal points go to the same rank.
 """
 
 from pathlib import Path
@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...comm.communicator import Comm
-from ..coordinates import float_type
-from ..point_files import checked_points, read_point_table
+from ..comm.communicator import Comm
+from .coordinates import float_type
+from .point_files import checked_points, read_point_table
 
 
 class OwnedPoints(NamedTuple):
-    """The points that a rank owns."""
+    """The points that a rank owns: those in its part of space."""
 
-    points: np.ndarray
-    rows: np.ndarray  # uint32: the users' numbers, ascending
+    points: np.ndarray  # coordinates
+    point: np.ndarray  # uint32, ascending
 
 
 def distribute(
@@ -26,20 +26,19 @@ def distribute(
 ) -> OwnedPoints:
     """Return the points of this rank's part of space. Collective.
 
-    This rank has read `points`, numbered from `first` on, of one type on all ranks;
-    `sample_size` of each rank divide space.
+    This rank has read `points`, of which `first` is the first; all ranks have one type.
+    `sample_size` points of each rank are the sample.
     """
     dimensions = points.shape[1]
-    some = points[:: max(1, len(points) // sample_size)].ravel()
+    part_of_sample = points[:: max(1, len(points) // sample_size)].ravel()
     owner = np.zeros(len(points), np.int64)
-    sample = comm.allgatherv(some).reshape(-1, dimensions)
+    sample = comm.allgatherv(part_of_sample).reshape(-1, dimensions)
     _divide(sample, points, np.arange(len(points)), owner, range(comm.size))
     order = np.argsort(owner, kind="stable")
     counts = np.bincount(owner, minlength=comm.size)
-    rows = (order + first).astype(np.uint32)
-    _, (rows,) = comm.alltoallv(counts, rows)
+    _, (point,) = comm.alltoallv(counts, (order + first).astype(np.uint32))
     _, (coordinates,) = comm.alltoallv(counts * dimensions, points[order].ravel())
-    return OwnedPoints(coordinates.reshape(-1, dimensions), rows)
+    return OwnedPoints(coordinates.reshape(-1, dimensions), point)
 
 
 def _divide(
@@ -49,7 +48,7 @@ def _divide(
     owner: np.ndarray,
     ranks: range,
 ) -> None:
-    """Set the owner, among some ranks, of each of the chosen points."""
+    """Set the owners of the chosen points, whose part of space `ranks` share."""
     if len(ranks) == 1 or len(sample) == 0:
         owner[chosen] = ranks[0]
         return
@@ -59,22 +58,22 @@ def _divide(
     value = order[len(order) * half // len(ranks)]
     if value == order[0]:  # no point of the sample is below it
         value = order[min(np.searchsorted(order, value, "right"), len(order) - 1)]
-    below, here = sample[:, longest] < value, points[chosen, longest] < value
-    _divide(sample[below], points, chosen[here], owner, ranks[:half])
-    _divide(sample[~below], points, chosen[~here], owner, ranks[half:])
+    sample_below, below = sample[:, longest] < value, points[chosen, longest] < value
+    _divide(sample[sample_below], points, chosen[below], owner, ranks[:half])
+    _divide(sample[~sample_below], points, chosen[~below], owner, ranks[half:])
 
 
 def read_part(
     comm: Comm, points: np.ndarray | None, path: Path
 ) -> tuple[np.ndarray, int]:
-    """Return this rank's share of the points, by number, and where it begins.
+    """Return this rank's consecutive points, and the first of them. Collective.
 
-    Collective. Of an .npy file every rank reads its share; any other rank 0 has read as
-    `points` (mapped, from `point_files.named_points`). Raises InputError on every rank
-    if a coordinate cannot be computed with.
+    Each rank reads its part of an .npy file. Any other file rank 0 has read as `points`
+    (`point_files.named_points`, mapped), and sends the parts. Raises InputError on
+    every rank if a coordinate is not finite or too large.
     """
-    facts = None if points is None else (points.shape, float_type(points.dtype))
-    shape, dtype = comm.bcast(facts)
+    header = None if points is None else (points.shape, float_type(points.dtype))
+    shape, dtype = comm.bcast(header)
     bounds = [shape[0] * rank // comm.size for rank in range(comm.size + 1)]
     first, last = bounds[comm.rank], bounds[comm.rank + 1]
     if path.suffix == ".npy":
@@ -82,13 +81,13 @@ def read_part(
             part = np.array(read_point_table(path, mapped=True).points[first:last])
     elif points is not None:
         for rank in range(1, comm.size):
-            share = points[bounds[rank] : bounds[rank + 1]]
-            comm.send([share.astype(dtype, copy=False).ravel()], rank)
+            sent = points[bounds[rank] : bounds[rank + 1]]
+            comm.send([sent.astype(dtype, copy=False).ravel()], rank)
         part = points[:last]
     else:
         part = comm.recv(0)[0].reshape(-1, shape[1])
     with comm.raise_on_all():
         if len(part):
             part = checked_points(part, f"{path}: ", first, typed=True)
-    # Ranks exchange points, so ranks without points have the type of all others.
+    # Ranks exchange points, so a rank without points needs the type of all others.
     return np.ascontiguousarray(part, dtype), first

@@ -1,1 +1,0 @@
-"""Points dealt to MPI ranks, and points owned by other ranks."""
