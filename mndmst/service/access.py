@@ -187,13 +187,13 @@ def read_secret(path: Path, most: int) -> bytes:
 def _read(path: Path, most: int, secret: bool) -> bytes:
     try:
         with opened(path) as file:
-            found = os.fstat(file.fileno())
-            if secret and found.st_uid not in (0, os.geteuid()):
+            status = os.fstat(file.fileno())
+            if secret and status.st_uid not in (0, os.geteuid()):
                 raise ConfigError(
-                    f"{path}: belongs to user {found.st_uid}, not to you; "
+                    f"{path}: belongs to user {status.st_uid}, not to you; "
                     "give a file of your own"
                 )
-            if secret and stat.S_IMODE(found.st_mode) & 0o077:
+            if secret and stat.S_IMODE(status.st_mode) & 0o077:
                 raise ConfigError(
                     f"{path}: others may read the secret in it; chmod 600 {path}"
                 )
@@ -334,17 +334,17 @@ def own_socket(path: Path | None) -> Iterator[OwnSocket]:
     """Reserve the name of a socket while a block begins to listen there.
 
     gRPC takes over any socket of that name, so the name is checked first, and at the
-    end only this process's own socket is removed. Raises ConfigError if a service
+    end only the socket of this process is removed. Raises ConfigError if a service
     listens there, or the name is that of another file.
     """
-    own = OwnSocket(path)
+    reserved = OwnSocket(path)
     if path is None:
-        yield own
+        yield reserved
         return
     with locked_folder(path.parent):
         _check_free(path)
-        yield own
-        own.made()
+        yield reserved
+        reserved.made()
 
 
 @contextmanager

@@ -84,8 +84,8 @@ def _check_unused(path: Path) -> None:
 def _service(content: bytes) -> str:
     """Return the address and the process in an address file."""
     with suppress(ValueError, LookupError, TypeError):
-        found = json.loads(content)
-        text = f"{found['url']}, process {found['process']} on {found['host']}"
+        fields = json.loads(content)
+        text = f"{fields['url']}, process {fields['process']} on {fields['host']}"
         if text.isprintable():
             return text
     return "the file names no process"

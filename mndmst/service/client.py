@@ -104,8 +104,8 @@ def read_address(file: Path) -> tuple[str, str | None]:
     Raises InputError if there is no such file, or it is not an address file.
     """
     try:
-        found = json.loads(read_small(file))
-        url, token_file = found["url"], found["token_file"]
+        address = json.loads(read_small(file))
+        url, token_file = address["url"], address["token_file"]
         if isinstance(url, str) and isinstance(token_file, str | None):
             return url, token_file
         reason = "it names no address"
@@ -520,8 +520,8 @@ class Graph:
         Two vertices in place of two arrays are one pair: the answer is that of the
         pair, as Python has it.
         """
-        found = self._query("connected", u, v)["connected"]
-        return found[0].as_py() if _are_one(u, v) else np.asarray(found.to_numpy())
+        answer = self._query("connected", u, v)["connected"]
+        return answer[0].as_py() if _are_one(u, v) else np.asarray(answer.to_numpy())
 
     def path_max(self, u: Any, v: Any) -> Any:
         """Return the heaviest edge of each path in the forest, as an Arrow table.
@@ -540,8 +540,8 @@ class Graph:
         return self._bottlenecks("path_min", u, v)
 
     def _bottlenecks(self, query: str, u: Any, v: Any) -> Any:
-        found = self.with_names(self._query(query, u, v))
-        return found.to_pylist()[0] if _are_one(u, v) else found
+        edges = self.with_names(self._query(query, u, v))
+        return edges.to_pylist()[0] if _are_one(u, v) else edges
 
     def path(self, u: Any, v: Any) -> Any:
         """Return the edges of each path in the forest, from u to v.

@@ -93,7 +93,7 @@ class Connection:
 
     @staticmethod
     def metadata(info: Any) -> dict[str, Any]:
-        """Return the description of a table and of the places to read it from."""
+        """Return the description of a table, and of the endpoints to read it from."""
         return dict(json.loads(info.app_metadata))
 
     def read(self, request: dict[str, Any]) -> Any:
@@ -121,7 +121,7 @@ class Connection:
     def share(self, endpoint: Any) -> Any:
         """Return the table that an endpoint streams."""
         with self._errors():
-            client = self._client(self._place(endpoint))
+            client = self._client(self._address(endpoint))
             return client.do_get(endpoint.ticket, self._options).read_all()
 
     def put(
@@ -134,7 +134,7 @@ class Connection:
         result: dict[str, Any] = {}
         descriptor = flight.FlightDescriptor.for_command(to_bytes(command))
         with self._errors():
-            client = self._client(self._place(endpoint) if endpoint else self.url)
+            client = self._client(self._address(endpoint) if endpoint else self.url)
             schema = batches[0].schema
             writer, reader = client.do_put(descriptor, schema, self._options)
             with writer:
@@ -157,27 +157,27 @@ class Connection:
                 for batch in batches_of(table, QUERY_BYTES):
                     writer.write_batch(batch)
                     answers.append(reader.read_chunk().data)
-                    left = batch.num_rows - answers[-1].num_rows
-                    while left > 0:
+                    missing = batch.num_rows - answers[-1].num_rows
+                    while missing > 0:
                         answers.append(reader.read_chunk().data)
-                        left -= answers[-1].num_rows
+                        missing -= answers[-1].num_rows
                 writer.done_writing()
             schema = reader.schema  # names the version
         return arrow.Table.from_batches(answers, schema)
 
-    def _client(self, place: str) -> Any:
-        if place not in self._clients:
+    def _client(self, address: str) -> Any:
+        if address not in self._clients:
             more = {"tls_root_certs": self._trusted} if self._trusted else {}
             try:
-                self._clients[place] = flight.connect(place, **more)
+                self._clients[address] = flight.connect(address, **more)
             except (arrow.ArrowException, TypeError) as error:
                 raise ConfigError(
-                    f"{place}: is not an address of a service ({error}); write "
+                    f"{address}: is not an address of a service ({error}); write "
                     "grpc+tcp://HOST:PORT, grpc+tls://HOST:PORT or grpc+unix:///PATH"
                 ) from error
-        return self._clients[place]
+        return self._clients[address]
 
-    def _place(self, endpoint: Any) -> str:
+    def _address(self, endpoint: Any) -> str:
         if not endpoint.locations:
             return self.url
         return str(endpoint.locations[0].uri.decode())

@@ -60,17 +60,17 @@ class ControlChannel:
 
         Raises ConfigError on every rank if some cannot be reached.
         """
-        own = RankAddress(socket.gethostname(), comm.rank, own_address(), os.getpid())
-        peers = comm.gather(own) or []
+        here = RankAddress(socket.gethostname(), comm.rank, own_address(), os.getpid())
+        peers = comm.gather(here) or []
         listeners: list[socket.socket] = []
         links: list[socket.socket] = []
         with comm.raise_on_all(), _unreachable(comm.rank):
-            listeners += [listen(own, peer) for peer in peers[1:]]
-        places = comm.bcast([listener.getsockname() for listener in listeners])
+            listeners += [listen(here, peer) for peer in peers[1:]]
+        addresses = comm.bcast([listener.getsockname() for listener in listeners])
         token = comm.bcast(secrets.token_bytes(TOKEN_BYTES))
         with comm.raise_on_all(), _unreachable(comm.rank):
             if comm.rank:
-                links.append(connect(places[comm.rank - 1], token))
+                links.append(connect(addresses[comm.rank - 1], token))
         with comm.raise_on_all(), _unreachable(comm.rank):
             links += [accept(listener, token, comm.progress) for listener in listeners]
         return cls(links)

@@ -21,8 +21,8 @@ from .kernels.edge_buckets import (
     EdgeBuckets,
     choose_blocks,
     choose_buckets,
-    deal,
-    deal_edges,
+    distribute,
+    distribute_edges,
     find_targets,
     find_upward,
     scatter,
@@ -64,9 +64,9 @@ class EdgeOrder:
         parts = [bounds[0] for bounds in threads.ranges(self.count)]
         cuts = np.searchsorted(self._edges, parts[1:]).tolist()
         self._parts = list(pairwise([0, *cuts, len(rows)]))
-        self._find_places(vtxdist)
+        self._assign_targets(vtxdist)
 
-    def _find_places(self, vtxdist: np.ndarray) -> None:
+    def _assign_targets(self, vtxdist: np.ndarray) -> None:
         """Find the bucket of each edge, and the arc to a smaller vertex that it is."""
         rows, comm = self._rows, self.comm
         self._blocks = (rows.num_arcs >> BLOCK_BITS) + 1
@@ -83,17 +83,17 @@ class EdgeOrder:
         self._counts = counts[:, self._blocks :].sum(axis=0)
         away = np.flatnonzero(bucket >= self._blocks)
         away = away[np.argsort(bucket[away], kind="stable")]
-        _, (arrived,) = comm.alltoallv(self._counts, heads[away])
-        arrived = arrived.astype(np.int64) - rows.first
-        from_others = np.empty(len(arrived), kind)
+        _, (received,) = comm.alltoallv(self._counts, heads[away])
+        received = received.astype(np.int64) - rows.first
+        from_others = np.empty(len(received), kind)
         choose_blocks(
-            rows.indptr, arrived, BLOCK_BITS, EdgeBuckets(from_others, counts[0])
+            rows.indptr, received, BLOCK_BITS, EdgeBuckets(from_others, counts[0])
         )
         # A bucket holds the edges from other ranks first, then the edges of each part
         total = np.cumsum(counts.sum(axis=0))
         before = total - counts.sum(axis=0) + np.cumsum(counts, axis=0) - counts
         self._here = int(total[self._blocks - 1])
-        self._arrived, *self._own = (
+        self._received, *self._local = (
             EdgeBuckets(part, begin)
             for part, begin in zip(
                 [from_others, *(bucket[self._slice(p)] for p in self._parts)],
@@ -103,9 +103,9 @@ class EdgeOrder:
         wide = rows.num_arcs >= 1 << 32
         self._target = np.empty(self._here, np.int64 if wide else np.uint32)
         next_arc, smaller = rows.indptr[:-1].copy(), heads.astype(np.int64) - rows.first
-        lists = [arrived, *(smaller[self._slice(part)] for part in self._parts)]
+        lists = [received, *(smaller[self._slice(part)] for part in self._parts)]
         for ends, (chosen, begin) in zip(
-            lists, [self._arrived, *self._own], strict=True
+            lists, [self._received, *self._local], strict=True
         ):
             find_targets(
                 ends, chosen, self._blocks, begin.copy(), next_arc, self._target
@@ -125,22 +125,22 @@ class EdgeOrder:
     def nbytes(self) -> int:
         """Bytes of this order, the rows not included."""
         arrays = [self._upward, self._edges, self._target, self._counts]
-        for dealt in (self._arrived, *self._own):
-            arrays += [dealt.bucket, dealt.next_place]
+        for edges in (self._received, *self._local):
+            arrays += [edges.bucket, edges.next_slot]
         return sum(array.nbytes for array in arrays)
 
     def of_edges(self, values: np.ndarray) -> np.ndarray:
-        """Return the values of own edges, given the values of all arcs."""
+        """Return the values of this rank's edges, given the values of all arcs."""
         rows, edges = self._rows, self._edges
-        found = np.empty(self.count, values.dtype)
+        result = np.empty(self.count, values.dtype)
         bounds = self.threads.bounds(len(rows))
-        out = ArrayPieces.of(found, edges[bounds])
+        out = ArrayPieces.of(result, edges[bounds])
         ranges = each_range(bounds)
         self.threads.run(take_upward, rows.indptr, self._upward, *ranges, values, out)
-        return found
+        return result
 
     def batches(self, keys: np.ndarray, most: int) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yield src, dst and key of own edges, row by row, given the keys of all arcs.
+        """Yield src, dst and key of the edges by rows, given the keys of all arcs.
 
         A batch has at most `most` edges, unless a row has more.
         """
@@ -161,7 +161,7 @@ class EdgeOrder:
             begin = end
 
     def spread(self, weights: np.ndarray, maximum: bool = False) -> np.ndarray:
-        """Return the key of each arc, given the weight of each own edge. Collective.
+        """Return each arc's key, given the weights of the ranks' edges. Collective.
 
         If `maximum`, keys descend with weights. Raises InputError on every rank if a
         weight is NaN.
@@ -169,30 +169,30 @@ class EdgeOrder:
         rows, rule = self._rows, key_rule(weights.dtype, maximum)
         dtype = key_dtype(weights.dtype)
         keys = np.empty(rows.num_arcs, dtype)
-        dealt = np.empty(self._here + int(self._counts.sum()), dtype)
+        bucketed = np.empty(self._here + int(self._counts.sum()), dtype)
         with self.comm.raise_on_all():
-            self._deal(weights, rule, keys, dealt)
-        _, (arrived,) = self.comm.alltoallv(self._counts, dealt[self._here :])
-        deal(arrived, _copied(self._arrived), dealt)
+            self._distribute(weights, rule, keys, bucketed)
+        _, (received,) = self.comm.alltoallv(self._counts, bucketed[self._here :])
+        distribute(received, _copied(self._received), bucketed)
         ranges = each_range(self.threads.bounds(self._here))
-        self.threads.run(scatter, dealt, self._target, *ranges, keys)
+        self.threads.run(scatter, bucketed, self._target, *ranges, keys)
         return keys
 
-    def _deal(
-        self, weights: np.ndarray, rule: KeyRule, keys: np.ndarray, dealt: np.ndarray
+    def _distribute(
+        self, weights: np.ndarray, rule: KeyRule, keys: np.ndarray, bucketed: np.ndarray
     ) -> None:
-        """Write the keys of own edges, and distribute them to buckets; refuse NaN."""
+        """Write the keys of this rank's edges to arcs and buckets; refuse NaN."""
         bits = np.require(weights, requirements=["C", "W"]).view(keys.dtype)
         calls = [
             (bits[self._slice(part)], rule, self._rows.csr, self._upward, part,
-             _copied(own), (keys, dealt))
-            for part, own in zip(self._parts, self._own, strict=True)
+             _copied(local), (keys, bucketed))
+            for part, local in zip(self._parts, self._local, strict=True)
         ]  # fmt: skip
-        if any(self.threads.map(deal_edges, calls)):
+        if any(self.threads.map(distribute_edges, calls)):
             edge = self.first + int(np.flatnonzero(np.isnan(weights))[0])
             raise InputError(f"the weight of edge {edge} is NaN. Give a number.")
 
 
 def _copied(edges: EdgeBuckets) -> EdgeBuckets:
-    """Return edges whose places a kernel may count up."""
-    return EdgeBuckets(edges.bucket, edges.next_place.copy())
+    """Return edges whose next slots a kernel may advance."""
+    return EdgeBuckets(edges.bucket, edges.next_slot.copy())

@@ -107,15 +107,15 @@ class Executor:
         weighed = self._weighed(graph, fields.get("weights"))
         proceed = self._proceed(job)
         proceed()  # to read a column takes a while
-        found = graph.loaded.solve(
+        forest = graph.loaded.solve(
             now.number, now.num_edges, weighed, choice, JobProgress(job), proceed
         )
         self._commit(job)
         self._solved += 1
         name = f"{graph.name}.{self._solved}"
-        kept = [*self.forests.items(), (name, found)][-KEPT_FORESTS:]
-        self.forests = dict(kept)
-        return {"forest": name, **found.summary}
+        forests = [*self.forests.items(), (name, forest)][-KEPT_FORESTS:]
+        self.forests = dict(forests)
+        return {"forest": name, **forest.summary}
 
     def _forest(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
         """Put a forest in order for clients: a named one, or the current version's."""
@@ -352,9 +352,9 @@ def _check_other_weights(weights: dict[str, str] | None, maximum: bool) -> None:
     if (kind == "column" and what == OWN) or (
         kind == "expression" and OWN in columns_of(what)
     ):
-        kept, other = ("heaviest", "minimum") if maximum else ("lightest", "maximum")
+        extreme, other = ("heaviest", "minimum") if maximum else ("lightest", "maximum")
         raise ConfigError(
-            f"of parallel edges this graph keeps the {kept} {OWN}, so its {other} "
+            f"of parallel edges this graph keeps the {extreme} {OWN}, so its {other} "
             f'forest may be wrong. Serve a graph made with "mndmst partition --{other}"'
             ", or give other weights, one for each edge."
         )

@@ -307,16 +307,16 @@ class FrontServer(RankServer):
         assert view is not None
         if number is None or number == view.version:
             return view
-        for kept in self._ticketed.get(graph.name, ()):
-            if kept.version == number:
-                return kept
+        for ticketed in self._ticketed.get(graph.name, ()):
+            if ticketed.version == number:
+                return ticketed
         raise graph.stale(number)
 
     def _keep_view(self, graph: str, view: ForestView) -> None:
         """Keep a view for its tickets, and drop the oldest beyond `TICKETED_VIEWS`."""
         with self._lock:
             views = self._ticketed.get(graph, ())
-            others = [kept for kept in views if kept.version != view.version]
+            others = [each for each in views if each.version != view.version]
             self._ticketed[graph] = (*others, view)[-TICKETED_VIEWS:]
 
     def do_exchange(

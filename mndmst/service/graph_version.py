@@ -159,12 +159,12 @@ class GraphVersion:
 
         They are neither on devices nor columns, which a read must not keep in memory.
         """
-        own = self.weighed
-        if own is not None:
-            workers = tuple(replace(worker, on_device=None) for worker in own.workers)
-            own = Weighed(workers, own.dtype)
+        weighed = self.weighed
+        if weighed is not None:
+            workers = tuple(replace(w, on_device=None) for w in weighed.workers)
+            weighed = Weighed(workers, weighed.dtype)
         none: Mapping[str, Any] = MappingProxyType({})
-        return replace(self, weighed=own, columns=none, files=none)
+        return replace(self, weighed=weighed, columns=none, files=none)
 
     @property
     def column_types(self) -> dict[str, str]:

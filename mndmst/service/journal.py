@@ -11,9 +11,8 @@ A folder for each graph::
 
 A batch is on disk before it is acknowledged. A snapshot gets its name when it is
 complete, and begins a new journal. A service that starts removes older journals and
-snapshots, which get temporary names before, and all that a service which was killed has
-left under temporary names. It removes only files that have the names and beginnings of
-its own.
+snapshots, which get temporary names before, and the temporary files of a killed
+service. It removes only files with the names and first bytes that journals have.
 """
 
 import os
@@ -211,18 +210,18 @@ class Journal:
                     raise
                 except ValueError:  # each record has checksums of its own
                     records = RecordReader(path, file, version)
-            kept = path.with_name(f"{path.name}.kept-{secrets.token_hex(6)}")
-            with writing(kept):
-                os.link(path, kept)
+            copy = path.with_name(f"{path.name}.kept-{secrets.token_hex(6)}")
+            with writing(copy):
+                os.link(path, copy)
             try:
                 self._rewrite(records, path, uuid, until)
             except BaseException:
                 with suppress(OSError):
-                    if path.samefile(kept):  # it has not been replaced
-                        kept.unlink()
+                    if path.samefile(copy):  # it has not been replaced
+                        copy.unlink()
                 raise
         notice(
-            f"{path}: continues after version {until}; the file before is {kept.name}"
+            f"{path}: continues after version {until}; the file before is {copy.name}"
         )
 
     def _rewrite(
@@ -253,7 +252,7 @@ class Journal:
         """Remove files that a service which was killed was about to name."""
         with writing(self.folder):
             for path in self.folder.iterdir():
-                if _ON_THE_WAY.fullmatch(path.name) and _is_own(path):
+                if _ON_THE_WAY.fullmatch(path.name) and _is_journal_file(path):
                     path.unlink()
 
     def _remove_before(self, version: int) -> None:
@@ -280,16 +279,16 @@ class Journal:
                 ) from error
             yield batch
         size = records.size
-        if records.place < size:
+        if records.offset < size:
             with writing(records.path):
-                records.file.truncate(records.place)
+                records.file.truncate(records.offset)
                 os.fsync(records.file.fileno())
             notice(
-                f"{records.path}: cut the last {size - records.place:,} bytes, from "
-                f"byte {records.place:,} on, behind version {records.version}: the "
+                f"{records.path}: cut the last {size - records.offset:,} bytes, from "
+                f"byte {records.offset:,} on, behind version {records.version}: the "
                 "unfinished write of a batch that was not acknowledged"
             )
-        records.file.seek(records.place)
+        records.file.seek(records.offset)
 
     def recovery_advice(self, version: int) -> str:
         """Return the remedy for a version whose record cannot be used."""
@@ -347,16 +346,16 @@ class Journal:
         self._lease.close()
 
     def _versions(self, kind: str) -> list[tuple[int, Path]]:
-        found = [(_NAME.fullmatch(path.name), path) for path in self.folder.iterdir()]
+        names = [(_NAME.fullmatch(path.name), path) for path in self.folder.iterdir()]
         return [
             (int(name[2]), path)
-            for name, path in found
+            for name, path in names
             if name is not None and name[1] == kind and not path.is_symlink()
         ]
 
 
-def _is_own(path: Path) -> bool:
-    """Return whether a file begins as one of a journal's own files does."""
+def _is_journal_file(path: Path) -> bool:
+    """Return whether a file has the first bytes of a file of journals."""
     if not stat.S_ISREG(path.lstat().st_mode):
         return False
     with path.open("rb") as file:

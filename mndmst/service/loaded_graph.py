@@ -27,7 +27,7 @@ from .edge_order import EdgeOrder, tails_of
 from .solved_forest import SolvedForest
 
 
-def joined_rows(workers: Sequence[Worker]) -> Rows:
+def rows_of_rank(workers: Sequence[Worker]) -> Rows:
     """Return the rows of all devices of a rank as one piece."""
     if len(workers) == 1:
         return workers[0].rows
@@ -54,9 +54,9 @@ def with_arcs(workers: Sequence[Worker], keep: np.ndarray) -> tuple[Worker, ...]
     """
     result = []
     for worker, arcs in _with_arcs_of_rank(workers):
-        rows, kept = worker.rows, keep[arcs]
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
-        indices, keys = rows.indices[kept], rows.keys[kept]
+        rows, chosen = worker.rows, keep[arcs]
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(chosen)])
+        indices, keys = rows.indices[chosen], rows.keys[chosen]
         result.append(_worker_of(worker, before[rows.indptr], indices, keys))
     return tuple(result)
 
@@ -91,7 +91,7 @@ def count_edges(workers: Sequence[Worker]) -> int:
 
 def mark_edges(rows: Rows, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
     """Mark the arcs that are one of the edges, in either direction (bool, arcs)."""
-    found = np.zeros(rows.num_arcs, np.bool_)
+    marked = np.zeros(rows.num_arcs, np.bool_)
     for tail, head in ((src, dst), (dst, src)):
         here = (tail >= rows.first) & (tail < rows.last)
         row, head = tail[here] - rows.first, head[here]
@@ -100,9 +100,9 @@ def mark_edges(rows: Rows, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
         while len(low):  # parallel edges stand side by side
             some = low < high
             low, high = low[some], high[some]
-            found[low] = True
+            marked[low] = True
             low = low + 1
-    return found
+    return marked
 
 
 def mark_between(rows: Rows, vertices: np.ndarray) -> np.ndarray:
@@ -152,7 +152,7 @@ class Weighed:
     @property
     def rows(self) -> Rows:
         """The rows of this rank as one piece."""
-        return joined_rows(self.workers)
+        return rows_of_rank(self.workers)
 
     @property
     def num_arcs(self) -> int:
@@ -226,10 +226,10 @@ class LoadedGraph:
         vtxdist, threads = self.run.directory.vtxdist, self.run.threads
         return EdgeOrder(self.comm, weighed.rows, vtxdist, threads)
 
-    def weigh(self, own: Weighed, order: EdgeOrder, weights: np.ndarray) -> Weighed:
+    def weigh(self, rows: Weighed, order: EdgeOrder, weights: np.ndarray) -> Weighed:
         """Give the edges that begin here other weights. Collective.
 
-        `own` has the rows of the version and `order` their order of edges, which is
+        `rows` are those of the version and `order` is their order of edges, which is
         also that of `weights`. All ranks give the same one of `WEIGHT_DTYPES`. Raises
         InputError on every rank if a weight is NaN or some are missing.
         """
@@ -241,12 +241,14 @@ class LoadedGraph:
                     "the table 'edges'."
                 )
         return self.with_arc_keys(
-            own, order.spread(weights, self.maximum), weights.dtype
+            rows, order.spread(weights, self.maximum), weights.dtype
         )
 
-    def with_arc_keys(self, own: Weighed, keys: np.ndarray, dtype: np.dtype) -> Weighed:
+    def with_arc_keys(
+        self, rows: Weighed, keys: np.ndarray, dtype: np.dtype
+    ) -> Weighed:
         """Return rows with other sort keys of all arcs."""
-        workers = with_keys(own.workers, keys)
+        workers = with_keys(rows.workers, keys)
         return Weighed(upload_rows(workers, self.run.report), dtype)
 
     def run_over(self, num_edges: int) -> Run:
@@ -289,9 +291,9 @@ class LoadedGraph:
                 edges.take(come_before(graph.weights(edges.key), choice.threshold))
                 for edges in parts
             ]
-        found = SolvedForest.of(run, version, parts)
-        found = found.with_facts(seconds=seconds)
-        return found.with_digest(run) if choice.digest else found
+        forest = SolvedForest.of(run, version, parts)
+        forest = forest.with_facts(seconds=seconds)
+        return forest.with_digest(run) if choice.digest else forest
 
     def _chosen(self, run: Run, choice: EdgeChoice) -> Run:
         """Return a run over the chosen edges, whose keys are in the order chosen."""
@@ -300,7 +302,7 @@ class LoadedGraph:
             return run
         self.check_in_memory()
         workers, num_edges = run.workers, run.num_edges
-        rows = joined_rows(workers)
+        rows = rows_of_rank(workers)
         keep = np.ones(rows.num_arcs, np.bool_)
         if choice.without is not None:
             keep &= ~mark_edges(rows, *choice.without)
@@ -310,7 +312,7 @@ class LoadedGraph:
             workers = with_arcs(workers, keep)
         num_edges = run.comm.sum(count_edges(workers))
         if turned:
-            workers = with_keys(workers, reversed_keys(joined_rows(workers).keys))
+            workers = with_keys(workers, reversed_keys(rows_of_rank(workers).keys))
         workers = tuple(replace(worker, on_device=None) for worker in workers)
         return replace(
             run, workers=upload_rows(workers, run.report), num_edges=num_edges

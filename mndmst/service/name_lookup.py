@@ -80,7 +80,7 @@ class NameLookup:
             nbytes = FOUND_NAME_BYTES * len(column) + FOUND_NAME_COPIES * column.nbytes
             what = f"the vertices of {len(column):,} names"
             with self._memory.hold_table(
-                nbytes, what, lambda: self._found(column)
+                nbytes, what, lambda: self._vertices(column)
             ) as t:
                 yield t
             return
@@ -108,7 +108,7 @@ class NameLookup:
         """Return a table with the names of some vertices."""
         return arrow.table({"name": column_of_names(self._names.take(vertices))})
 
-    def _found(self, column: Any) -> Any:
+    def _vertices(self, column: Any) -> Any:
         """Return a table with the vertices that have some names; null for none."""
         wanted = names_of_column(self._graph, self._kind, column)
         vertices = self._index.find(wanted)
@@ -146,8 +146,8 @@ def names_of_column(graph: str, kind: NameKind, column: Any) -> Names:
     column = column.cast(arrow.large_string())
     _, begins, letters = column.buffers()
     first = column.offset
-    places = np.frombuffer(begins, np.int64)[first : first + len(column) + 1]
-    return TextNames(kind, np.frombuffer(letters or b"", np.uint8), places)
+    begins_of_names = np.frombuffer(begins, np.int64)[first : first + len(column) + 1]
+    return TextNames(kind, np.frombuffer(letters or b"", np.uint8), begins_of_names)
 
 
 class RemoteNames:
@@ -215,9 +215,9 @@ class RemoteNames:
         return arrow.chunked_array([lists])
 
     def _ask(self, query: str, column: str, values: Any) -> Any:
-        table = arrow.table({column: values})
-        found = self._connection.exchange({"graph": self._graph, "query": query}, table)
-        answer = found.column(0).combine_chunks()
+        sent = arrow.table({column: values})
+        table = self._connection.exchange({"graph": self._graph, "query": query}, sent)
+        answer = table.column(0).combine_chunks()
         return answer.fill_null(-1) if query == "vertices" else answer
 
 

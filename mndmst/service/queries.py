@@ -111,15 +111,13 @@ def answers(
         ends = view.forest.index.pairs(u, v)
         if query == "connected":
             return arrow.table({"connected": view.connected(index, *ends)})
-        position, *found = view.bottlenecks(index, *ends)
+        position, *columns = view.bottlenecks(index, *ends)
         missing = position < 0
-        columns = _edges(found, np.where(missing, 0, position), len(u))
-        return arrow.table(
-            {n: arrow.array(c, mask=missing) for n, c in columns.items()}
-        )
+        edges = _edges(columns, np.where(missing, 0, position), len(u))
+        return arrow.table({n: arrow.array(c, mask=missing) for n, c in edges.items()})
 
-    with memory.hold_table(nbytes, _pairs_of(query, u), table) as found:
-        yield found
+    with memory.hold_table(nbytes, _pairs_of(query, u), table) as answer:
+        yield answer
 
 
 def _pairs_of(query: str, u: np.ndarray) -> str:
@@ -178,8 +176,8 @@ def held_labels(
     def table() -> Any:
         if not rule:
             threshold = given_of(THRESHOLD, request)
-            found = index.labels if threshold is None else index.cut(threshold)
-            return arrow.table({"label": found.astype(np.int64)})
+            labels = index.labels if threshold is None else index.cut(threshold)
+            return arrow.table({"label": labels.astype(np.int64)})
         forest, value = _forest(index), request[rule]
         if rule == "min_size":
             # Imported here: the other queries do without `points`

@@ -85,7 +85,7 @@ def unpack(body: bytes, where: str) -> Batch:
 
 
 class Body(NamedTuple):
-    """A record that is whole: its version, the packed batch, and its place in words."""
+    """A whole record: its version, the packed batch, and its position, for errors."""
 
     version: int
     packed: bytes
@@ -97,10 +97,10 @@ class RecordReader:
     """Reads the records of a file one after the other."""
 
     path: Path
-    file: BinaryIO  # Behind the header
-    # Of the last record that was read; at first the version that the file continues.
+    file: BinaryIO  # Open behind the header
+    # Of the last record that was read; at first the version that the file continues
     version: int
-    place: int = HEADER_BYTES  # The byte behind that record
+    offset: int = HEADER_BYTES  # Where the next record begins
     count: int = 0  # How many records have been read
 
     def next(self) -> Body | None:
@@ -108,10 +108,10 @@ class RecordReader:
 
         Raises InputError if there is damage; see the module.
         """
-        left = self.size - self.place
-        if left <= 0:
+        remaining = self.size - self.offset
+        if remaining <= 0:
             return None
-        self.file.seek(self.place)
+        self.file.seek(self.offset)
         head = self.file.read(_HEAD.size)
         facts = _facts(head)
         if facts is None:
@@ -119,7 +119,7 @@ class RecordReader:
             return None
         length, version, total = facts
         end = _HEAD.size + length + len(END)
-        if end > left:
+        if end > remaining:
             self._check_unfinished("its end is missing")
             return None
         body, mark = self.file.read(length), self.file.read(len(END))
@@ -132,7 +132,7 @@ class RecordReader:
         """Return the error for the record behind the last one."""
         name, last = self.path.parent.name, self.version
         return InputError(
-            f"{self.path}: record {self.count + 1} (byte {self.place:,}, version "
+            f"{self.path}: record {self.count + 1} (byte {self.offset:,}, version "
             f"{last + 1}) is damaged: {why}. The batches up to version {last} are "
             "whole. Restore the file from a copy, or continue from there: serve "
             f"--journal-until {name}={last} keeps this file under another name."
@@ -147,15 +147,15 @@ class RecordReader:
         """Note a record whose checksums are right."""
         if version != self.version + 1:
             raise self.damage(f"it has version {version}")
-        where = f"{self.path}: record {self.count + 1} (byte {self.place:,}, version"
-        self.version, self.place = version, self.place + nbytes
+        where = f"{self.path}: record {self.count + 1} (byte {self.offset:,}, version"
+        self.version, self.offset = version, self.offset + nbytes
         self.count += 1
         return Body(version, body, f"{where} {version})")
 
     def _check_unfinished(self, why: str) -> None:
         """Raise an InputError for a tail that cannot be an unfinished write."""
-        self.file.seek(self.place)
-        if not _is_unfinished(self.file.read(), self.place, self.version + 1):
+        self.file.seek(self.offset)
+        if not _is_unfinished(self.file.read(), self.offset, self.version + 1):
             raise self.damage(why)
 
 
@@ -194,10 +194,10 @@ def _facts(head: bytes) -> tuple[int, int, int] | None:
     return length, version, body_sum
 
 
-def _is_unfinished(tail: bytes, place: int, version: int) -> bool:
+def _is_unfinished(tail: bytes, offset: int, version: int) -> bool:
     """Return whether a file can end with a tail because a write was not finished.
 
-    The tail begins at the byte `place` of the file, where the record of a version
+    The tail begins at the byte `offset` of the file, where the record of a version
     begins, and is not a whole record.
     """
     written = tail.rstrip(b"\0")
@@ -205,7 +205,7 @@ def _is_unfinished(tail: bytes, place: int, version: int) -> bool:
         return True
     if written.endswith(END):  # which is written last
         return False
-    boundary = -(-(place + len(written)) // SECTOR) * SECTOR - place
+    boundary = -(-(offset + len(written)) // SECTOR) * SECTOR - offset
     part = tail[:boundary]
     if _has_head(part[1:]):
         return False
@@ -222,10 +222,10 @@ def _is_unfinished(tail: bytes, place: int, version: int) -> bool:
 
 
 def _has_head(data: bytes) -> bool:
-    """Return whether a whole head stands anywhere in some bytes."""
-    place = data.find(MARKER)
-    while place >= 0:
-        if _facts(data[place : place + _HEAD.size]) is not None:
+    """Return whether some bytes contain a whole head."""
+    position = data.find(MARKER)
+    while position >= 0:
+        if _facts(data[position : position + _HEAD.size]) is not None:
             return True
-        place = data.find(MARKER, place + 1)
+        position = data.find(MARKER, position + 1)
     return False

@@ -126,15 +126,15 @@ def _loaded(
 ) -> ServedGraph:
     """Read a graph, or the newest snapshot of it, and find its journal. Collective."""
     comm, memory = executor.comm, executor.uploads.memory
-    journal, found = None, JournalStart(path, 0)
+    journal, start = None, JournalStart(path, 0)
     with comm.raise_on_all():
         if comm.rank == 0 and setting.journal is not None:
             until = setting.journal_until.get(name)
             journal = Journal(setting.journal / name, until)
-            found = journal.begin(path)
-    found = comm.bcast(found)
+            start = journal.begin(path)
+    start = comm.bcast(start)
     graph = ServedGraph.load(
-        comm, name, found.path, config, progress, memory, version=found.version
+        comm, name, start.path, config, progress, memory, version=start.version
     )
     if graph.maximum:
         progress.say(f"{name}: maximum forests, because it was made with --maximum")
@@ -182,8 +182,8 @@ def _server(
 ) -> Iterator[RankServer]:
     """Listen on every rank; end the listening after the block.
 
-    After an error no call of a client is waited for: this rank's own end lets the
-    other ranks end.
+    After an error no call of a client is waited for, because the other ranks end only
+    once this rank has ended.
     """
     servers: list[RankServer] = []
     with comm.raise_on_all():
@@ -247,11 +247,11 @@ def _wait_for_end(stop: Callable[[], object]) -> None:
 
 @contextlib.contextmanager
 def _announced(
-    setting: Setting, place: str, page: str | None, progress: Progress
+    setting: Setting, url: str, page: str | None, progress: Progress
 ) -> Iterator[None]:
     """Publish the address of the service while the block runs (rank 0)."""
     where = {
-        "url": place,
+        "url": url,
         "token_file": str(setting.token_file.resolve()) if setting.token_file else None,
     }
     if page is not None:
@@ -260,7 +260,7 @@ def _announced(
         if setting.address_file is not None:
             file = published_address(setting.address_file, where, setting.overwrite)
             stack.enter_context(file)
-        print(f"SERVING url={place} token-file={where['token_file']}", flush=True)
+        print(f"SERVING url={url} token-file={where['token_file']}", flush=True)
         if page is not None:
             print(f"HTTP url={page}", flush=True)
         progress.say(f"serving {', '.join(setting.graphs)}")

@@ -197,7 +197,7 @@ class ServedGraph:
         old, forest = self.current, self._changing.forest
         num_arcs = self.loaded.comm.sum(self._changing.rows.num_arcs)
         # A new weight replaces parallel edges by one: then no edge comes or goes, but
-        # the order of edges has fewer places
+        # the order of edges has fewer entries
         moved = applied.inserted or applied.deleted or num_arcs != old.num_arcs
         none: MappingProxyType[str, Any] = MappingProxyType({})
         view = None
@@ -228,16 +228,16 @@ class ServedGraph:
         self._make_room()
         rows = self._changing.rows.current()
         self._changing.rows = ChangingRows(rows)
-        own = self.loaded.on_devices(rows)
+        weighed = self.loaded.on_devices(rows)
         # Where no edge has come or gone, the arcs are at the same positions
         columns = {
-            name: self.loaded.with_arc_keys(own, column.rows.keys, column.dtype)
+            name: self.loaded.with_arc_keys(weighed, column.rows.keys, column.dtype)
             for name, column in now.columns.items()
         }
         if self._order is not None:
-            self._order = self._order.over(own.rows)
+            self._order = self._order.over(weighed.rows)
         return self._now(
-            weighed=own, columns=MappingProxyType(columns), order=self._order
+            weighed=weighed, columns=MappingProxyType(columns), order=self._order
         )
 
     def ordered(self, ticketed: bool = False) -> GraphVersion:
@@ -247,7 +247,7 @@ class ServedGraph:
         """
         now = self.written()
         if now.order is None:
-            self._order = self.loaded.order_of(_own(now))
+            self._order = self.loaded.order_of(_weighed(now))
             now = self._now(order=self._order)
         return self._ticketed() if ticketed else now
 
@@ -268,14 +268,14 @@ class ServedGraph:
         uuid = self.uuid_of(now.number)
         if self._changing is None:
             choice = EdgeChoice(self.maximum, digest=True)
-            found = loaded.solve(
-                now.number, now.num_edges, _own(now), choice, progress, proceed
+            forest = loaded.solve(
+                now.number, now.num_edges, _weighed(now), choice, progress, proceed
             )
-            return found.with_facts(graph_uuid=uuid)
+            return forest.with_facts(graph_uuid=uuid)
         edges = loaded.no_edges if now.view is None else now.view.forest.edges()
         run = loaded.run_over(now.num_edges)
-        found = SolvedForest.of(run, now.number, [edges]).with_digest(run)
-        return found.with_facts(graph_uuid=uuid)
+        forest = SolvedForest.of(run, now.number, [edges]).with_digest(run)
+        return forest.with_facts(graph_uuid=uuid)
 
     def with_view(
         self, progress: Progress, proceed: Callable[[], None]
@@ -305,14 +305,14 @@ class ServedGraph:
 
     def release_forest(self, number: int) -> bool:
         """Drop the forest of a held version; return whether there was one."""
-        found = False
+        dropped = False
         held = []
         for version in self._held:
             if version.number == number and version.forest is not None:
-                version, found = replace(version, forest=None), True
+                version, dropped = replace(version, forest=None), True
             held.append(version)
         self._publish(*held)
-        return found
+        return dropped
 
     def column(self, name: str) -> Weighed:
         """Return the current rows with the weights of a column. Collective.
@@ -322,7 +322,7 @@ class ServedGraph:
         on every rank if its file is damaged.
         """
         if name == OWN:
-            return _own(self.written())
+            return _weighed(self.written())
         if name not in self.current.columns:
             self.store(name, self._read(name))
         return self.current.columns[name]
@@ -338,7 +338,7 @@ class ServedGraph:
     def weigh(self, weights: np.ndarray) -> Weighed:
         """Return the current rows with other weights. Collective."""
         now = self.ordered()
-        return self.loaded.weigh(_own(now), _order(now), weights)
+        return self.loaded.weigh(_weighed(now), _order(now), weights)
 
     def store(self, name: str, weights: np.ndarray) -> None:
         """Keep weights of the edges that begin here as a column. Collective."""
@@ -399,7 +399,7 @@ class ServedGraph:
         self._held = versions
 
 
-def _own(version: GraphVersion) -> Weighed:
+def _weighed(version: GraphVersion) -> Weighed:
     assert version.weighed is not None
     return version.weighed
 

@@ -107,8 +107,8 @@ class Session:
         deadline = time.monotonic() + self.timeout
         while not address.exists():
             if self._process.poll() is not None:
-                said = log.read_text(errors="replace").strip()
-                raise ServiceError(f"{self.path}: the ranks have ended. {said[-2000:]}")
+                text = log.read_text(errors="replace").strip()
+                raise ServiceError(f"{self.path}: the ranks have ended. {text[-2000:]}")
             if time.monotonic() > deadline:
                 raise ServiceError(
                     f"{self.path}: not served after {self.timeout:g} s; give a longer "
@@ -165,8 +165,8 @@ def launcher(ranks: int) -> list[str]:
     if "SLURM_JOB_ID" in os.environ and shutil.which("srun"):
         kind = os.environ.get("MNDMST_SRUN_MPI", "pmi2")
         here = os.environ.get("SLURMD_NODENAME")
-        place = ["-w", here] if here else []
-        node = ["-K1", "-N1", *place]
+        host = ["-w", here] if here else []
+        node = ["-K1", "-N1", *host]
         return ["srun", f"--mpi={kind}", *node, "--overlap", f"-n{ranks}"]
     if ranks == 1:
         return []

@@ -132,10 +132,10 @@ class Uploads:
     def bytes_by_client(self) -> dict[str, int]:
         """Return the bytes that uploads of each client hold."""
         with self._lock:
-            found = Counter(self._coming)
+            total = Counter(self._coming)
             for upload in self._held.values():
-                found[upload.client] += upload.nbytes
-        return dict(+found)
+                total[upload.client] += upload.nbytes
+        return dict(+total)
 
     def _check_client(self, client: str) -> None:
         held = self.bytes_by_client().get(client, 0)
@@ -158,12 +158,12 @@ def _values(batch: Any, name: str, first: int) -> np.ndarray:
 
     Raises InputError if it is missing, or has missing values or another type.
     """
-    place = batch.schema.get_field_index(name)
-    if place < 0:
+    index = batch.schema.get_field_index(name)
+    if index < 0:
         raise InputError(
             f"the upload has no column {name!r}, but {', '.join(batch.schema.names)}"
         )
-    column = batch.column(place)
+    column = batch.column(index)
     if column.null_count:
         missing = column.is_null().to_numpy(zero_copy_only=False).argmax()
         raise InputError(

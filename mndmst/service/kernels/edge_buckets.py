@@ -1,9 +1,9 @@
 """Where the weight of an edge belongs among the arcs of some rows.
 
 Each edge is an arc to a larger vertex, one after the other, and an arc to a smaller one
-elsewhere. To find the latter one by one takes an access to memory for each. So edges
-are dealt to buckets first, by the blocks of rows that their larger ends are in, which
-stay in the cache of a core when the edges of a bucket are written to them.
+elsewhere. To write the latter one by one takes an access to memory for each. So edges
+are distributed to buckets first, by the blocks of rows that their larger ends are in: a
+block stays in the cache of a core while the edges of its bucket are written to it.
 """
 
 from typing import NamedTuple
@@ -15,12 +15,12 @@ from ...native.kernel import kernel
 
 
 class EdgeBuckets(NamedTuple):
-    """Edges that are dealt to buckets."""
+    """Edges that are distributed to buckets."""
 
     # uint16 or uint32, by edge: a block of rows here, or another rank
     bucket: np.ndarray
     # int64: for each bucket how many it has, or where its next edge goes
-    next_place: np.ndarray
+    next_slot: np.ndarray
 
 
 @kernel
@@ -44,22 +44,22 @@ def find_upward(indptr, indices, first, upward):
 @kernel
 def take_upward(indptr, upward, begin, end, values, out):
     """Copy the values of the arcs in rows [begin, end) that lead to larger vertices."""
-    place = 0
+    slot = 0
     for row in range(begin, end):
         for arc in range(upward[row], indptr[row + 1]):
-            out[place] = values[arc]
-            place += 1
+            out[slot] = values[arc]
+            slot += 1
 
 
 @kernel
-def choose_buckets(csr, upward, rows, bounds, vtxdist, own):
+def choose_buckets(csr, upward, rows, bounds, vtxdist, local):
     """Write the bucket of each edge that begins at rows [begin, end), and count them.
 
     `bounds` says how far the first arc of a row is shifted for the bucket of the row,
     and how many such buckets there are. The ranks follow.
     """
     first, indptr, indices, _ = csr
-    bucket, counts = own
+    bucket, counts = local
     shift, blocks = bounds
     edge, rank = 0, 0
     for row in range(*rows):
@@ -77,47 +77,47 @@ def choose_buckets(csr, upward, rows, bounds, vtxdist, own):
 
 
 @kernel
-def choose_blocks(indptr, places, shift, arrived):
-    """Write the bucket of the row of each edge that has arrived, and count them.
+def choose_blocks(indptr, heads, shift, received):
+    """Write the bucket of each edge from another rank, and count them.
 
-    `places` are the rows of their larger ends.
+    `heads` are the rows of their larger ends.
     """
-    bucket, counts = arrived
-    for i in range(len(places)):
-        chosen = indptr[places[i]] >> shift
+    bucket, counts = received
+    for i in range(len(heads)):
+        chosen = indptr[heads[i]] >> shift
         bucket[i] = chosen
         counts[chosen] += 1
 
 
 @kernel
-def find_targets(heads, bucket, blocks, next_place, next_arc, target):
+def find_targets(heads, bucket, blocks, next_slot, next_arc, target):
     """Find the arcs to smaller vertices that edges are, in the order of edges.
 
     `heads` are the rows of the larger ends; not looked at for edges to other ranks,
-    whose buckets follow the first `blocks`. `next_place` is by bucket, `next_arc` by
-    row; `target` gets the arc at the edge's place.
+    whose buckets follow the first `blocks`. `next_slot` is by bucket, `next_arc` by
+    row; `target` gets the arc in the edge's slot.
     """
     for i in range(len(heads)):
         chosen = bucket[i]
         if chosen < blocks:
-            target[next_place[chosen]] = next_arc[heads[i]]
+            target[next_slot[chosen]] = next_arc[heads[i]]
             next_arc[heads[i]] += 1
-        next_place[chosen] += 1
+        next_slot[chosen] += 1
 
 
 @kernel
-def deal_edges(weights, rule, csr, upward, rows, own, out):
-    """Write the keys of edges to the arcs of their smaller ends, and deal them.
+def distribute_edges(weights, rule, csr, upward, rows, local, out):
+    """Write the keys of edges to the arcs of their smaller ends, and to their buckets.
 
     `weights` has the bits of the weights of the edges that begin at rows [begin, end).
-    The next places of `own` are counted up. `out` has the keys of all arcs (0 for
+    The next slots of `local` are advanced. `out` has the keys of all arcs (0 for
     self-loops), and a buffer for the keys of edges, bucket after bucket.
 
     Returns how many weights are not numbers.
     """
     first, indptr, indices, _ = csr
-    bucket, next_place = own
-    keys, dealt = out
+    bucket, next_slot = local
+    keys, bucketed = out
     wrong, edge = np.int64(0), 0
     for row in range(*rows):
         loop = upward[row] - 1
@@ -131,24 +131,24 @@ def deal_edges(weights, rule, csr, upward, rows, own, out):
             change = rule.at if word == rule.sign else change
             word ^= change
             keys[arc] = word
-            place = next_place[bucket[edge]]
-            dealt[place] = word
-            next_place[bucket[edge]] = place + 1
+            slot = next_slot[bucket[edge]]
+            bucketed[slot] = word
+            next_slot[bucket[edge]] = slot + 1
             edge += 1
     return wrong
 
 
 @kernel
-def deal(values, arrived, dealt):
-    """Deal values to their buckets, whose next places are counted up.
+def distribute(values, received, bucketed):
+    """Distribute values to their buckets, whose next slots are advanced.
 
-    `dealt` gets the values, bucket after bucket.
+    `bucketed` gets the values, bucket after bucket.
     """
-    bucket, next_place = arrived
+    bucket, next_slot = received
     for i in range(len(values)):
-        place = next_place[bucket[i]]
-        dealt[place] = values[i]
-        next_place[bucket[i]] = place + 1
+        slot = next_slot[bucket[i]]
+        bucketed[slot] = values[i]
+        next_slot[bucket[i]] = slot + 1
 
 
 @kernel

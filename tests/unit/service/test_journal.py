@@ -56,7 +56,7 @@ def read(path: Path, content: bytes) -> tuple[int, int]:
         while (body := found.next()) is not None:
             kept = records.unpack(body.packed, body.where)
             assert kept.weight.tolist() == batch(body.version).weight.tolist()
-        return found.version, len(content) - found.place
+        return found.version, len(content) - found.offset
 
 
 def ends(content: bytes, path: Path) -> list[int]:
@@ -64,9 +64,9 @@ def ends(content: bytes, path: Path) -> list[int]:
     path.write_bytes(content)
     with path.open("rb") as file:
         found = records.reader(path, file, UUID, 0)
-        places = [found.place]
+        places = [found.offset]
         while found.next() is not None:
-            places.append(found.place)
+            places.append(found.offset)
     return places
 
 
@@ -149,9 +149,9 @@ def test_every_range_of_zeros(tmp_path: Path) -> None:
                 written = len(damaged.rstrip(b"\0"))
                 boundary = -(-written // SECTOR) * SECTOR
                 assert stop == end
-                assert boundary < end or written <= found.place
+                assert boundary < end or written <= found.offset
                 # Of several records, the head of the first one is missing
-                head_missing = written <= found.place or boundary - found.place < 28
+                head_missing = written <= found.offset or boundary - found.offset < 28
                 assert found.version == 2 or head_missing
 
 
@@ -166,7 +166,7 @@ def test_zeros_at_the_end_of_the_last_record(tmp_path: Path) -> None:
             found = records.reader(path, file, UUID, 0)
             while found.next() is not None:
                 pass
-        assert (found.version, found.place) == (2, last)
+        assert (found.version, found.offset) == (2, last)
 
 
 @pytest.mark.parametrize("zeros", [1, 27, 28, 5000, 1 << 20])
