@@ -166,6 +166,8 @@ def _run_workers(
         except BaseException:
             for worker in workers:
                 worker.kill()
+            for worker in workers:
+                worker.wait()
             raise
         failed.seek(0)
         return failed.read().splitlines()

@@ -71,9 +71,10 @@ try:
     wanted = precompile.listed_kernels("points")
     precompile.compile_side_by_side(wanted, 2, Path(sys.argv[1]), report=interrupt)
 except KeyboardInterrupt:
-    os.waitpid(-1, 0)
-    os.waitpid(-1, 0)
-    print("interrupted")
+    try:
+        os.waitpid(-1, 0)
+    except ChildProcessError:  # no worker is left
+        print("interrupted")
 """
 
 
