@@ -1,15 +1,13 @@
 """Step 2: divide a rank's rows between its GPU and its CPU by measured speed.
 
 MND-MST (4.3.1) divides rows by the speeds of the devices. That does not tell whether
-both together are faster than the better one alone: parts that merge by messages have a
+both together are faster than the better one alone: two parts of a rank's rows have a
 border, which the host contracts and merges. So this module predicts the time of all
 three arrangements and takes the best. The ratio may be 0 or 1.
 
-The prediction always counts a border between two devices. If the job has one rank, its
-devices have no border: they contract as a team (`merging/hosts.py`), and the host
-merges the remaining edges. `Speeds` has no time of that merge, so a measured ratio may
-leave a device idle although a team would be faster. A given ratio (`--ratio`) is not
-affected.
+If the job has one rank, its devices have no border, but hook their rows as a team
+(`merging/hosts.py`), and the host does all that follows: more than the faster device
+saves. So the faster device has all rows, unless the ratio is given (`--ratio`).
 
 MND-MST times both devices on 5 to 10 random induced subgraphs of 5 % of the vertices.
 This module times them on random runs of consecutive rows, cut edges included, because
@@ -60,10 +58,9 @@ class Speeds(NamedTuple):
         return self.second / (self.first + self.second)
 
     def seconds(self, ratio: float, rows: Rows) -> float:
-        """Predict the seconds in which a rank contracts its rows.
+        """Predict the seconds in which a rank contracts rows with ghosts.
 
-        Rows that are the whole graph have no border unless they are divided. The
-        prediction assumes that divided rows merge by messages.
+        The prediction assumes that divided rows merge by messages.
         """
         parts = [share for share in (ratio, 1 - ratio) if share > 0]
         edges = [
@@ -71,13 +68,14 @@ class Speeds(NamedTuple):
             for share in parts
         ]
         devices = max(ratio * self.first, (1 - ratio) * self.second) * rows.num_arcs
-        if len(parts) == 2:
-            return devices + self.contract * max(edges) + self.merge * sum(edges)
-        return devices + (0.0 if rows.complete else self.contract * edges[0])
+        merge = self.merge * sum(edges) if len(parts) == 2 else 0.0
+        return devices + self.contract * max(edges) + merge
 
     def best_ratio(self, rows: Rows) -> float:
         """Return the first device's share of the arcs with the least predicted time."""
-        one_device = min((1.0, 0.0), key=lambda ratio: self.seconds(ratio, rows))
+        one_device = 1.0 if self.first <= self.second else 0.0
+        if rows.complete:
+            return one_device
         both = self.seconds(self.even, rows)
         gains = both < (1 - LEAST_GAIN) * self.seconds(one_device, rows)
         return self.even if gains else one_device

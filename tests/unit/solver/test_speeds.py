@@ -30,33 +30,39 @@ def backends() -> list[CpuBackend]:
 
 
 GRAPH = ring(1 << 16, 16)
+PART = GRAPH.cut(0, 1 << 15)  # with ghosts
 
 
 def test_devices_of_one_speed_share_if_merging_is_cheap() -> None:
-    assert Speeds(1e-8, 1e-8, 0.1, 1e-9, 1e-9).best_ratio(GRAPH) == 0.5
-    assert Speeds(1e-8, 3e-8, 0.1, 1e-9, 1e-9).best_ratio(GRAPH) == pytest.approx(0.75)
+    assert Speeds(1e-8, 1e-8, 0.1, 1e-9, 1e-9).best_ratio(PART) == 0.5
+    assert Speeds(1e-8, 3e-8, 0.1, 1e-9, 1e-9).best_ratio(PART) == pytest.approx(0.75)
 
 
 def test_the_better_device_stays_alone_if_merging_is_dear() -> None:
-    assert Speeds(1e-8, 1.2e-8, 0.1, 1e-7, 1e-7).best_ratio(GRAPH) == 1.0
-    assert Speeds(1.2e-8, 1e-8, 0.1, 1e-7, 1e-7).best_ratio(GRAPH) == 0.0
+    assert Speeds(1e-8, 1.2e-8, 0.1, 1e-7, 1e-7).best_ratio(PART) == 1.0
+    assert Speeds(1.2e-8, 1e-8, 0.1, 1e-7, 1e-7).best_ratio(PART) == 0.0
 
 
 def test_two_devices_must_gain_a_tenth() -> None:
     # Alone the first needs 1 of time; together both need 11/12, or 9/11.
-    assert Speeds(1e-8, 11e-8, 0.1, 0, 0).best_ratio(GRAPH) == 1.0
-    assert Speeds(1e-8, 4.5e-8, 0.1, 0, 0).best_ratio(GRAPH) == pytest.approx(9 / 11)
+    assert Speeds(1e-8, 11e-8, 0.1, 0, 0).best_ratio(PART) == 1.0
+    assert Speeds(1e-8, 4.5e-8, 0.1, 0, 0).best_ratio(PART) == pytest.approx(9 / 11)
 
 
 def test_a_device_far_behind_gets_nothing() -> None:
-    assert Speeds(1e-9, 1e-7, 0.1, 1e-9, 1e-9).best_ratio(GRAPH) == 1.0
+    assert Speeds(1e-9, 1e-7, 0.1, 1e-9, 1e-9).best_ratio(PART) == 1.0
 
 
-def test_only_a_part_with_a_border_is_contracted() -> None:
-    speeds = Speeds(1e-8, 1e-8, 0.1, 1e-7, 1e-7)
-    part = GRAPH.cut(0, 1 << 15)
-    assert speeds.seconds(1.0, GRAPH) == pytest.approx(1e-8 * GRAPH.num_arcs)
-    assert speeds.seconds(1.0, part) == pytest.approx(2e-8 * part.num_arcs)
+@pytest.mark.parametrize("merge", [0.0, 1e-7])
+def test_the_faster_device_of_a_rank_alone_has_all_rows(merge: float) -> None:
+    assert Speeds(1e-8, 1.01e-8, 0.1, 0.0, merge).best_ratio(GRAPH) == 1.0
+    assert Speeds(1.01e-8, 1e-8, 0.1, 0.0, merge).best_ratio(GRAPH) == 0.0
+
+
+def test_parts_are_contracted_and_two_of_them_merged() -> None:
+    speeds = Speeds(1e-8, 1e-8, 0.1, 1e-7, 3e-7)
+    assert speeds.seconds(1.0, PART) == pytest.approx(2e-8 * PART.num_arcs)
+    assert speeds.seconds(0.5, PART) == pytest.approx(4e-8 * PART.num_arcs)
 
 
 def test_parts_have_their_share_of_the_arcs() -> None:
