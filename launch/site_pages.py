@@ -1,6 +1,7 @@
 """Hook of MkDocs: take pages from the whole repository, and add the API reference."""
 
 import ast
+import re
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -31,12 +32,69 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def api_reference() -> str:
-    """Return a page of mkdocstrings entries, one for each public name of mndmst."""
+    """Return a page of mkdocstrings entries: public names, and what these return."""
+    modules = public_names()
+    # Headings of public names are as programs write them, mndmst.verify
+    as_written = "\n    options:\n      show_root_full_path: true"
+    sections = [
+        "# API reference",
+        *(f"::: mndmst.{name}{as_written}" for name in modules),
+        "# Classes of results",
+        "Functions and methods return objects of these classes; programs do not import "
+        "the classes.",
+        *(f"::: {path}" for path in returned_classes(modules)),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def public_names() -> dict[str, str]:
+    """Return the modules of the public names of mndmst, relative to it."""
     module = ast.parse((ROOT / "mndmst/__init__.py").read_text())
-    names = next(
+    modules: dict[str, str] = next(
         ast.literal_eval(node.value)
         for node in module.body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_MODULES"
     )
-    entries = [f"::: mndmst.{name}" for name in names]
-    return "\n\n".join(["# API reference", *entries]) + "\n"
+    return modules
+
+
+def returned_classes(modules: dict[str, str]) -> list[str]:
+    """Return the paths of the classes that are not public, but returned to users.
+
+    Annotations name them: of public functions, of methods and properties of public
+    classes, and of those of the classes found.
+    """
+    defined: dict[str, tuple[str, ast.AST]] = {}
+    for file in sorted((ROOT / "mndmst").rglob("*.py")):
+        module = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                known = modules.get(node.name)
+                if known is None or module == f"mndmst.{known}":
+                    defined[node.name] = module, node
+    found, todo = [], list(modules)
+    for name in todo:
+        for other in sorted(_returned(defined[name][1])):
+            module, node = defined.get(other, ("", ast.Pass()))
+            if isinstance(node, ast.ClassDef) and other not in todo:
+                todo.append(other)
+                found.append(f"{module}.{other}")
+    return found
+
+
+def _returned(node: ast.AST) -> set[str]:
+    """Return the names in annotations of what a function, or a class, returns."""
+    functions = [node]
+    if isinstance(node, ast.ClassDef):
+        functions = [
+            each
+            for each in node.body
+            if isinstance(each, ast.FunctionDef)
+            and (each.name[0] != "_" or each.name == "__getitem__")
+        ]
+    return {
+        word
+        for each in functions
+        if isinstance(each, ast.FunctionDef) and each.returns is not None
+        for word in re.findall(r"\w+", ast.unparse(each.returns))
+    }

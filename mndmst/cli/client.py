@@ -270,7 +270,7 @@ def _update(graph: Any, arguments: argparse.Namespace) -> None:
     from .tables import read_columns
 
     version = arguments.for_version
-    changes = {}
+    changes: dict[str, Any] = {}
     for name in ("insert", "delete", "set_weights"):
         file = getattr(arguments, name)
         wanted = ("src", "dst") if name == "delete" else ("src", "dst", "weight")

@@ -480,13 +480,21 @@ class Graph:
         """Change weights of edges; return the new version."""
         return self.update(set_weights=(src, dst, weight))
 
-    def update(self, *, version: int | None = None, **changes: tuple[Any, ...]) -> int:
+    def update(
+        self,
+        *,
+        insert: tuple[Any, Any, Any] | None = None,
+        delete: Pairs | None = None,
+        set_weights: tuple[Any, Any, Any] | None = None,
+        version: int | None = None,
+    ) -> int:
         """Apply insertions, deletions and new weights as a whole; return the version.
 
         Parameters
         ----------
-        insert, set_weights : (src, dst, weight), optional
+        insert : (src, dst, weight), optional
         delete : (src, dst), optional
+        set_weights : (src, dst, weight), optional
         version : int, optional
             The version that the changes are for: the service refuses them if the graph
             has another.
@@ -496,6 +504,7 @@ class Graph:
         OtherVersionError
             If the graph has another version than the one given.
         """
+        changes = _given(insert=insert, delete=delete, set_weights=set_weights)
         if not changes:
             raise InputError("no changes; give insert, delete or set_weights")
         then: dict[str, Any] = {"action": "update", "graph": self.name}
@@ -567,24 +576,34 @@ class Graph:
         labels = labels if self.names is None else self.names.of(labels)
         return np.asarray(labels.to_numpy(zero_copy_only=False))
 
-    def clusters(self, **rule: float) -> np.ndarray:
+    def clusters(
+        self,
+        *,
+        count: int | None = None,
+        threshold: float | None = None,
+        min_weight: float | None = None,
+        min_size: int | None = None,
+    ) -> np.ndarray:
         """Return the cluster of each vertex of `nodes`, from 0 on; -1 is noise.
 
         Exactly one rule is given.
 
         Parameters
         ----------
-        count : int
+        count : int, optional
             Number of single-linkage clusters.
-        threshold : number
+        threshold : number, optional
             Largest weight of an edge inside a single-linkage cluster.
-        min_weight : number
+        min_weight : number, optional
             In place of `threshold` in a graph for maximum forests: smallest weight of
             an edge inside a single-linkage cluster.
-        min_size : int
+        min_size : int, optional
             Smallest number of vertices of an HDBSCAN* cluster. The service refuses it
             in a graph for maximum forests, whose weights are not distances.
         """
+        rule = _given(
+            count=count, threshold=threshold, min_weight=min_weight, min_size=min_size
+        )
         request = {"graph": self.name, "table": "clusters", **rule}
         return np.asarray(self.connection.read(request)["label"].to_numpy())
 

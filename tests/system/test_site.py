@@ -56,6 +56,16 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
     assert set(mndmst.__all__) - {"__version__"} == described
 
 
+def test_classes_that_users_hold_are_in_the_reference(site: Path) -> None:
+    text = (site / "api/index.html").read_text()
+    held = set(re.findall(r'id="mndmst(?:\.\w+)+\.([A-Z]\w+)"', text))
+    held_by_name = {"Service", "Graph", "RemoteForest", "NamedRemoteForest"}
+    held_by_name |= {"Summary", "Components", "Verdict", "ForestIndex"}
+    assert held_by_name <= held
+    for method in ("Service.list", "Graph.path_max", "Graph.solve"):
+        assert f'id="mndmst.service.client.{method}"' in text
+
+
 def test_parameters_of_the_reference_are_read_from_the_docstrings(site: Path) -> None:
     text = (site / "api/index.html").read_text()
     section = text[text.index('id="mndmst.minimum_spanning_forest"') :]
