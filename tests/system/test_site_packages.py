@@ -15,6 +15,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from processes import ROOT
 
+from mndmst.cli.main import parse
+
 PACKAGES = ROOT / "launch/packages"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 REQUIRED = {r.name: r for r in map(Requirement, PROJECT["dependencies"])}
@@ -96,6 +98,37 @@ def test_rattler_build_renders_the_conda_recipe() -> None:
     found = {requirement.name: least(requirement) for requirement in run}
     assert found.pop("python") == Version("3.11")
     assert found == {name: least(required) for name, required in REQUIRED.items()}
+
+
+UNIT = PACKAGES / "systemd/mndmst@.service"
+
+
+def test_systemd_accepts_the_unit_file(tmp_path: Path) -> None:
+    if (verify := shutil.which("systemd-analyze")) is None:
+        pytest.skip("systemd-analyze reads unit files, and is not installed")
+    unit = shutil.copyfile(UNIT, tmp_path / "mndmst@city.service")
+    done = subprocess.run(
+        [verify, "verify", unit], capture_output=True, text=True, timeout=100,
+        check=False,
+    )  # fmt: skip
+    # It ignores a setting that it does not know, and says so
+    said = [line for line in done.stderr.splitlines() if "mndmst@" in line]
+    assert (done.returncode, said) == (0, [])
+
+
+def test_the_unit_file_starts_a_command_that_exists(tmp_path: Path) -> None:
+    text = UNIT.read_text().replace("\\\n", " ")
+    (start,) = re.findall(r"^ExecStart=(.*)$", text, re.M)
+    for name, value in re.findall(r"^Environment=(\w+)=(.*)$", text, re.M):
+        start = start.replace(f"${{{name}}}", value).replace(f"${name}", value)
+    for specifier, value in {"%i": "city", "%S": "/var/lib", "%t": "/run"}.items():
+        start = start.replace(specifier, value)
+    shell, script, ranks, *words = start.split()
+    assert shell == "/bin/bash" and int(ranks) == 2
+    assert (ROOT / Path(script).relative_to("/opt/mndmst")).is_file()
+    arguments = parse(words)
+    assert arguments.graphs == ["city=/srv/mndmst/city"]
+    assert arguments.journal == Path("/var/lib/mndmst/city/journal")
 
 
 def test_the_module_file_sets_paths() -> None:
