@@ -17,25 +17,24 @@ OPERATIONS = {"delete": DELETE, "insert": INSERT, "set": SET}
 
 @dataclass(frozen=True)
 class Batch:
-    """Changes of a graph, which are made as a whole or not at all.
+    """Changes of a graph, of which all are made or none.
 
-    Those of the same edge are made one after the other. To insert an edge that there
-    is, to delete one that there is not, or to set its weight is an error. So is a
-    self-loop, and a weight of NaN. Parallel edges are one edge: to delete it, or to set
-    its weight, removes all of them.
+    Changes of the same edge are made one after the other. Errors are the insertion of
+    an edge that exists, the deletion or weight of an edge that does not, a self-loop,
+    and a weight of NaN. Parallel edges are one edge: a deletion or a new weight removes
+    all of them.
     """
 
     op: Any  # array-like of DELETE, INSERT and SET, shape (changes,), or one for all
     # array-like of integers, shape (changes,): ends, in any direction.
     src: Any
     dst: Any
-    # array-like of numbers, shape (changes,), optional: not read where an edge is
-    # deleted.
+    # array-like of numbers, shape (changes,), optional; ignored for deletions
     weight: Any = None
-    source: str = "the batch"  # Where the changes are from, for errors
+    source: str = "the batch"  # The origin of the changes, for errors
     # The number of each change in errors; by default its position.
     lines: Sequence[int] | None = None
-    place: str = "change"  # The noun for a change there
+    noun: str = "change"  # The noun for a change in the source
     names: NameSource | None = None  # Of the vertices, for errors
 
     def edge(self, pair: int) -> str:
@@ -44,9 +43,9 @@ class Batch:
         return shown_edge(low, high, self.names)
 
     def where(self, change: int) -> str:
-        """Return the place of a change, for errors."""
+        """Return the source and number of a change, for errors."""
         number = change if self.lines is None else self.lines[change]
-        return f"{self.source}: {self.place} {number}"
+        return f"{self.source}: {self.noun} {number}"
 
 
 class NetChanges(NamedTuple):
@@ -54,12 +53,12 @@ class NetChanges(NamedTuple):
 
     # uint64: both ends in a word, the smaller one above; ascending, none twice.
     pair: np.ndarray
-    # uint32 or uint64: the new weight as a key, where the edge exists in the end.
+    # uint32 or uint64: the key of the final weight, if the edge exists afterwards
     key: np.ndarray
-    # bool: whether the edge has to exist at first, and whether it does in the end.
+    # bool: whether the edge must exist before the batch, and exists afterwards
     before: np.ndarray
     after: np.ndarray
-    change: np.ndarray  # int64: the first change of the batch that names it
+    change: np.ndarray  # int64: the first change of the batch that names the edge
 
     def take(self, index: np.ndarray) -> "NetChanges":
         """Return the changes that a mask or positions choose."""
@@ -69,10 +68,10 @@ class NetChanges(NamedTuple):
 def net_changes(
     batch: Batch, num_vertices: int, weight_dtype: np.dtype, maximum: bool = False
 ) -> NetChanges:
-    """Return the net change of each edge, if a batch does not contradict itself.
+    """Return the net change of each edge. With `maximum` keys descend with weights.
 
-    Raises InputError, which names the first change that no graph with this number of
-    vertices permits. `maximum` says that keys descend with weights.
+    Raises InputError for the first change that is impossible in any graph with this
+    number of vertices, such as two insertions of one edge.
     """
     src, dst = _ends(batch, batch.src), _ends(batch, batch.dst)
     op = np.asarray(batch.op, np.uint8)
@@ -133,17 +132,17 @@ def _check_ends(
 def _check_sequence(
     batch: Batch, order: np.ndarray, first: np.ndarray, op: np.ndarray, pair: np.ndarray
 ) -> None:
-    """Refuse changes that those before make impossible."""
+    """Refuse changes that earlier changes of the batch make impossible."""
     exists = op[:-1] != DELETE
     wrong = ~first[1:] & (exists == (op[1:] == INSERT))
     if wrong.any():
-        place = 1 + np.flatnonzero(wrong)
-        at = int(place[order[place].argmin()])
+        positions = 1 + np.flatnonzero(wrong)
+        at = int(positions[order[positions].argmin()])
         raise impossible(batch, int(order[at]), int(pair[at]), op[at] != INSERT)
 
 
 def impossible(batch: Batch, change: int, pair: int, missing: bool) -> InputError:
-    """Return the error for a change of an edge that is missing, or is there."""
+    """Return the error for a change of a missing edge, or the insertion of another."""
     where, edge = batch.where(change), batch.edge(pair)
     if missing:
         return InputError(

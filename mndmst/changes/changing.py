@@ -17,8 +17,14 @@ from ..tree.index import MOST_VERTICES, ForestIndex
 from .batch import Batch, NetChanges, impossible, net_changes
 from .current_forest import CurrentForest, paths_between
 from .edges import PairEdges, among, spanning
-from .kernels.arcs import PlacedArcs
-from .replacements import Joining, TreePieces, cut_off, joined, joining_edges
+from .kernels.arcs import ArcRanges
+from .replacements import (
+    PieceEdges,
+    TreePieces,
+    cut_off,
+    edges_between_pieces,
+    with_piece_edges,
+)
 from .rows import ChangingRows
 
 
@@ -26,30 +32,31 @@ def with_edges(forest: CurrentForest, more: PairEdges) -> CurrentForest:
     """Return the minimum spanning forest of a forest and further edges.
 
     Only edges on paths between the ends of the new edges can leave (cycle property).
-    `more` is in the order of pairs. Other weights of edges of the forest are parallel
-    edges here: the lighter one is kept.
+    `more` is in the order of pairs. An edge of the forest may occur with another
+    weight, as a parallel edge: the lighter one stays.
     """
     if len(more.pair) == 0:
         return forest
-    placed = forest.placed(more)
-    paths, near = paths_between(forest, placed.places, placed.tops)
+    located = forest.locate(more)
+    paths, near = paths_between(forest, located.positions, located.tops)
     a, b = np.concatenate([[paths.a, paths.b], paths.ends], axis=1)
-    kept = spanning(paths.num_vertices, a, b, paths.edges.followed_by(more))
-    held = len(paths.heaviest)
-    dropped = paths.heaviest[~kept[:held]]
-    index, place = forest.index, forest.index.rooted.place
-    lower = np.maximum(place[index.src[dropped]], place[index.dst[dropped]])
+    in_forest = spanning(paths.num_vertices, a, b, paths.edges.followed_by(more))
+    indexed = len(paths.heaviest)
+    dropped = paths.heaviest[~in_forest[:indexed]]
+    index, position = forest.index, forest.index.rooted.position
+    lower = np.maximum(position[index.src[dropped]], position[index.dst[dropped]])
     stays = ~near
-    stays[near] = kept[held : len(kept) - len(placed)]
-    return forest.changed(lower, stays, placed.take(kept[len(kept) - len(placed) :]))
+    stays[near] = in_forest[indexed : len(in_forest) - len(located)]
+    return forest.changed(
+        lower, stays, located.take(in_forest[len(in_forest) - len(located) :])
+    )
 
 
 class Applied(NamedTuple):
     """The changes that a batch has made; the same on every rank."""
 
-    version: int  # The version that there is now
-    # Edges that the graph did not have before, has no longer, and has with a weight
-    # that was given (which may be the same).
+    version: int  # the new version
+    # Numbers of edges; a changed edge has a given weight, which may be the old one.
     inserted: int
     deleted: int
     changed: int
@@ -58,15 +65,15 @@ class Applied(NamedTuple):
 class ChangingForest:
     """A graph in rows on ranks, and on the first rank its forest. Collective.
 
-    The first rank needs 48 bytes a vertex for the index, and the weights; the others
-    nothing that grows with the vertices of the graph but a bit and a half for each,
-    while they look for edges in the place of deleted ones.
+    The first rank needs 48 bytes a vertex for the index, and the weights. The other
+    ranks need 1.5 bits per vertex of the graph while they search replacements of
+    deleted edges.
 
-    The rows are consecutive from rank to rank; they are kept, and not written to. On
-    rank 0, `index` is that of the minimum spanning forest, its edges as (u, v) with u <
-    v, ascending; it is not checked. `maximum` says that it is the maximum forest, and
-    that keys of `rows` descend with weights. Every batch adds 1 to the version. Raises
-    InputError on every rank if the graph has too many vertices.
+    The rows are consecutive from rank to rank; they are kept without a copy and never
+    modified. On rank 0, `index` is an index over the minimum spanning forest, whose
+    edges (u, v) with u < v ascend; this is not checked. With `maximum` it is the
+    maximum forest, and keys of `rows` descend with weights. Every batch adds 1 to the
+    version. Raises InputError on every rank if the graph has too many vertices.
     """
 
     def __init__(
@@ -86,31 +93,30 @@ class ChangingForest:
         self.comm, self.version, self.maximum = comm, version, maximum
         self.weight_dtype = np.dtype(weight_dtype)
         self.rows = ChangingRows(rows)
-        # The forest of the present version, on rank 0. It is replaced, not changed, so
-        # that its holder sees one version.
+        # The immutable forest of the present version, on rank 0
         self.forest = None if index is None else CurrentForest.of(index)
 
     def apply(self, batch: Batch | MndmstError | None) -> Applied:
-        """Make the changes of a batch: all, or none if one cannot be made. Collective.
+        """Make all changes of a batch, or none if one is impossible. Collective.
 
-        Rank 0 gives the batch. An error that has kept it from reading one is raised on
-        all ranks. Raises MndmstError on every rank, naming the first change that cannot
-        be made.
+        Rank 0 passes the batch, or the error by which it failed to read one. Raises
+        MndmstError on every rank: this error, or one that names the first impossible
+        change.
         """
         net = self._agreed(batch)
-        arc, edge = self.rows.own(net.pair)
-        here, key = self.rows.find(arc)
-        self._check(net, edge[here != net.before[edge]], batch)
+        arc, edge = self.rows.local_arcs(net.pair)
+        exists, key = self.rows.find(arc)
+        self._check(net, edge[exists != net.before[edge]], batch)
 
-        # 1. What gets worse, in the rows and in the forest
-        worse = here & (net.key[edge] > key)
-        better = net.after[edge] & (~here | (net.key[edge] < key))
+        # 1. Deletions and larger weights, in the rows and in the forest
+        worse = exists & (net.key[edge] > key)
+        better = net.after[edge] & (~exists | (net.key[edge] < key))
         self._change(net, arc, edge, worse | ~net.after[edge])
-        forest, lighter = self._rejoined(net)
+        forest, lighter = self._reconnected(net)
 
-        # 2. What gets better
+        # 2. Insertions and smaller weights
         self._change(net, arc, edge, better)
-        self.rows.keep_small()
+        self.rows.compact()
         if forest is not None:
             self.forest = with_edges(forest, lighter).settled()
         self.version += 1
@@ -120,14 +126,14 @@ class ChangingForest:
         return Applied(self.version, inserted, deleted, changed)
 
     def _change(
-        self, net: NetChanges, arc: PlacedArcs, edge: np.ndarray, chosen: np.ndarray
+        self, net: NetChanges, arc: ArcRanges, edge: np.ndarray, chosen: np.ndarray
     ) -> None:
-        """Make some arcs what their edges are in the end."""
+        """Set some arcs to the final states of their edges."""
         edge = edge[chosen]
         self.rows.change(arc.take(chosen), net.after[edge], net.key[edge])
 
     def _agreed(self, batch: Batch | MndmstError | None) -> NetChanges:
-        """Check a batch by itself, and return its net changes on every rank."""
+        """Check a batch without the graph; return its net changes on every rank."""
         agreed: NetChanges | MndmstError | None = None
         if self.comm.rank == 0:
             try:
@@ -141,7 +147,7 @@ class ChangingForest:
                 )
             except MndmstError as error:
                 agreed = error
-        agreed = self.comm.bcast(agreed)  # one message, be it one or the other
+        agreed = self.comm.bcast(agreed)  # net changes or an error, in one message
         if isinstance(agreed, MndmstError):
             agreed.ranks = self.comm.size
             raise agreed
@@ -149,9 +155,9 @@ class ChangingForest:
         return agreed
 
     def _check(self, net: NetChanges, wrong: np.ndarray, batch: object) -> None:
-        """Refuse a batch if rows are not as it needs them.
+        """Refuse a batch that contradicts the rows of any rank.
 
-        `wrong` has the positions of the net changes that this rank cannot make.
+        `wrong` has the positions of the net changes that are impossible on this rank.
         """
         none = np.iinfo(np.int64).max
         first = self.comm.min(int(net.change[wrong].min(initial=none)))
@@ -163,34 +169,34 @@ class ChangingForest:
                 missing = bool(net.before[at])
                 raise impossible(batch, first, int(net.pair[at]), missing)
 
-    def _rejoined(self, net: NetChanges) -> tuple[CurrentForest | None, PairEdges]:
-        """Take edges that got worse out of the forest, and join its pieces again.
+    def _reconnected(self, net: NetChanges) -> tuple[CurrentForest | None, PairEdges]:
+        """Remove deleted and heavier edges from the forest, and reconnect its pieces.
 
-        Returns, on rank 0, the forest of the graph without the changes that make edges
-        lighter, and the edges that may enter it by these.
+        Returns, on rank 0, the forest of the graph without insertions and smaller
+        weights, and the edges that these may add to it.
         """
         forest, pieces = None, TreePieces.unpacked(np.empty(0, np.uint32))
         lighter = PairEdges(net.pair, net.key)
         if self.forest is not None:
             below, entered, key = self.forest.find(lighter)
-            held = (below > 0) | entered
-            out = held & (~net.after | (net.key > key))
-            stays = held & ~out & (net.key == key)
-            lighter = lighter.take(net.after & ~out & ~stays)
+            in_forest = (below > 0) | entered
+            leaves = in_forest & (~net.after | (net.key > key))
+            stays = in_forest & ~leaves & (net.key == key)
+            lighter = lighter.take(net.after & ~leaves & ~stays)
             forest = self.forest
-            if out.any():
-                gone = among(forest.entered.edges.pair, net.pair[out & entered])
-                forest, pieces = cut_off(forest, below[out & (below > 0)], gone)
-        # All know whether there is an edge that may have got worse
+            if leaves.any():
+                removed = among(forest.entered.edges.pair, net.pair[leaves & entered])
+                forest, pieces = cut_off(forest, below[leaves & (below > 0)], removed)
+        # Every rank has the net changes, so all agree whether an edge may be worse
         if net.before.any():
             pieces = TreePieces.unpacked(self.comm.allgatherv(pieces.packed()))
         if len(pieces.largest) == 0:
             return forest, lighter
-        found = joining_edges(self.rows, pieces)
+        candidates = edges_between_pieces(self.rows, pieces)
         p, q, pair, key = self.comm.gatherv(
-            found.p, found.q, found.edges.pair, found.edges.key
+            candidates.p, candidates.q, candidates.edges.pair, candidates.edges.key
         )
         if forest is not None:
-            joining = Joining(p, q, PairEdges(pair, key))
-            forest = joined(forest, pieces.number, joining)
+            piece_edges = PieceEdges(p, q, PairEdges(pair, key))
+            forest = with_piece_edges(forest, pieces.number, piece_edges)
         return forest, lighter

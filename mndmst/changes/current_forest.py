@@ -1,12 +1,12 @@
 """The forest of a version, as the changes of an indexed forest, and its paths.
 
-The index is over the forest of an earlier version. Edges that have left it cut that
-forest into fragments; edges that have entered join fragments. A `CurrentForest` is
-immutable, so a query sees one version.
+The index is over the forest of an earlier version. Edges that have left that forest cut
+it into fragments; edges that have entered it connect fragments. A `CurrentForest` is
+immutable, so a query reads one version.
 
 A path between two vertices runs through fragments and along entered edges. Inside a
 fragment it is compressed to the heaviest edges between the vertices of interest, so
-queries work on a graph of a few vertices and never walk the whole forest.
+queries work on a graph of a few vertices and never traverse the whole forest.
 """
 
 from dataclasses import dataclass, replace
@@ -14,36 +14,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..graph.model import EdgeList, places_among
+from ..graph.model import EdgeList, insertion_positions
 from ..graph.order import keys_to_weights
 from ..kernels.kruskal import HALF
 from ..tree.index import ForestIndex
 from ..tree.kruskal_tree import heaviest_between, link_by_size
-from .edges import PairEdges, PlacedEdges, among
-from .kernels.compressed import NONE, hang, label_joined, meetings, on_paths
+from .edges import LocatedEdges, PairEdges, among
+from .kernels.compressed import NONE, common_ancestors, hang, label_components, on_paths
 from .kernels.fragments import Cuts, lower_tops, nest, number, sizes_of
 
-# Each difference takes part in every batch. After this many changes for each vertex, a
-# new index costs as much as the differences have cost: 0.2 us for each vertex.
+# Every batch processes all differences from the index. After this many processed
+# differences per vertex, they have cost as much as a new index: 0.2 us per vertex.
 MOST_WORK = 1.5
 
 
 @dataclass(frozen=True)
 class CurrentForest:
-    """A forest as the changes of an indexed one."""
+    """A forest as an index and the differences from it."""
 
     index: ForestIndex  # Its edges are in the order of pairs
-    # Where edges of the index have left: each cut has the place of its lower end in the
-    # rooted forest as its top.
+    # The removed edges of the index: the top of each cut is the edge's lower end.
     cuts: Cuts
-    entered: PlacedEdges  # The edges that have entered, by pairs
-    # The changes there have been in all versions since the index, added up.
+    entered: LocatedEdges  # The edges that have entered, by pairs
+    # Sum of the numbers of differences of all versions since the index
     work: int = 0
 
     @classmethod
     def of(cls, index: ForestIndex) -> "CurrentForest":
         """Return an indexed forest without changes."""
-        entered = PlacedEdges(
+        entered = LocatedEdges(
             PairEdges(np.empty(0, np.uint64), index.keys(slice(0))),
             *np.empty((2, 2, 0), np.uint32),
         )
@@ -51,28 +50,28 @@ class CurrentForest:
         return cls(index, _cuts_at(nowhere, nowhere, index.num_vertices), entered)
 
     def __len__(self) -> int:
-        return len(self.index) - len(self.left) + len(self.entered)
+        return len(self.index) - len(self.removed) + len(self.entered)
 
     @property
-    def left(self) -> np.ndarray:
-        """The places of the lower ends of the edges of the index that have left."""
+    def removed(self) -> np.ndarray:
+        """The positions of the lower ends of the edges that have left the index."""
         return self.cuts.top
 
-    def placed(self, edges: PairEdges) -> PlacedEdges:
+    def locate(self, edges: PairEdges) -> LocatedEdges:
         """Return edges with the positions and fragments of their ends."""
-        return PlacedEdges(edges, *self.located(edges.ends))
+        return LocatedEdges(edges, *self.located(edges.ends))
 
     def located(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positions of vertices, and of the tops of their fragments."""
-        places = self.index.rooted.place[vertices]
-        return places, self.tops(places)
+        positions = self.index.rooted.position[vertices]
+        return positions, self.tops(positions)
 
-    def tops(self, places: np.ndarray) -> np.ndarray:
-        """Return the places of the tops of the fragments that some places are in."""
+    def tops(self, positions: np.ndarray) -> np.ndarray:
+        """Return the positions of the tops of the fragments at some positions."""
         rooted = self.index.rooted
-        tops = rooted.place[self.index.labels[rooted.vertex[places.ravel()]]]
-        lower_tops(self.cuts, places.ravel(), tops)
-        return tops.reshape(places.shape)
+        tops = rooted.position[self.index.labels[rooted.vertex[positions.ravel()]]]
+        lower_tops(self.cuts, positions.ravel(), tops)
+        return tops.reshape(positions.shape)
 
     def sizes(self, tops: np.ndarray) -> np.ndarray:
         """Return the sizes in vertices (int64) of the fragments with some tops."""
@@ -81,45 +80,45 @@ class CurrentForest:
         return sizes
 
     def find(self, edges: PairEdges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Look edges up in the forest; their weights are not looked at.
+        """Look edges up in the forest by their ends.
 
-        Returns for each edge: if it is in the index and has not left, the place of its
-        lower end, otherwise 0, which no lower end has (uint32); whether it has entered;
-        its weight in the forest as a key, if it is there.
+        Returns for each edge: the position of its lower end if it is in the index and
+        has not left, else 0, which no lower end has (uint32); whether it has entered;
+        and its key in the forest, if it is in one of the two.
         """
         rooted, (pair, given) = self.index.rooted, edges
-        one, other = rooted.place[edges.ends]
+        one, other = rooted.position[edges.ends]
         low, below = np.minimum(one, other), np.maximum(one, other)
-        below[(rooted.parent[below] != low) | among(below, self.left)] = 0
-        key, here = np.zeros_like(given), below > 0
-        key[here] = self.index.keys(rooted.edge[below[here]])
+        below[(rooted.parent[below] != low) | among(below, self.removed)] = 0
+        key, in_index = np.zeros_like(given), below > 0
+        key[in_index] = self.index.keys(rooted.edge[below[in_index]])
         entered = among(pair, self.entered.edges.pair)
-        place = np.searchsorted(self.entered.edges.pair, pair[entered])
-        key[entered] = self.entered.edges.key[place]
+        position = np.searchsorted(self.entered.edges.pair, pair[entered])
+        key[entered] = self.entered.edges.key[position]
         return below, entered, key
 
     def changed(
-        self, below: np.ndarray, stays: np.ndarray, come: PlacedEdges
+        self, below: np.ndarray, stays: np.ndarray, added: LocatedEdges
     ) -> "CurrentForest":
         """Return the forest with more changes.
 
-        Edges of the index leave: `below` has the places of their lower ends (uint32),
-        in any order. Of the edges that have entered those with True in `stays` stay.
-        `come` enters, in the order of pairs.
+        The edges of the index whose lower ends have the positions `below` (uint32, in
+        any order) leave, and so do the entered edges without True in `stays`. The edges
+        `added`, in the order of pairs, enter.
         """
-        cuts, entered = self.cuts, self.entered.merged(stays, come)
+        cuts, entered = self.cuts, self.entered.merged(stays, added)
         if len(below):
             more, index = np.sort(below), self.index
-            left = np.insert(cuts.top, np.searchsorted(cuts.top, more), more)
+            removed = np.insert(cuts.top, np.searchsorted(cuts.top, more), more)
             ends, tops = index.rooted.end, entered.tops.flatten()
             new = _cuts_at(more, ends, index.num_vertices)
-            lower_tops(new, entered.places.ravel(), tops)
-            cuts = _cuts_at(left, ends, index.num_vertices)
-            entered = PlacedEdges(*entered[:2], tops.reshape(2, -1))
+            lower_tops(new, entered.positions.ravel(), tops)
+            cuts = _cuts_at(removed, ends, index.num_vertices)
+            entered = LocatedEdges(*entered[:2], tops.reshape(2, -1))
         return CurrentForest(self.index, cuts, entered, self.work)
 
     def settled(self) -> "CurrentForest":
-        """Return the forest of a version, with a new index if changes are many."""
+        """Return the forest of a version, with a new index after much work."""
         work = self.work + self.differs
         if work > MOST_WORK * self.index.num_vertices:
             return CurrentForest.of(self.indexed())
@@ -135,23 +134,23 @@ class CurrentForest:
         """Return the edges in the order of pairs."""
         index = self.index
         stays = np.ones(len(index), np.bool_)
-        if len(self.left):
-            stays[index.rooted.edge[self.left]] = False
+        if len(self.removed):
+            stays[index.rooted.edge[self.removed]] = False
         keys = index.keys(stays)
-        held = EdgeList(index.src[stays], index.dst[stays], keys)
+        indexed = EdgeList(index.src[stays], index.dst[stays], keys)
         u, v = self.entered.edges.ends
-        come = EdgeList(u, v, self.entered.edges.key)
-        places = places_among(held, come)
-        columns = ((held.u, come.u), (held.v, come.v), (held.key, come.key))
-        return EdgeList(*(np.insert(a, places, b) for a, b in columns))
+        added = EdgeList(u, v, self.entered.edges.key)
+        positions = insertion_positions(indexed, added)
+        columns = ((indexed.u, added.u), (indexed.v, added.v), (indexed.key, added.key))
+        return EdgeList(*(np.insert(a, positions, b) for a, b in columns))
 
     @property
     def differs(self) -> int:
         """Number of edges that have left or entered since the index was made."""
-        return len(self.left) + len(self.entered)
+        return len(self.removed) + len(self.entered)
 
     def indexed(self) -> ForestIndex:
-        """Return an index over this forest: that there is, if nothing differs."""
+        """Return an index over this forest, the present one if nothing differs."""
         if self.differs == 0:
             return self.index
         edges = self.edges()
@@ -184,34 +183,35 @@ def _cuts_at(top: np.ndarray, ends: np.ndarray, places: int) -> Cuts:
 
 
 class Paths(NamedTuple):
-    """A forest of a few vertices, each edge the heaviest one of a path."""
+    """A compressed forest, each edge of which is the heaviest edge of a path."""
 
-    num_vertices: int  # Of this forest
-    # uint32: ends of its edges.
+    num_vertices: int  # of the compressed forest
+    # uint32: ends of its edges
     a: np.ndarray
     b: np.ndarray
-    edges: PairEdges  # The edges of the index, followed by the edges that have entered
-    heaviest: np.ndarray  # int64: the positions in the index of the first ones
-    # uint32, shape (2, pairs): the vertices that the places asked for are.
-    ends: np.ndarray
+    edges: PairEdges  # edges of the index, then entered edges
+    heaviest: np.ndarray  # int64: positions in the index of the former
+    ends: np.ndarray  # uint32, shape (2, pairs): the vertices at the ends of each path
 
 
 def paths_between(
-    forest: CurrentForest, places: np.ndarray, tops: np.ndarray
+    forest: CurrentForest, positions: np.ndarray, tops: np.ndarray
 ) -> tuple[Paths, np.ndarray]:
-    """Return the paths between the places of pairs.
+    """Return the paths between the positions of pairs, and a mask of entered edges.
 
-    `places` and `tops` are as `CurrentForest.located` returns them. The booleans say
-    which of the edges that have entered are among the paths' edges.
+    `positions` and `tops` are as `CurrentForest.located` returns them. The mask marks
+    the entered edges that are edges of the paths.
     """
-    number, fragments, count = _joined(forest, tops)
+    number, fragments, count = _number_fragments(forest, tops)
     needed = np.zeros(fragments, np.bool_)
     needed[number[:, count:]] = True
     near = on_paths(*number[:, :count], needed)
     entered = forest.entered.take(near)
-    given = np.concatenate([entered.places, places], axis=1)
-    kept = np.concatenate([number[:, :count][:, near], number[:, count:]], axis=1)
-    at = (kept.astype(np.uint64) << HALF | given).ravel()
+    given_positions = np.concatenate([entered.positions, positions], axis=1)
+    chosen_numbers = np.concatenate(
+        [number[:, :count][:, near], number[:, count:]], axis=1
+    )
+    at = (chosen_numbers.astype(np.uint64) << HALF | given_positions).ravel()
     vertices, above, heaviest = _compressed(forest, at)
     hung = np.flatnonzero(above != NONE)
     ends = np.searchsorted(vertices, at).astype(np.uint32).reshape(2, -1)
@@ -224,9 +224,9 @@ def paths_between(
 def connected(forest: CurrentForest, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return a boolean per pair of vertices (uint32): whether one tree has both."""
     _, tops = forest.located(np.stack([u, v]))
-    number, fragments, count = _joined(forest, tops)
+    number, fragments, count = _number_fragments(forest, tops)
     tree = np.empty(fragments, np.uint32)
-    label_joined(fragments, *number[:, :count], tree)
+    label_components(fragments, *number[:, :count], tree)
     one, other = tree[number[:, count:]]
     return np.asarray(one == other)
 
@@ -236,8 +236,8 @@ def bottlenecks(
 ) -> tuple[np.ndarray, PairEdges]:
     """Return the last edge in the order on the path between each pair (uint32).
 
-    Its int64 position is that in the edges returned; -1 where both are the same vertex
-    or no path exists.
+    The result has its position (int64) in the returned edges; -1 if both are the same
+    vertex or no path exists.
     """
     paths, _ = paths_between(forest, *forest.located(np.stack([u, v])))
     order = np.lexsort((paths.edges.pair, paths.edges.key)).astype(np.uint32)
@@ -248,7 +248,9 @@ def bottlenecks(
     return position, paths.edges
 
 
-def _joined(forest: CurrentForest, tops: np.ndarray) -> tuple[np.ndarray, int, int]:
+def _number_fragments(
+    forest: CurrentForest, tops: np.ndarray
+) -> tuple[np.ndarray, int, int]:
     """Number the fragments at the ends of entered edges, and of some tops.
 
     Returns the numbers, and the counts of fragments and of entered edges.
@@ -260,16 +262,16 @@ def _joined(forest: CurrentForest, tops: np.ndarray) -> tuple[np.ndarray, int, i
 def _compressed(
     forest: CurrentForest, at: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the compressed paths between vertices inside their fragments.
+    """Return the compressed path trees of vertices inside their fragments.
 
-    A vertex is its place, with the number of its fragment in the upper 32 bits. The
-    result is the given vertices and those where paths meet, ascending; the position of
-    the next vertex above each, or `NONE`; and for each vertex that has one the heaviest
-    edge on the path there.
+    A vertex is its position, with the number of its fragment in the upper 32 bits. The
+    result is the given vertices and the common ancestors, ascending; the index of each
+    one's parent, or `NONE`; and for each vertex with a parent the heaviest edge on the
+    path to it.
     """
     index, rooted = forest.index, forest.index.rooted
     vertices = _distinct(at)
-    vertices = _distinct(np.concatenate([vertices, meetings(rooted, vertices)]))
+    vertices = _distinct(np.concatenate([vertices, common_ancestors(rooted, vertices)]))
     above = np.empty(len(vertices), np.uint32)
     hang(rooted, vertices, above)
     lower = above != NONE
@@ -280,6 +282,6 @@ def _compressed(
 
 
 def _distinct(values: np.ndarray) -> np.ndarray:
-    """Return some values ascending, none twice: few are sorted faster than hashed."""
+    """Return distinct values in ascending order; a sort is fastest for few values."""
     values = np.sort(values)
     return values[np.r_[True, values[1:] != values[:-1]][: len(values)]]

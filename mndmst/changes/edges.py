@@ -1,11 +1,11 @@
-"""Few edges in columns, the ends of each in one word."""
+"""Columns of edges, with both ends of an edge in one word."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from ..kernels.kruskal import HALF
-from .kernels.compressed import keep_joining, merge_entered
+from .kernels.compressed import mark_forest, merge_entered
 
 
 class PairEdges(NamedTuple):
@@ -33,29 +33,27 @@ class PairEdges(NamedTuple):
         return PairEdges(*(np.concatenate(pair) for pair in pairs))
 
 
-class PlacedEdges(NamedTuple):
-    """Edges, and where their ends are in a rooted forest that is cut."""
+class LocatedEdges(NamedTuple):
+    """Edges, and the positions of their ends in a rooted forest with cuts."""
 
     edges: PairEdges
-    places: np.ndarray  # uint32, shape (2, edges)
-    # uint32, shape (2, edges): the places of the tops of the fragments that they are
-    # in.
-    tops: np.ndarray
+    positions: np.ndarray  # uint32, shape (2, edges)
+    tops: np.ndarray  # uint32, shape (2, edges): positions of their fragments' tops
 
     def __len__(self) -> int:
         return len(self.edges.pair)
 
-    def take(self, index: np.ndarray) -> "PlacedEdges":
+    def take(self, index: np.ndarray) -> "LocatedEdges":
         """Return the edges that a mask chooses."""
         columns = (np.compress(index, column, axis=1) for column in self[1:])
-        return PlacedEdges(self.edges.take(index), *columns)
+        return LocatedEdges(self.edges.take(index), *columns)
 
-    def merged(self, stays: np.ndarray, other: "PlacedEdges") -> "PlacedEdges":
+    def merged(self, stays: np.ndarray, other: "LocatedEdges") -> "LocatedEdges":
         """Return some of these edges and others; all are in the order of pairs."""
         count = int(np.count_nonzero(stays)) + len(other)
         pair, key = np.empty(count, np.uint64), np.empty(count, self.edges.key.dtype)
         ends = np.empty((2, 2, count), np.uint32)
-        merged = PlacedEdges(PairEdges(pair, key), *ends)
+        merged = LocatedEdges(PairEdges(pair, key), *ends)
         merge_entered(self, stays, other, merged)
         return merged
 
@@ -63,17 +61,17 @@ class PlacedEdges(NamedTuple):
 def spanning(count: int, a: np.ndarray, b: np.ndarray, edges: PairEdges) -> np.ndarray:
     """Return a boolean per edge: whether it is in the forest of a graph.
 
-    The graph has `count` vertices; edges join `a` and `b` (uint32), and are compared by
-    `edges`.
+    The graph has `count` vertices. `a` and `b` (uint32) are the ends of its edges,
+    which are ordered by `edges`.
     """
-    kept = np.zeros(len(a), np.bool_)
-    keep_joining(count, np.lexsort((edges.pair, edges.key)), a, b, kept)
-    return kept
+    in_forest = np.zeros(len(a), np.bool_)
+    mark_forest(count, np.lexsort((edges.pair, edges.key)), a, b, in_forest)
+    return in_forest
 
 
 def among(values: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return a mask of the values that are among `others`, which ascend."""
     if len(others) == 0:
         return np.zeros(len(values), np.bool_)
-    place = np.minimum(np.searchsorted(others, values), len(others) - 1)
-    return others[place] == values
+    position = np.minimum(np.searchsorted(others, values), len(others) - 1)
+    return others[position] == values

@@ -14,28 +14,35 @@ from ..graph.model import EdgeColumns, Rows
 from ..kernels.kruskal import HALF
 from .current_forest import CurrentForest, numbered
 from .edges import PairEdges, spanning
-from .kernels.compressed import label_joined
+from .kernels.compressed import label_components
 from .kernels.fragments import write_vertices
-from .kernels.scan import SLOT_BITS, Leaving, Marked, mark, marked_rows, scan_rows
+from .kernels.scan import (
+    SLOT_BITS,
+    Marked,
+    PieceEdgeColumns,
+    mark,
+    marked_rows,
+    scan_rows,
+)
 from .rows import ChangingRows
 
 
 class TreePieces(NamedTuple):
-    """The pieces that trees are cut into, but for the largest of each tree."""
+    """The pieces of cut trees, without the vertices of the largest piece of each."""
 
     vertices: np.ndarray  # uint32
-    piece: np.ndarray  # uint32: the piece of each of these
+    piece: np.ndarray  # uint32: the piece of each vertex
     # uint32, shape (pieces,): for each piece the number of the largest one of its tree.
-    # These are numbered after the others.
+    # The largest pieces are numbered after the others.
     largest: np.ndarray
 
     @property
     def number(self) -> int:
-        """Number of pieces, with the largest ones."""
+        """Number of pieces, including the largest ones."""
         return int(self.largest.max(initial=len(self.largest) - 1)) + 1
 
     def packed(self) -> np.ndarray:
-        """Return all in one array, of no words if there are none."""
+        """Return the pieces as one array, empty if there are none."""
         if len(self.largest) == 0:
             return np.empty(0, np.uint32)
         return np.concatenate([[len(self.largest)], self.largest, *self[:2]]).astype(
@@ -44,7 +51,7 @@ class TreePieces(NamedTuple):
 
     @classmethod
     def unpacked(cls, words: np.ndarray) -> "TreePieces":
-        """Undo `packed`; of no words none."""
+        """Undo `packed`."""
         if len(words) == 0:
             return cls(words, words, words)
         largest, rest = words[1 : 1 + words[0]], words[1 + words[0] :]
@@ -55,48 +62,51 @@ class TreePieces(NamedTuple):
 def cut_off(
     forest: CurrentForest, below: np.ndarray, entered: np.ndarray
 ) -> tuple[CurrentForest, TreePieces]:
-    """Take edges out of a forest; return the forest without them, and its pieces.
+    """Remove edges from a forest; return the forest without them, and its pieces.
 
-    Of the index these are the edges with lower ends at the places `below` (uint32), of
-    the edges that have entered those with True in `entered`.
+    The removed edges are those of the index with lower ends at the positions `below`
+    (uint32), and the entered edges with True in `entered`.
     """
     rooted = forest.index.rooted
     none = np.zeros_like(entered)
     rest = forest.changed(below, ~entered, forest.entered.take(none))
-    out = forest.entered.take(entered).places
-    cut = np.concatenate([out, np.stack([below, rooted.parent[below]])], axis=1)
+    entered_positions = forest.entered.take(entered).positions
+    cut = np.concatenate(
+        [entered_positions, np.stack([below, rooted.parent[below]])], axis=1
+    )
     tops = np.concatenate([rest.entered.tops, rest.tops(cut)], axis=1)
     number, tops = numbered(tops)
-    return rest, _but_largest(rest, tops, number, len(rest.entered))
+    return rest, _smaller_pieces(rest, tops, number, len(rest.entered))
 
 
-def _but_largest(
-    forest: CurrentForest, tops: np.ndarray, number: np.ndarray, joining: int
+def _smaller_pieces(
+    forest: CurrentForest, tops: np.ndarray, number: np.ndarray, first_cut: int
 ) -> TreePieces:
-    """Return the pieces but the largest of each tree; edges from `joining` on are cut.
+    """Return the pieces without the largest of each tree.
 
-    Edges join the fragments at positions `number`, shape (2, edges), in `tops`.
+    Edges connect the fragments `number`, shape (2, edges), whose tops are `tops`; the
+    edges from `first_cut` on are removed.
     """
     piece, tree = np.empty((2, len(tops)), np.uint32)
-    label_joined(len(tops), *number[:, :joining], piece)
-    label_joined(len(tops), *number, tree)
+    label_components(len(tops), *number[:, :first_cut], piece)
+    label_components(len(tops), *number, tree)
     sizes = forest.sizes(tops)
     size = np.bincount(piece, sizes, minlength=len(tops))
-    # By tree, the largest piece first.
+    # Pieces by tree, the largest first
     cut_trees = np.zeros(len(tops), np.bool_)
-    cut_trees[tree[number[0, joining:]]] = True
+    cut_trees[tree[number[0, first_cut:]]] = True
     heads = np.flatnonzero((piece == np.arange(len(tops))) & cut_trees[tree])
     heads = heads[np.lexsort((-size[heads], tree[heads]))]
     first = np.r_[True, np.diff(tree[heads].astype(np.int64)) != 0][: len(heads)]
-    small = heads[~first]
+    smaller = heads[~first]
     numbers = np.full(len(tops), -1, np.int64)
-    numbers[small] = np.arange(len(small))
-    largest = (len(small) + np.cumsum(first) - 1)[~first]
+    numbers[smaller] = np.arange(len(smaller))
+    largest = (len(smaller) + np.cumsum(first) - 1)[~first]
     chosen = np.flatnonzero(numbers[piece] >= 0)
-    return _listed(forest, tops, sizes, chosen, numbers[piece], largest)
+    return _pieces_of_fragments(forest, tops, sizes, chosen, numbers[piece], largest)
 
 
-def _listed(
+def _pieces_of_fragments(
     forest: CurrentForest,
     tops: np.ndarray,
     sizes: np.ndarray,
@@ -104,7 +114,7 @@ def _listed(
     numbers: np.ndarray,
     largest: np.ndarray,
 ) -> TreePieces:
-    """Return pieces with all vertices of some fragments."""
+    """Return pieces with all vertices of the chosen fragments."""
     vertices, piece = np.empty((2, int(sizes[chosen].sum())), np.uint32)
     names = numbers[chosen].astype(np.uint32)
     write_vertices(
@@ -113,57 +123,75 @@ def _listed(
     return TreePieces(vertices, piece, largest.astype(np.uint32))
 
 
-class Joining(NamedTuple):
+class PieceEdges(NamedTuple):
     """Edges between pieces."""
 
-    # uint32: the pieces that each edge joins.
+    # uint32: the pieces at both ends
     p: np.ndarray
     q: np.ndarray
     edges: PairEdges
 
-    def followed_by(self, other: "Joining") -> "Joining":
+    def followed_by(self, other: "PieceEdges") -> "PieceEdges":
         """Return these edges and then others."""
         p, q = np.concatenate([self.p, other.p]), np.concatenate([self.q, other.q])
-        return Joining(p, q, self.edges.followed_by(other.edges))
+        return PieceEdges(p, q, self.edges.followed_by(other.edges))
 
-    def spanning(self, count: int) -> "Joining":
+    def spanning(self, count: int) -> "PieceEdges":
         """Return the minimum spanning forest of `count` pieces."""
-        kept = spanning(count, self.p, self.q, self.edges)
-        return Joining(self.p[kept], self.q[kept], self.edges.take(kept))
+        in_forest = spanning(count, self.p, self.q, self.edges)
+        return PieceEdges(
+            self.p[in_forest], self.q[in_forest], self.edges.take(in_forest)
+        )
 
 
-def joined(forest: CurrentForest, count: int, joining: Joining) -> CurrentForest:
-    """Return a forest with the lightest edges that join its `count` pieces."""
-    come = joining.spanning(count).edges.by_pair()
+def with_piece_edges(
+    forest: CurrentForest, count: int, piece_edges: PieceEdges
+) -> CurrentForest:
+    """Return a forest whose `count` pieces are connected by their lightest edges."""
+    added = piece_edges.spanning(count).edges.by_pair()
     stays = np.ones(len(forest.entered), np.bool_)
-    return forest.changed(np.empty(0, np.uint32), stays, forest.placed(come))
+    return forest.changed(np.empty(0, np.uint32), stays, forest.locate(added))
 
 
-ROOM = 1 << 16
+BUFFER_EDGES = 1 << 16
 
 
-def joining_edges(rows: ChangingRows, pieces: TreePieces) -> Joining:
-    """Return the forest of the edges between pieces that some rows have."""
+def edges_between_pieces(
+    rows: ChangingRows, pieces: TreePieces, buffer_edges: int = BUFFER_EDGES
+) -> PieceEdges:
+    """Return the forest of the edges between pieces in some rows.
+
+    `buffer_edges` is the initial size of the buffer of evicted edges (`scan_rows`).
+    """
     base = rows.rows
     marked = _marked(pieces, base.num_vertices)
-    nearest, between = _room(len(pieces.largest), base), _room(1 << SLOT_BITS, base)
-    for places in (nearest, between):
-        places.q[:], places.edges.key[:] = 0, np.iinfo(base.keys.dtype).max
-    left, room = marked_rows(marked, base.first, base.last), _room(ROOM, base)
-    moved = _some(room, np.empty(0, np.int64))
-    while len(left):
+    nearest, between = _buffer(len(pieces.largest), base), _buffer(1 << SLOT_BITS, base)
+    for lightest in (nearest, between):
+        lightest.q[:], lightest.edges.key[:] = 0, np.iinfo(base.keys.dtype).max
+    unread, evicted = (
+        marked_rows(marked, base.first, base.last),
+        _buffer(buffer_edges, base),
+    )
+    edges = _some(evicted, np.empty(0, np.int64))
+    while len(unread):
         done, count = scan_rows(
-            rows.csr, rows.delta, marked, pieces.largest, left, (nearest, between), room
+            rows.csr,
+            rows.delta,
+            marked,
+            pieces.largest,
+            unread,
+            (nearest, between),
+            evicted,
         )
-        left = left[done:]
+        unread = unread[done:]
         if count:
-            moved = moved.followed_by(_some(room, np.arange(count)))
-            moved = moved.spanning(pieces.number)
+            edges = edges.followed_by(_some(evicted, np.arange(count)))
+            edges = edges.spanning(pieces.number)
         elif done == 0:
-            room = _room(2 * len(room.p), base)
-    for places in (nearest, between):
-        moved = moved.followed_by(_some(places, np.flatnonzero(places.q)))
-    return moved
+            evicted = _buffer(2 * len(evicted.p), base)
+    for lightest in (nearest, between):
+        edges = edges.followed_by(_some(lightest, np.flatnonzero(lightest.q)))
+    return edges
 
 
 def _marked(pieces: TreePieces, num_vertices: int) -> Marked:
@@ -177,14 +205,14 @@ def _marked(pieces: TreePieces, num_vertices: int) -> Marked:
     return marked
 
 
-def _room(count: int, rows: Rows) -> Leaving:
+def _buffer(count: int, rows: Rows) -> PieceEdgeColumns:
     """Return a buffer for edges."""
     u, v, p, q = (np.empty(count, np.uint32) for _ in range(4))
-    return Leaving(p, q, EdgeColumns(u, v, np.empty(count, rows.keys.dtype)))
+    return PieceEdgeColumns(p, q, EdgeColumns(u, v, np.empty(count, rows.keys.dtype)))
 
 
-def _some(leaving: Leaving, index: np.ndarray) -> Joining:
+def _some(columns: PieceEdgeColumns, index: np.ndarray) -> PieceEdges:
     """Return some of the edges between pieces."""
-    u, v, key = (column[index] for column in leaving.edges)
+    u, v, key = (column[index] for column in columns.edges)
     pair = u.astype(np.uint64) << HALF | v
-    return Joining(leaving.p[index], leaving.q[index], PairEdges(pair, key))
+    return PieceEdges(columns.p[index], columns.q[index], PairEdges(pair, key))

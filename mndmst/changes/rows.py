@@ -1,8 +1,8 @@
-"""Rows that change: the CSR stays as it is, and beside it lies what differs.
+"""Rows that change: an immutable CSR and a list of differences.
 
-Arcs that have gone are a sorted list of positions in the CSR, and arcs that have come
-are sorted by (row, neighbour). An arc whose weight has changed has gone and come. If
-the two lists outgrow a share of the arcs, the rows are written anew.
+Removed arcs are a sorted list of positions in the CSR, and new arcs are sorted by (row,
+neighbour). An arc whose weight has changed is in both lists. If the lists exceed a
+share of the arcs, they are merged into a new CSR.
 """
 
 import numpy as np
@@ -10,23 +10,21 @@ import numpy as np
 from ..graph.model import Csr, Rows
 from ..kernels.kruskal import HALF
 from .kernels.arcs import (
+    ArcRanges,
     Delta,
-    PlacedArcs,
     change_arcs,
     find_arcs,
+    find_ranges,
     merge_rows,
-    places_of,
 )
 
-# The lists are merged anew with every batch, the rows with one in many.
+# The lists are merged into the CSR if they have more than LEAST entries and more than
+# one entry per SHARE arcs.
 SHARE, LEAST = 64, 1 << 12
 
 
 class ChangingRows:
-    """The rows of a rank as they are now.
-
-    At first they are `rows`, with ids in 32 bits, which are not written to.
-    """
+    """The present rows of a rank; initially `rows`, with 32-bit ids, never modified."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
@@ -34,72 +32,74 @@ class ChangingRows:
 
     @property
     def csr(self) -> Csr:
-        """The rows as they were when they were last written."""
+        """The CSR without the differences."""
         return self.rows.csr
 
     @property
     def num_arcs(self) -> int:
-        """Arcs of the rows as they are now."""
-        return self.rows.num_arcs - len(self.delta.gone) + len(self.delta.arc)
+        """Number of present arcs."""
+        return self.rows.num_arcs - len(self.delta.removed) + len(self.delta.arc)
 
-    def own(self, pair: np.ndarray) -> tuple[PlacedArcs, np.ndarray]:
-        """Return the arcs of edges that lie in these rows, and for each its edge.
+    def local_arcs(self, pair: np.ndarray) -> tuple[ArcRanges, np.ndarray]:
+        """Return the arcs of edges that are in these rows, and the edge of each.
 
-        Edges are pairs of ends in a word (uint64); the int64 positions are in `pair`.
-        The arcs can be looked up and changed until `keep_small`.
+        Edges are pairs of ends in a word (uint64); an edge is a position (int64) in
+        `pair`. The ranges are valid until `compact`.
         """
         arc = np.concatenate([pair, pair >> HALF | pair << HALF])
         tail = arc >> HALF
         inside = (tail >= self.rows.first) & (tail < self.rows.last)
-        mine = np.flatnonzero(inside)
-        mine = mine[np.argsort(arc[mine])]
-        arc = arc[mine]
+        local = np.flatnonzero(inside)
+        local = local[np.argsort(arc[local])]
+        arc = arc[local]
         low, high = np.empty((2, len(arc)), np.int64)
-        places_of(self.csr, arc, low, high)
-        return PlacedArcs(arc, low, high), mine % max(1, len(pair))
+        find_ranges(self.csr, arc, low, high)
+        return ArcRanges(arc, low, high), local % max(1, len(pair))
 
-    def find(self, placed: PlacedArcs) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each arc whether it is there, and its key.
+    def find(self, ranges: ArcRanges) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each arc whether it exists, and its key.
 
-        The key is that of the lightest of parallel arcs.
+        Of parallel arcs it is the key of the lightest one.
         """
-        key = np.zeros(len(placed.arc), self.rows.keys.dtype)
-        return find_arcs(self.csr, self.delta, placed, key), key
+        key = np.zeros(len(ranges.arc), self.rows.keys.dtype)
+        return find_arcs(self.csr, self.delta, ranges, key), key
 
-    def change(self, placed: PlacedArcs, come: np.ndarray, key: np.ndarray) -> None:
-        """Remove arcs, all that are parallel, and put some of them with a weight.
+    def change(self, ranges: ArcRanges, is_new: np.ndarray, key: np.ndarray) -> None:
+        """Remove arcs with their parallel ones, then add those marked by `is_new`.
 
-        Those with True in `come` are there in the end; `key` has their weights then.
+        `key` has the weights of added arcs.
         """
-        arc, low, high = placed
+        arc, low, high = ranges
         if len(arc) == 0:
             return
-        gone = len(self.delta.gone) + int(np.sum(high - low))
-        there = len(self.delta.arc) + len(arc)
+        removed_count = len(self.delta.removed) + int(np.sum(high - low))
+        new_count = len(self.delta.arc) + len(arc)
         changed = Delta(
-            np.empty(gone, np.int64),
-            np.empty(there, np.uint64),
-            np.empty(there, key.dtype),
+            np.empty(removed_count, np.int64),
+            np.empty(new_count, np.uint64),
+            np.empty(new_count, key.dtype),
         )
-        gone, there = change_arcs(self.delta, placed, come, key, changed)
+        removed_count, new_count = change_arcs(self.delta, ranges, is_new, key, changed)
         self.delta = Delta(
-            changed.gone[:gone], changed.arc[:there], changed.key[:there]
+            changed.removed[:removed_count],
+            changed.arc[:new_count],
+            changed.key[:new_count],
         )
 
-    def keep_small(self) -> None:
-        """Write the rows anew if what differs has outgrown its share."""
-        if len(self.delta.gone) + len(self.delta.arc) > max(
+    def compact(self) -> None:
+        """Merge the differences into the CSR if they exceed their share of the arcs."""
+        if len(self.delta.removed) + len(self.delta.arc) > max(
             LEAST, self.rows.num_arcs // SHARE
         ):
             self.rows = self.current()
             self.delta = _no_delta(self.rows)
 
     def current(self) -> Rows:
-        """Return the rows as they are now: the same object if nothing differs."""
+        """Return the present rows: the same object if there are no differences."""
         rows, delta = self.rows, self.delta
-        if len(delta.gone) == len(delta.arc) == 0:
+        if len(delta.removed) == len(delta.arc) == 0:
             return rows
-        arcs = rows.num_arcs - len(delta.gone) + len(delta.arc)
+        arcs = rows.num_arcs - len(delta.removed) + len(delta.arc)
         indptr = np.empty(len(rows) + 1, np.int64)
         indices = np.empty(arcs, rows.indices.dtype)
         keys = np.empty(arcs, rows.keys.dtype)

@@ -259,14 +259,17 @@ class ReducedGraph:
         return replace(self, edges=self.edges.take(index), **ends)
 
 
-def places_among(edges: EdgeList, others: EdgeList) -> np.ndarray:
-    """Return the insertion positions of other edges; both lists are in (u, v) order."""
+def insertion_positions(edges: EdgeList, others: EdgeList) -> np.ndarray:
+    """Return the positions in `edges` before which other edges belong.
+
+    Both lists are in (u, v) order.
+    """
     low = np.searchsorted(edges.u, others.u, side="left")
     high = np.searchsorted(edges.u, others.u, side="right")
-    while (apart := low < high).any():  # v ascends where u is the same
+    while (searching := low < high).any():  # v ascends where u is the same
         middle = (low + high) // 2
-        less = apart.copy()
-        less[apart] = edges.v[middle[apart]] < others.v[apart]
+        less = searching.copy()
+        less[searching] = edges.v[middle[searching]] < others.v[searching]
         low, high = np.where(less, middle + 1, low), np.where(less, high, middle)
     return low
 
@@ -290,11 +293,11 @@ class GrowingEdgeList:
         """Insert edges that are in order; fastest at the end of the list."""
         if len(more) == 0:
             return
-        places = places_among(self.edges, more)
-        begin, end = int(places[0]), self.count + len(more)
+        positions = insertion_positions(self.edges, more)
+        begin, end = int(positions[0]), self.count + len(more)
         news = (more.u, more.v, more.key)
         for column, new in zip(self.columns, news, strict=True):
             column[begin:end] = np.insert(
-                column[begin : self.count], places - begin, new
+                column[begin : self.count], positions - begin, new
             )
         self.count = end

@@ -1,8 +1,7 @@
 """One pass over arcs as they are read: faults, keys, edges, and symmetry.
 
-All loops go over one block of arcs after the other, which stays in the nearest cache,
-and vector instructions can do each of them. For that the vertex of its row is written
-beside every arc.
+All loops process one block of arcs, which stays in the nearest cache. A column with the
+tail of every arc in the block makes all of them vectorisable.
 """
 
 from typing import NamedTuple, Protocol
@@ -17,14 +16,14 @@ from .kruskal import HALF, LOW
 
 FINE, BAD_ID, NOT_ASCENDING, NOT_A_NUMBER = range(4)
 BLOCK = 2048
-LANES = 8  # are written at once, also where a row is shorter
+LANES = 8  # entries that one vector store writes
 
 
 class ArcFacts(NamedTuple):
     """Facts found by one inspection of all arcs of some rows."""
 
     edges: int  # distinct edges to larger vertices
-    balance: int  # modulo 2^64; sums to zero over all rows, see `inspect_rows`
+    balance: int  # modulo 2^64; the sum over all rows is zero, see `inspect_rows`
 
 
 class ArcInspection(Protocol):
@@ -37,7 +36,7 @@ class ArcInspection(Protocol):
 class Check(NamedTuple):
     """Checks of arcs as they are read.
 
-    If not `whole`, they are checked for NaN alone, because a device checks the rest.
+    If not `whole`, only weights are checked, because a device checks the ids.
     """
 
     num_vertices: int
@@ -46,11 +45,12 @@ class Check(NamedTuple):
 
 
 def mixed(low, high, key):
-    """Return 64 mixed bits of an edge; for kernels as `mix`, for NumPy of all edges.
+    """Return a hash of 64 bits of an edge, or of each edge of arrays.
 
-    AVX2 multiplies numbers of 32 bits only. So a sum of multiples is made, most of them
-    by such numbers, and then its two halves are multiplied by each other. In a product
-    the upper half is mixed better, so the halves change places.
+    Kernels call it as `mix`. AVX2 multiplies numbers of 32 bits only. So the hash is a
+    sum of multiples, most of them by such numbers, whose two halves are multiplied by
+    each other. The upper half of a product depends on more bits, so the halves are
+    swapped.
     """
     word = np.uint64(low) * np.uint64(0x9E3779B1)
     word += np.uint64(high) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -63,10 +63,10 @@ mix = kernel(mixed)
 
 
 def inspect_few(rows: Csr, num_vertices: int, rule: KeyRule) -> ArcFacts | None:
-    """Do for all arcs of some rows what `inspect_rows` does, by NumPy.
+    """Inspect all arcs of some rows by NumPy; see `inspect_rows`.
 
-    A machine that has no compiled kernels reads few arcs at once. Returns None if an
-    arc is faulty; `inspect_rows` finds it.
+    So a machine without compiled kernels reads few arcs without compilation. Returns
+    None if an arc is faulty; `inspect_rows` then locates it.
     """
     first, indptr, indices, bits = rows
     vertices = np.arange(first, first + len(indptr) - 1, dtype=np.uint64)
@@ -88,14 +88,14 @@ def inspect_few(rows: Csr, num_vertices: int, rule: KeyRule) -> ArcFacts | None:
 def inspect_rows(rows, arcs, num_vertices, rule):
     """Find the first faulty arc, turn weights into keys, and sum up hashes of arcs.
 
-    `arcs` is a range that may divide rows. The keys of `rows` are weights at first, and
-    stay so where something is wrong.
+    The range `arcs` may begin and end inside rows. Weights become keys in place, except
+    in a block with a fault.
 
     Returns the status (`FINE`, `BAD_ID`, `NOT_ASCENDING` or `NOT_A_NUMBER`), the row
-    and the place of the first faulty arc, the number of distinct edges to larger
+    and the position of the first faulty arc, the number of distinct edges to larger
     vertices, and the balance: the sum over arcs of a hash of (ends, key), with opposite
-    signs in the two directions. It is zero over all rows of a symmetric graph, and else
-    with a probability of about 2^-64.
+    signs in the two directions. Over all rows of a symmetric graph the sum is zero;
+    over those of another graph it is zero with a probability of about 2^-64.
     """
     first, indptr, indices, bits = rows
     tails = np.empty(1 + BLOCK + LANES, indices.dtype)  # from the arc before the block
@@ -129,7 +129,7 @@ def inspect_rows(rows, arcs, num_vertices, rule):
 
 @kernel
 def make_keys(bits, rule):
-    """Make keys of weights, if all are numbers; return whether they are."""
+    """Turn weights into keys if none is NaN; return whether none is."""
     wrong = np.uint32(0)
     for i in range(len(bits)):
         wrong = np.uint32(wrong + np.uint32(_is_nan(bits[i], rule)))
@@ -141,33 +141,33 @@ def make_keys(bits, rule):
 
 @kernel
 def _fill_tails(indptr, row, first, begin, end, tails):
-    """Write the vertices of the arcs [begin, end); return the row of the last one.
+    """Write the tails of the arcs [begin, end); return the row of the last one.
 
-    `row` is that of the first arc, or one before it.
+    `row` is the row of the first arc, or an earlier one.
     """
     count = first_above(indptr[row + 1 :], end - 1)
     bounds = indptr[row : row + count + 1]
     for i in range(count):
-        place, stop = max(bounds[i] - begin, 0), bounds[i + 1] - begin
+        at, stop = max(bounds[i] - begin, 0), bounds[i + 1] - begin
         tail = tails.dtype.type(first + row + i)
-        # The next row overwrites the surplus
+        # The next row overwrites entries behind the row's end
         for lane in range(LANES):
-            tails[place + lane] = tail
-        place += LANES
-        while place < stop:
+            tails[at + lane] = tail
+        at += LANES
+        while at < stop:
             for lane in range(LANES):
-                tails[place + lane] = tail
-            place += LANES
-    place = max(bounds[count] - begin, 0)
-    tails[place : end - begin] = first + row + count
+                tails[at + lane] = tail
+            at += LANES
+    at = max(bounds[count] - begin, 0)
+    tails[at : end - begin] = first + row + count
     return row + count
 
 
 @kernel
 def _compare(tails, heads):
-    """Count the arcs that are smaller than the one before them in their row.
+    """Count descending arcs, and repeated arcs to larger vertices.
 
-    And those equal to it that lead to larger vertices.
+    An arc descends if its head is smaller than that of its predecessor in the row.
     """
     later, before = heads[1:], heads[:-1]
     here, above = tails[1:], tails[:-1]
@@ -175,8 +175,8 @@ def _compare(tails, heads):
     for i in range(len(later)):
         same = here[i] == above[i]
         wrong = np.uint32(wrong + np.uint32(same & (later[i] < before[i])))
-        again = same & (later[i] == before[i]) & (later[i] > here[i])
-        repeats = np.uint32(repeats + np.uint32(again))
+        repeated = same & (later[i] == before[i]) & (later[i] > here[i])
+        repeats = np.uint32(repeats + np.uint32(repeated))
     return np.int64(wrong), np.int64(repeats)
 
 
@@ -225,7 +225,7 @@ def _sum_up(tails, heads, keys):
     upward, balance = np.uint32(0), np.uint64(0)
     for i in range(len(heads)):
         upward = np.uint32(upward + np.uint32(heads[i] > tails[i]))
-    # Without a branch on the direction, which is unpredictable
+    # The direction is unpredictable, so the loop has no branch on it
     for i in range(len(heads)):
         head, tail = np.uint64(heads[i]), np.uint64(tails[i])
         low = head if head < tail else tail
@@ -260,8 +260,8 @@ def arcs_of_bucket(indptr, indices, first, count, bucket):
         tail = np.int64(first + row)
         for arc in range(indptr[row], indptr[row + 1]):
             head = np.int64(indices[arc])
-            place = mix(min(tail, head), max(tail, head), 0) % count
-            if head != tail and place == bucket:
+            chosen = mix(min(tail, head), max(tail, head), 0) % count
+            if head != tail and chosen == bucket:
                 tails.append(tail)
                 arcs.append(arc)
     return np.array(tails), np.array(arcs)

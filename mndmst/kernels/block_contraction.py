@@ -1,13 +1,13 @@
-"""Block contraction: each thread contracts blocks of nearby components on its own.
+"""Block contraction: each thread contracts blocks of nearby components.
 
-Where vertex numbers follow location, as in road networks and meshes, most edges of a
-list in (u, v) order join components with close numbers. The list is divided into blocks
-that fit the cache of a core, and the components likewise. Inside
-its blocks a member runs Kruskal's algorithm except across borders (`borders`), as ranks
-do in their parts of the graph. All members contract the remaining edges together.
+If vertex numbers follow location, as in road networks and meshes, most edges of a list
+in (u, v) order join components with close numbers. The list is divided into blocks that
+fit the cache of a core, and so are the components. Inside its blocks a member runs
+Kruskal's algorithm except across borders (`borders`), as ranks do in their parts of the
+graph. All members contract the remaining edges together.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from ..native.kernel import kernel
 from .borders import NO_BORDER, Bordered, lower_borders, unite_except_borders
 from .edge_columns import concatenate, ends_of
 from .kruskal import HALF, LOW, PairEdgeList, flatten
-from .sorting import DIGIT, key_range, order_runs, sort_alone
+from .sorting import DIGIT, key_range, order_runs, sort_by_one_thread
 from .team import Team, barrier, member_range
 from .threads import Threads
 
-# Edges of a block, numbered by 16 bits; fewer blocks are not worth the passes.
+# Bits of an edge's number in its block; the number of blocks from which the method
+# pays.
 BLOCK_BITS, LEAST_BLOCKS = 16, 4
 DIGITS = -(-(64 - BLOCK_BITS) // DIGIT)
 # Sampled edges, and the fraction of these that must be inside blocks.
@@ -46,7 +47,7 @@ class Blocks(NamedTuple):
 class Packing(NamedTuple):
     """Packing of a key and a position in a block into one word."""
 
-    least: Any  # of the keys' type; subtracted from all keys
+    least: np.unsignedinteger  # subtracted from all keys
     drop: int  # low bits that do not fit; runs equal in the others are sorted again
     bits: int  # number of bits that fit
 
@@ -62,22 +63,24 @@ class Packing(NamedTuple):
 def find_blocks(
     pairs: np.ndarray, parent: np.ndarray, count: int, pieces: Pieces | None = None
 ) -> Blocks | None:
-    """Return the blocks of edges; None if few edges are inside one.
+    """Return the blocks of edges; None if few edges are inside blocks.
 
     `pairs` has both ends of each edge in one word; `parent` is flat. Only the first
     `count` components are in blocks: larger numbers are across a border. `pieces` are
-    the ranges with edges; all by default.
+    the ranges of `pairs` with edges, by default the whole array.
     """
     begins, ends = pieces or (np.zeros(1, np.int64), np.array([len(pairs)]))
     lengths = ends - begins
-    number = -(-lengths >> BLOCK_BITS)
+    blocks_per_piece = -(-lengths >> BLOCK_BITS)
     if lengths.sum() <= (LEAST_BLOCKS - 1) << BLOCK_BITS:
         return None
-    piece = np.repeat(np.arange(len(lengths)), number)
-    place = np.arange(len(piece)) - (np.cumsum(number) - number)[piece]
+    piece = np.repeat(np.arange(len(lengths)), blocks_per_piece)
+    block_in_piece = (
+        np.arange(len(piece)) - (np.cumsum(blocks_per_piece) - blocks_per_piece)[piece]
+    )
     begin, end = (
-        begins[piece] + lengths[piece] * cut // number[piece]
-        for cut in (place, place + 1)
+        begins[piece] + lengths[piece] * cut // blocks_per_piece[piece]
+        for cut in (block_in_piece, block_in_piece + 1)
     )
     first = parent[pairs[begin] >> HALF].astype(np.int64)
     first[0] = 0
@@ -97,7 +100,7 @@ def contract_blocks(
 ) -> np.ndarray:
     """Contract inside blocks; return a mask of the contracted edges. Collective.
 
-    `parent` is updated, and flat again in the end.
+    `parent` is updated and flat afterwards.
     """
     border, final = team.arrays((len(parent), np.uint64), (len(edges.key), np.bool_))
     (words,) = team.arrays((int((blocks.end - blocks.begin).sum()), np.uint64))
@@ -117,9 +120,9 @@ def contract_blocks(
 def edges_between(
     edges: PairEdgeList, parent: np.ndarray, blocks: Blocks, threads: Threads
 ) -> tuple[PairEdgeList, np.ndarray]:
-    """Return the edges between two present components, and their positions."""
-    found = threads.run(edges_between_range, edges, parent, *blocks.ranges)
-    key, pairs, position = concatenate(found, threads)
+    """Return the remaining edges between components, and their positions."""
+    parts = threads.run(edges_between_range, edges, parent, *blocks.ranges)
+    key, pairs, position = concatenate(parts, threads)
     return PairEdgeList(key, pairs), position
 
 
@@ -127,7 +130,7 @@ def edges_between(
 def _take_inside(edges, components, block, packing, words):
     """Pack the edges inside a block; return their number.
 
-    The others lower the borders of their components.
+    The other edges lower the borders of their components.
     """
     key, pairs = edges
     parent = components.parent
@@ -151,9 +154,9 @@ def _take_inside(edges, components, block, packing, words):
 def contract_inside_blocks(member, edges, components, blocks, packing, words):
     """Contract inside blocks; called by all members at once.
 
-    Of `components` only the parents are given; they are flat, and again so in the end.
-    `words` is a buffer of one word per edge in a block. It has no gaps: large arrays
-    are mapped anew for each solve.
+    `components.parent` is flat before and after; the other arrays need no values.
+    `words` is a buffer of one word per edge in a block, without gaps, because the
+    system maps a large array anew for each solve.
     """
     first, last, component = blocks
     parent, border, final = components
@@ -163,24 +166,28 @@ def contract_inside_blocks(member, edges, components, blocks, packing, words):
     barrier(member)
     counts, longest = np.empty(end - begin, np.int64), 1
     start = (last[:begin] - first[:begin]).sum()
-    place = start
+    offset = start
     for i in range(begin, end):
         final[first[i] : last[i]] = False
         block = first[i], last[i], component[i], component[i + 1]
-        count = np.int64(_take_inside(edges, components, block, packing, words[place:]))
-        place += last[i] - first[i]
+        count = np.int64(
+            _take_inside(edges, components, block, packing, words[offset:])
+        )
+        offset += last[i] - first[i]
         counts[i - begin] = count
         longest = max(longest, count)
     barrier(member)
     other = np.empty(longest, np.uint64)
-    places = np.empty((DIGITS, 1 << DIGIT), np.uint64)
+    digit_offsets = np.empty((DIGITS, 1 << DIGIT), np.uint64)
     mask = (np.uint64(1) << np.uint64(BLOCK_BITS)) - np.uint64(1)
-    place = start
+    offset = start
     for i in range(begin, end):
         count = counts[i - begin]
-        order = words[place : place + count]
-        place += last[i] - first[i]
-        order = sort_alone(order, other[:count], BLOCK_BITS, packing.bits, places)
+        order = words[offset : offset + count]
+        offset += last[i] - first[i]
+        order = sort_by_one_thread(
+            order, other[:count], BLOCK_BITS, packing.bits, digit_offsets
+        )
         if packing.drop:
             order_runs(order, edges.key[first[i] :], BLOCK_BITS, 0, count)
         unite_except_borders(edges, components, order, first[i], mask)
@@ -191,7 +198,7 @@ def contract_inside_blocks(member, edges, components, blocks, packing, words):
 
 @kernel
 def edges_between_range(edges, parent, begin, end):
-    """Do `edges_between` for the edges of a range."""
+    """Return `edges_between` of the edges in a range."""
     of_key, of_pairs = edges
     length = end - begin + 1  # one to spare for a write that is undone
     key, pairs = np.empty(length, of_key.dtype), np.empty(length, np.uint64)
@@ -206,8 +213,8 @@ def edges_between_range(edges, parent, begin, end):
 
 
 @kernel
-def mark_positions(position, marked, kept, begin, end):
+def mark_positions(position, marked, mask, begin, end):
     """Mark the positions of the edges in [begin, end) that are marked."""
     for i in range(np.uint64(begin), np.uint64(end)):
         if marked[i]:
-            kept[position[i]] = True
+            mask[position[i]] = True

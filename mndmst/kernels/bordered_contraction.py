@@ -1,7 +1,7 @@
 """Border-excepting contraction of edges between numbered components, by threads.
 
-If components lie close together, threads contract blocks of them first, then one pass
-in ascending order contracts the edges between blocks.
+If most edges join close components, threads contract blocks of them first. Then one
+pass in ascending order contracts the edges between blocks.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 
 from .block_contraction import contract_blocks, edges_between, find_blocks
 from .borders import contract_in_order
-from .hooks import make_own_parents
+from .hooks import set_identity
 from .kruskal import PairEdgeList, flatten
 from .sorting import sort_positions
 from .team import Team
@@ -26,31 +26,33 @@ class BorderedForest(NamedTuple):
 
 
 def contract_except_borders(
-    edges: PairEdgeList, own: int, count: int, threads: Threads
+    edges: PairEdgeList, interior: int, count: int, threads: Threads
 ) -> BorderedForest:
     """Contract components along their lightest edges, as far as borders allow.
 
-    Of `count` components, those with numbers below `own` may grow; the others are
-    across a border.
+    Of `count` components the first `interior` may be contracted; the others are across
+    a border.
     """
     parent = np.empty(count, np.uint32)
-    threads.run(make_own_parents, parent, *each_range(threads.bounds(count)))
-    blocks = find_blocks(edges.pairs, parent, own) if threads.count > 1 else None
+    threads.run(set_identity, parent, *each_range(threads.bounds(count)))
+    blocks = find_blocks(edges.pairs, parent, interior) if threads.count > 1 else None
     if blocks is None:
-        return BorderedForest(_grow_everywhere(edges, own, parent, threads), parent)
+        return BorderedForest(
+            _contract_everywhere(edges, interior, parent, threads), parent
+        )
     fate = contract_blocks(Team(threads), edges, parent, blocks).view(np.uint8)
-    rest, position = edges_between(edges, parent, blocks, threads)
-    fate[position] = _grow_everywhere(rest, own, parent, threads)
+    remaining, position = edges_between(edges, parent, blocks, threads)
+    fate[position] = _contract_everywhere(remaining, interior, parent, threads)
     return BorderedForest(fate, parent)
 
 
-def _grow_everywhere(
-    edges: PairEdgeList, own: int, parent: np.ndarray, threads: Threads
+def _contract_everywhere(
+    edges: PairEdgeList, interior: int, parent: np.ndarray, threads: Threads
 ) -> np.ndarray:
     """Contract along edges without blocks; return the fate of each edge."""
     fate = np.zeros(len(edges.key), np.uint8)
     contract_in_order(
-        sort_positions(edges.key, threads), edges.pairs, own, parent, fate
+        sort_positions(edges.key, threads), edges.pairs, interior, parent, fate
     )
     threads.run(flatten, parent, *each_range(threads.bounds(len(parent))))
     return fate

@@ -1,10 +1,10 @@
 """Kruskal's algorithm except across borders.
 
-A component stops at its lightest edge that leads across the border, and merges along
-lighter ones: these are final, whatever is behind the border (Panja and Vadhiyar, ICPP
-2018, section 3.2). An edge between two components, in ascending order, is the lightest
-of one of them unless both have stopped. So one pass has the result of Borůvka rounds
-with this exception, repeated until none changes anything.
+A component stops at its lightest edge across the border, and merges along lighter
+edges. These are final whatever edges lie behind the border (Panja and Vadhiyar, ICPP
+2018, section 3.2). In ascending order, an edge between two components is the lightest
+edge of one of them unless both have stopped. So one pass has the same result as Borůvka
+rounds with this exception, repeated until a round changes nothing.
 """
 
 from typing import NamedTuple
@@ -16,15 +16,15 @@ from .intrinsics import lower_atomic
 from .kruskal import EVERY_BIT, HALF, LOW, fetch_ahead, find, unite
 
 NO_BORDER = ~np.uint64(0)
-# Fates of edges; all others are dropped.
+# States of edges; all other edges are dropped.
 ACCEPTED, PENDING = 1, 2
 
 
 class Bordered(NamedTuple):
     """Union-find state of components that merge except across borders.
 
-    With keys of 64 bits `border` is the key alone: at a tie a component stops early,
-    which is safe.
+    With keys of 64 bits `border` has the key without the position. So a component may
+    stop early at equal keys, which is safe.
     """
 
     parent: np.ndarray  # uint32: union-find links
@@ -35,18 +35,18 @@ class Bordered(NamedTuple):
 
 
 @kernel
-def _word(key, place):
+def _word(key, position):
     """Return an edge's order word: its key, and its position if that fits."""
-    word = np.uint64(key[place])
+    word = np.uint64(key[position])
     if key.itemsize == 4:
-        word = (word << HALF) | np.uint64(place)
+        word = (word << HALF) | np.uint64(position)
     return word
 
 
 @kernel
-def lower_borders(edges, place, a, b, border):
+def lower_borders(edges, position, a, b, border):
     """Atomically lower the borders of the two components of an edge."""
-    word = _word(edges.key, place)
+    word = _word(edges.key, position)
     if word < border[a]:
         lower_atomic(border, np.intp(a), word)
     if word < border[b]:
@@ -57,14 +57,14 @@ def lower_borders(edges, place, a, b, border):
 def unite_except_borders(edges, components, order, begin, mask):
     """Unite components along edges, in ascending order, except across borders.
 
-    `order` has the edges' positions behind `begin` in the bits `mask`, lightest first.
+    The bits `mask` of `order` are positions of edges from `begin` on, lightest first.
     """
     key, pairs = edges
     parent, border, final = components
     first, block = np.uint64(begin), pairs[begin:]
-    for place in range(np.uint64(len(order))):
-        fetch_ahead(order, mask, place, block, parent, border)
-        i = first + (order[place] & mask)
+    for step in range(np.uint64(len(order))):
+        fetch_ahead(order, mask, step, block, parent, border)
+        i = first + (order[step] & mask)
         x, y = find(parent, pairs[i] >> HALF), find(parent, pairs[i] & LOW)
         word = _word(key, i)
         if x != y and (word < border[x] or word < border[y]):
@@ -75,27 +75,27 @@ def unite_except_borders(edges, components, order, begin, mask):
 
 
 @kernel
-def contract_in_order(order, pairs, own, parent, fate):
+def contract_in_order(order, pairs, interior, parent, fate):
     """Classify edges in ascending order: accepted, or pending at a border.
 
     An edge that closes a cycle with lighter accepted or pending edges is dropped.
 
-    `order` has the positions of edges, lightest first. Components with numbers below
-    `own` may grow; the others are across a border. `parent` has links along accepted
-    edges, flat at first. `fate` becomes ACCEPTED or PENDING for each edge of the
+    `order` has the positions of edges, lightest first. The first `interior` components
+    may be contracted; the others are across a border. `parent`, flat at first, gets the
+    links along accepted edges. `fate` becomes ACCEPTED or PENDING for each edge of the
     forest.
     """
-    reached = parent.copy()
+    spanning = parent.copy()
     frozen = np.zeros(len(parent), np.bool_)
-    frozen[own:] = True
-    for place in range(np.uint64(len(order))):
-        fetch_ahead(order, EVERY_BIT, place, pairs, parent, reached)
-        i = order[place]
+    frozen[interior:] = True
+    for step in range(np.uint64(len(order))):
+        fetch_ahead(order, EVERY_BIT, step, pairs, parent, spanning)
+        i = order[step]
         x, y = find(parent, pairs[i] >> HALF), find(parent, pairs[i] & LOW)
-        if x == y or not unite(reached, x, y):
+        if x == y or not unite(spanning, x, y):
             continue
-        away = x >= np.uint64(own) or y >= np.uint64(own)
-        if away or (frozen[x] and frozen[y]):
+        crosses_border = x >= np.uint64(interior) or y >= np.uint64(interior)
+        if crosses_border or (frozen[x] and frozen[y]):
             frozen[x] = frozen[y] = True
             fate[i] = PENDING
         else:

@@ -1,8 +1,8 @@
 """Borůvka rounds by a team: the forest of edges between numbered components.
 
 All rounds are one call of one kernel by every member. Light edges come first (filter-
-Kruskal; Osipov, Sanders, Singler, ALENEX 2009): an edge they make internal is
-dropped before any round. In a round
+Kruskal; Osipov, Sanders, Singler, ALENEX 2009): a heavier edge whose ends they connect
+is dropped before its first round. In a round
 
 1. *relabel*: each member relabels its edges by present components, drops edges inside a
    component, and lowers the minimum of both components of every other edge;
@@ -13,10 +13,10 @@ dropped before any round. In a round
 A component that receives a large fraction of all edges stays passive: all members would
 contend for its minimum, and its neighbours hook to it anyway.
 
-A minimum is a word: the key of an edge, and its position, which breaks ties. It is read
-first, and lowered only if the edge is lighter: an atomic minimum costs as much as a
-hundred loads. Keys of 64 bits leave no space for the position, which is then lowered in
-a step of its own (`lower_positions`).
+A minimum is a word: the key of an edge, and its position, which breaks ties. A member
+loads the word first and lowers it only if its edge is lighter, because an atomic
+minimum costs as much as a hundred loads. A 64-bit key leaves no space for the position,
+which a second step lowers (`lower_positions`).
 """
 
 from typing import NamedTuple
@@ -70,7 +70,7 @@ def forest_by_rounds(
     There are at most MOST_EDGES edges; see `PairEdgeList` and `Rounds`.
     """
     edges, components = len(key), len(parent)
-    rest, pairs_left, position, alive, sample, passive, chosen, best = team.arrays(
+    new_key, new_pairs, position, alive, sample, passive, chosen, best = team.arrays(
         (edges, key.dtype), (edges, np.uint64), (edges, np.uint32),
         (components, np.uint32), (SAMPLE * team.processes * team.most, np.uint32),
         (1, np.uint32), (edges, np.bool_), (components, np.uint64),
@@ -79,7 +79,16 @@ def forest_by_rounds(
     if key.itemsize == 8:
         (least,) = team.arrays((components, np.uint64))
     shared = Rounds(
-        rest, pairs_left, position, parent, best, least, alive, sample, passive, chosen
+        new_key,
+        new_pairs,
+        position,
+        parent,
+        best,
+        least,
+        alive,
+        sample,
+        passive,
+        chosen,
     )
     cuts = band_limits(key, components)
     team.run(boruvka_rounds, edges, PairEdgeList(key, pairs), shared, cuts)
@@ -102,25 +111,29 @@ def band_limits(key: np.ndarray, components: int) -> np.ndarray:
 def copy_band(edges, shared, begin, end, least, most):
     """Copy the edges of a range with keys in [least, most]; return their number.
 
-    They go to the front of the range in `shared`.
+    The copies are at the front of the range in `shared`.
     """
     source_key, source_pairs = edges
     key, pairs, position = shared.key, shared.pairs, shared.position
-    taken = np.uint64(begin)
+    end_of_band = np.uint64(begin)
     for i in range(np.uint64(begin), np.uint64(end)):
-        key[taken], pairs[taken], position[taken] = source_key[i], source_pairs[i], i
-        taken += np.uint64(least <= source_key[i] <= most)
-    return taken - np.uint64(begin)
+        key[end_of_band], pairs[end_of_band], position[end_of_band] = (
+            source_key[i],
+            source_pairs[i],
+            i,
+        )
+        end_of_band += np.uint64(least <= source_key[i] <= most)
+    return end_of_band - np.uint64(begin)
 
 
 @kernel
-def _lower(key, place, component, passive, best):
+def _lower(key, position, component, passive, best):
     """Lower the minimum of a component, unless it is passive."""
     if component == passive:
         return
-    word = np.uint64(key[place])
+    word = np.uint64(key[position])
     if key.itemsize == 4:
-        word = (word << HALF) | place
+        word = (word << HALF) | position
     if word < best[component]:
         lower_atomic(best, np.intp(component), word)
 
@@ -129,13 +142,13 @@ def _lower(key, place, component, passive, best):
 def relabel(shared, begin, end):
     """Relabel the edges of a range, drop edges inside a component, and lower minima.
 
-    Returns the number of edges left, which move to the front of the range.
+    Returns the number of remaining edges, which move to the front of the range.
     """
     key, pairs, position = shared.key, shared.pairs, shared.position
     parent, best, passive = shared.parent, shared.best, np.uint64(shared.passive[0])
-    left = np.uint64(begin)
+    remaining = np.uint64(begin)
     for block in range(np.uint64(begin), np.uint64(end), np.uint64(BLOCK)):
-        done = left
+        done = remaining
         for i in range(block, min(block + np.uint64(BLOCK), np.uint64(end))):
             if i + np.uint64(FETCH_AHEAD) < np.uint64(end):
                 ahead = pairs[i + np.uint64(FETCH_AHEAD)]
@@ -145,13 +158,13 @@ def relabel(shared, begin, end):
             a, b = np.uint64(parent[pair >> HALF]), np.uint64(parent[pair & LOW])
             prefetch(best, np.intp(a))
             prefetch(best, np.intp(b))
-            key[left], position[left] = key[i], position[i]
-            pairs[left] = (a << HALF) | b
-            left += np.uint64(a != b)
-        for i in range(done, left):
+            key[remaining], position[remaining] = key[i], position[i]
+            pairs[remaining] = (a << HALF) | b
+            remaining += np.uint64(a != b)
+        for i in range(done, remaining):
             _lower(key, i, pairs[i] >> HALF, passive, best)
             _lower(key, i, pairs[i] & LOW, passive, best)
-    return left - np.uint64(begin)
+    return remaining - np.uint64(begin)
 
 
 @kernel
@@ -170,16 +183,16 @@ def lower_positions(shared, begin, end):
 def _hook(shared, alive):
     """Hook components along their edges, and mark these; return how many are alive.
 
-    Components without an edge are finished, and dropped; the passive one stays.
+    Components without an ahead_edge are finished, and dropped; the passive one stays.
     """
     pairs, position, parent = shared.pairs, shared.position, shared.parent
     least, chosen, passive = shared.least, shared.chosen, np.uint64(shared.passive[0])
-    left = np.uint64(0)
+    remaining = np.uint64(0)
     for i in range(np.uint64(len(alive))):
         if i + EDGES_AHEAD < np.uint64(len(alive)):
-            edge = np.intp(least[alive[i + EDGES_AHEAD]] & LOW)
-            prefetch(pairs, edge)
-            prefetch(position, edge)
+            ahead_edge = np.intp(least[alive[i + EDGES_AHEAD]] & LOW)
+            prefetch(pairs, ahead_edge)
+            prefetch(position, ahead_edge)
         if i + ENDS_AHEAD < np.uint64(len(alive)):
             ahead = np.uint64(alive[i + ENDS_AHEAD])
             if least[ahead] != NONE:
@@ -187,30 +200,30 @@ def _hook(shared, alive):
                 prefetch(least, np.intp((pair >> HALF) ^ (pair & LOW) ^ ahead))
                 prefetch(chosen, np.intp(position[least[ahead] & LOW]))
         component = np.uint64(alive[i])
-        place = least[component]
-        alive[left] = component
-        left += np.uint64((place != NONE) | (component == passive))
-        if place != NONE:
-            pair = pairs[place & LOW]
+        edge = least[component]
+        alive[remaining] = component
+        remaining += np.uint64((edge != NONE) | (component == passive))
+        if edge != NONE:
+            pair = pairs[edge & LOW]
             other = (pair >> HALF) ^ (pair & LOW) ^ component
-            # Of two that have chosen one edge, the smaller one is the root.
-            root = (component < other) & (least[other] == place)
+            # Of two that have chosen one ahead_edge, the smaller one is the root.
+            root = (component < other) & (least[other] == edge)
             parent[component] = np.uint32(choose(root, component, other))
-            chosen[position[place & LOW]] = True
-    return left
+            chosen[position[edge & LOW]] = True
+    return remaining
 
 
 @kernel
 def _compress(shared, alive, begin, end):
     """Point components at their roots; return the number of roots.
 
-    Roots move to the front of `alive`, and their minima are cleared. On the way,
-    components in [begin, end) are pointed further: others may follow the old or the new
-    link, which both lead to the root.
+    Roots move to the front of `alive`, and their minima are cleared. Components of the
+    path that are in [begin, end) are pointed further up. Other members may follow the
+    old or the new link, because both lead to the root.
     """
     parent, best, least = shared.parent, shared.best, shared.least
     first, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
-    left = np.uint64(0)
+    remaining = np.uint64(0)
     for i in range(np.uint64(len(alive))):
         if i + ENDS_AHEAD < np.uint64(len(alive)):
             prefetch(parent, np.intp(parent[alive[i + ENDS_AHEAD]]))
@@ -218,8 +231,8 @@ def _compress(shared, alive, begin, end):
         here, above = component, np.uint64(parent[component])
         if above == component:
             best[component] = least[component] = NONE
-            alive[left] = component
-            left += np.uint64(1)
+            alive[remaining] = component
+            remaining += np.uint64(1)
             continue
         top = np.uint64(parent[above])
         while top != above:
@@ -228,21 +241,21 @@ def _compress(shared, alive, begin, end):
             here, above = above, top
             top = np.uint64(parent[above])
         parent[component] = above
-    return left
+    return remaining
 
 
 @kernel
-def _sample(member, shared, begin, left):
+def _sample(member, shared, begin, edges):
     """Sample ends of a member's edges."""
-    mine = np.uint64(SAMPLE * member.number)
+    first_sample = np.uint64(SAMPLE * member.number)
     for i in range(np.uint64(SAMPLE)):
-        shared.sample[mine + i] = LOW
-    if left == 0:
+        shared.sample[first_sample + i] = LOW
+    if edges == 0:
         return
     for i in range(np.uint64(SAMPLE // 2)):
-        pair = shared.pairs[np.uint64(begin) + left * i // np.uint64(SAMPLE // 2)]
-        shared.sample[mine + np.uint64(2) * i] = pair >> HALF
-        shared.sample[mine + np.uint64(2) * i + np.uint64(1)] = pair & LOW
+        pair = shared.pairs[np.uint64(begin) + edges * i // np.uint64(SAMPLE // 2)]
+        shared.sample[first_sample + np.uint64(2) * i] = pair >> HALF
+        shared.sample[first_sample + np.uint64(2) * i + np.uint64(1)] = pair & LOW
 
 
 @kernel
@@ -268,7 +281,7 @@ def _choose_passive(member, shared):
 
 @kernel
 def _rounds(member, shared, begin, end):
-    """Do rounds until no edges are left in the ranges of all members."""
+    """Do rounds until no edges are remaining in the ranges of all members."""
     low, high = member_range(member, len(shared.parent))
     best, least, parent = shared.best, shared.least, shared.parent
     alive = shared.alive[low:high]
@@ -280,10 +293,10 @@ def _rounds(member, shared, begin, end):
     alive = alive[:count]
     barrier(member)
     while True:
-        left = relabel(shared, begin, end)
-        end = begin + np.int64(left)
-        _sample(member, shared, begin, left)
-        post_count(member, np.int64(left))
+        remaining = relabel(shared, begin, end)
+        end = begin + np.int64(remaining)
+        _sample(member, shared, begin, remaining)
+        post_count(member, np.int64(remaining))
         barrier(member)
         if prefix_and_total(member, member.size)[1] == 0:
             return
@@ -302,8 +315,8 @@ def _rounds(member, shared, begin, end):
 def _name_by_smallest(member, parent, smallest):
     """Rename every component to the smallest component merged into it.
 
-    Which of them is the root depends on the number of members. `parent` is flat;
-    `smallest` (uint64) is NONE for each root.
+    The root among them depends on the number of members. `parent` is flat; `smallest`
+    (uint64) is NONE for each root.
     """
     begin, end = member_range(member, len(parent))
     for component in range(np.uint64(begin), np.uint64(end)):
@@ -320,12 +333,12 @@ def _name_by_smallest(member, parent, smallest):
 def boruvka_rounds(member, edges, shared, cuts):
     """Find the forest of edges; called by all members at once.
 
-    Edges are distinct in the order (key, place), so the forest is unique, and the same
-    for any number of members.
+    Edges are distinct in the order (key, position), so the forest is unique, and the
+    same for any number of members.
 
     `shared.parent` is input and output, flat: each component's smallest member. The
-    other arrays of `shared` need no values. `cuts` are the largest keys of bands that
-    follow each other, ascending.
+    other arrays of `shared` need no values. `cuts` has the largest key of each
+    consecutive band.
     """
     begin, end = member_range(member, len(edges.key))
     shared.chosen[begin:end] = False
@@ -333,8 +346,8 @@ def boruvka_rounds(member, edges, shared, cuts):
     least = edges.key.dtype.type(0)
     low, high = member_range(member, len(shared.parent))
     for most in cuts:
-        taken = copy_band(edges, shared, begin, end, least, most)
-        _rounds(member, shared, begin, begin + np.int64(taken))
+        copied = copy_band(edges, shared, begin, end, least, most)
+        _rounds(member, shared, begin, begin + np.int64(copied))
         flatten(shared.parent, low, high)
         barrier(member)
         least = most + edges.key.dtype.type(1)

@@ -1,8 +1,8 @@
 """Contraction of all vertices by a team: along hooks, then along edges.
 
-1. Every vertex hooks to the far end of its lightest edge. The trees of hooks are
-   numbered: first trees that may have other edges, then vertices without any.
-2. Components unite along edges, list by list. Numbers do not change: `parent` maps each
+1. Every vertex hooks to the other end of its lightest edge. Each tree of hooks is a
+   component; trees with edges are numbered first, then vertices without edges.
+2. Components unite along edges, list by list. Their numbers stay: `parent` maps each
    number to its present component.
 """
 
@@ -21,10 +21,10 @@ from .hooks import (
     find_roots,
     hooked_edges,
     keep_cross_edges,
-    make_own_parents,
-    note_root_vertices,
     number_roots,
+    record_root_vertices,
     replace_by_parents,
+    set_identity,
 )
 from .spanning_forest import forest_by_blocks, spanning_forest
 from .team import Team, barrier, member_range, post_count, prefix_and_total
@@ -50,21 +50,22 @@ class CrossPieces:
 class Contraction:
     """Numbered components of all vertices; its calls are collective.
 
-    `home` is the range of vertices of this process. Arrays of uint32 are shared:
+    `owned` is the range of vertices of this process. The processes share arrays of
+    uint32:
 
-    * `component`, by vertex. Before `link` where each vertex hooks, itself if nowhere:
-      processes fill in theirs. Then the number of its component, with the bit
-      `hooks.ROOT`.
+    * `component`, by vertex. Before `link` it is the vertex to which each vertex hooks,
+      or the vertex itself; processes fill in their ranges. After `link` it is the
+      number of the vertex's component, with the bit `hooks.ROOT`.
     * `parent`: the present component of each number.
-    * `names`: one of the vertices of each component; empty unless `named`.
+    * `names`: a vertex of each component; empty unless `named`.
 
-    Components with numbers from `alive` on have no other edges.
+    Components with numbers from `alive` on have no edges.
     """
 
     def __init__(
-        self, team: Team, num_vertices: int, home: tuple[int, int], named: bool = False
+        self, team: Team, num_vertices: int, owned: tuple[int, int], named: bool = False
     ) -> None:
-        self.team, self.threads, self.home = team, team.threads, home
+        self.team, self.threads, self.owned = team, team.threads, owned
         (self.component,) = team.arrays((num_vertices, np.uint32))
         self.parent = np.empty(0, np.uint32)
         self.names, self._named = np.empty(0, np.uint32), named
@@ -75,8 +76,8 @@ class Contraction:
     ) -> int:
         """Contract along the hooks; return the number of edges written to `out`.
 
-        `best` has the keys along which the vertices of this process hook; `out` has
-        room for an edge per vertex.
+        `best` has the keys of the edges along which the vertices of this process hook;
+        `out` holds an edge per vertex. Without them no edges are written.
         """
         team, component = self.team, self.component
         team.sync()
@@ -93,23 +94,25 @@ class Contraction:
         if best is None or out is None:
             best = np.empty(0, np.uint32)
             out = EdgeColumns(best, best, best)
-        home = *self.home, len(trees)
-        found = team.run(
+        owned = *self.owned, len(trees)
+        written = team.run(
             contract_hooks, len(component),
-            component, self.parent, self.names, best, home, out,
+            component, self.parent, self.names, best, owned, out,
         )  # fmt: skip
         team.sync()
-        return int(found[0])
+        return int(written[0])
 
     def cross_edges(self, lists: EdgePieces) -> CrossPieces:
-        """Keep the edges of lists in (u, v) order between different components.
+        """Return the edges of lists in (u, v) order between different components.
 
         Overwrites the lists. Not collective.
         """
         bounds = ends_of(lists.key.lengths)
-        # One list keeps its keys; the keys of others come to lie in one array
-        kept = None if len(lists.key) > 1 else lists.key[0]
-        key = np.empty(bounds[-1], lists.key.dtype) if kept is None else kept
+        # The keys of several lists move to one array; those of one list stay
+        single_key = None if len(lists.key) > 1 else lists.key[0]
+        key = (
+            np.empty(bounds[-1], lists.key.dtype) if single_key is None else single_key
+        )
         pairs = np.empty(bounds[-1], np.uint64)
         keys = ArrayPieces.of(key, bounds)
         counts = self.threads.run(
@@ -120,19 +123,19 @@ class Contraction:
         return CrossPieces(edges, key, pairs, (begins, begins + edges.key.lengths))
 
     def contract(self, parts: CrossPieces) -> ArrayPieces:
-        """Join components along the forest of edges; mark its edges in each part.
+        """Contract along the forest of edges; return its mask for each part.
 
         The edges of the next process follow the parts of this one. The call may drop
-        the pairs of the parts, to free the memory early.
+        the pairs of the parts, to free their memory early.
         """
         return self._mark(parts, self.parent[: self.alive])
 
     def contract_all(self, key: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-        """Join components along the forest of all processes' edges; return its mask."""
+        """Contract along the forest of edges known to all; return its mask."""
         return spanning_forest(self.team, key, pairs, self.parent[: self.alive])
 
     def cycle_filter(self, parts: CrossPieces) -> ArrayPieces:
-        """Do what `contract` does, but leave the components as they are."""
+        """Return the mask of `contract`, but leave the components unchanged."""
         (parent,) = self.team.arrays((self.alive, np.uint32))
         begin, end = self.team.share(self.alive)
         parent[begin:end] = self.parent[begin:end]
@@ -142,9 +145,9 @@ class Contraction:
     def _mark(self, parts: CrossPieces, parent: np.ndarray) -> ArrayPieces:
         """Mark the forest of all processes' edges in this one's parts."""
         team, (begin, end) = self.team, parts.ranges
-        kept = forest_by_blocks(team, parts.key, parts.pairs, parent, parts.ranges)
-        if kept is not None:
-            return ArrayPieces.of(kept, begin, end)
+        mask = forest_by_blocks(team, parts.key, parts.pairs, parent, parts.ranges)
+        if mask is not None:
+            return ArrayPieces.of(mask, begin, end)
         columns = parts.edges.key, ArrayPieces.of(parts.pairs, begin, end)
         bounds = ends_of(end - begin)
         if team.processes == 1:
@@ -176,37 +179,37 @@ def number_components(member, component, first, kind):
     `kind` is of this process, whose vertices begin at `first`.
     """
     begin, end = member_range(member, len(component))
-    mine = kind[begin - first : end - first]
-    trees, alone = find_roots(component, begin, end, mine)
-    # Two counts below 2^31 in one word, whose halves add up independently.
-    post_count(member, (trees << SHIFT) | alone)
+    kinds = kind[begin - first : end - first]
+    trees, singles = find_roots(component, begin, end, kinds)
+    # The halves of the word are two counts below 2^31, which add up independently.
+    post_count(member, (trees << SHIFT) | singles)
     barrier(member)  # after it all members have read the hooks
     before, total = prefix_and_total(member, member.size)
-    trees, alone = total >> SHIFT, total & (1 << SHIFT) - 1
+    trees, singles = total >> SHIFT, total & (1 << SHIFT) - 1
     number, single = before >> SHIFT, before & (1 << SHIFT) - 1
-    number_roots(component, begin, end, mine, number, trees + single)
-    return trees, alone
+    number_roots(component, begin, end, kinds, number, trees + single)
+    return trees, singles
 
 
 @kernel
-def contract_hooks(member, component, parent, names, best, home, out):
+def contract_hooks(member, component, parent, names, best, owned, out):
     """Point every vertex at its component; return the number of edges in `out`.
 
     Roots have been numbered. `parent` becomes the identity. `names`, unless empty, gets
-    the vertices of the roots. `home` is the first vertex of this process, the end of
-    its vertices, and its members of the team. Without `best` no edges are written.
+    the vertices of the roots. `owned` is the range of vertices of this process, and its
+    number of team members. Without `best` no edges are written.
     """
-    first, last, members = home
+    first, last, members = owned
     begin, end = member_range(member, len(parent))
-    make_own_parents(parent, begin, end)
+    set_identity(parent, begin, end)
     begin, end = member_range(member, len(component))
     if len(names):
-        note_root_vertices(component, begin, end, names)
-    # The members of a process share its own vertices, which are other ones than each
-    # member's share of all if processes have different numbers of vertices.
-    place = member.number % members
-    low = first + (last - first) * place // members
-    high = first + (last - first) * (place + 1) // members
+        record_root_vertices(component, begin, end, names)
+    # The members of a process divide its vertices. If processes have different numbers
+    # of vertices, these ranges differ from the members' ranges of all vertices.
+    number_here = member.number % members
+    low = first + (last - first) * number_here // members
+    high = first + (last - first) * (number_here + 1) // members
     count = high - low - count_roots(component, low, high)
     post_count(member, count)
     barrier(member)

@@ -12,8 +12,7 @@ from .binary_search import first_above
 from .intrinsics import copy_memory, prefetch
 from .threads import Threads
 
-# Offset in its page of the first column; the next begins twice as far, and so on. A
-# multiple of a cache line.
+# Array i begins at i times this offset in its page; a multiple of a cache line.
 PAGE, STAGGER = 4096, 1088
 
 Shape = tuple[int, type | np.dtype]
@@ -33,7 +32,7 @@ class EdgePieces(NamedTuple):
 
 
 def allocate_edges(rows: Rows, length: int) -> EdgeColumns:
-    """Allocate columns for edges by NumPy, whose large arrays get huge pages."""
+    """Allocate columns for edges of some rows."""
     ids = length, rows.indices.dtype
     return EdgeColumns(*allocate_staggered(ids, ids, (length, rows.keys.dtype)))
 
@@ -41,17 +40,17 @@ def allocate_edges(rows: Rows, length: int) -> EdgeColumns:
 def allocate_staggered(*shapes: Shape) -> list[np.ndarray]:
     """Allocate arrays that begin at different offsets of a page.
 
-    Arrays of a power of two of entries would begin at one offset. Entries that a loop
-    reads together would then share a set of the cache, and processors would take a
-    store to one array for a store to the other, whose next load waits for it.
+    NumPy allocates large arrays at the same offset, with huge pages. Entries that a
+    loop reads together would then share a set of the cache, and processors would
+    mistake a store to one array for a store to the other, so that its next load waits.
     """
     arrays = []
     for number, (length, kind) in enumerate(shapes, 1):
         dtype = np.dtype(kind)
         nbytes = length * dtype.itemsize
-        room = np.empty(nbytes + PAGE, np.uint8)
-        begin = (number * STAGGER - room.ctypes.data) % PAGE
-        arrays.append(room[begin : begin + nbytes].view(dtype))
+        buffer = np.empty(nbytes + PAGE, np.uint8)
+        begin = (number * STAGGER - buffer.ctypes.data) % PAGE
+        arrays.append(buffer[begin : begin + nbytes].view(dtype))
     return arrays
 
 
@@ -92,7 +91,7 @@ def copy_pieces(
 
 
 def ends_of(lengths: np.ndarray, first: int = 0) -> np.ndarray:
-    """Return the begins of ranges of some lengths from `first` on, and the last end."""
+    """Return the bounds of consecutive ranges of some lengths from `first` on."""
     return np.cumsum(np.concatenate([[first], lengths]), dtype=np.int64)
 
 
@@ -105,7 +104,7 @@ def take_columns(
 
     def work(begin: int, end: int) -> None:
         for column, result in zip(columns, results, strict=True):
-            # Without the mode NumPy would fill a copy first.
+            # In the default mode NumPy writes to a temporary copy first.
             np.take(column, index[begin:end], out=result[begin:end], mode="clip")
 
     threads.map(work, threads.ranges(len(index)))
@@ -114,13 +113,13 @@ def take_columns(
 
 @kernel
 def copy_bytes(into, of):
-    """Copy an array of bytes into one of its length."""
+    """Copy an array of bytes to an array of the same length."""
     copy_memory(into, of, len(of))
 
 
 @kernel
 def read_pages(memory, begin, end):
-    """Read a byte of each page, so that the system maps it; return the sum."""
+    """Read a byte of each page, so that the system maps the pages; return the sum."""
     total = 0
     for i in range(np.uint64(begin), np.uint64(end), np.uint64(PAGE)):
         total += memory[i]
@@ -134,9 +133,9 @@ def add_marked(
     count: int,
     threads: Threads,
 ) -> int:
-    """Add the edges that masks mark behind the first `count`; return the new count."""
-    bounds = ends_of(threads.run(count_kept, masks), count)
-    threads.run(copy_kept, parts, masks, EdgePieces.of(edges, bounds))
+    """Append marked edges to the first `count` of `edges`; return the new count."""
+    bounds = ends_of(threads.run(count_marked, masks), count)
+    threads.run(copy_marked, parts, masks, EdgePieces.of(edges, bounds))
     return int(bounds[-1])
 
 
@@ -145,11 +144,11 @@ AHEAD = 16  # rows to prefetch ahead: short rows are far apart
 
 @kernel
 def copy_rows(source, indptr, row, offset, low, out):
-    """Copy arcs of chosen rows, counted as if these lay side by side.
+    """Copy arcs of chosen rows, from the arc number `low` of these rows on.
 
     `source` is a column of all arcs, whose rows begin at `indptr`. The chosen rows are
-    `row`, and `offset` says where each begins among the chosen ones. `low` is the first
-    arc to copy; `out` determines the number.
+    `row`, and `offset` has the number of arcs in the chosen rows before each. The
+    length of `out` is the number of arcs to copy.
     """
     i = first_above(offset, low) - 1
     done = 0
@@ -165,22 +164,22 @@ def copy_rows(source, indptr, row, offset, low, out):
 
 
 @kernel
-def count_kept(kept):
+def count_marked(mask):
     """Return the number of entries of a mask that are set."""
     count = 0
-    for one in kept:
-        count += one
+    for marked in mask:
+        count += marked
     return count
 
 
 @kernel
-def copy_kept(edges, kept, out):
-    """Copy the edges that a mask keeps to `out`, which has room for exactly these."""
+def copy_marked(edges, mask, out):
+    """Copy the edges that a mask marks to `out`, which has exactly their length."""
     u, v, key = edges
     out_u, out_v, out_key = out
-    place = np.uint64(0)
+    written = np.uint64(0)
     for i in range(np.uint64(len(key))):
-        if place == np.uint64(len(out_key)):
+        if written == np.uint64(len(out_key)):
             break
-        out_u[place], out_v[place], out_key[place] = u[i], v[i], key[i]
-        place += np.uint64(kept[i])
+        out_u[written], out_v[written], out_key[written] = u[i], v[i], key[i]
+        written += np.uint64(mask[i])

@@ -1,14 +1,13 @@
 """Sorting edges by (u, v), without parallel edges.
 
 A radix sort by u alone takes half the passes of a sort by both ends. Then each run of
-one u, mostly few edges, is sorted by (v, key) in place, and the first of each pair is
-kept.
+one u, mostly few edges, is sorted by (v, key) in place, and only the first edge of each
+pair stays.
 """
 
 import numpy as np
 
 from ..graph.model import EdgeColumns, EdgeList
-from ..graph.tuning import Tuning
 from ..native.call_columns import ArrayPieces
 from ..native.kernel import kernel
 from .edge_columns import EdgePieces, concatenate
@@ -23,21 +22,24 @@ AHEAD = 24
 def in_order(edges: EdgeList, threads: Threads = ALONE) -> EdgeList:
     """Return edges with u < v in (u, v) order, only the lightest of parallel ones."""
     count = len(edges)
-    if is_in_order(edges):
+    if is_in_order(edges, threads):
         return edges
     columns = _sorted_by_u(edges, threads)
     ranges = each_range(threads.bounds(count))
     begins, ends = threads.run(_order_runs, *columns, *ranges)
     if (ends - begins).sum() == count:
         return EdgeList(*columns)
-    kept = [ArrayPieces.of(column, begins, ends) for column in columns]
-    return EdgeList(*concatenate(kept, threads))
+    pieces = [ArrayPieces.of(column, begins, ends) for column in columns]
+    return EdgeList(*concatenate(pieces, threads))
 
 
-def is_in_order(edges: EdgeList) -> bool:
-    """Return whether edges ascend strictly by (u, v), without self-loops."""
+def is_in_order(edges: EdgeList, threads: Threads) -> bool:
+    """Return whether edges ascend strictly by (u, v), without self-loops.
+
+    At most `Tuning.few_arcs` edges need no kernel.
+    """
     u, v = edges.u, edges.v
-    if len(u) > Tuning.default.few_arcs:
+    if len(u) > threads.tuning.few_arcs:
         return bool(in_row_order(u, v))
     above = (u[1:] > u[:-1]) | ((u[1:] == u[:-1]) & (v[1:] > v[:-1]))
     return bool(above.all() and (u != v).all())
@@ -72,15 +74,15 @@ def _gather(order, edges, out):
 
 @kernel
 def _order_runs(u, v, key, begin, stop):
-    """Order the runs of one u that begin in [begin, stop), in place.
+    """Sort the runs of one u that begin in [begin, stop), and drop parallel edges.
 
-    Kept edges move to the front; returns their begin and end. A run may reach beyond
-    `stop`; it belongs to the thread in whose range it begins. Threads see that from the
-    u before their range, which its owner only overwrites with the same value.
+    The remaining edges move to the front; returns their begin and end. A run may end
+    beyond `stop`; the thread in whose range it begins sorts it. Another thread detects
+    such a run by the u before its range, which is only overwritten with equal values.
     """
     while 0 < begin < stop and u[begin] == u[begin - 1]:
         begin += 1
-    place = begin
+    written = begin
     low = begin
     while low < stop:
         high = low + 1
@@ -88,18 +90,18 @@ def _order_runs(u, v, key, begin, stop):
             high += 1
         _order_run(v, key, low, high)
         for i in range(low, high):
-            if i == low or v[i] != v[place - 1]:
-                u[place], v[place], key[place] = u[i], v[i], key[i]
-                place += 1
+            if i == low or v[i] != v[written - 1]:
+                u[written], v[written], key[written] = u[i], v[i], key[i]
+                written += 1
         low = high
-    return begin, place
+    return begin, written
 
 
 @kernel
 def _order_run(v, key, low, high):
     """Order edges in [low, high) by (v, key)."""
     if high - low > SHORT_RUN:
-        # Rows chose these edges in the order of rows: v has a few ascents.
+        # The edges were selected row by row, so v consists of few ascending runs.
         merge_ascents(v[low:high], key[low:high])
         return
     for i in range(low + 1, high):
@@ -129,33 +131,33 @@ def in_row_order(src, dst):
 
 @kernel
 def has_parallel_edges(u, v):
-    """Return whether two neighbours in a list are the same pair."""
-    found = False
+    """Return whether two consecutive edges have the same ends."""
+    parallel = False
     for i in range(np.uint64(1), np.uint64(len(u))):
         before = i - np.uint64(1)
-        found |= (u[i] == u[before]) & (v[i] == v[before])
-    return found
+        parallel |= (u[i] == u[before]) & (v[i] == v[before])
+    return parallel
 
 
 @kernel
 def mark_lightest_parallel(order, u, v, key):
     """Mark, of the edges in `order`, the lightest of each run of equal (u, v)."""
-    kept = np.zeros(len(order), np.bool_)
+    mask = np.zeros(len(order), np.bool_)
     best = 0
     for i in range(len(order)):
         edge, lightest = order[i], order[best]
         if u[edge] != u[lightest] or v[edge] != v[lightest]:
-            kept[best] = True
+            mask[best] = True
             best = i
         elif key[edge] < key[lightest]:
             best = i
     if len(order):
-        kept[best] = True
-    return kept
+        mask[best] = True
+    return mask
 
 
 def drop_parallel_edges(u: np.ndarray, v: np.ndarray, key: np.ndarray) -> EdgeList:
-    """Drop all but the lightest of parallel edges, which stand side by side."""
+    """Drop all but the lightest of parallel edges, which are consecutive."""
     edges = EdgeList(u, v, key)
     if has_parallel_edges(u, v):
         positions = np.arange(len(key), dtype=np.uint64)

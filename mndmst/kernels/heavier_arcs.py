@@ -1,10 +1,10 @@
-"""Walks over heavier arcs, once light edges have made one giant component.
+"""Search of heavier arcs, once light edges have made one giant component.
 
-An edge that can still be in the forest has an end outside the giant component, so
-only the rows of vertices outside are walked. In such a row the lightest arc into the
-giant component makes every heavier arc superfluous, unless the row of the other end
-keeps it: with both ends joined to the giant component by lighter edges, the edge is
-the heaviest of a cycle.
+An edge that can still be in the forest has an end outside the giant component, so only
+the rows of vertices outside are searched, up to the lightest arc into the giant
+component. A heavier arc is in the result only if the row of its other end yields it: if
+lighter edges connect both its ends with the giant component, it is the heaviest edge of
+a cycle.
 """
 
 from typing import NamedTuple
@@ -16,23 +16,23 @@ from .intrinsics import copy_memory, prefetch
 
 ROWS_AHEAD = 6
 PREFETCHED_ARCS = 48
-# Arcs of a row visited in order; further arcs are taken as they are stored.
+# Arcs of a row that are visited in ascending order; then all heavier arcs are taken.
 PROBES = 16
 UNKNOWN = -1
 
 
 class GiantComponent(NamedTuple):
-    """The components of vertices, as far as this rank knows them."""
+    """The components of the rows' vertices, and ghosts in the giant component."""
 
     label: np.ndarray  # uint32 or int64: the component of each row's vertex
     giant: int  # the giant component
-    # a bit for each vertex of the graph, lowest first: not in the giant component;
-    # empty if nothing is known of ghosts
+    # a bit for each vertex of the graph, lowest first, set outside the giant component;
+    # empty if the components of ghosts are unknown
     outside: np.ndarray
 
     @classmethod
     def of_rows(cls, label: np.ndarray, giant: int) -> "GiantComponent":
-        """Return the components of rows; nothing is known of ghosts."""
+        """Return the components of rows; those of ghosts are unknown."""
         return cls(label, int(giant), np.empty(0, np.uint8))
 
 
@@ -49,7 +49,7 @@ class Arcs(NamedTuple):
 # tuple counts a reference, which costs time if done for every arc.
 @kernel
 def _component(vertex, first, label, giant, outside):
-    """Return the component of a vertex, as far as it is known here."""
+    """Return the component of a vertex, or UNKNOWN."""
     row = np.uint64(vertex) - np.uint64(first)
     if row < np.uint64(len(label)):
         return np.int64(label[row])
@@ -73,7 +73,7 @@ def _prefetch(indptr, indices, keys, rows, i):
 
 @kernel
 def _first_at(indices, keys, begin, end, above, vertex):
-    """Return the first arc of a row behind its arcs with a key to lower vertices."""
+    """Return the row's first arc in the order from (key `above`, head `vertex`) on."""
     arc = lightest_from(keys, begin, end, above)
     while arc >= 0 and keys[arc] == above and indices[arc] < vertex:
         arc = next_in_order(keys, arc, end, begin)
@@ -81,7 +81,7 @@ def _first_at(indices, keys, begin, end, above, vertex):
 
 
 @kernel
-def _grown(array, used, more):
+def _enlarged(array, used, more):
     """Return a longer array that begins with the used part of this one."""
     larger = np.empty(2 * len(array) + more, array.dtype)
     copy_memory(larger, array, used)
@@ -90,19 +90,19 @@ def _grown(array, used, more):
 
 @kernel
 def heavier_arcs(csr, components, above, vertex, rows):
-    """Return the arcs of some rows outside the giant component that may matter.
+    """Return the arcs of rows outside the giant component that may be forest edges.
 
-    Each row is walked in its order until an arc leads to the giant component. Edges up
-    to the key `above` have been dealt with, except those with this key between vertices
-    that are both not below `vertex`.
+    Each row is searched in ascending order up to an arc into the giant component. Edges
+    up to the key `above` have been contracted, except edges with this key whose ends
+    are both at least `vertex`.
 
     Returns arcs that leave the component of their tail; see `Arcs`.
     """
     first, indptr, indices, keys = csr
     label, giant, outside = components
-    room = 2 * len(rows) + 64  # unused pages stay untouched
-    tail, head = np.empty(room, indices.dtype), np.empty(room, indices.dtype)
-    key, head_component = np.empty(room, keys.dtype), np.empty(room, np.int64)
+    capacity = 2 * len(rows) + 64  # unused pages stay untouched
+    tail, head = np.empty(capacity, indices.dtype), np.empty(capacity, indices.dtype)
+    key, head_component = np.empty(capacity, keys.dtype), np.empty(capacity, np.int64)
     used = np.uint64(0)
     heavier = keys.dtype.type(above + 1)
     for i in range(len(rows)):
@@ -110,11 +110,11 @@ def heavier_arcs(csr, components, above, vertex, rows):
         row = np.uint64(rows[i])
         begin, end = indptr[row], indptr[row + np.uint64(1)]
         if used + np.uint64(PROBES + end - begin) > np.uint64(len(key)):
-            more = PROBES + end - begin + len(rows)
-            tail, head = _grown(tail, used, more), _grown(head, used, more)
+            extra = PROBES + end - begin + len(rows)
+            tail, head = _enlarged(tail, used, extra), _enlarged(head, used, extra)
             key, head_component = (
-                _grown(key, used, more),
-                _grown(head_component, used, more),
+                _enlarged(key, used, extra),
+                _enlarged(head_component, used, extra),
             )
         here, component = np.uint64(first) + row, np.int64(label[row])
         if here >= np.uint64(vertex):
@@ -122,7 +122,7 @@ def heavier_arcs(csr, components, above, vertex, rows):
         elif heavier > above:
             arc = lightest_from(keys, begin, end, heavier)
         else:
-            arc = np.int64(-1)  # nothing is heavier than the largest key
+            arc = np.int64(-1)  # no key is above the largest one
         for _ in range(PROBES):
             if arc < 0:
                 break
@@ -132,11 +132,11 @@ def heavier_arcs(csr, components, above, vertex, rows):
             used += np.uint64(other != component)
             arc = -1 if other == giant else next_in_order(keys, arc, end, begin)
         if arc >= 0:
-            for place in range(np.uint64(begin), np.uint64(end)):
-                other = _component(indices[place], first, label, giant, outside)
-                tail[used], head[used] = here, indices[place]
-                key[used], head_component[used] = keys[place], other
-                used += np.uint64((keys[place] >= keys[arc]) & (other != component))
+            for further in range(np.uint64(begin), np.uint64(end)):
+                other = _component(indices[further], first, label, giant, outside)
+                tail[used], head[used] = here, indices[further]
+                key[used], head_component[used] = keys[further], other
+                used += np.uint64((keys[further] >= keys[arc]) & (other != component))
     return tail[:used], head[:used], key[:used], head_component[:used]
 
 
@@ -151,28 +151,31 @@ def heavier_edges(csr, components, above, vertex, rows):
 
 @kernel
 def cut_arcs(csr, above, begin, end):
-    """Return the arcs of the rows [begin, end) behind a key that lead out of all rows.
+    """Return the arcs of the rows [begin, end) above a key that lead to ghosts.
 
-    They are for ranks that ask no other rank: ghosts are unknown, and they do not
-    search, so all arcs to them may matter.
+    A rank without information on ghosts takes all of them: no other rank searches the
+    rows of ghosts for it.
     """
     first, indptr, indices, keys = csr
     before, rows = np.uint64(first), np.uint64(len(indptr) - 1)
     border = np.empty(end - begin, np.uint32)  # unused pages stay untouched
-    count, room = np.uint64(0), np.int64(1)  # one to spare for a write that is undone
+    count, capacity = (
+        np.uint64(0),
+        np.int64(1),
+    )  # one to spare for a write that is undone
     for row in range(np.uint64(begin), np.uint64(end)):
         low, high = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
         if low == high:
             continue
-        # Heads ascend, so the first and the last tell of all.
+        # Heads ascend, so the first and the last head decide.
         lowest = np.uint64(indices[low]) - before
         highest = np.uint64(indices[high - np.uint64(1)]) - before
         if lowest >= rows or highest >= rows:
             border[count] = row
             count += np.uint64(1)
-            room += np.int64(high - low)
-    tail, head = np.empty(room, indices.dtype), np.empty(room, indices.dtype)
-    key = np.empty(room, keys.dtype)
+            capacity += np.int64(high - low)
+    tail, head = np.empty(capacity, indices.dtype), np.empty(capacity, indices.dtype)
+    key = np.empty(capacity, keys.dtype)
     used = np.uint64(0)
     for row in border[:count]:
         for arc in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
@@ -200,9 +203,9 @@ def lightest_from(keys, begin, end, low):
 
 @kernel
 def next_in_order(keys, arc, end, begin):
-    """Return the arc of a row that comes after one in the order, or -1.
+    """Return the next arc of a row in the order (key, head), or -1.
 
-    The arcs of a row are ordered by (key, head), and their heads ascend.
+    The heads of the row ascend.
     """
     for other in range(np.uint64(arc + 1), np.uint64(end)):
         if keys[other] == keys[arc]:

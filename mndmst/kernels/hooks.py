@@ -1,8 +1,8 @@
-"""The first Borůvka round: every vertex hooks to the far end of its lightest edge.
+"""The first Borůvka round: every vertex hooks to the other end of its lightest edge.
 
-The edges are distinct in the order, so these links form trees but for one cycle of
-two in each, whose smaller end becomes the root. All steps work on a range of vertices
-or edges, so that threads can share them (see `contraction`).
+The edges are distinct in the order, so these links form trees, except for one cycle of
+two vertices in each, whose smaller vertex becomes the root. All steps work on a range
+of vertices or edges, so that threads can divide them (see `contraction`).
 """
 
 from typing import NamedTuple
@@ -21,14 +21,14 @@ NUMBER = np.uint32((1 << 31) - 1)
 MEMBER, ROOT_OF_TREE, SINGLE = 0, 1, 2
 # Vertices or edges from the one in use to the one whose far end is fetched.
 FETCH_AHEAD = np.uint64(32)
-# Steps up that all vertices take before each goes on to its root.
+# Steps up of all vertices before each follows its path to the root.
 STEPS = 2
 
 
 class Hooks(NamedTuple):
-    """Where each row hooks, and the key of the arc along which it does.
+    """The vertex to which each row hooks, and the key of the arc.
 
-    Rows without such an arc hook to themselves.
+    Rows without an arc hook to themselves.
     """
 
     hook: np.ndarray
@@ -36,7 +36,7 @@ class Hooks(NamedTuple):
 
     @classmethod
     def for_rows(cls, rows: Rows) -> "Hooks":
-        """Return room for the hooks of some rows; `select` fills it in."""
+        """Allocate the hooks of some rows; `select` fills them in."""
         return cls(np.empty(len(rows), np.uint32), np.empty(len(rows), rows.keys.dtype))
 
 
@@ -47,7 +47,7 @@ def find_roots(hook, begin, end, kind):
     `kind` (by vertex from `begin` on) becomes MEMBER, ROOT_OF_TREE or SINGLE, which has
     no edge. Returns the numbers of roots of trees and of single vertices.
     """
-    roots = alone = 0
+    roots = singles = 0
     first = np.uint64(begin)
     for vertex in range(first, np.uint64(end)):
         if vertex + FETCH_AHEAD < np.uint64(end):
@@ -58,28 +58,28 @@ def find_roots(hook, begin, end, kind):
         root = single | (mutual & (vertex < other))
         kind[vertex - first] = np.uint8(root) + np.uint8(single)
         roots += root
-        alone += single
-    return roots - alone, alone
+        singles += single
+    return roots - singles, singles
 
 
 @kernel
-def number_roots(parent, begin, end, kind, number, alone):
+def number_roots(parent, begin, end, kind, number, single):
     """Number the roots in [begin, end): roots of trees and single vertices separately.
 
-    `number` and `alone` are the first number of each; `kind` is as in `find_roots`. The
-    others keep their hooks as parents.
+    `number` and `single` are the first number of each; `kind` is as in `find_roots`.
+    The others keep their hooks as parents.
     """
-    number, alone, first = np.uint64(number), np.uint64(alone), np.uint64(begin)
+    number, single, first = np.uint64(number), np.uint64(single), np.uint64(begin)
     for vertex in range(first, np.uint64(end)):
-        what = kind[vertex - first]
-        named = np.uint32(ROOT | choose(what == SINGLE, alone, number))
-        parent[vertex] = choose(what == MEMBER, parent[vertex], named)
-        number += np.uint64(what == ROOT_OF_TREE)
-        alone += np.uint64(what == SINGLE)
+        kind_here = kind[vertex - first]
+        numbered = np.uint32(ROOT | choose(kind_here == SINGLE, single, number))
+        parent[vertex] = choose(kind_here == MEMBER, parent[vertex], numbered)
+        number += np.uint64(kind_here == ROOT_OF_TREE)
+        single += np.uint64(kind_here == SINGLE)
 
 
 @kernel
-def note_root_vertices(parent, begin, end, names):
+def record_root_vertices(parent, begin, end, names):
     """Record the vertex of each root in [begin, end), by its number."""
     for vertex in range(np.uint64(begin), np.uint64(end)):
         if parent[vertex] & ROOT:
@@ -87,7 +87,7 @@ def note_root_vertices(parent, begin, end, names):
 
 
 @kernel
-def make_own_parents(parent, begin, end):
+def set_identity(parent, begin, end):
     """Make each of the components in [begin, end) its own parent."""
     for component in range(np.uint64(begin), np.uint64(end)):
         parent[component] = component
@@ -110,14 +110,14 @@ def hooked_edges(parent, best, first, begin, end, out):
     with the key of the vertex `first`.
     """
     u, v, key = out
-    place, first = np.uint64(0), np.uint64(first)
+    written, first = np.uint64(0), np.uint64(first)
     for vertex in range(np.uint64(begin), np.uint64(end)):
-        if place == np.uint64(len(key)):
+        if written == np.uint64(len(key)):
             break
         other = np.uint64(parent[vertex])
-        u[place], v[place] = min(vertex, other), max(vertex, other)
-        key[place] = best[vertex - first]
-        place += np.uint64((parent[vertex] & ROOT) == 0)
+        u[written], v[written] = min(vertex, other), max(vertex, other)
+        key[written] = best[vertex - first]
+        written += np.uint64((parent[vertex] & ROOT) == 0)
 
 
 @kernel
@@ -133,12 +133,12 @@ def _step_up(parent, begin, end):
 def compress(parent, begin, end):
     """Point the vertices in [begin, end) at their roots' numbers.
 
-    Hooks may form a chain of all vertices, so vertices of the range that are passed on
-    the way are pointed one further (path splitting). Other threads may see that: both
-    the old and the new parent lead to the root, and words of four bytes are never seen
-    half-written. Were theirs pointed further too, an old parent could replace a root.
-    Most ways are short, but each of another length, which no branch predicts: so all
-    are shortened by some steps without branches before.
+    Hooks may form a chain of all vertices, so the vertices of a path that are in the
+    range are pointed one step further (path splitting). Other threads may read them
+    meanwhile: both the old and the new parent lead to the root, and stores of four
+    bytes are atomic. Vertices of other ranges are not changed, because an old parent
+    could overwrite a root. Most paths are short but of unpredictable length, so some
+    steps without branches shorten all of them first.
     """
     for _ in range(STEPS):
         _step_up(parent, begin, end)
@@ -155,11 +155,12 @@ def compress(parent, begin, end):
 
 @kernel
 def keep_cross_edges(edges, component, out_key, pairs):
-    """Keep the edges between different components; return their number.
+    """Keep the edges between different components, in place; return their number.
 
-    Their ends move to the front of `edges`. `out_key`, which may be the key of `edges`,
-    and `pairs`, the components at both ends, are as long. Every edge is stored, and the
-    count only advances past the edges to keep, which avoids an unpredictable branch.
+    Their ends move to the front of `edges`, their keys to `out_key`, which may be the
+    key of `edges`, and the components at both ends to `pairs`. Every edge is stored,
+    and the count only advances past the edges to keep, which avoids an unpredictable
+    branch.
     """
     u, v, key = edges
     count = np.uint64(0)
@@ -177,7 +178,7 @@ def keep_cross_edges(edges, component, out_key, pairs):
 
 @kernel
 def drop_hooks(u, v, key, hook):
-    """Keep, in place, the edges along which u does not hook; return how many."""
+    """Keep, in place, the edges along which u does not hook; return their number."""
     count = np.uint64(0)
     for i in range(np.uint64(len(key))):
         x, y = np.uint64(u[i]), np.uint64(v[i])
@@ -190,16 +191,16 @@ def drop_hooks(u, v, key, hook):
 def hooks_and_components(edges, first, hook, component, hooked, a, b):
     """Write whether a row hooks along each edge, and the components at its ends.
 
-    Components have ids of vertices; a ghost is its own one.
+    Components have ids of vertices; the component of a ghost is the ghost.
     """
     u, v, _ = edges
     first, rows = np.uint64(first), np.uint64(len(hook))
     for i in range(np.uint64(len(u))):
         x, y = np.uint64(u[i]) - first, np.uint64(v[i]) - first
-        own_x, own_y = x < rows, y < rows
-        a[i] = first + np.uint64(component[x] & NUMBER) if own_x else x + first
-        b[i] = first + np.uint64(component[y] & NUMBER) if own_y else y + first
-        if own_x and own_y:
+        local_x, local_y = x < rows, y < rows
+        a[i] = first + np.uint64(component[x] & NUMBER) if local_x else x + first
+        b[i] = first + np.uint64(component[y] & NUMBER) if local_y else y + first
+        if local_x and local_y:
             hooked[i] = (np.uint64(hook[x]) == y) | (np.uint64(hook[y]) == x)
 
 
@@ -223,17 +224,17 @@ def vertices_outside(giant, component, indptr, begin, end):
 
     Vertices without edges are left out.
     """
-    found = np.empty(end - begin + 1, np.uint32)  # unused pages stay untouched
+    outside = np.empty(end - begin + 1, np.uint32)  # unused pages stay untouched
     count = np.uint64(0)
     for vertex in range(np.uint64(begin), np.uint64(end)):
-        found[count] = vertex
+        outside[count] = vertex
         occupied = indptr[vertex] != indptr[vertex + np.uint64(1)]
         count += np.uint64((component[vertex] != giant) & occupied)
-    return found[:count]
+    return outside[:count]
 
 
 @kernel
-def settle_and_list(giant, component, parent, indptr, begin, end):
-    """Do `replace_by_parents`, and return `vertices_outside`, for [begin, end)."""
+def update_and_list_outside(giant, component, parent, indptr, begin, end):
+    """Do `replace_by_parents` and return `vertices_outside`, for [begin, end)."""
     replace_by_parents(component, parent, begin, end)
     return vertices_outside(giant, component, indptr, begin, end)

@@ -85,10 +85,10 @@ def prefetch(typingctx, array, index):
 
 @intrinsic
 def copy_memory(typingctx, into, of, count):
-    """Copy the first `count` entries of an array to one of its type, not overlapping.
+    """Copy the first `count` entries to an array of the same type, not overlapping.
 
-    An assignment goes byte by byte where they are bytes, and takes three to four times
-    as long. Of other types it takes Numba long to compile.
+    Numba's assignment copies bytes one by one, which takes three to four times as long;
+    for other types it takes long to compile.
     """
     if into.dtype != of.dtype:
         raise TypingError(f"{of} is not to be copied to {into}")
@@ -156,8 +156,8 @@ def lower_atomic(typingctx, array, index, value):
     return types.uint64(array, types.intp, types.uint64), codegen
 
 
-# The number of the system call futex(2), by machine; little-endian ones, where a word
-# begins with its lower half.
+# The number of the system call futex(2) by machine. All are little-endian: the lower
+# half of a word comes first.
 _FUTEX_BY_MACHINE = {"x86_64": 202, "aarch64": 98}
 _LINUX = platform.system() == "Linux"
 _FUTEX = _FUTEX_BY_MACHINE.get(platform.machine()) if _LINUX else None
@@ -166,26 +166,28 @@ _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
 
 @intrinsic
 def make_call(typingctx, address):
-    """Make the call of a row of `CompiledKernel.call_all`; note its status.
+    """Make the queued call at an address (`CompiledKernel.call_all`); store its status.
 
-    All words of a queued call are passed; the code reads the words it takes.
+    All words of a queued call are passed; the code reads the words that it takes.
     """
 
     def codegen(context, builder, signature, args):
         word = ir.IntType(64)
         block = builder.inttoptr(args[0], ir.PointerType(word))
-        numbers = [ir.Constant(word, place) for place in range(HEAD_WORDS + MOST_WORDS)]
-        places = [builder.gep(block, [number]) for number in numbers]
+        numbers = [
+            ir.Constant(word, position) for position in range(HEAD_WORDS + MOST_WORDS)
+        ]
+        addresses = [builder.gep(block, [number]) for number in numbers]
         kind = ir.FunctionType(ir.IntType(32), [word] * MOST_WORDS)
-        code = builder.inttoptr(builder.load(places[1]), ir.PointerType(kind))
+        code = builder.inttoptr(builder.load(addresses[1]), ir.PointerType(kind))
         status = builder.call(
-            code, [builder.load(place) for place in places[HEAD_WORDS:]]
+            code, [builder.load(position) for position in addresses[HEAD_WORDS:]]
         )
         none = builder.icmp_signed(
             "==", status, ir.Constant(status.type, DONE_WITH_NONE)
         )
         status = builder.select(none, ir.Constant(status.type, DONE), status)
-        builder.store(builder.sext(status, word), places[0])
+        builder.store(builder.sext(status, word), addresses[0])
         return context.get_dummy_value()
 
     return types.void(types.intp), codegen
@@ -252,15 +254,15 @@ def wake(typingctx, array, index, count):
     return types.void(array, types.intp, types.int64), codegen
 
 
-def _futex(context, builder, signature, place, operation, value):
-    """Call futex(2), or give way to other threads where there is none."""
+def _futex(context, builder, signature, element, operation, value):
+    """Call futex(2), or sched_yield on systems without it."""
     word = ir.IntType(64)
     if _FUTEX is None:
         kind = ir.FunctionType(ir.IntType(32), [])
         library = cgutils.get_or_insert_function(builder.module, kind, "sched_yield")
         builder.call(library, [])
         return
-    address = builder.ptrtoint(address_of(context, builder, signature, place), word)
+    address = builder.ptrtoint(address_of(context, builder, signature, element), word)
     numbers = [ir.Constant(word, number) for number in (_FUTEX, operation, 0)]
     kind = ir.FunctionType(word, [word] * 5)
     library = cgutils.get_or_insert_function(builder.module, kind, "syscall")

@@ -12,8 +12,8 @@ import numpy as np
 from ..native.kernel import kernel
 from .intrinsics import choose, prefetch
 
-# How many edges ahead the ends are fetched, then the parents of the ends, and then
-# their paths are halved: in random order every step would otherwise wait for memory.
+# Edges from the one in use to those whose ends, whose ends' parents are fetched, and
+# whose paths are halved: in random order every step would otherwise wait for memory.
 PAIRS_AHEAD = 48
 FETCH_AHEAD = 24
 HALVE_AHEAD = 6
@@ -48,12 +48,24 @@ def find(parent, x):
     return np.uint64(x)
 
 
+def find_in_python(parent: dict[int, int], x: int) -> int:
+    """Return the root of x, halving the path; roots are not in `parent`.
+
+    For few edges, whose kernels would take longer to compile.
+    """
+    above = parent.get(x, x)
+    while above != x:
+        parent[x] = x = parent.get(above, above)
+        above = parent.get(x, x)
+    return x
+
+
 @kernel
 def flatten(parent, begin, end):
     """Point the positions in [begin, end) at their roots.
 
-    Threads may write links that others follow: both the old and the new one lead to
-    the root.
+    Threads may overwrite links that other threads follow: both the old and the new link
+    lead to the root.
     """
     for i in range(np.uint64(begin), np.uint64(end)):
         if i + np.uint64(FETCH_AHEAD) < np.uint64(end):
@@ -72,23 +84,23 @@ def pack_pairs(a, b, begin, end, pairs):
 
 
 @kernel
-def fetch_ahead(order, mask, place, pairs, parent, beside):
-    """Fetch into cache what a pass in ascending order soon reads; halve paths ahead.
+def fetch_ahead(order, mask, step, pairs, parent, beside):
+    """Prefetch for the next edges of a pass in ascending order, and halve their paths.
 
-    `order` has the edges' positions in the bits `mask`, lightest first; the pass has
-    come to `place`. `pairs` has the ends by position: fetching them ahead takes less
-    time than to bring them into the order before. `beside` is another array that is
-    read at a component's root.
+    The bits `mask` of `order` are positions of edges, lightest first; `step` is the
+    present index in it. `pairs` has the ends by position: to prefetch them takes less
+    time than to sort them. `beside` is another array that is read at a component's
+    root.
     """
     count = np.uint64(len(order))
-    if place + np.uint64(PAIRS_AHEAD) < count:
-        prefetch(pairs, np.intp(order[place + np.uint64(PAIRS_AHEAD)] & mask))
-    if place + np.uint64(FETCH_AHEAD) < count:
-        pair = pairs[order[place + np.uint64(FETCH_AHEAD)] & mask]
+    if step + np.uint64(PAIRS_AHEAD) < count:
+        prefetch(pairs, np.intp(order[step + np.uint64(PAIRS_AHEAD)] & mask))
+    if step + np.uint64(FETCH_AHEAD) < count:
+        pair = pairs[order[step + np.uint64(FETCH_AHEAD)] & mask]
         prefetch(parent, np.intp(pair >> HALF))
         prefetch(parent, np.intp(pair & LOW))
-    if place + np.uint64(HALVE_AHEAD) < count:
-        pair = pairs[order[place + np.uint64(HALVE_AHEAD)] & mask]
+    if step + np.uint64(HALVE_AHEAD) < count:
+        pair = pairs[order[step + np.uint64(HALVE_AHEAD)] & mask]
         x, y = pair >> HALF, pair & LOW
         parent[x], parent[y] = parent[parent[x]], parent[parent[y]]
         prefetch(beside, np.intp(parent[x]))
@@ -96,29 +108,29 @@ def fetch_ahead(order, mask, place, pairs, parent, beside):
 
 
 @kernel
-def kruskal(order, pairs, parent, kept):
-    """Mark in `kept` the edges that join two components, in ascending order.
+def kruskal(order, pairs, parent, mask):
+    """Mark the edges that join two components, in ascending order.
 
     `order` has the positions of edges, lightest first, `pairs` the packed ends by
     position.
     """
-    for place in range(np.uint64(len(order))):
-        fetch_ahead(order, EVERY_BIT, place, pairs, parent, parent)
-        position = order[place]
+    for step in range(np.uint64(len(order))):
+        fetch_ahead(order, EVERY_BIT, step, pairs, parent, parent)
+        position = order[step]
         pair = pairs[position]
         if unite(parent, pair >> HALF, pair & LOW):
-            kept[position] = True
+            mask[position] = True
 
 
 @kernel
 def light_positions(key, most):
-    """Return the positions of the edges with keys up to one, ascending."""
-    found = np.empty(len(key) + 1, np.uint64)
+    """Return the positions of the edges with keys up to `most`, ascending."""
+    positions = np.empty(len(key) + 1, np.uint64)
     count = np.uint64(0)
     for i in range(np.uint64(len(key))):
-        found[count] = i
+        positions[count] = i
         count += np.uint64(key[i] <= most)
-    return found[:count]
+    return positions[:count]
 
 
 @kernel
@@ -127,17 +139,17 @@ def heavy_positions(key, above, pairs, parent):
 
     `parent` is flat.
     """
-    found = np.empty(len(key) + 1, np.uint64)
+    positions = np.empty(len(key) + 1, np.uint64)
     count = np.uint64(0)
     for i in range(np.uint64(len(key))):
         if i + np.uint64(FETCH_AHEAD) < np.uint64(len(key)):
             ahead = pairs[i + np.uint64(FETCH_AHEAD)]
             prefetch(parent, np.intp(ahead >> HALF))
             prefetch(parent, np.intp(ahead & LOW))
-        apart = parent[pairs[i] >> HALF] != parent[pairs[i] & LOW]
-        found[count] = i
-        count += np.uint64(apart & (key[i] > above))
-    return found[:count]
+        crosses = parent[pairs[i] >> HALF] != parent[pairs[i] & LOW]
+        positions[count] = i
+        count += np.uint64(crosses & (key[i] > above))
+    return positions[:count]
 
 
 @kernel

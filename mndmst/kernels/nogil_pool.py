@@ -1,8 +1,8 @@
 """Worker threads that run queued kernel calls without holding the GIL.
 
-A thread of Python needs the GIL twice for every kernel it calls: with 16 threads that
+A Python thread acquires the GIL twice for every kernel it calls. With 16 threads that
 takes a millisecond or more, longer than many kernels. Here one thread queues the calls
-and wakes the workers, and all threads take call after call.
+and wakes the workers, and each thread executes call after call.
 """
 
 import functools
@@ -22,15 +22,15 @@ from .intrinsics import (
     wake,
 )
 
-# Words of a cache line: nothing that threads write at once lies in one.
+# Words of a cache line: words that different threads write are on different lines.
 LINE = 8
 # Spins of a waiting thread before it sleeps: less than 1 us; longer gains nothing.
 SPIN_COUNT = 1000
 EVERYONE = (1 << 31) - 1
 
-# Words that the threads share: the number of calls, in the upper half, and of calls
-# taken; the number of calls done; the number of tables so far; and on one line the
-# address of the table, and the bytes of its rows.
+# Words that the threads share: the number of calls (upper half) and of started calls
+# (lower half); the number of finished calls; the number of tables so far; and, on one
+# line, the address of the table and the bytes of its rows.
 _TAKEN, _DONE, _ROUND, _TABLE = (LINE * line for line in range(4))
 _STRIDE = _TABLE + 1
 _NO_MORE = -1
@@ -54,13 +54,13 @@ class NogilPool:
             raise MemoryError(str(error)) from error
 
     def make_calls(self, rows: np.ndarray) -> None:
-        """Make queued calls (`CompiledKernel.call_all`), one by one on each thread.
+        """Make queued calls (`CompiledKernel.call_all`), one at a time on each thread.
 
-        As many calls run at once as there are threads: if there are no more calls than
-        threads, calls may wait for each other.
+        Calls may wait for each other if there are no more calls than threads, because
+        all of them run at the same time.
         """
         with self._one_by_one:
-            _share(self._words, address_of(rows), rows.strides[0], len(rows))
+            _run_all(self._words, address_of(rows), rows.strides[0], len(rows))
 
 
 @functools.cache
@@ -81,11 +81,11 @@ def _end(words):
 
 
 @kernel
-def _share(words, table, stride, count):
-    """Run the calls of a table on all threads; return when all are done.
+def _run_all(words, table, stride, count):
+    """Run the calls of a table on all threads; return after the last one.
 
-    A thread that comes late from the calls before may take one of these: the table is
-    written before the calls are offered.
+    A thread that is late from the previous table may start one of these calls, so the
+    address of the table is stored before the number of calls.
     """
     store_atomic(words, _DONE, 0)
     store_atomic(words, _TABLE, table)
@@ -93,12 +93,12 @@ def _share(words, table, stride, count):
     store_atomic(words, _TAKEN, count << _HALF)
     add_atomic(words, _ROUND, 1)
     wake(words, _ROUND, count - 1)
-    _take(words)
-    looks = 0
+    _make_calls(words)
+    spins = 0
     done = load_atomic(words, _DONE)
     while done < count:
-        if looks < SPIN_COUNT:
-            looks += 1
+        if spins < SPIN_COUNT:
+            spins += 1
         else:
             sleep_while(words, _DONE, done)
         done = load_atomic(words, _DONE)
@@ -109,21 +109,21 @@ def _serve(words):
     """Make queued calls until the pool ends."""
     seen = 0
     while seen != _NO_MORE:
-        looks = 0
+        spins = 0
         now = load_atomic(words, _ROUND)
         while now == seen:
-            if looks < SPIN_COUNT:
-                looks += 1
+            if spins < SPIN_COUNT:
+                spins += 1
             else:
                 sleep_while(words, _ROUND, seen)
             now = load_atomic(words, _ROUND)
         seen = now
-        _take(words)
+        _make_calls(words)
 
 
 @kernel
-def _take(words):
-    """Take and make calls until none is left."""
+def _make_calls(words):
+    """Make calls until all of the table have started."""
     while True:
         taken = add_atomic(words, _TAKEN, 1)
         number, count = taken & _TAKEN_MASK, taken >> _HALF

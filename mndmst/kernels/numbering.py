@@ -29,7 +29,11 @@ def compact(
     for ids in columns:
         _mark(ids, low, words)
     labels, before = _labels(words, low)
-    return labels, _place(ids_a, low, words, before), _place(ids_b, low, words, before)
+    return (
+        labels,
+        _positions(ids_a, low, words, before),
+        _positions(ids_b, low, words, before),
+    )
 
 
 def distinct(ids: np.ndarray, threads: Threads = ALONE) -> tuple[np.ndarray, ...]:
@@ -46,7 +50,7 @@ def distinct(ids: np.ndarray, threads: Threads = ALONE) -> tuple[np.ndarray, ...
     words = np.zeros((high - low) // 64 + 1, np.uint64)
     _mark(ids, low, words)
     labels, before = _labels(words, low)
-    return labels, _place(ids, low, words, before)
+    return labels, _positions(ids, low, words, before)
 
 
 @kernel
@@ -65,18 +69,18 @@ def _labels(words, low):
         before[i] = count
         count += set_bits(words[i])
     labels = np.empty(count, np.int64)
-    place = np.uint64(0)
+    written = np.uint64(0)
     for i in range(np.uint64(len(words))):
         word = words[i]
         while word:
-            labels[place] = low + np.int64(64 * i + trailing_zeros(word))
+            labels[written] = low + np.int64(64 * i + trailing_zeros(word))
             word &= word - np.uint64(1)
-            place += np.uint64(1)
+            written += np.uint64(1)
     return labels, before
 
 
 @kernel
-def _place(ids, low, words, before):
+def _positions(ids, low, words, before):
     position = np.empty(len(ids), np.uint32)
     for i in range(np.uint64(len(ids))):
         offset = np.uint64(np.int64(ids[i]) - low)

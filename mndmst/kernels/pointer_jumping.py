@@ -10,7 +10,7 @@ def jump_to_representatives(parent, first, positions):
     """Point entries at their representatives, as far as this rank owns the path.
 
     `parent` has the parents of the vertices from `first` on; paths are halved. Returns
-    the positions whose path leads to another rank; all others are final.
+    the positions whose path leads to another rank; the other positions are resolved.
     """
     last = first + len(parent)
     away = np.empty(len(positions), np.int64)
@@ -24,8 +24,8 @@ def jump_to_representatives(parent, first, positions):
                 break
             if first <= ahead < last:
                 ahead = np.int64(parent[ahead - first])
-                # A name on another rank is not stored: it may soon be merged, and only
-                # the entries in `positions` are updated then.
+                # A name on another rank is not stored here: if it merges later, only
+                # the entries in `positions` are updated.
                 if first <= ahead < last:
                     parent[here - first] = ahead
             here = ahead
@@ -37,10 +37,10 @@ def jump_to_representatives(parent, first, positions):
 
 
 @kernel
-def step_up(names, first, parent, found):
-    """Write the parents of names; this rank owns the names, from `first` on."""
+def step_up(names, first, parent, parents):
+    """Write the parents of names, which this rank owns; `first` is its first vertex."""
     for i in range(np.uint64(len(names))):
-        found[i] = parent[np.uint64(names[i]) - np.uint64(first)]
+        parents[i] = parent[np.uint64(names[i]) - np.uint64(first)]
 
 
 @kernel
@@ -50,11 +50,11 @@ def entries_leading_away(parent, first, excluding):
     `parent` has the parents of the vertices from `first` on. Entries that point to the
     vertex `excluding` are left out.
     """
-    found = np.empty(len(parent) + 1, np.int64)  # unused pages are never touched
+    positions = np.empty(len(parent) + 1, np.int64)  # unused pages are never touched
     count = np.uint64(0)
     for position in range(len(parent)):
         name = np.int64(parent[position])
         away = np.uint64(name - first) >= np.uint64(len(parent))
-        found[count] = position
+        positions[count] = position
         count += np.uint64(away & (name != excluding))
-    return found[:count].copy()
+    return positions[:count].copy()

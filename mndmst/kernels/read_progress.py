@@ -1,4 +1,4 @@
-"""Progress of a read, noted by kernels for a thread that consumes the arcs."""
+"""Progress of a read, recorded by kernels for a thread that consumes the arcs."""
 
 from threading import Lock
 
@@ -9,14 +9,14 @@ from ..native.kernel import kernel
 from .intrinsics import add_atomic, load_atomic, sleep_while, store_atomic, wake
 from .nogil_pool import EVERYONE, LINE
 
-# The words: the number of notes, the number of sleeping threads, whether reading has
+# The words: the number of changes, the number of sleeping threads, whether reading has
 # failed, and for every `STEP` arcs the number of arcs read.
 _CHANGES, _ASLEEP, _FAILED, _READ = (LINE * line for line in range(4))
 STEP = 1 << 16
 
 
 class ArcsRead:
-    """Notes which arcs have been read, in any order, and lets a thread wait for them.
+    """Records the arcs that have been read, in any order; a thread can wait for them.
 
     `words` is the argument of `note_arcs`.
     """
@@ -26,13 +26,13 @@ class ArcsRead:
         self._lock, self._awaited = Lock(), False  # whether a thread has begun to wait
 
     def note(self, low: int, high: int) -> None:
-        """Note that the arcs [low, high) have been read."""
+        """Record that the arcs [low, high) have been read."""
         note_arcs(self.words, low, high)
 
     def note_few(self) -> None:
-        """Note that all arcs have been read; there are at most `STEP`.
+        """Record that all arcs, at most `STEP`, have been read.
 
-        It takes no kernel as long as no thread waits.
+        It calls no kernel unless a thread waits.
         """
         with self._lock:
             if not self._awaited:
@@ -41,7 +41,7 @@ class ArcsRead:
         self.note(0, self._arcs)
 
     def fail(self) -> None:
-        """Note that reading has failed."""
+        """Record that reading has failed."""
         _fail(self.words)
 
     def wait(self, arc: int) -> None:
@@ -54,7 +54,7 @@ class ArcsRead:
 
 @kernel
 def note_arcs(words, low, high):
-    """Note that the arcs [low, high) have been read."""
+    """Record that the arcs [low, high) have been read."""
     while low < high:
         step = low // STEP
         end = min(high, (step + 1) * STEP)

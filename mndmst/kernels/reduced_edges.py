@@ -10,20 +10,20 @@ def edges_between_names(a, b, names):
     """Return the positions of edges between two names, and the names at their ends."""
     alive = np.empty(len(a), np.int64)
     end_a, end_b = np.empty(len(a), names.dtype), np.empty(len(a), names.dtype)
-    place = np.uint64(0)
+    written = np.uint64(0)
     for i in range(np.uint64(len(a))):
         name_a, name_b = names[a[i]], names[b[i]]
-        alive[place], end_a[place], end_b[place] = i, name_a, name_b
-        place += np.uint64(name_a != name_b)
-    return alive[:place], end_a[:place], end_b[:place]
+        alive[written], end_a[written], end_b[written] = i, name_a, name_b
+        written += np.uint64(name_a != name_b)
+    return alive[:written], end_a[:written], end_b[:written]
 
 
 @kernel
 def carry_marks(mark, a, b, alive, new_a, new_b, count):
-    """Return marks of `count` components: whether an end of one of its edges was.
+    """Return a mark per new component: whether an old component in it was marked.
 
-    `mark` is by component at the ends `a` and `b`. The edges `alive` are left; their
-    ends are now `new_a` and `new_b`.
+    `mark` is by old component, at the ends `a` and `b`. The edges `alive` remain; their
+    ends are now `new_a` and `new_b`, of `count` components.
     """
     result = np.zeros(count, np.bool_)
     for i in range(len(alive)):
@@ -42,10 +42,10 @@ def renumber_ends(a, b, count):
     for i in range(np.uint64(len(a))):
         used[a[i]] = used[b[i]] = True
     number = np.empty(count, np.uint32)
-    place = np.uint64(0)
+    next_number = np.uint64(0)
     for component in range(np.uint64(count)):
-        number[component] = place
-        place += np.uint64(used[component])
+        number[component] = next_number
+        next_number += np.uint64(used[component])
     new_a, new_b = np.empty(len(a), np.uint32), np.empty(len(b), np.uint32)
     for i in range(np.uint64(len(a))):
         new_a[i], new_b[i] = number[a[i]], number[b[i]]

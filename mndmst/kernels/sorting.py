@@ -1,13 +1,12 @@
 """The positions of keys in ascending order, ties by position.
 
-Key and position are packed into one word, with the leading bits of the key, and
-the few runs whose leading bits agree are put right afterwards. NumPy sorts words with
-vector instructions: one thread takes it where they are fast, which they are not on
-AMD's Zen 4 (50 ns a word in place of 5 to 10: storing chosen lanes is slow there).
-Elsewhere it is a radix sort: digit by digit, the last first. Several threads distribute
-the words by their highest digit, and then sort ranges of whole buckets, each in one of
-the two ways. If few buckets have most words, threads share every pass of the radix
-sort.
+The leading bits of the key and the position are packed into one word. The few runs of
+equal leading bits are sorted again by the whole keys. NumPy sorts words with vector
+instructions; a single thread uses it unless they are slow, as on AMD's Zen 4 (50 ns a
+word instead of 5 to 10, because compressed stores are slow there). The alternative is a
+radix sort, last digit first. Several threads distribute the words by their highest
+digit, and then sort ranges of whole buckets in one of the two ways. If few buckets have
+most words, the threads divide every pass of the radix sort.
 """
 
 import time
@@ -22,23 +21,24 @@ from .intrinsics import copy_memory
 from .threads import ALONE, Threads, each_range
 
 SHORT_RUN = 24
-# So few keys NumPy sorts as fast as the calls of several kernels take.
+# For at most this many keys, NumPy's sort takes less time than calls of several
+# kernels.
 FEW_KEYS = 1 << 12
-# The most bits of a digit: the ends of all buckets and a line of each stay in cache.
+# The most bits of a digit, so that the ends and a cache line of all buckets stay in
+# cache.
 DIGIT = 11
-# Seconds of a processor that NumPy's sort takes for a word where it is fast, at most;
-# and words of a trial.
+# NumPy's sort counts as fast up to this many CPU seconds per word; words of a trial.
 FAST, TRIAL = 15e-9, 1 << 14
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-# A thread sorts ranges of 2^RANGE_BITS words by digits, in its cache; for NumPy, whose
-# calls need the GIL, there are RANGES_EACH ranges a thread. The first digit has
-# BUCKET_BITS more bits than the number of a range. If one thread would sort UNEVEN
-# times its share, the threads share every pass instead.
+# A thread sorts ranges of 2^RANGE_BITS words by digits, in its cache; NumPy, whose
+# calls need the GIL, sorts RANGES_EACH ranges a thread. The first digit has BUCKET_BITS
+# more bits than the number of a range. If one thread would sort UNEVEN times its share,
+# the threads divide every pass instead.
 RANGE_BITS, RANGES_EACH, BUCKET_BITS, UNEVEN = 16, 16, 3, 2
 
 
 def sort_positions(keys: np.ndarray, threads: Threads = ALONE) -> np.ndarray:
-    """Return the positions of keys in ascending order (uint64); equal keys keep theirs.
+    """Return the positions of keys in ascending order (uint64), by a stable sort.
 
     16 bytes per key are needed at the peak.
     """
@@ -71,10 +71,9 @@ def key_range(
 def sort_words(
     words: np.ndarray, low: int, bits: int, threads: Threads = ALONE
 ) -> np.ndarray:
-    """Return words in ascending order, given that their lowest bits ascend.
+    """Return words in ascending order, given that they ascend by the bits below `low`.
 
-    The words ascend by the bits below `low`, and have `bits` above these. They are
-    overwritten, and may be returned.
+    Above these they have `bits` bits. They are overwritten, and may be returned.
     """
     several = len(threads.bounds(len(words))) - 1
     if several > 1:
@@ -88,8 +87,8 @@ def sort_words(
         bounds = np.append(0, ends[np.searchsorted(ends, equal)])
         if np.diff(bounds).max() <= UNEVEN * len(words) // several:
             if fast:
-                found = [(other[b:e],) for b, e in pairwise(bounds.tolist())]
-                threads.map(np.ndarray.sort, found)
+                ranges = [(other[b:e],) for b, e in pairwise(bounds.tolist())]
+                threads.map(np.ndarray.sort, ranges)
             else:
                 threads.run(_sort_range, other, words, low, bits, *each_range(bounds))
             return other
@@ -101,7 +100,7 @@ def sort_words(
 
 @cache
 def _numpy_sorts_fast(fast: float = FAST) -> bool:
-    """Return whether NumPy's sort of words is a fast one on this processor."""
+    """Return whether NumPy sorts words fast on this processor."""
     words = np.arange(TRIAL, dtype=np.uint64) * _MIXER
 
     def seconds() -> float:
@@ -113,7 +112,7 @@ def _numpy_sorts_fast(fast: float = FAST) -> bool:
 
 
 def _radix_sort(words: np.ndarray, low: int, bits: int, threads: Threads) -> np.ndarray:
-    """Return words in the order of the bits [low, low + bits); ties stay in theirs."""
+    """Return words in the order of the bits [low, low + bits), by a stable sort."""
     passes = -(-bits // DIGIT)
     digit = -(-bits // max(1, passes))
     other = np.empty_like(words)
@@ -128,17 +127,17 @@ def _sort_by_digit(
 ) -> np.ndarray:
     """Write words in the order of the bits [shift, shift + digit).
 
-    Returns where the bucket of each digit ends.
+    Returns the end of each digit's bucket.
     """
     bounds, buckets = threads.bounds(len(words)), 1 << digit
     ranges, rows = each_range(bounds), buckets * np.arange(len(bounds))
     counts = np.zeros((len(bounds) - 1, buckets), np.uint64)
     each = ArrayPieces.of(counts.ravel(), rows)
     threads.run(_count, words, shift, digit, *ranges, each)
-    # Of each digit the words of the first thread come first.
+    # In each bucket the words of the first thread come first.
     ends = np.cumsum(counts.T).reshape(counts.T.shape).T
-    places = np.ascontiguousarray(ends) - counts
-    each = ArrayPieces.of(places.ravel(), rows)
+    offsets = np.ascontiguousarray(ends) - counts
+    each = ArrayPieces.of(offsets.ravel(), rows)
     threads.run(_scatter, words, shift, digit, *ranges, each, out)
     return ends[-1].astype(np.int64)
 
@@ -167,36 +166,36 @@ def _count(words, shift, digit, begin, end, counts):
 
 
 @kernel
-def _scatter(words, shift, digit, begin, end, places, out):
+def _scatter(words, shift, digit, begin, end, offsets, out):
     mask = (np.uint64(1) << np.uint64(digit)) - np.uint64(1)
     for i in range(np.uint64(begin), np.uint64(end)):
         bucket = words[i] >> np.uint64(shift) & mask
-        out[places[bucket]] = words[i]
-        places[bucket] += np.uint64(1)
+        out[offsets[bucket]] = words[i]
+        offsets[bucket] += np.uint64(1)
 
 
 @kernel
-def sort_alone(words, other, low, bits, places):
-    """Return words in the order of the bits [low, low + bits): one thread's radix sort.
+def sort_by_one_thread(words, other, low, bits, offsets):
+    """Return words in the order of the bits [low, low + bits), by a radix sort.
 
-    `words`, `other` and `places`, of shape (digits, 1 << DIGIT), are overwritten; one
+    `words`, `other` and `offsets`, of shape (digits, 1 << DIGIT), are overwritten; one
     of the first two is returned.
     """
     digits = (bits + DIGIT - 1) // DIGIT
     mask = (np.uint64(1) << np.uint64(DIGIT)) - np.uint64(1)
-    places[:digits] = 0
+    offsets[:digits] = 0
     for i in range(np.uint64(len(words))):
         word = words[i] >> np.uint64(low)
         for digit in range(digits):
-            places[digit, word & mask] += np.uint64(1)
+            offsets[digit, word & mask] += np.uint64(1)
             word >>= np.uint64(DIGIT)
     for digit in range(digits):
-        place, total = places[digit], np.uint64(0)
-        for value in range(len(place)):
-            count = place[value]
-            place[value] = total
+        digit_offsets, total = offsets[digit], np.uint64(0)
+        for value in range(len(digit_offsets)):
+            count = digit_offsets[value]
+            digit_offsets[value] = total
             total += count
-        _scatter(words, low + digit * DIGIT, DIGIT, 0, len(words), place, other)
+        _scatter(words, low + digit * DIGIT, DIGIT, 0, len(words), digit_offsets, other)
         words, other = other, words
     return words
 
@@ -205,9 +204,9 @@ def sort_alone(words, other, low, bits, places):
 def _sort_range(words, other, low, bits, begin, end):
     """Sort words in [begin, end) by the bits [low, low + bits); overwrite `other`."""
     digits = (bits + DIGIT - 1) // DIGIT
-    places = np.empty((digits, 1 << DIGIT), np.uint64)
+    offsets = np.empty((digits, 1 << DIGIT), np.uint64)
     here = words[begin:end]
-    ordered = sort_alone(here, other[begin:end], low, bits, places)
+    ordered = sort_by_one_thread(here, other[begin:end], low, bits, offsets)
     if digits % 2:
         copy_memory(here, ordered, end - begin)
 
@@ -221,10 +220,10 @@ def _unpack(words, position_bits, begin, end):
 
 @kernel
 def order_runs(words, keys, position_bits, begin, stop):
-    """Order the runs of equal leading bits that begin in [begin, stop) by full keys.
+    """Sort the runs of equal leading bits that begin in [begin, stop) by full keys.
 
-    A run may end beyond `stop`. Leading bits stay in place, so that threads see which
-    runs began before their range.
+    A run may end beyond `stop`. Leading bits do not move, so that other threads detect
+    runs that began before their range.
     """
     bits = np.uint64(position_bits)
     mask = (np.uint64(1) << bits) - np.uint64(1)
@@ -260,10 +259,7 @@ def _insertion_sort(words, keys, begin, end, mask):
 
 @kernel
 def merge_ascents(first, second):
-    """Put pairs in ascending order, in place: a natural merge sort.
-
-    Pairs are ordered by the first, and where these are equal by the second.
-    """
+    """Sort pairs (first, second) in place, by a natural merge sort."""
     count = 1
     for i in range(1, len(first)):
         count += _descends(first, second, i)
@@ -271,11 +267,11 @@ def merge_ascents(first, second):
         return
     begins = np.empty(count + 1, np.int64)
     begins[0] = 0
-    place = 1
+    written = 1
     for i in range(1, len(first)):
         if _descends(first, second, i):
-            begins[place] = i
-            place += 1
+            begins[written] = i
+            written += 1
     begins[count] = len(first)
     of = first, second
     into = np.empty(len(first), first.dtype), np.empty(len(second), second.dtype)
@@ -296,7 +292,7 @@ def merge_ascents(first, second):
 
 @kernel
 def _descends(first, second, i):
-    """Return whether a pair belongs before the one in front of it."""
+    """Return whether pair `i` is smaller than its predecessor."""
     return first[i] < first[i - 1] or (
         first[i] == first[i - 1] and second[i] < second[i - 1]
     )
@@ -307,13 +303,13 @@ def _merge(of, begin, middle, end, into):
     """Merge the ascents [begin, middle) and [middle, end)."""
     first, second = of
     left, right = begin, middle
-    for place in range(begin, end):
-        take = left < middle and (
+    for position in range(begin, end):
+        take_left = left < middle and (
             right == end
             or first[left] < first[right]
             or (first[left] == first[right] and second[left] <= second[right])
         )
-        source = left if take else right
-        left += take
-        right += not take
-        into[0][place], into[1][place] = first[source], second[source]
+        source = left if take_left else right
+        left += take_left
+        right += not take_left
+        into[0][position], into[1][position] = first[source], second[source]

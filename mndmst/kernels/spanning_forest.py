@@ -1,4 +1,4 @@
-"""The forest of edges in memory, and the order of edges."""
+"""The minimum spanning forest of edges in memory."""
 
 import numpy as np
 
@@ -28,8 +28,8 @@ def spanning_edges(
 ) -> np.ndarray:
     """Return a mask of the edges that join components; `parent` is updated.
 
-    `a` and `b` are positions in `parent`. The place in the list decides between equal
-    keys.
+    `a` and `b` are positions in `parent`. Edges with equal keys are ordered by
+    position.
     """
     return spanning_forest(Team(threads), key, pack_ends(a, b, threads), parent)
 
@@ -39,11 +39,10 @@ def spanning_forest(
 ) -> np.ndarray:
     """Return a mask of the edges that join components; `parent` is updated. Collective.
 
-    `pairs` has both ends of each edge in one word; `parent` is flat, and again so in
-    the end.
+    `pairs` has both ends of each edge in one word; `parent` is flat before and after.
     """
-    kept = forest_by_blocks(team, key, pairs, parent)
-    return _forest(team, key, pairs, parent) if kept is None else kept
+    mask = forest_by_blocks(team, key, pairs, parent)
+    return _forest(team, key, pairs, parent) if mask is None else mask
 
 
 def forest_by_blocks(
@@ -53,63 +52,63 @@ def forest_by_blocks(
     parent: np.ndarray,
     pieces: Pieces | None = None,
 ) -> np.ndarray | None:
-    """Do what `spanning_forest` does, if most edges join close components, else None.
+    """Return `spanning_forest` by block contraction; None if few edges are in blocks.
 
-    `pieces` are as in `find_blocks`. The mask has no values outside of them.
+    `pieces` are as in `find_blocks`; outside of them the mask has no values.
     """
-    alone = team.processes == 1 and team.most > 1
-    blocks = find_blocks(pairs, parent, len(parent), pieces) if alone else None
+    one_process = team.processes == 1 and team.most > 1
+    blocks = find_blocks(pairs, parent, len(parent), pieces) if one_process else None
     if blocks is None:
         return None
     edges, threads = PairEdgeList(key, pairs), team.threads
-    kept = contract_blocks(team, edges, parent, blocks)
-    rest, position = edges_between(edges, parent, blocks, threads)
-    marked = _forest(team, *rest, parent)
+    mask = contract_blocks(team, edges, parent, blocks)
+    remaining, position = edges_between(edges, parent, blocks, threads)
+    marked = _forest(team, *remaining, parent)
     ranges = each_range(threads.bounds(len(position)))
-    threads.run(mark_positions, position, marked, kept, *ranges)
-    return kept
+    threads.run(mark_positions, position, marked, mask, *ranges)
+    return mask
 
 
 def _forest(
     team: Team, key: np.ndarray, pairs: np.ndarray, parent: np.ndarray
 ) -> np.ndarray:
-    """Do what `spanning_forest` does, wherever components lie."""
+    """Return `spanning_forest`, by Borůvka rounds or Kruskal's algorithm."""
     enough = team.size_for(len(key)) >= team.threads.tuning.rounds_from
     if enough and len(key) <= MOST_EDGES:
         return forest_by_rounds(team, key, pairs, parent)
-    (kept,) = team.arrays((len(key), np.bool_))
+    (mask,) = team.arrays((len(key), np.bool_))
     if team.rank == 0:
-        kept[:] = False
-        _kruskal(key, pairs, parent, kept, team.threads)
+        mask[:] = False
+        _kruskal(key, pairs, parent, mask, team.threads)
     team.sync()
-    return kept
+    return mask
 
 
 def _kruskal(
     key: np.ndarray,
     pairs: np.ndarray,
     parent: np.ndarray,
-    kept: np.ndarray,
+    mask: np.ndarray,
     threads: Threads,
 ) -> None:
     """Mark the forest by Kruskal's algorithm; see `spanning_forest`.
 
-    Where edges are many, light ones come first, and of the others only those between
-    two components are sorted then.
+    If there are many edges per component, light edges come first; then only the heavier
+    edges between components are sorted.
     """
 
-    def join(order: np.ndarray) -> None:
-        kruskal(order, pairs, parent, kept)
+    def contract(order: np.ndarray) -> None:
+        kruskal(order, pairs, parent, mask)
         threads.run(flatten, parent, *each_range(threads.bounds(len(parent))))
 
     light, *heavy = band_limits(key, len(parent))
     if not heavy or len(key) < threads.tuning.many_edges * len(parent):
-        join(sort_positions(key, threads))
+        contract(sort_positions(key, threads))
         return
     order = light_positions(key, light)
-    join(order[sort_positions(key[order], threads)])
+    contract(order[sort_positions(key[order], threads)])
     order = heavy_positions(key, light, pairs, parent)
-    join(order[sort_positions(key[order], threads)])
+    contract(order[sort_positions(key[order], threads)])
 
 
 def pack_ends(a: np.ndarray, b: np.ndarray, threads: Threads) -> np.ndarray:

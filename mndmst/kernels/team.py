@@ -1,8 +1,8 @@
 """Threads of one host that share arrays and run kernels with barriers.
 
 A team's members are the threads of a process, or of all ranks of a host (`comm.hosts`).
-Short consecutive steps are one kernel with barriers between them: waking threads from
-Python would take longer than such a step.
+Short consecutive steps are one kernel with barriers between them, because waking
+threads from Python takes longer than such a step.
 """
 
 from typing import Any, NamedTuple
@@ -68,16 +68,16 @@ class Team:
         return begin + self.threads.bounds(end - begin)
 
     def size_for(self, work: int) -> int:
-        """Return the number of members worth waking for some work in all."""
+        """Return the number of members worth waking for some total work."""
         each = work // (self.threads.tuning.grain * self.processes)
         return self.processes * max(1, min(self.most, each))
 
     def run(self, function: Kernel, work: int, *arguments: Any) -> Any:
         """Run a kernel on each member at once; return this process's results.
 
-        Collective. The kernel takes the member before the arguments, and may call
-        `barrier`. Results are columns as those of `Threads.run`. `work` is the
-        approximate number of elements in all: few elements wake few threads.
+        Collective. The first argument of the kernel is the member; it may call
+        `barrier`. Results are columns as in `Threads.run`. `work` is the approximate
+        number of elements in total: few elements wake few threads.
         """
         size = self.size_for(work)
         here = size // self.processes
@@ -107,8 +107,8 @@ def barrier(member):
     for _ in range(SPIN_COUNT):
         if load_atomic(words, BARRIERS) != passed:
             return
-    # The last member counts the barrier, then looks for sleepers. So a member either is
-    # seen to sleep, or sees the count and stays awake.
+    # The last member first counts the barrier, then reads the number of sleepers. So a
+    # member either is counted as a sleeper, or reads the new count and does not sleep.
     add_atomic(words, ASLEEP, 1)
     while load_atomic(words, BARRIERS) == passed:
         sleep_while(words, BARRIERS, passed)

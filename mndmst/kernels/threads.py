@@ -16,8 +16,8 @@ from ..native.compiled_kernel import CompiledKernel
 from ..native.kernel import Kernel
 from .nogil_pool import nogil_pool
 
-# With this many threads, a shared algorithm may do more work in all than the algorithm
-# for one thread.
+# From this many threads on, a parallel algorithm may do more total work than the
+# sequential one.
 MANY = 4
 
 
@@ -41,8 +41,8 @@ class Threads:
     def pool(self) -> ThreadPoolExecutor:
         """The threads, all of them started.
 
-        An executor starts no new thread while it counts one as idle. Calls that wait
-        for each other would then deadlock, so all threads start here.
+        An executor starts no thread while another one is idle. Calls that wait for each
+        other would then deadlock, so all threads start here.
         """
         pool, started = ThreadPoolExecutor(self.count, "mndmst-cpu"), Event()
         try:
@@ -57,7 +57,7 @@ class Threads:
     def map(self, function: Callable[..., Any], calls: Sequence[tuple]) -> list[Any]:
         """Return the results of function(*call) for all calls, in order.
 
-        Each call takes the GIL twice. `run` calls kernels without it. Raises
+        Each call acquires the GIL twice; `run` calls kernels without it. Raises
         MemoryError if there is no memory for the stack of a thread.
         """
         if self.count == 1 or len(calls) < 2:
@@ -67,16 +67,16 @@ class Threads:
     def run(self, kernel: Kernel, *arguments: Any) -> Any:
         """Run a kernel once for each item of its `PerCall` and `ArrayPieces` arguments.
 
-        If there are no more calls than threads, all calls run at once, so they may wait
-        for each other. Results are columns: arrays become `ArrayPieces`. Raises
-        MemoryError, before any call begins, if there is no memory for the stack of a
-        thread.
+        Calls may wait for each other if there are no more calls than threads, because
+        all of them run at the same time. Results are columns: arrays become
+        `ArrayPieces`. Raises MemoryError, before any call begins, if there is no memory
+        for the stack of a thread.
         """
         words: list[Any] = []
         types = pack(arguments, words)
         columns = {i: w for i, w in enumerate(words) if type(w) is np.ndarray}
-        for place, column in columns.items():
-            words[place], count = column.item(0), len(column)
+        for position, column in columns.items():
+            words[position], count = column.item(0), len(column)
         # With MNDMST_JIT a kernel is a dispatcher of Numba's.
         code = kernel.code(types) if isinstance(kernel, Kernel) else None
         if not isinstance(code, CompiledKernel) or not code.can_be_queued:
@@ -92,9 +92,8 @@ class Threads:
     ) -> np.ndarray:
         """Return bounds (int64) that divide [0, length), at multiples of `align`.
 
-        `grain` is the least length of a range (`Tuning.grain` by default), `each` the
-        number of ranges per thread if there are several: a thread takes range after
-        range.
+        `grain` is the least length of a range (`Tuning.grain` by default). Several
+        threads get `each` ranges per thread, which they process one after the other.
         """
         most = self.count * each if self.count > 1 else 1
         parts = max(1, min(most, length // (grain or self.tuning.grain)))

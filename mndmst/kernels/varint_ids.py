@@ -1,9 +1,9 @@
 """Variable-length coding of vertex ids for messages (LEB128).
 
-A number is written in groups of 7 bits, lowest first; the high bit of a byte says
-that another follows. Ascending ids are coded as differences, names of components as
+A number is written in groups of 7 bits, lowest first; the high bit of a byte is set if
+another byte follows. Ascending ids are coded as differences, names of components as
 distances from their vertex. If a graph has locality, or a message has many ids, most
-take one byte.
+ids take one byte.
 """
 
 import numpy as np
@@ -25,28 +25,28 @@ def _length(value):
 
 
 @kernel
-def _put(value, data, place):
-    """Write a number; return the position behind it."""
+def _put(value, data, offset):
+    """Write a number; return the offset behind it."""
     while value >= MORE:
-        data[place] = np.uint8(value | MORE)
+        data[offset] = np.uint8(value | MORE)
         value >>= GROUP
-        place += 1
-    data[place] = np.uint8(value)
-    return place + 1
+        offset += 1
+    data[offset] = np.uint8(value)
+    return offset + 1
 
 
 @kernel
-def _get(data, place):
-    """Return the number at a position, and the position behind it."""
-    byte = np.uint64(data[place])
+def _get(data, offset):
+    """Return the number at an offset, and the offset behind it."""
+    byte = np.uint64(data[offset])
     value = byte & ~MORE
     shift = GROUP
     while byte >= MORE:
-        place += 1
-        byte = np.uint64(data[place])
+        offset += 1
+        byte = np.uint64(data[offset])
         value |= (byte & ~MORE) << shift
         shift += GROUP
-    return value, place + 1
+    return value, offset + 1
 
 
 @kernel
@@ -60,8 +60,8 @@ def _distance(value, reference):
 def encode_ascending(ids, counts, bases):
     """Write ascending ids, slice by slice; return the bytes, and their number by slice.
 
-    Slices of `counts` ids follow each other; ids may repeat. `bases` has a number not
-    above any id of each slice.
+    Slices of `counts` ids are consecutive; ids may repeat. `bases` has a lower bound of
+    the ids of each slice.
     """
     sizes = np.zeros(len(counts), np.int64)
     i = 0
@@ -72,11 +72,11 @@ def encode_ascending(ids, counts, bases):
             before = np.int64(ids[i])
             i += 1
     data = np.empty(sizes.sum(), np.uint8)
-    i = place = 0
+    i = offset = 0
     for part in range(len(counts)):
         before = bases[part]
         for _ in range(counts[part]):
-            place = _put(np.uint64(np.int64(ids[i]) - before), data, place)
+            offset = _put(np.uint64(np.int64(ids[i]) - before), data, offset)
             before = np.int64(ids[i])
             i += 1
     return data, sizes
@@ -86,11 +86,11 @@ def encode_ascending(ids, counts, bases):
 def decode_ascending(data, counts, bases):
     """Return the ids (int64) that `encode_ascending` has written."""
     ids = np.empty(counts.sum(), np.int64)
-    i = place = 0
+    i = offset = 0
     for part in range(len(counts)):
         value = bases[part]
         for _ in range(counts[part]):
-            step, place = _get(data, place)
+            step, offset = _get(data, offset)
             value += np.int64(step)
             ids[i] = value
             i += 1
@@ -107,9 +107,9 @@ def encode_near(values, references, counts):
             sizes[part] += _length(_distance(values[i], references[i]))
             i += 1
     data = np.empty(sizes.sum(), np.uint8)
-    place = 0
+    offset = 0
     for i in range(len(values)):
-        place = _put(_distance(values[i], references[i]), data, place)
+        offset = _put(_distance(values[i], references[i]), data, offset)
     return data, sizes
 
 
@@ -117,9 +117,9 @@ def encode_near(values, references, counts):
 def decode_near(data, references):
     """Return the ids (int64) that `encode_near` has written."""
     values = np.empty(len(references), np.int64)
-    place = 0
+    offset = 0
     for i in range(len(values)):
-        distance, place = _get(data, place)
+        distance, offset = _get(data, offset)
         half = np.int64(distance >> np.uint64(1))
         values[i] = np.int64(references[i]) + (
             half ^ -np.int64(distance & np.uint64(1))

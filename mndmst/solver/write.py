@@ -1,6 +1,6 @@
 """Step 8: every rank writes the forest edges that begin at its vertices.
 
-Forest edges are on the ranks that found them. Each edge goes to the owner of its
+Forest edges are on the ranks that computed them. Each edge goes to the owner of its
 smaller end, so the forest is sorted over all ranks, the file is the same for every
 number of ranks, and no rank holds all of it.
 """
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..comm.directory import Directory
-from ..graph.model import EdgeList, places_among
+from ..graph.model import EdgeList, insertion_positions
 from ..io.atomic_output import AtomicOutput
 from ..io.names import IdRange
 from ..io.output_kinds import FOREST_OR_TABLE
@@ -68,10 +68,10 @@ def write_forest(
 ) -> Summary:
     """Sort the forest, compute its weight and digest, and write it. Collective.
 
-    `path` and `record_path` are the files of the forest and the report. The forest is a
-    table if its suffix is that of one, with names of vertices unless `with_numbers`.
-    `with_labels` adds each vertex's tree. With `overwrite` they replace files that are
-    not earlier results.
+    `path` and `record_path` are the files of the forest and the report. A suffix of
+    `SEPARATORS` makes the forest a table, with names of vertices unless `with_numbers`.
+    `with_labels` adds each vertex's tree. With `overwrite` the outputs may replace
+    files that are not earlier results.
     """
     comm, graph = run.comm, run.graph
     with run.report.stage("sort"):
@@ -131,37 +131,37 @@ def write_forest(
 
 
 def send_to_owners(
-    directory: Directory, found: list[EdgeList], threads: Threads = ALONE
+    directory: Directory, lists: list[EdgeList], threads: Threads = ALONE
 ) -> EdgeList:
-    """Send every edge to the owner of its smaller end; return them in order.
+    """Send every edge to the owner of its smaller end; return this rank's in order.
 
-    Collective. Takes the edges out of the list. If the longest list is in place and in
-    order, as one GPU leaves it, and rows that pass in pieces, it stays where it is.
+    Collective. Empties `lists`. The longest list is not copied if it is in order and
+    this rank owns its smaller ends, as after a solve by one GPU or in pieces of rows.
     """
-    longest = max(found, key=len)
+    longest = max(lists, key=len)
     none = longest.take(np.empty(0, np.int64))
-    others = [none, *(edges for edges in found if edges is not longest)]
-    found.clear()
-    if not _in_place(directory, longest):
+    others = [none, *(edges for edges in lists if edges is not longest)]
+    lists.clear()
+    if not _is_final(directory, longest, threads):
         longest, others = none, [longest, *others]
-    arrived = owned_edges(directory, others, threads)
-    if len(longest) == 0 or len(arrived) == 0:
-        return longest if len(longest) else arrived
-    places = places_among(longest, arrived)
-    columns, more = ([edges.u, edges.v, edges.key] for edges in (longest, arrived))
-    del longest, others, arrived
+    received = owned_edges(directory, others, threads)
+    if len(longest) == 0 or len(received) == 0:
+        return longest if len(longest) else received
+    positions = insertion_positions(longest, received)
+    columns, more = ([edges.u, edges.v, edges.key] for edges in (longest, received))
+    del longest, others, received
     merged = []
-    while columns:  # merged columns are freed at once
-        merged.append(np.insert(columns.pop(0), places, more.pop(0)))
+    while columns:  # frees each column after its merge
+        merged.append(np.insert(columns.pop(0), positions, more.pop(0)))
     return EdgeList(*merged)
 
 
-def _in_place(directory: Directory, edges: EdgeList) -> bool:
+def _is_final(directory: Directory, edges: EdgeList, threads: Threads) -> bool:
     """Return whether edges are in order, and this rank owns their smaller ends."""
     u = edges.u
     if len(u) == 0 or u[0] < directory.first or u[-1] >= directory.last:
         return False
-    return is_in_order(edges)
+    return is_in_order(edges, threads)
 
 
 def owned_edges(
@@ -169,35 +169,35 @@ def owned_edges(
 ) -> EdgeList:
     """Return the edges of all ranks whose smaller end this rank owns, in order.
 
-    Collective. Of parallel edges only the lightest is left.
+    Collective. Of parallel edges only the lightest stays.
     """
     none = lists[0].take(np.empty(0, np.int64))
-    here = [edges for edges in lists if _owned(directory, edges.u)]
-    away = [edges for edges in lists if not _owned(directory, edges.u)]
+    owned = [edges for edges in lists if _owns_all(directory, edges.u)]
+    others = [edges for edges in lists if not _owns_all(directory, edges.u)]
     if directory.comm.size == 1:
-        return in_order(EdgeList(*_joined([*here, none], threads)), threads)
-    columns = _joined([*away, none], threads)
+        return in_order(EdgeList(*_concatenated([*owned, none], threads)), threads)
+    columns = _concatenated([*others, none], threads)
     order, counts = group_by_owner(columns[0], directory.vtxdist)
-    _, arrived = directory.comm.alltoallv(
+    _, received = directory.comm.alltoallv(
         counts, *take_columns(columns, order, threads)
     )
-    every = _joined([*here, EdgeList(*arrived)], threads)
+    every = _concatenated([*owned, EdgeList(*received)], threads)
     return in_order(EdgeList(*every), threads)
 
 
-def _owned(directory: Directory, u: np.ndarray) -> bool:
-    """Return whether this rank owns all of some vertices, as alone it does."""
+def _owns_all(directory: Directory, u: np.ndarray) -> bool:
+    """Return whether this rank owns all of some vertices."""
     return len(u) == 0 or bool(u.min() >= directory.first and u.max() < directory.last)
 
 
-def _joined(lists: Sequence[EdgeList], threads: Threads) -> list[np.ndarray]:
-    """Return the columns of all edges of some lists; a single list is not copied."""
+def _concatenated(lists: Sequence[EdgeList], threads: Threads) -> list[np.ndarray]:
+    """Return the columns of the edges of all lists; a single list is not copied."""
     occupied = [edges.columns for edges in lists if len(edges)]
     return concatenate_columns(occupied or [lists[0].columns], threads)
 
 
 def smallest_vertices(directory: Directory) -> np.ndarray:
-    """Return the smallest vertex of the tree of each vertex owned here. Collective."""
+    """Return the smallest vertex in the tree of each owned vertex. Collective."""
     directory.resolve()
     names, first = np.unique(directory.parent, return_index=True)
     names = names.astype(np.int64)

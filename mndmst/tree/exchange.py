@@ -1,10 +1,10 @@
-"""Edges of a forest that stand in its input, and edges that others could replace.
+"""Look up edges in a forest, and find edges that others of equal weight can replace.
 
 An edge outside a minimum spanning forest weighs at least as much as every edge on the
 path between its ends. If it weighs as much as the heaviest, it can replace each edge of
-that weight on the path. Edges outside are taken in ascending order, and edges of the
-forest contract into their parents as soon as they are lighter, or known to be
-replaceable. So every edge is climbed once, in O((n + m) a(n)) after the sort.
+that weight on the path. Edges outside are processed in ascending order, and an edge of
+the forest contracts into its parent as soon as it is lighter than them, or known to be
+replaceable. So every edge is visited once, in O((n + m) a(n)) after the sort.
 """
 
 import numpy as np
@@ -46,21 +46,21 @@ def mark_replaceable(rooted, keys, order, outside, u, v, marked):
     Returns the position of an edge outside that is lighter than one on its path, or
     joins two trees, so that the forest is not minimum; -1 if there is none.
     """
-    below = np.empty(len(keys), np.uint32)  # the place at the lower end of each edge
-    for place in range(np.uint64(len(rooted.edge))):
-        if rooted.edge[place] != NO_EDGE:
-            below[rooted.edge[place]] = place
+    below = np.empty(len(keys), np.uint32)  # the lower end of each edge
+    for position in range(np.uint64(len(rooted.edge))):
+        if rooted.edge[position] != NO_EDGE:
+            below[rooted.edge[position]] = position
     top = np.arange(len(rooted.edge)).astype(np.uint32)
     lighter = np.uint64(0)
     for i in range(len(outside)):
         while lighter < np.uint64(len(order)) and keys[order[lighter]] < outside[i]:
-            place = below[order[lighter]]
-            top[place] = rooted.parent[place]
+            position = below[order[lighter]]
+            top[position] = rooted.parent[position]
             lighter += np.uint64(1)
-        x = find(top, np.uint64(rooted.place[u[i]]))
-        y = find(top, np.uint64(rooted.place[v[i]]))
+        x = find(top, np.uint64(rooted.position[u[i]]))
+        y = find(top, np.uint64(rooted.position[v[i]]))
         while x != y:
-            if x < y:  # parents come first, so the later place is not above the other
+            if x < y:  # a parent comes before its children
                 x, y = y, x
             edge = rooted.edge[x]
             if edge == NO_EDGE or keys[edge] != outside[i]:

@@ -1,15 +1,15 @@
-"""Kruskal's tree by size: for each component the component it joined, and the edge.
+"""Kruskal's tree by size: a union-find forest whose links have the ranks of edges.
 
-The edges of a forest are taken in ascending order, and each joins two components. The
-top of the smaller one gets a link to the top of the larger one, labelled with the
-edge's rank. Links are never shortened, so a vertex has at most log2(n) links above it,
-their ranks ascend, and the components at any moment are what links of lower ranks join.
-The heaviest edge between two vertices is the last link where both climb to meet, always
-the one whose next link has the lower rank.
+The edges of a forest are processed in ascending order, and each merges two components.
+The root of the smaller one gets a link to the root of the larger one, labelled with the
+edge's rank. Paths are never compressed, so a vertex has at most log2(n) links above it,
+whose ranks ascend, and the links of ranks below r connect the components after r edges.
+To find the heaviest edge between two vertices, both climb, always the one whose next
+link has the lower rank, until they meet: the last link is this edge.
 
-A link is one word of 64 bits, the rank above the vertex it leads to, so that to
-climb is one access, and words compare as ranks. A top has the rank `UNLINKED` and
-leads to itself. No two vertices have the same word.
+A link is one word of 64 bits, the rank in the upper half, the vertex in the lower one.
+So a step takes one access, and words compare as ranks. A root has the rank `UNLINKED`
+and links to itself. No two vertices have the same word.
 """
 
 import numpy as np
@@ -19,16 +19,16 @@ from ..kernels.kruskal import HALF, LOW, find
 from ..native.kernel import kernel
 
 UNLINKED = np.uint64(0xFFFFFFFF)
-# How many pairs ahead the first links are fetched.
+# Pairs from the one in use to the one whose links are prefetched.
 AHEAD = 16
 
 
 @kernel
 def link_by_size(order, a, b, links):
-    """Join the ends of edges in ascending order; return how many joined two components.
+    """Merge components along edges in ascending order; return the number of merges.
 
-    Stops at the first that does not. `order` has the positions of edges, lightest
-    first; `links` (uint64, by vertex) is filled in.
+    Stops at the first edge inside a component. `order` has the positions of edges,
+    lightest first; `links` (uint64, by vertex) is filled in.
     """
     count = np.uint64(len(order))
     parent = np.arange(len(links)).astype(np.uint32)
@@ -85,7 +85,7 @@ def heaviest_between(links, order, u, v, heaviest):
 
 @kernel
 def smallest_within(links, end, label):
-    """Label vertices with the smallest that edges of ranks below `end` join to them."""
+    """Label vertices with the smallest vertex connected by ranks below `end`."""
     end = np.uint64(end)
     smallest = np.full(len(links), LOW, np.uint32)
     for vertex in range(np.uint64(len(links))):

@@ -10,13 +10,13 @@ from ..graph.order import check_threshold, weights_to_keys
 from ..host.cores import core_count
 from ..host.errors import ConfigError
 from ..host.formatting import counted
-from ..kernels.kruskal import component_labels
+from ..kernels.kruskal import component_labels, find_in_python
 from ..kernels.sorting import sort_positions
 from ..kernels.threads import Threads
 from .kernels.link import DISTANCE, LEFT, RIGHT, SIZE, link
 
-# Vertices whose dendrogram Python makes as soon as kernels do. These take a second of
-# CPU time to compile.
+# For at most this many vertices Python takes no longer than the kernels, whose
+# compilation takes a second of CPU time.
 FEW_VERTICES = 1 << 9
 CYCLE = "the edges of the forest close a cycle; verify it, or solve again"
 
@@ -53,9 +53,9 @@ class SpanningForest(Protocol):
 def single_linkage(forest: SpanningForest, few: int = FEW_VERTICES) -> np.ndarray:
     """Return the single-linkage dendrogram of a graph from its spanning forest.
 
-    Trees of a forest that is not connected are joined last, at an infinite distance.
-    All cores take part; at most `few` vertices need no kernel. The result, float64 of
-    shape (num_vertices - 1, 4), is as `scipy.cluster.hierarchy.linkage` returns it,
+    The trees of a forest merge last, at an infinite distance. All cores are used; at
+    most `few` vertices need no kernel. The result, float64 of shape
+    (num_vertices - 1, 4), has the format of `scipy.cluster.hierarchy.linkage`, with
     equal distances in the order of the edges. A maximum forest merges from the heaviest
     edge down; see `_distances`.
     """
@@ -63,7 +63,8 @@ def single_linkage(forest: SpanningForest, few: int = FEW_VERTICES) -> np.ndarra
         raise ConfigError("a graph without vertices has no clusters")
     if forest.num_vertices <= few:
         return _linkage_without_kernels(forest)
-    # Not as a file may say: an edge too few or too many would leave the tree.
+    # The number of trees is counted, because a file may state a wrong one; then the
+    # edges would not form a tree.
     labels = component_labels(forest.src, forest.dst, forest.num_vertices)
     roots = np.flatnonzero(labels == np.arange(forest.num_vertices))
     if len(roots) + len(forest) != forest.num_vertices:
@@ -77,24 +78,16 @@ def single_linkage(forest: SpanningForest, few: int = FEW_VERTICES) -> np.ndarra
 
 
 def _linkage_without_kernels(forest: SpanningForest) -> np.ndarray:
-    """Return the result of `single_linkage` without a kernel, by union-find.
-
-    It takes a microsecond a vertex.
-    """
+    """Return the result of `single_linkage` without a kernel, in 1 us per vertex."""
     n, order = forest.num_vertices, in_merge_order(forest)
-    above = list(range(2 * n - 1))  # the cluster that has merged each, or a root itself
+    parent: dict[int, int] = {}  # of clusters that have merged
     size, rows = [1] * n, []
 
-    def root(cluster: int) -> int:
-        while above[cluster] != cluster:  # halves the path on the way
-            above[cluster] = cluster = above[above[cluster]]
-        return cluster
-
     def merge(src: int, dst: int) -> None:
-        left, right = sorted((root(src), root(dst)))
+        left, right = sorted(find_in_python(parent, end) for end in (src, dst))
         if left == right:
             raise ConfigError(CYCLE)
-        above[left] = above[right] = len(size)
+        parent[left] = parent[right] = len(size)
         size.append(size[left] + size[right])
         rows.append((left, right))
 
@@ -104,7 +97,7 @@ def _linkage_without_kernels(forest: SpanningForest) -> np.ndarray:
         merge(*ends)
     smallest: dict[int, int] = {}  # vertex of each tree, in ascending order
     for vertex in range(n):
-        smallest.setdefault(root(vertex), vertex)
+        smallest.setdefault(find_in_python(parent, vertex), vertex)
     for ends in pairwise(smallest.values()):
         merge(*ends)
     linkage = np.full((n - 1, 4), np.inf)
@@ -115,18 +108,18 @@ def _linkage_without_kernels(forest: SpanningForest) -> np.ndarray:
 
 
 def clusters_within(forest: SpanningForest, threshold: int | float) -> np.ndarray:
-    """Return the cluster of each vertex, its smallest; see `mndmst.clusters_within`."""
+    """Return the smallest vertex of each vertex's cluster; see `clusters_within`."""
     check_threshold(threshold)
     weight = forest.weight
     bound = _weight_within(threshold, weight.dtype, forest.maximum)
-    kept = weight >= bound if forest.maximum else weight <= bound
-    return component_labels(forest.src[kept], forest.dst[kept], forest.num_vertices)
+    within = weight >= bound if forest.maximum else weight <= bound
+    return component_labels(forest.src[within], forest.dst[within], forest.num_vertices)
 
 
 def _weight_within(
     threshold: int | float, dtype: np.dtype, maximum: bool
 ) -> int | float | np.floating:
-    """Return the last number of a type within a threshold, which NumPy would round."""
+    """Return a type's last number within a threshold, which NumPy would round."""
     if dtype.kind in "iu":
         whole = math.ceil if maximum else math.floor
         unbounded = isinstance(threshold, float) and math.isinf(threshold)
@@ -144,7 +137,7 @@ def _weight_within(
 
 
 def clusters_by_count(forest: SpanningForest, count: int) -> np.ndarray:
-    """Return a given number of clusters: the last edges in the order are cut.
+    """Return a given number of clusters, without the last edges in the order.
 
     Raises ConfigError if there are more trees, or fewer vertices, than clusters asked
     for.
@@ -156,8 +149,8 @@ def clusters_by_count(forest: SpanningForest, count: int) -> np.ndarray:
             f"{counted(forest.num_vertices, 'vertex')}. Give a number from "
             f"{max(1, forest.num_trees):,} to {forest.num_vertices:,}."
         )
-    kept = in_merge_order(forest)[: forest.num_vertices - count]
-    return component_labels(forest.src[kept], forest.dst[kept], forest.num_vertices)
+    edges = in_merge_order(forest)[: forest.num_vertices - count]
+    return component_labels(forest.src[edges], forest.dst[edges], forest.num_vertices)
 
 
 def numbered(labels: np.ndarray) -> np.ndarray:
@@ -171,16 +164,16 @@ def in_merge_order(forest: SpanningForest) -> np.ndarray:
     return sort_positions(keys, _all_cores())
 
 
-# The distances of a maximum forest, in words
+# The text for messages on the distances of a maximum forest
 MIRRORED = "largest weight less each weight"
 
 
 def _distances(forest: SpanningForest) -> np.ndarray:
-    """Return the distances at which edges merge clusters: the weights of a minimum one.
+    """Return the distances at which edges merge clusters.
 
-    A dendrogram needs distances of 0 and more that ascend. In a maximum forest they are
-    the largest weight less each weight. Raises ConfigError if a difference is not a
-    finite number.
+    In a minimum forest they are the weights, in a maximum forest the largest weight
+    less each weight, so that they ascend, too. Raises ConfigError if a difference is
+    not a finite number.
     """
     weight = forest.weight
     if not forest.maximum or len(weight) == 0:

@@ -1,9 +1,9 @@
-"""A forest with roots, its vertices in an order in which subtrees are ranges.
+"""A rooted forest, its vertices in a preorder in which subtrees are ranges.
 
-Each tree hangs from its smallest vertex. A vertex comes before all below it, and first
-after it comes the child with the largest subtree. So a subtree is a range of places,
-and so is a heavy path: from any vertex at most log2(n) heavy paths lead to the root
-(Sleator and Tarjan 1983).
+The root of a tree is its smallest vertex. A vertex comes before its descendants, and
+its child with the largest subtree comes first. So a subtree is a range of positions in
+the order, and so is a heavy path. From any vertex at most log2(n) heavy paths lead to
+the root (Sleator and Tarjan 1983).
 """
 
 from typing import NamedTuple
@@ -13,25 +13,25 @@ import numpy as np
 from ..native.kernel import kernel
 
 NO_EDGE = np.uint32(0xFFFFFFFF)
-NO_PLACE = np.uint64(0xFFFFFFFFFFFFFFFF)
+NO_POSITION = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class Rooted(NamedTuple):
     """A rooted forest; all arrays are uint32, one entry a vertex."""
 
-    place: np.ndarray  # by vertex, its place
-    vertex: np.ndarray  # by place, as all that follow
-    parent: np.ndarray  # the place of the parent; a root's own
-    head: np.ndarray  # the place where its heavy path begins, the end nearest the root
-    end: np.ndarray  # one past the last place of its subtree
-    edge: np.ndarray  # the position of the edge to the parent; `NO_EDGE` for a root
+    position: np.ndarray  # by vertex: its position in the order
+    vertex: np.ndarray  # by position, as the arrays below: the vertex
+    parent: np.ndarray  # the position of the parent; of a root the root
+    head: np.ndarray  # the position of the first vertex of the heavy path
+    end: np.ndarray  # one past the last position of the subtree
+    edge: np.ndarray  # the index of the edge to the parent; `NO_EDGE` for a root
 
 
 def root_forest(a: np.ndarray, b: np.ndarray, label: np.ndarray) -> Rooted:
     """Root a forest, given its edges and the smallest vertex of each tree."""
     parent, edge, size, leaves_first = _strip_leaves(a, b, label)
     rooted = Rooted(*(np.empty(len(label), np.uint32) for _ in Rooted._fields))
-    _place_vertices(parent, edge, size, leaves_first, label, rooted)
+    _number_vertices(parent, edge, size, leaves_first, label, rooted)
     return rooted
 
 
@@ -39,8 +39,8 @@ def root_forest(a: np.ndarray, b: np.ndarray, label: np.ndarray) -> Rooted:
 def _strip_leaves(a, b, label):
     """Remove leaf after leaf, never a root; a leaf's neighbour becomes its parent.
 
-    Each vertex has the exclusive or of its neighbours, and of its edges: of a leaf
-    these are the only neighbour and the only edge.
+    For each vertex `parent` has the exclusive or of its neighbours, and `edge` that of
+    its edges: for a leaf, its only neighbour and its only edge.
     """
     vertices = np.uint64(len(label))
     parent = np.zeros(vertices, np.uint32)
@@ -56,7 +56,7 @@ def _strip_leaves(a, b, label):
     count = np.uint64(0)
     for first in range(vertices):
         leaf = first
-        # A parent further on is reached by the loop around.
+        # The outer loop visits a parent with a larger id later.
         while leaf <= first and degree[leaf] == 1 and label[leaf] != leaf:
             above = np.uint64(parent[leaf])
             leaves_first[count] = leaf
@@ -71,20 +71,20 @@ def _strip_leaves(a, b, label):
 
 
 @kernel
-def _place_vertices(parent, edge, size, leaves_first, label, rooted):
+def _number_vertices(parent, edge, size, leaves_first, label, rooted):
     """Give places, parents before children."""
-    place, vertex, parent_place, head, end, edge_to_parent = rooted
+    position, vertex, parent_position, head, end, edge_to_parent = rooted
     heavy = np.full(len(label), NO_EDGE, np.uint32)
     for leaf in leaves_first:
         above = parent[leaf]
         if heavy[above] == NO_EDGE or size[leaf] > size[heavy[above]]:
             heavy[above] = leaf
-    free = np.empty(len(label), np.uint32)  # where the next light child goes
+    free = np.empty(len(label), np.uint32)  # the position of the next light child
     top = np.uint64(0)
     for x in range(np.uint64(len(label))):
         if label[x] == x:
-            place[x], vertex[top] = top, x
-            parent_place[top] = head[top] = top
+            position[x], vertex[top] = top, x
+            parent_position[top] = head[top] = top
             end[top], edge_to_parent[top] = top + np.uint64(size[x]), NO_EDGE
             if heavy[x] != NO_EDGE:
                 free[x] = top + np.uint64(1) + np.uint64(size[heavy[x]])
@@ -93,31 +93,31 @@ def _place_vertices(parent, edge, size, leaves_first, label, rooted):
         x = np.uint64(leaves_first[i])
         above = np.uint64(parent[x])
         if heavy[above] == x:
-            here = np.uint64(place[above]) + np.uint64(1)
-            head[here] = head[place[above]]
+            here = np.uint64(position[above]) + np.uint64(1)
+            head[here] = head[position[above]]
         else:
             here = np.uint64(free[above])
             free[above] += size[x]
             head[here] = here
-        place[x], vertex[here] = here, x
-        parent_place[here] = place[above]
+        position[x], vertex[here] = here, x
+        parent_position[here] = position[above]
         end[here], edge_to_parent[here] = here + np.uint64(size[x]), edge[x]
         if heavy[x] != NO_EDGE:
             free[x] = here + np.uint64(1) + np.uint64(size[heavy[x]])
 
 
 @kernel
-def meeting_place(rooted, x, y):
-    """Return the lowest common ancestor of two places; `NO_PLACE` in two trees."""
+def lowest_common_ancestor(rooted, x, y):
+    """Return the lowest common ancestor of two places; `NO_POSITION` in two trees."""
     x, y = np.uint64(x), np.uint64(y)
     while rooted.head[x] != rooted.head[y]:
-        # The one whose path begins later cannot be above the other.
+        # The vertex whose path begins later is not an ancestor of the other.
         if rooted.head[x] < rooted.head[y]:
             x, y = y, x
         begin = np.uint64(rooted.head[x])
         above = np.uint64(rooted.parent[begin])
         if above == begin:
-            return NO_PLACE
+            return NO_POSITION
         x = above
     return min(x, y)
 
@@ -126,10 +126,10 @@ def meeting_place(rooted, x, y):
 def path_lengths(rooted, u, v, lengths):
     """Count the edges between the ends of pairs; none between two trees."""
     for i in range(len(u)):
-        x, y = np.uint64(rooted.place[u[i]]), np.uint64(rooted.place[v[i]])
-        top = meeting_place(rooted, x, y)
+        x, y = np.uint64(rooted.position[u[i]]), np.uint64(rooted.position[v[i]])
+        top = lowest_common_ancestor(rooted, x, y)
         lengths[i] = 0
-        if top != NO_PLACE:
+        if top != NO_POSITION:
             for end in (x, y):
                 here = end
                 while rooted.head[here] != rooted.head[top]:
@@ -149,8 +149,8 @@ def write_paths(rooted, u, v, offsets, edges):
         front, back = offsets[i], offsets[i + 1]
         if front == back:
             continue
-        x, y = np.uint64(rooted.place[u[i]]), np.uint64(rooted.place[v[i]])
-        top = meeting_place(rooted, x, y)
+        x, y = np.uint64(rooted.position[u[i]]), np.uint64(rooted.position[v[i]])
+        top = lowest_common_ancestor(rooted, x, y)
         # On a heavy path the places descend one by one.
         while x != top:
             edges[front] = rooted.edge[x]

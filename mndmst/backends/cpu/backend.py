@@ -29,7 +29,7 @@ from .edge_forest import FEW_EDGES, forest_of_edges, forest_without_kernels
 from .msf import msf
 from .row_contraction import contract_rows
 
-# Half of the numbers of 32 bits, so that ghosts have room beside the rows.
+# Rows and ghosts together are numbered with 32 bits.
 MAX_ROWS = 1 << 31
 
 

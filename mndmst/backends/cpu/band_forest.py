@@ -1,4 +1,4 @@
-"""Steps on the rows of a band: its forest with ghosts as vertices, and the hooks."""
+"""Steps of the CPU on a band: the forest with ghosts as vertices, and the hooks."""
 
 import numpy as np
 
@@ -21,24 +21,24 @@ def band_forest(
 ) -> EdgeList:
     """See `Backend.band_forest`.
 
-    In the lightest band the lightest edge of every row is in the forest, which
-    contracts most of it before the sort. That holds where all edges of the row are
-    at hand, so rows hook along their lightest edge unless it leads to a ghost.
+    In the lightest band rows first hook along their lightest edge unless it leads to a
+    ghost. These edges are in the forest, and the hooks contract most of the graph
+    before the sort.
     """
-    hooking = label is None and band.low is None
-    hooked = rows if hooking else rows.cut(0, 0)
+    hooks_rows = label is None and band.low is None
+    hooked = rows if hooks_rows else rows.cut(0, 0)
     components = Contraction(Team(threads), len(hooked), (0, len(hooked)))
     hooks = Hooks.for_rows(hooked)
-    found = band_edges(rows, band_segments(rows, band), threads, hooks)
-    kept = np.zeros(len(found), np.bool_)
-    if hooking:
+    edges_of_band = band_edges(rows, band_segments(rows, band), threads, hooks)
+    mask = np.zeros(len(edges_of_band), np.bool_)
+    if hooks_rows:
         components.component[:] = hooks.hook
         components.link()
-        ends = [np.empty(len(found), np.int64) for _ in range(2)]
+        ends = [np.empty(len(edges_of_band), np.int64) for _ in range(2)]
 
-        bounds = threads.bounds(len(found))
-        edges = EdgePieces.of(found.columns, bounds)
-        out = (ArrayPieces.of(column, bounds) for column in (kept, *ends))
+        bounds = threads.bounds(len(edges_of_band))
+        edges = EdgePieces.of(edges_of_band.columns, bounds)
+        out = (ArrayPieces.of(column, bounds) for column in (mask, *ends))
         threads.run(
             hooks_and_components,
             edges,
@@ -48,14 +48,14 @@ def band_forest(
             *out,
         )
     else:
-        ends = [end.astype(np.int64) for end in (found.u, found.v)]
+        ends = [end.astype(np.int64) for end in (edges_of_band.u, edges_of_band.v)]
     if label is not None:
         ends = [component_of(end, rows, label) for end in ends]
-    joining = np.flatnonzero(ends[0] != ends[1])
-    labels, a, b = compact(*(end[joining] for end in ends))
+    crossing = np.flatnonzero(ends[0] != ends[1])
+    labels, a, b = compact(*(end[crossing] for end in ends))
     parent = np.arange(len(labels), dtype=np.uint32)
-    kept[joining] = spanning_edges(found.key[joining], a, b, parent, threads)
-    return found.take(kept)
+    mask[crossing] = spanning_edges(edges_of_band.key[crossing], a, b, parent, threads)
+    return edges_of_band.take(mask)
 
 
 def row_hooks(

@@ -1,7 +1,7 @@
-"""The edges of a band that rows hold, taken by several threads.
+"""Selection of the edges of a band from rows, by several threads.
 
-A band ends at a cut: a pair (key, vertex), not a key alone. With few different weights,
-or one, any key would take far too many edges or none.
+A band ends at a cut: a pair (key, vertex). With few distinct weights a band that ends
+at a key alone would have far too many edges or none.
 """
 
 from itertools import pairwise
@@ -35,16 +35,16 @@ _NOTHING = (1, 0)
 
 
 class Cut(NamedTuple):
-    """Before it are lighter edges, and as light ones whose smaller end is lower."""
+    """The end of a band: edges with a smaller (key, smaller end) are before it."""
 
     key: int
     vertex: int
 
 
 class Segment(NamedTuple):
-    """Rows [begin, end) of which the arcs with low <= key <= high are in a band.
+    """Rows [begin, end) whose arcs with low <= key <= high are in a band.
 
-    The keys have the type of the rows' keys, so that kernels take the segment.
+    The keys have the type of the rows' keys, as an argument of kernels.
     """
 
     begin: int
@@ -54,14 +54,14 @@ class Segment(NamedTuple):
 
     @classmethod
     def of(cls, rows: Rows, begin: int, end: int, low: int, high: int) -> "Segment":
-        """Return a segment, an empty one if no key is between two."""
+        """Return a segment; without arcs if low > high."""
         least, most = (low, high) if low <= high else _NOTHING
         key = rows.keys.dtype.type
         return cls(begin, end, key(least), key(most))
 
 
 class Sample(NamedTuple):
-    """Arcs from all over the rows: the rows they are in, far ends, keys."""
+    """Sampled arcs of rows: the rows, the heads, and the keys."""
 
     tails: np.ndarray
     heads: np.ndarray
@@ -69,7 +69,7 @@ class Sample(NamedTuple):
 
     @classmethod
     def of(cls, rows: Rows, threads: Threads) -> "Sample":
-        """Take a sample, empty if there are no arcs."""
+        """Sample the arcs of rows; empty if there are none."""
         arcs = sample_positions(rows.num_arcs, SAMPLE if rows.num_arcs else 0)
         sample = cls(
             np.zeros(len(arcs), np.int64),
@@ -85,8 +85,7 @@ class Sample(NamedTuple):
 def look_up_arcs(csr, arcs, begin, end, sample):
     """Fill in the arcs [begin, end) of a sample, whose `tails` are 0.
 
-    All binary searches take each step side by side: where one waits for memory, the
-    next goes on.
+    All binary searches do each step together, so that their memory accesses overlap.
     """
     _, indptr, indices, keys = csr
     tails, heads, sampled_keys = sample
@@ -104,9 +103,9 @@ def look_up_arcs(csr, arcs, begin, end, sample):
 
 
 def first_cut(rows: Rows, sample: Sample, tuning: Tuning) -> Cut | None:
-    """Choose where the first band ends, for a number of edges that the vertices set.
+    """Return the cut of the first band, which has about `light_edges` edges a vertex.
 
-    Returns None if the band has all edges, as that of sparse graphs does.
+    Returns None if the band has all edges, as in sparse graphs.
     """
     edges, occupied = rows.num_arcs / 2, rows.count_occupied()
     share = first_share(edges, occupied, tuning.light_edges, tuning)
@@ -114,19 +113,19 @@ def first_cut(rows: Rows, sample: Sample, tuning: Tuning) -> Cut | None:
         return None
     last = int(share * SAMPLE)
     key = np.partition(sample.keys, last)[last]
-    alike = np.flatnonzero(sample.keys == key)
-    if len(alike) == 1:  # to split the key by vertex would cost a seam
+    equal = np.flatnonzero(sample.keys == key)
+    if len(equal) == 1:  # a cut after the key makes one segment, not two
         return Cut(int(key), len(rows))
-    smaller = np.sort(np.minimum(sample.tails[alike], sample.heads[alike]))
+    smaller = np.sort(np.minimum(sample.tails[equal], sample.heads[equal]))
     lighter = np.count_nonzero(sample.keys < key)
     return Cut(int(key), int(smaller[last - lighter]) + 1)
 
 
 def segments(rows: Rows, high: Cut | None) -> list[Segment]:
-    """Return the arcs before a cut of rows that are the whole graph.
+    """Return the arcs before a cut, of rows that are the whole graph.
 
-    An edge is taken from the row of its smaller end, so from the vertex of the cut on
-    its key counts as no longer reached.
+    An edge is taken from the row of its smaller end. So rows from the vertex of the cut
+    on have only smaller keys than the cut's.
     """
     if high is None:
         return [Segment.of(rows, 0, len(rows), 0, int(np.iinfo(rows.keys.dtype).max))]
@@ -151,7 +150,7 @@ RANGES_EACH = 4
 
 
 class BandEdges(NamedTuple):
-    """Edges of a band in ranges of rows: to larger vertices, and to lower ghosts."""
+    """Edges of a band by ranges of rows: to larger vertices, and to lower ghosts."""
 
     upper: EdgePieces
     lower: EdgePieces
@@ -165,10 +164,13 @@ def band_chunks(
     hooks: Hooks,
     heavier: bool,
 ) -> BandEdges:
-    """Return the edges that `select` finds in ranges of rows, and hook the rows."""
+    """Return the edges of segments by `select` in ranges of rows; hook the rows."""
     bounds = [row_bounds(rows, part.begin, part.end, threads) for part in parts]
-    every = list(zip(parts, bounds, strict=True))
-    rooms = [edges_expected(rows, sample, part, cuts) + CHUNK for part, cuts in every]
+    parts_and_cuts = list(zip(parts, bounds, strict=True))
+    capacities = [
+        edges_expected(rows, sample, part, cuts) + CHUNK
+        for part, cuts in parts_and_cuts
+    ]
     ranges = [len(cuts) - 1 for cuts in bounds]
     lows, highs = (
         PerCall(np.repeat(np.array(keys), ranges), rows.keys.dtype.type)
@@ -178,23 +180,24 @@ def band_chunks(
         PerCall(np.concatenate([cuts[inner] for cuts in bounds]))
         for inner in (slice(-1), slice(1, None))
     )
-    shares = begins, ends, lows, highs
-    room = ends_of(np.concatenate(rooms))
-    out = EdgePieces.of(allocate_edges(rows, int(room[-1])), room)
-    found = threads.run(select, rows.csr, shares, hooks, heavier, out)
-    return BandEdges(EdgePieces(*found[:3]), EdgePieces(*found[3:]))
+    segments_of_calls = begins, ends, lows, highs
+    bounds_of_parts = ends_of(np.concatenate(capacities))
+    out = EdgePieces.of(allocate_edges(rows, int(bounds_of_parts[-1])), bounds_of_parts)
+    columns = threads.run(select, rows.csr, segments_of_calls, hooks, heavier, out)
+    return BandEdges(EdgePieces(*columns[:3]), EdgePieces(*columns[3:]))
 
 
 def all_chunks(rows: Rows, threads: Threads, hooks: Hooks) -> BandEdges:
     """Return all edges of ranges of rows as `band_chunks` does, and hook the rows.
 
-    There must be an arc.
+    The rows must have an arc.
     """
     bounds = row_bounds(rows, 0, len(rows), threads)
     begin, end = each_range(bounds)
-    # Twice the size needed if edges are seen from both ends; unused pages cost nothing
-    room = ends_of(np.diff(rows.indptr[bounds]) + 1)
-    out = EdgePieces.of(allocate_edges(rows, int(room[-1])), room)
+    # An upper bound, because only arcs to larger vertices are stored; unused pages cost
+    # nothing
+    offsets = ends_of(np.diff(rows.indptr[bounds]) + 1)
+    out = EdgePieces.of(allocate_edges(rows, int(offsets[-1])), offsets)
     upper = threads.run(all_edges, rows.csr, begin, end, hooks, out)
     if not rows.first:
         begin, end = each_range(np.zeros(2, np.int64))
@@ -205,21 +208,21 @@ def all_chunks(rows: Rows, threads: Threads, hooks: Hooks) -> BandEdges:
 def edges_expected(
     rows: Rows, sample: Sample, part: Segment, bounds: np.ndarray
 ) -> np.ndarray:
-    """Return how many edges lead from ranges of rows to larger vertices, at the most.
+    """Return a likely upper bound of the edges from ranges of rows to larger vertices.
 
-    Four standard deviations above the estimate of a sample: unused room is never
-    touched, and costs nothing.
+    It is four standard deviations above the estimate from a sample. Unused pages of the
+    buffers are never touched, and cost nothing.
     """
     chosen = (sample.keys >= part.low) & (sample.keys <= part.high)
     upward = sample.heads > sample.tails + rows.first
-    # The arcs of the sample ascend, and so do their rows.
+    # The rows of the sampled arcs ascend.
     counts = np.diff(np.searchsorted(sample.tails[chosen & upward], bounds))
     most = rows.num_arcs / SAMPLE * (counts + 4 * np.sqrt(counts + 1))
     return np.minimum(np.diff(rows.indptr[bounds]), most.astype(np.int64))
 
 
 def row_bounds(rows: Rows, begin: int, end: int, threads: Threads) -> np.ndarray:
-    """Cut rows [begin, end) into ranges for threads, of about as much work each."""
+    """Return the bounds of ranges of rows [begin, end) with about equal work."""
     first, last = (int(rows.indptr[row]) + ARCS_PER_ROW * row for row in (begin, end))
     bounds = first + threads.bounds(last - first, each=RANGES_EACH)
     bounds[0], bounds[-1] = begin, end
@@ -229,7 +232,7 @@ def row_bounds(rows: Rows, begin: int, end: int, threads: Threads) -> np.ndarray
 
 @kernel
 def _find_rows(indptr, begin, end, work):
-    """Replace amounts of work by the first rows in [begin, end) with as much before."""
+    """Replace each amount of work by the first row with this work before it."""
     for i in range(len(work)):
         low, high = begin, end
         while low < high:

@@ -1,8 +1,8 @@
 """Minimum spanning forests of edges in memory, in any order, on the CPU.
 
-Light edges first, as for rows (`msf`): once the lightest have made a giant
-component, a heavier edge matters only if one of its ends is outside it. A bit for
-each vertex tells, and all the bits together stay in cache.
+Light edges come first, as for rows (`msf`). Once they have made a giant component, a
+heavier edge is a candidate only if one of its ends is outside it. A bitmap of the
+vertices outside stays in cache.
 """
 
 import numpy as np
@@ -18,19 +18,19 @@ from ...graph.tuning import Tuning
 from ...kernels.edge_columns import EdgePieces, concatenate
 from ...kernels.edge_order import in_order
 from ...kernels.intrinsics import trailing_zeros
-from ...kernels.kruskal import HALF, LOW, unite
+from ...kernels.kruskal import HALF, LOW, find_in_python, unite
 from ...kernels.sorting import merge_ascents
 from ...kernels.spanning_forest import spanning_edges
 from ...kernels.threads import Threads
 from ...native.kernel import kernel
 from ..base import LabelledForest
-from .select import BLOCK, CHUNK, masks, with_room
+from .select import BLOCK, CHUNK, enlarged, masks
 
 SAMPLE = 4096
-# Up to so few edges one kernel takes less time than the calls of several.
+# For at most this many edges one kernel takes less time than the calls of several.
 FEW_EDGES = 4096
-# Up to so few, Python takes as long as all that surrounds it; and on a machine whose
-# kernels are not compiled yet, a thousandth of the time that one takes to compile.
+# For at most this many edges Python takes as long as the calls around it, and a
+# thousandth of the time in which a missing kernel compiles.
 VERY_FEW_EDGES = 64
 
 
@@ -44,7 +44,7 @@ def forest_of_edges(
     """Return the forest of edges in any order and direction, in (u, v) order.
 
     There are fewer than 2^32 vertices; loops and parallel edges may occur. The label of
-    a tree is its smallest vertex.
+    a vertex is the smallest vertex of its tree.
     """
     every = EdgeColumns(src, dst, key)
     if len(key) <= VERY_FEW_EDGES:
@@ -54,30 +54,30 @@ def forest_of_edges(
         return LabelledForest(EdgeList(u, v, chosen), parent)
     parent = np.arange(num_vertices, dtype=np.uint32)
     outside = np.full(num_vertices // 8 + 1, 255, np.uint8)
-    found = [EdgeList.empty(src.dtype, key.dtype)]
+    forests = [EdgeList.empty(src.dtype, key.dtype)]
     giant, low, largest = None, -1, int(np.iinfo(key.dtype).max)
     for high in [*_cuts(num_vertices, key, threads.tuning), largest]:
         if giant is not None:
             high = largest
         edges = _band(every, low, high, parent, outside, threads)
-        kept = spanning_edges(edges.key, edges.u, edges.v, parent, threads)
-        found.append(edges.take(kept))
+        mask = spanning_edges(edges.key, edges.u, edges.v, parent, threads)
+        forests.append(edges.take(mask))
         if high == largest:
             break
         giant, low = giant_component(parent[_sample(src)], threads.tuning), high
         if giant is not None:
             outside = outside_bits(parent, giant)
     columns = (
-        np.concatenate([getattr(edges, name) for edges in found])
+        np.concatenate([getattr(edges, name) for edges in forests])
         for name in ("u", "v", "key")
     )
     return LabelledForest(in_order(EdgeList(*columns), threads), parent)
 
 
 def _cuts(num_vertices: int, key: np.ndarray, tuning: Tuning) -> list[int]:
-    """Return the last keys of bands of growing size, but for the last band.
+    """Return the last keys of all bands but the last; each band is twice as large.
 
-    A band ends at a key, so that no edge has equals in two bands.
+    A band ends at a key, so edges with equal keys are in one band.
     """
     share = first_share(len(key), num_vertices, tuning.light_edges, tuning)
     if share is None:
@@ -98,44 +98,34 @@ def _band(
     outside: np.ndarray,
     threads: Threads,
 ) -> EdgeList:
-    """Return the edges of a band that join two components, in (u, v) order."""
+    """Return the edges of a band that may be in the forest, in (u, v) order."""
     # low + 1 cannot overflow: low is below some key of the type.
     least, most = (edges.key.dtype.type(key) for key in (low + 1, high))
     pieces = EdgePieces.of(edges, threads.bounds(len(edges.key)))
-    found = threads.run(joining_edges, pieces, least, most, parent, outside)
-    return in_order(EdgeList(*concatenate(found, threads)), threads)
+    columns = threads.run(edges_to_try, pieces, least, most, parent, outside)
+    return in_order(EdgeList(*concatenate(columns, threads)), threads)
 
 
 def forest_without_kernels(num_vertices: int, edges: EdgeColumns) -> LabelledForest:
-    """Return the result of `small_forest`, without a kernel: Kruskal's algorithm.
-
-    It takes a microsecond an edge.
-    """
+    """Return the result of `small_forest` without a kernel, in 1 us per edge."""
     src, dst, key = edges
     low, high = np.minimum(src, dst), np.maximum(src, dst)
     order = np.lexsort((high, low, key))
-    parent: dict[int, int] = {}  # of vertices that are not roots; always smaller
-
-    def root(vertex: int) -> int:
-        above = parent.get(vertex, vertex)
-        while above != vertex:  # halves the path on the way
-            parent[vertex] = vertex = parent.get(above, above)
-            above = parent.get(vertex, vertex)
-        return vertex
-
+    parent: dict[int, int] = {}
     chosen = []
     ends = zip(low[order].tolist(), high[order].tolist(), strict=True)
     for edge, (u, v) in zip(order.tolist(), ends, strict=True):
-        smaller, larger = sorted((root(u), root(v)))
+        roots = find_in_python(parent, u), find_in_python(parent, v)
+        smaller, larger = sorted(roots)
         if smaller != larger:
             parent[larger] = smaller
             chosen.append(edge)
     label = np.arange(num_vertices, dtype=np.uint32)
     for vertex in parent:
-        label[vertex] = root(vertex)
-    kept = np.array(chosen, np.int64)
-    kept = kept[np.lexsort((high[kept], low[kept]))]
-    return LabelledForest(EdgeList(low[kept], high[kept], key[kept]), label)
+        label[vertex] = find_in_python(parent, vertex)
+    forest = np.array(chosen, np.int64)
+    forest = forest[np.lexsort((high[forest], low[forest]))]
+    return LabelledForest(EdgeList(low[forest], high[forest], key[forest]), label)
 
 
 @kernel
@@ -146,7 +136,7 @@ def small_forest(num_vertices, edges):
     for i in range(len(key)):
         low, high = min(src[i], dst[i]), max(src[i], dst[i])
         pairs[i] = (np.uint64(low) << HALF) | np.uint64(high)
-    # A pair says which edge it is, so edges are sorted in place of their positions.
+    # A pair identifies its edge, so pairs are sorted and not positions.
     merge_ascents(keys, pairs)
     parent = np.empty(num_vertices, np.uint32)
     for vertex in range(num_vertices):
@@ -174,16 +164,16 @@ def _is_outside(outside, vertex):
 
 
 @kernel
-def joining_edges(edges, least, most, parent, outside):
+def edges_to_try(edges, least, most, parent, outside):
     """Return u, v, key of the edges that may be in the forest.
 
     They have least <= key <= most, an end outside the giant component, and ends in two
     components.
     """
     src, dst, key = edges
-    room = 1024
-    u, v = np.empty(room, src.dtype), np.empty(room, src.dtype)
-    chosen, used = np.empty(room, key.dtype), np.uint64(0)
+    capacity = 1024
+    u, v = np.empty(capacity, src.dtype), np.empty(capacity, src.dtype)
+    chosen, used = np.empty(capacity, key.dtype), np.uint64(0)
     words = np.empty(CHUNK // BLOCK + 1, np.uint64)
     for start in range(0, len(key), CHUNK):
         stop = min(start + CHUNK, len(key))
@@ -192,7 +182,7 @@ def joining_edges(edges, least, most, parent, outside):
             word = words[block]
             if used + np.uint64(BLOCK) > np.uint64(len(chosen)):
                 columns = EdgeColumns(u, v, chosen)
-                u, v, chosen = with_room(columns, used, np.uint64(BLOCK))
+                u, v, chosen = enlarged(columns, used, np.uint64(BLOCK))
             while word:
                 i = np.uint64(start + block * BLOCK) + trailing_zeros(word)
                 word &= word - np.uint64(1)

@@ -1,17 +1,18 @@
 """Minimum spanning forests of CSR rows on the CPU.
 
-1. One pass over the rows takes the light edges: edges below a sampled quantile, about
-   one per vertex [1, 2], or all edges of a sparse graph. In the same pass every
-   vertex hooks to the far end of its lightest edge, a Borůvka round.
-2. Components unite along the edges left between them (`contraction`).
-3. Usually there is one giant component now. Every heavier edge of the forest has an
-   end outside it, and only the rows there are read again: in their order until they
-   lead to the giant component, where they are few and do so soon; else whole, for the
-   lightest edge of each pair of components.
+1. One pass over the rows selects the light edges: edges below a sampled quantile, about
+   one per vertex [1, 2], or all edges of a sparse graph. In the same pass every vertex
+   hooks to the other end of its lightest edge, a Borůvka round.
+2. Components unite along the remaining edges between them (`contraction`).
+3. Usually there is one giant component now. Every heavier edge of the forest has an end
+   outside it, so only the rows outside are read again. If they are few and their
+   lightest arcs soon lead to the giant component, each row is searched in ascending
+   order up to such an arc. Otherwise whole rows are read for the lightest edge of each
+   pair of components.
 
-Of the edges between two components only the lightest can be in the forest. A table
-remembers it so far. The table is small, and a pair may evict another one that has the
-same slot: then several edges of the pair remain, which does no harm.
+Only the lightest edge between two components can be in the forest. A hash table has the
+lightest edge so far of each pair. The table is small, so a pair may evict another one
+from its slot; then several edges of the evicted pair remain, which is harmless.
 
 [1] Osipov, Sanders, Singler: The filter-Kruskal minimum spanning tree algorithm,
     ALENEX 2009. [2] Fallin, Gonzalez, Seo, Burtscher: A high-performance MST
@@ -35,7 +36,7 @@ from ...kernels.edge_columns import (
 )
 from ...kernels.edge_order import in_order
 from ...kernels.heavier_arcs import GiantComponent, heavier_edges
-from ...kernels.hooks import NUMBER, Hooks, settle_and_list
+from ...kernels.hooks import NUMBER, Hooks, update_and_list_outside
 from ...kernels.intrinsics import prefetch
 from ...kernels.kruskal import HALF
 from ...kernels.team import Team
@@ -55,12 +56,11 @@ _NO_PAIR = np.iinfo(np.uint64).max
 
 
 class PairTable(NamedTuple):
-    """Pairs of components, and the lightest known edge of each."""
+    """A hash table of pairs of components with the lightest edge so far of each."""
 
-    # uint64: the pair at each place, both components in one word
-    pair: np.ndarray | ArrayPieces
-    edge: np.ndarray | ArrayPieces  # uint64: the position of its lightest edge
-    key: np.ndarray | ArrayPieces  # the key of that
+    pair: np.ndarray | ArrayPieces  # uint64: by slot, both components in one word
+    edge: np.ndarray | ArrayPieces  # uint64: the position of the pair's lightest edge
+    key: np.ndarray | ArrayPieces  # the key of this edge
 
 
 class Labels(NamedTuple):
@@ -75,9 +75,9 @@ def lightest_pairs(
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the lightest edges that lead from some rows to other components.
 
-    `chosen` are the rows to look at, ascending. Returns u, v and key of the lightest
-    edge of each pair of components, and maybe others; and the rows that there was no
-    room for.
+    `chosen` are the rows, ascending. Returns u, v and key of the lightest edge of each
+    pair of components, and maybe other edges; and the rows that were not read, because
+    a thread's buffer was full.
     """
     degrees = rows.indptr[chosen + np.uint32(1)] - rows.indptr[chosen]
     before = np.cumsum(degrees)
@@ -85,11 +85,11 @@ def lightest_pairs(
     cuts[1:-1] = np.searchsorted(before, cuts[1:-1])
     cuts[-1] = len(chosen)
     count = len(cuts) - 1
-    share = int(threads.tuning.pairs_per_vertex * len(rows)) // count
-    room = max(share, int(degrees.max(initial=0))) + 1
-    each = np.arange(count + 1)
-    out = EdgePieces.of(allocate_edges(rows, count * room), each * room)
-    slots = each << int(TABLE_BITS)
+    expected = int(threads.tuning.pairs_per_vertex * len(rows)) // count
+    capacity = max(expected, int(degrees.max(initial=0))) + 1
+    parts = np.arange(count + 1)
+    out = EdgePieces.of(allocate_edges(rows, count * capacity), parts * capacity)
+    slots = parts << int(TABLE_BITS)
     columns = (
         np.full(slots[-1], _NO_PAIR),
         np.empty(slots[-1], np.uint64),
@@ -98,41 +98,43 @@ def lightest_pairs(
     table = PairTable(*(ArrayPieces.of(column, slots) for column in columns))
     starts = ArrayPieces.of(chosen, cuts)
     used, done = threads.run(choose_lightest, rows.csr, labels, starts, table, out)
-    left = ArrayPieces.of(chosen, cuts[:-1] + done, cuts[1:])
+    unread = ArrayPieces.of(chosen, cuts[:-1] + done, cuts[1:])
     edges = concatenate([column.first(used) for column in out], threads)
-    return edges, concatenate([left], threads)[0]
+    return edges, concatenate([unread], threads)[0]
 
 
 @kernel
 def choose_lightest(csr, labels, rows, table, out):
     """Write the lightest edges of some rows to other components.
 
-    `table` is without pairs; `out` has room for more edges than a row has. Returns the
-    number of edges, and of rows: all, or the first ones if `out` is full.
+    `table` has no pairs; `out` holds more edges than a row has. Returns the number of
+    edges, and of rows read before `out` was full.
     """
     _, indptr, indices, keys = csr
     label, giant = labels
     used = np.uint64(0)
     for position in range(len(rows)):
         row = np.uint64(rows[position])
-        here = label[row]
+        component = label[row]
         begin, end = np.uint64(indptr[row]), np.uint64(indptr[row + np.uint64(1)])
         if used + (end - begin) >= np.uint64(len(out.key)):
             return np.int64(used), position
-        lightest = end  # arc to the giant component, most are: one of a row will do
+        lightest = end  # the row's lightest arc to the giant component, where most lead
         for arc in range(begin, end):
             if arc + HEADS_AHEAD < np.uint64(len(indices)):
                 prefetch(label, np.intp(indices[arc + HEADS_AHEAD]))
-            there = label[indices[arc]]
-            if there == giant:
+            other = label[indices[arc]]
+            if other == giant:
                 if lightest == end or keys[arc] < keys[lightest]:
                     lightest = arc
-            elif there != here and (lightest == end or keys[arc] <= keys[lightest]):
+            elif other != component and (
+                lightest == end or keys[arc] <= keys[lightest]
+            ):
                 edge = row, np.uint64(indices[arc]), keys[arc]
-                used = _note(_pair(here, there), edge, table, out, used)
+                used = _note(_pair(component, other), edge, table, out, used)
         if lightest != end:
             edge = row, np.uint64(indices[lightest]), keys[lightest]
-            used = _note(_pair(here, giant), edge, table, out, used)
+            used = _note(_pair(component, giant), edge, table, out, used)
     return np.int64(used), len(rows)
 
 
@@ -144,33 +146,34 @@ def _pair(one, other):
 
 @kernel
 def _note(pair, edge, table, out, used):
-    """Write an edge, unless a lighter one of its pair is known; return the count."""
+    """Write an edge unless the table has a lighter one; return the count."""
     row, head, key = edge
     low, high = min(row, head), max(row, head)
-    place = (pair * _SPREAD) >> (_WORD - TABLE_BITS)
-    at = table.edge[place]
-    if table.pair[place] != pair:
-        table.pair[place], table.edge[place] = pair, used
-        at = used
+    slot = (pair * _SPREAD) >> (_WORD - TABLE_BITS)
+    position = table.edge[slot]
+    if table.pair[slot] != pair:
+        table.pair[slot], table.edge[slot] = pair, used
+        position = used
         used += np.uint64(1)
-    elif table.key[place] < key or (
-        table.key[place] == key and (out.u[at], out.v[at]) <= (low, high)
+    elif table.key[slot] < key or (
+        table.key[slot] == key and (out.u[position], out.v[position]) <= (low, high)
     ):
         return used
-    table.key[place] = key
-    out.u[at], out.v[at], out.key[at] = low, high, key
+    table.key[slot] = key
+    out.u[position], out.v[position], out.key[position] = low, high, key
     return used
 
 
-# The largest component is found from every fourth sampled arc.
+# The largest component is estimated from every fourth sampled arc.
 GIANT_STRIDE = 4
-# Walk the rows outside the giant component if a trial yields no more edges for each.
+# The rows outside the giant component are searched in ascending order if a trial on
+# WALKS of them yields at most this many edges per row.
 EDGES_PER_WALK = 2
 WALKS = 512
 
 
 class _Solver:
-    """The state of a solve: components, and the edges of the forest found so far."""
+    """The state of a solve: the components, and the forest edges so far."""
 
     def __init__(self, rows: Rows, threads: Threads) -> None:
         self.rows, self.threads = rows, threads
@@ -190,7 +193,7 @@ class _Solver:
         return LabelledForest(edges, label)
 
     def first_band(self, high: Cut | None) -> CrossPieces:
-        """Hook all vertices; return other edges of the first band that may join."""
+        """Hook all vertices; return the first band's edges between components."""
         rows, threads = self.rows, self.threads
         hooks = Hooks(self.components.component, np.empty(len(rows), rows.keys.dtype))
         if high is None and rows.num_arcs:
@@ -202,57 +205,58 @@ class _Solver:
         return self.components.cross_edges(chunks.upper)
 
     def contract(self, parts: CrossPieces) -> None:
-        """Add the forest of edges between components to the forest."""
+        """Contract along the forest of edges, and add it to the result."""
         masks = self.components.contract(parts)
         self.count = add_marked(
             parts.edges, masks, self.forest, self.count, self.threads
         )
 
     def contract_heavier(self, above: Cut) -> None:
-        """Add the edges behind a cut: they lead out of the giant component."""
+        """Contract along the edges behind a cut, which leave the giant component."""
         rows, components = self.rows, self.components
         tails = components.component[self.sample.tails[::GIANT_STRIDE]] & NUMBER
         giant = np.uint32(largest_component(components.parent[tails]))
         label, parent = components.component, components.parent
         ranges = each_range(self.threads.bounds(len(rows)))
-        found = self.threads.run(
-            settle_and_list, giant, label, parent, rows.indptr, *ranges
+        columns = self.threads.run(
+            update_and_list_outside, giant, label, parent, rows.indptr, *ranges
         )
-        (outside,) = concatenate([found], self.threads)
-        tree = GiantComponent.of_rows(label, int(giant))
+        (outside,) = concatenate([columns], self.threads)
+        components_of_rows = GiantComponent.of_rows(label, int(giant))
         csr, key = rows.csr, rows.keys.dtype.type(above.key)
         trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
-        walk_outside = len(outside) <= self.threads.tuning.outside_share * len(rows)
-        if walk_outside:
-            found = heavier_edges(csr, tree, key, above.vertex, trial)
-            walk_outside = len(found[0]) <= EDGES_PER_WALK * len(trial)
-        if walk_outside:
+        search_outside = len(outside) <= self.threads.tuning.outside_share * len(rows)
+        if search_outside:
+            columns = heavier_edges(csr, components_of_rows, key, above.vertex, trial)
+            search_outside = len(columns[0]) <= EDGES_PER_WALK * len(trial)
+        if search_outside:
             bounds = self.threads.bounds(len(outside), grain=WALKS)
             starts = ArrayPieces.of(outside, bounds)
             parts = self.threads.run(
-                heavier_edges, csr, tree, key, above.vertex, starts
+                heavier_edges, csr, components_of_rows, key, above.vertex, starts
             )
             self.contract(self.cross_edges(concatenate(parts, self.threads)))
         else:
             self.contract_pairs(Labels(label, giant), outside)
 
-    def contract_pairs(self, labels: Labels, left: np.ndarray) -> None:
-        """Add the lightest edges from some rows to other components."""
+    def contract_pairs(self, labels: Labels, unread: np.ndarray) -> None:
+        """Contract along the lightest edges from some rows to other components."""
         forest: list[EdgeColumns] = []
         while True:
-            more, left = lightest_pairs(self.rows, labels, left, self.threads)
+            more, unread = lightest_pairs(self.rows, labels, unread, self.threads)
             columns = concatenate_columns([*forest, more], self.threads)
             edges = self.cross_edges(columns)
-            if not len(left):
+            if not len(unread):
                 return self.contract(edges)
-            # An edge outside the forest of a part of the edges is in no forest of all.
+            # By the cycle property the forest of all edges needs only the forest of
+            # these edges.
             mask = self.components.cycle_filter(edges)
-            room = allocate_edges(self.rows, int(mask.lengths.sum()))
-            used = add_marked(edges.edges, mask, room, 0, self.threads)
-            forest = [room.part(0, used)]
+            forest_part = allocate_edges(self.rows, int(mask.lengths.sum()))
+            used = add_marked(edges.edges, mask, forest_part, 0, self.threads)
+            forest = [forest_part.part(0, used)]
 
     def cross_edges(self, columns: Sequence[np.ndarray]) -> CrossPieces:
-        """Return edges in any order, each once."""
+        """Return edges between components, given in any order; drop parallel edges."""
         edges = in_order(EdgeList(*columns), self.threads)
         bounds = self.threads.bounds(len(edges))
         return self.components.cross_edges(EdgePieces.of(edges.columns, bounds))
@@ -261,6 +265,6 @@ class _Solver:
 def msf(rows: Rows, threads: Threads) -> LabelledForest:
     """Return the forest of rows that are the whole graph, edges in no order.
 
-    The label of a tree is its smallest vertex.
+    The label of a vertex is the smallest vertex of its tree.
     """
     return _Solver(rows, threads).solve()

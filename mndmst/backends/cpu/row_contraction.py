@@ -1,11 +1,11 @@
 """Independent computation on rows that have ghosts.
 
-1. Rows hook to the far end of their lightest edge, unless that is a ghost: the first
-   Borůvka round. The same pass over the rows takes the edges of the band. A row with
-   no edge in the band takes part with its lightest one, so that every row knows the
-   only heavier edge that may matter.
-2. The components grow along the edges left between them, with
-   ghosts across the border. Other edges of the forest wait there.
+1. Rows hook to the other end of their lightest edge unless that is a ghost: the first
+   Borůvka round. The same pass over the rows selects the edges of the band. If a row
+   has no edge in the band, its lightest edge is selected, too: so the lightest edge of
+   every row is known.
+2. The components are contracted along the remaining edges between them, except across
+   the border to ghosts. The other edges of the forest remain.
 """
 
 from collections.abc import Sequence
@@ -40,11 +40,11 @@ from .tree_names import tree_names
 
 @kernel
 def heavier_to_ghosts(csr, high, hooks, begin, end):
-    """Return the edges of rows without an arc in the band, if they lead to ghosts.
+    """Return the lightest edges of rows without an arc in the band, to ghosts.
 
     Rows are in [begin, end), `high` is the largest key of the band, and `hooks` is the
-    result of `select` on the rows, those with heavier arcs included. Returns the
-    lightest edge of each, in the order of the rows.
+    result of `select` with `heavier`: the other rows without an arc in the band have
+    hooked. The edges are in the order of the rows.
     """
     first, indptr, indices, keys = csr
     hook, best = hooks
@@ -73,18 +73,18 @@ def heavier_to_ghosts(csr, high, hooks, begin, end):
 
 
 @kernel
-def leaving(u, v, key, first, component, pairs, ghosts):
+def edges_between_components(u, v, key, first, component, pairs, ghosts):
     """Keep, in place, the edges that leave components of the rows.
 
-    Of parallel edges, which stand side by side, the lightest is kept.
+    Of parallel edges, which are consecutive, the lightest is kept.
 
     `component` has the number of each row's component, and the bit ROOT. `pairs` gets
-    the numbers at both ends of each edge that is kept: a ghost, at one end at the most,
-    has the bit ROOT and a place in `ghosts`, which gets ids edge by edge. Returns the
-    numbers of edges kept, and of ghosts at their ends.
+    the components at both ends of each edge. A ghost, which is at most at one end, is
+    represented by the bit ROOT and a position in `ghosts`, where its id is appended.
+    Returns the number of edges, and the number of ids in `ghosts`.
     """
     before, rows = np.uint64(first), np.uint64(len(component))
-    count, away, one = np.uint64(0), np.uint64(0), np.uint64(1)
+    count, ghost_count, one = np.uint64(0), np.uint64(0), np.uint64(1)
     for i in range(np.uint64(len(key))):
         x, y, weight = u[i], v[i], key[i]
         if count and u[count - one] == x and v[count - one] == y:
@@ -94,29 +94,29 @@ def leaving(u, v, key, first, component, pairs, ghosts):
         if row_x < rows and row_y < rows:
             a, b = component[row_x] & NUMBER, component[row_y] & NUMBER
         elif row_x < rows:
-            a, b = component[row_x] & NUMBER, ROOT | np.uint32(away)
-            ghosts[away] = y
-            away += np.uint64(1)
+            a, b = component[row_x] & NUMBER, ROOT | np.uint32(ghost_count)
+            ghosts[ghost_count] = y
+            ghost_count += np.uint64(1)
         else:
-            a, b = ROOT | np.uint32(away), component[row_y] & NUMBER
-            ghosts[away] = x
-            away += np.uint64(1)
+            a, b = ROOT | np.uint32(ghost_count), component[row_y] & NUMBER
+            ghosts[ghost_count] = x
+            ghost_count += np.uint64(1)
         u[count], v[count], key[count] = x, y, weight
         pairs[count] = (np.uint64(a) << HALF) | np.uint64(b)
         count += np.uint64(a != b)
-    return count, away
+    return count, ghost_count
 
 
 @kernel
-def number_ghosts(pairs, place, own):
-    """Replace the places of ghosts by their numbers, which begin at `own`."""
+def number_ghosts(pairs, position, interior):
+    """Replace positions of ghosts by their numbers, which begin at `interior`."""
     for i in range(np.uint64(len(pairs))):
         a, b = np.uint32(pairs[i] >> HALF), np.uint32(pairs[i] & LOW)
         if (a | b) & ROOT:
             if a & ROOT:
-                a = np.uint32(own + place[np.uint64(a & NUMBER)])
+                a = np.uint32(interior + position[np.uint64(a & NUMBER)])
             else:
-                b = np.uint32(own + place[np.uint64(b & NUMBER)])
+                b = np.uint32(interior + position[np.uint64(b & NUMBER)])
             pairs[i] = (np.uint64(a) << HALF) | np.uint64(b)
 
 
@@ -132,46 +132,50 @@ def contract_rows(rows: Rows, band: Band, threads: Threads) -> ContractedRows:
         sample = Sample.of(rows, threads)
         chunks = band_chunks(rows, parts, sample, threads, hooks, True)
         ranges = each_range(threads.bounds(len(rows)))
-        found = threads.run(heavier_to_ghosts, rows.csr, parts[-1].high, hooks, *ranges)
-        heavier = EdgeColumns(*concatenate(found, threads))
+        heavier_columns = threads.run(
+            heavier_to_ghosts, rows.csr, parts[-1].high, hooks, *ranges
+        )
+        heavier = EdgeColumns(*concatenate(heavier_columns, threads))
     forest = allocate_edges(rows, len(rows) + 1)
     count = components.link(hooks.best, forest)
     for end in forest[:2]:
         end[:count] += end.dtype.type(rows.first)
-    component, own = components.component, len(components.parent)
-    columns, pairs, ghosts = _leaving(chunks, heavier, rows, component, own, threads)
+    component, interior = components.component, len(components.parent)
+    columns, pairs, ghosts = _edges_between_components(
+        chunks, heavier, rows, component, interior, threads
+    )
     fate, parent = contract_except_borders(
-        PairEdgeList(columns[2], pairs), own, own + len(ghosts), threads
+        PairEdgeList(columns[2], pairs), interior, interior + len(ghosts), threads
     )
     bounds = threads.bounds(len(fate))
     edges = EdgePieces.of(EdgeColumns(*columns), bounds)
     masks = ArrayPieces.of(fate == ACCEPTED, bounds)
     count = add_marked(edges, masks, forest, count, threads)
-    label, smallest = tree_names(component, parent[:own], threads)
+    label, smallest = tree_names(component, parent[:interior], threads)
     names = np.concatenate([rows.first + smallest.astype(np.int64), ghosts])
-    waits = np.flatnonzero(fate == PENDING)
+    pending = np.flatnonzero(fate == PENDING)
     if len(heavier.key):
-        u, v, key = (column[waits] for column in columns)
-        waits = waits[pair_order(u, v, key, threads)]
-    left = EdgeList(*take_columns(columns, waits, threads))
-    a, b = (parent[end] for end in (pairs[waits] >> HALF, pairs[waits] & LOW))
-    final = EdgeList(*forest.part(0, count))
-    return ContractedRows(final, label, left, (names[a], names[b]))
+        u, v, key = (column[pending] for column in columns)
+        pending = pending[pair_order(u, v, key, threads)]
+    remaining = EdgeList(*take_columns(columns, pending, threads))
+    a, b = (parent[end] for end in (pairs[pending] >> HALF, pairs[pending] & LOW))
+    forest_edges = EdgeList(*forest.part(0, count))
+    return ContractedRows(forest_edges, label, remaining, (names[a], names[b]))
 
 
-def _leaving(
+def _edges_between_components(
     chunks: BandEdges,
     heavier: Sequence[np.ndarray],
     rows: Rows,
     component: np.ndarray,
-    own: int,
+    interior: int,
     threads: Threads,
 ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """Return u, v, key of the edges that leave components.
+    """Return u, v, key of the edges that leave components of the rows.
 
-    The band's edges are in (u, v) order, and heavier ones follow. Also both ends of
-    each as numbers in one word, and the ids of the ghosts: these are numbered in
-    ascending order, behind the own components.
+    The band's edges are in (u, v) order, before the heavier ones. The second result has
+    both components of each edge in one word, the third the ids of the ghosts. These
+    are numbered in ascending order after the interior components.
     """
     lower, heavier = (
         in_order(EdgeList(*columns), threads).columns
@@ -184,16 +188,21 @@ def _leaving(
     parts = zip(first, chunks.upper, last, strict=True)
     edges = EdgePieces(*map(ArrayPieces.together, parts))
     bounds = ends_of(edges.key.lengths)
-    room, ghosts = (
+    pair_buffer, ghosts = (
         ArrayPieces.of(np.empty(bounds[-1], kind), bounds)
         for kind in (np.uint64, np.int64)
     )
-    counts, away = threads.run(leaving, *edges, rows.first, component, room, ghosts)
-    (found,) = concatenate([ghosts.first(away)], threads)
-    ids, place = distinct(found, threads)
-    threads.run(
-        number_ghosts, room.first(counts), ArrayPieces.of(place, ends_of(away)), own
+    counts, ghost_counts = threads.run(
+        edges_between_components, *edges, rows.first, component, pair_buffer, ghosts
     )
-    kept = [column.first(counts) for column in (*edges, room)]
-    *columns, pairs = concatenate(kept, threads)
+    (ghost_ids,) = concatenate([ghosts.first(ghost_counts)], threads)
+    ids, positions = distinct(ghost_ids, threads)
+    threads.run(
+        number_ghosts,
+        pair_buffer.first(counts),
+        ArrayPieces.of(positions, ends_of(ghost_counts)),
+        interior,
+    )
+    filtered = [column.first(counts) for column in (*edges, pair_buffer)]
+    *columns, pairs = concatenate(filtered, threads)
     return columns, pairs, ids

@@ -1,13 +1,13 @@
-"""The edges of a band of weights, taken from CSR rows in one streaming pass.
+"""Selection of the edges of a band from CSR rows, in one streaming pass.
 
-The keys are compared 64 at a time into a bit mask, which LLVM vectorises; only the set
-bits, a small share in a light band, touch anything else. The same pass hooks every row
-to the far end of its lightest arc, the first step of Borůvka.
+The keys are compared 64 at a time into a bit mask, which LLVM vectorises; only the arcs
+of set bits, few in a light band, are read further. The same pass hooks every row to the
+other end of its lightest arc, the first step of Borůvka's algorithm.
 
-Sparse graphs, whose band has all edges, have a pass of their own. Rows of road-like
-graphs have one to four arcs. A loop over so few is mispredicted at nearly every row, so
-the pass always reads four arcs and counts the arcs of the row. Arcs to ghosts before
-the first row, which few rows have, are left to another pass.
+Sparse graphs, whose band has all edges, have a separate pass. Rows of road-like graphs
+have one to four arcs. A loop over so few is mispredicted at nearly every row, so the
+pass always reads four arcs and counts only those of the row. A second pass reads the
+few arcs to ghosts before the first row.
 """
 
 from typing import NamedTuple
@@ -33,14 +33,14 @@ FEW = np.uint64(4)
 def chosen(best, high, largest):
     """Return whether a row has an arc in the band, which may lead to a ghost.
 
-    One with the largest key that there is has not been noticed.
+    An arc with the largest key of the type does not count.
     """
     return (best <= high) & (best != largest)
 
 
 @kernel
 def lightest_elsewhere(indices, keys, begin, end, vertex):
-    """Return the first lightest arc of a vertex that has any, but for loops, or -1."""
+    """Return the first lightest arc of a nonempty row that is not a loop, or -1."""
     arc = np.int64(_lightest(keys, begin, end))
     if np.uint64(indices[np.uint64(arc)]) == vertex:
         arc = _lightest_but_loops(indices, keys, begin, end, vertex)
@@ -49,30 +49,31 @@ def lightest_elsewhere(indices, keys, begin, end, vertex):
 
 @kernel
 def _lightest(keys, begin, end):
-    """Return the first lightest arc of a row that has any, of few without branches."""
+    """Return the first lightest arc of a nonempty row; short rows without branches."""
     if end - begin > FEW:
         return np.uint64(lightest_from(keys, begin, end, keys.dtype.type(0)))
-    found, least = begin, keys[begin]
+    lightest, least = begin, keys[begin]
     for step in range(np.uint64(1), FEW):
         arc = min(begin + step, end - np.uint64(1))
         lighter = keys[arc] < least
-        found = choose(lighter, arc, found)
+        lightest = choose(lighter, arc, lightest)
         least = choose(lighter, keys[arc], least)
-    return found
+    return lightest
 
 
 @kernel
 def _lightest_but_loops(indices, keys, begin, end, vertex):
-    """Return the first lightest arc of [begin, end) that leads elsewhere, or -1."""
-    found = np.int64(-1)
+    """Return the first lightest arc of [begin, end) that is not a loop, or -1."""
+    lightest = np.int64(-1)
     for arc in range(begin, end):
         loop = np.uint64(indices[arc]) == vertex
-        if not loop and (found < 0 or keys[arc] < keys[np.uint64(found)]):
-            found = np.int64(arc)
-    return found
+        if not loop and (lightest < 0 or keys[arc] < keys[np.uint64(lightest)]):
+            lightest = np.int64(arc)
+    return lightest
 
 
-# Arcs a mask word stands for, and arcs between the mask pass and its use (in L2).
+# Arcs per mask word, and arcs between the mask pass and its use (they fit the L2
+# cache).
 BLOCK = 64
 CHUNK = 1 << 14
 # Arcs from the one in use to the one whose head is fetched.
@@ -113,17 +114,17 @@ def masks(keys, begin, end, low, high, words):
 def mark_starts(indptr, row, start, stop, starts, tails):
     """Set a bit for each arc of a chunk that begins a row.
 
-    Then the row of an arc is found by counting bits, without a branch. Looks at the
-    rows from `row` on; writes those with arcs to tails[1:]. Returns how many, and
-    the first row behind the chunk.
+    So the row of an arc is the count of bits up to it, without a branch. Writes the
+    rows with arcs, from `row` on, to tails[1:]. Returns their number, and the first row
+    behind the chunk.
     """
     starts[:] = np.uint64(0)
     count = np.uint64(0)
     begin = np.uint64(indptr[row])
     while begin < np.uint64(stop):
         end = np.uint64(indptr[row + np.uint64(1)])
-        place = begin - np.uint64(start)
-        starts[place >> np.uint64(6)] |= np.uint64(1) << (place & np.uint64(63))
+        offset = begin - np.uint64(start)
+        starts[offset >> np.uint64(6)] |= np.uint64(1) << (offset & np.uint64(63))
         tails[count + np.uint64(1)] = row
         count += np.uint64(end > begin)
         row += np.uint64(1)
@@ -133,7 +134,7 @@ def mark_starts(indptr, row, start, stop, starts, tails):
 
 @kernel(inline="always")
 def _lowest(word, begins):
-    """Return the lowest bit set, how many rows begin up to it, and the other bits."""
+    """Return the lowest set bit, the number of rows up to it, and the other bits."""
     below = word - np.uint64(1)
     return trailing_zeros(word), set_bits(begins & (word ^ below)), word & below
 
@@ -142,8 +143,7 @@ def _lowest(word, begins):
 def _append(csr, chunk, hooks, edges, used):
     """Append the chosen edges of a chunk of arcs that lead to larger vertices.
 
-    Each row's lightest chosen arc is kept in `hooks`, if there is room for the rows.
-    Returns the count reached.
+    `hooks`, unless empty, gets each row's lightest chosen arc. Returns the new count.
     """
     first, _, indices, keys = csr
     start, words, starts, tails = chunk
@@ -161,8 +161,8 @@ def _append(csr, chunk, hooks, edges, used):
             bit, begun, word = _lowest(word, begins)
             arc, row = block + bit, np.uint64(tails[rank + begun])
             head, tail, weight = np.uint64(indices[arc]), before + row, keys[arc]
-            # Written in any case, kept by the count: half of the arcs go each way,
-            # and a branch on that would be mispredicted as often.
+            # Store unconditionally; advance the count only for larger heads. A branch
+            # would be mispredicted half of the time.
             u[used], v[used], key[used] = tail, head, weight
             used += np.uint64(head > tail)
             if rows:
@@ -176,7 +176,7 @@ def _append(csr, chunk, hooks, edges, used):
 
 @kernel
 def _has_lower(csr, rows):
-    """Return whether any of the rows has a ghost before the first row: its first id."""
+    """Return whether any row's first arc leads to a ghost before the first row."""
     first, indptr, indices, _ = csr
     before = np.uint64(first)
     for row in rows:
@@ -208,10 +208,10 @@ def _append_lower(csr, chunk, edges, used):
 
 @kernel
 def _unhooked(rows, hook):
-    """Move the rows that hook to themselves to the front; return how many there are."""
+    """Move the rows that hook to themselves to the front; return their number."""
     count = np.uint64(0)
-    for place in range(np.uint64(len(rows))):
-        row = rows[place]
+    for position in range(np.uint64(len(rows))):
+        row = rows[position]
         rows[count] = row
         count += np.uint64(hook[row] == row)
     return count
@@ -219,7 +219,7 @@ def _unhooked(rows, hook):
 
 @kernel
 def _hook_heavier(csr, rows, stop, high, hooks):
-    """Hook those rows that end before `stop` and have no chosen arc."""
+    """Hook the rows that end up to `stop` and have no chosen arc."""
     first, indptr, indices, keys = csr
     hook, best = hooks
     before, largest = np.uint64(first), ~keys.dtype.type(0)
@@ -235,8 +235,8 @@ def _hook_heavier(csr, rows, stop, high, hooks):
 
 
 @kernel
-def with_room(edges, used, more):
-    """Return the columns, moved to larger ones if `more` edges might not fit."""
+def enlarged(edges, used, more):
+    """Return the columns, or larger copies if `more` edges do not fit."""
     if used + more <= np.uint64(len(edges.key)):
         return edges
     length = 2 * len(edges.key) + more
@@ -250,7 +250,7 @@ def with_room(edges, used, more):
 
 @kernel
 def bits_set(words):
-    """Return how many bits are set, and one to spare for a write that is undone."""
+    """Return the number of set bits, plus one for a store that is not counted."""
     count = np.uint64(1)
     for i in range(np.uint64(len(words))):
         count += set_bits(words[i])
@@ -258,14 +258,14 @@ def bits_set(words):
 
 
 @kernel
-def select(csr, segment, hooks, heavier, room):
+def select(csr, segment, hooks, heavier, buffer):
     """Return the edges of a band among some rows, and hook these rows.
 
-    `hooks` become the row at the far end of each row's lightest arc of the band, and
-    the key of that arc; the row itself if there is none, or if it leads to a ghost.
-    Without room for the rows this is left out. With `heavier`, rows without arcs in the
-    band hook too, along their lightest arc; there must be no lighter band. `room` is a
-    buffer for the expected number of edges; larger arrays replace it if needed.
+    `hooks`, unless empty, become the row at the other end of each row's lightest arc of
+    the band, and the key of this arc; the row itself if there is none, or if the arc
+    leads to a ghost. With `heavier`, rows without arcs in the band hook along their
+    lightest arc, too; the band must be the lightest. `buffer` holds the expected number
+    of edges; larger arrays replace it if needed.
 
     Returns the edges from a row to a larger vertex, in (u, v) order; then those from a
     row (`lower_v`) to a ghost before the first row (`lower_u`), in the order of the
@@ -275,10 +275,12 @@ def select(csr, segment, hooks, heavier, room):
     indptr, keys = csr.indptr, csr.keys
     begin, end, low, high = segment
     hook, best = hooks
-    u, v, key = room
+    u, v, key = buffer
     upper = EdgeColumns(u, v, key)
     lower = EdgeColumns(
-        np.empty(0, room.u.dtype), np.empty(0, room.v.dtype), np.empty(0, keys.dtype)
+        np.empty(0, buffer.u.dtype),
+        np.empty(0, buffer.v.dtype),
+        np.empty(0, keys.dtype),
     )
     count_upper = count_lower = np.uint64(0)
     if len(hook):
@@ -298,12 +300,12 @@ def select(csr, segment, hooks, heavier, room):
         count, row = mark_starts(indptr, row, start, stop, starts, tails)
         rows = tails[: count + np.uint64(1)]
         chunk, more = Chunk(start, words, starts, tails), bits_set(words)
-        upper = with_room(upper, count_upper, more)
+        upper = enlarged(upper, count_upper, more)
         if csr.first > 0 and _has_lower(csr, rows):
-            lower = with_room(lower, count_lower, more)
+            lower = enlarged(lower, count_lower, more)
             count_lower = _append_lower(csr, chunk, lower, count_lower)
         count_upper = _append(csr, chunk, hooks, upper, count_upper)
-        final = tails[count]  # may go on into the next chunk
+        final = tails[count]  # may continue in the next chunk
         if heavier:
             _hook_heavier(csr, rows, stop, high, hooks)
         tails[0] = final
@@ -315,10 +317,10 @@ def select(csr, segment, hooks, heavier, room):
 
 @kernel(inline="always")
 def _lighter(arc, inside, vertex, least, head):
-    """Return the key and the far end of the lightest arc so far.
+    """Return the key and the head of the lightest arc so far.
 
-    `arc` is the far end of the next one, and its key; it changes nothing unless
-    `inside` its row.
+    `arc` is the head and the key of the next arc; it is ignored unless `inside` the
+    row.
     """
     other, weight = arc
     lighter = inside & (other != vertex) & ((weight < least) | (head == vertex))
@@ -326,17 +328,17 @@ def _lighter(arc, inside, vertex, least, head):
 
 
 @kernel
-def all_edges(csr, begin, end, hooks, room):
+def all_edges(csr, begin, end, hooks, buffer):
     """Return all edges of some rows to larger vertices, and hook these rows.
 
     Each of the rows [begin, end) has an arc. `hooks` become the row at the far end of
     each row's lightest arc but for loops, and the key of that arc; the row itself if
-    there is none, or if it leads to a ghost. `room` has room for one more than the
+    there is none, or if it leads to a ghost. `buffer` has buffer for one more than the
     edges, which are in (u, v) order.
     """
     first, indptr, indices, keys = csr
     hook, best = hooks
-    u, v, key = room
+    u, v, key = buffer
     used = np.uint64(0)
     before, rows = np.uint64(first), np.uint64(len(hook))
     final = np.uint64(len(keys) - 1)
@@ -348,7 +350,7 @@ def all_edges(csr, begin, end, hooks, room):
             for step in range(FEW):
                 arc, inside = min(start + step, final), start + step < stop
                 other, weight = np.uint64(indices[arc]), np.uint64(keys[arc])
-                # Written in any case, kept by the count
+                # Store unconditionally; advance the count for larger heads in the row
                 u[used], v[used], key[used] = vertex, other, weight
                 used += np.uint64(inside & (other > vertex))
                 least, head = _lighter((other, weight), inside, vertex, least, head)

@@ -1,4 +1,4 @@
-"""The smallest vertex of every tree, known to all of its vertices."""
+"""Labels of vertices: the smallest vertex of each vertex's tree."""
 
 import numpy as np
 
@@ -22,14 +22,14 @@ def tree_names(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest vertex of every vertex's tree, and of every tree.
 
-    `component` is as in `hooks.NUMBER`; `parent` has the tree of each component, named
+    `component` is as in `Contraction`; `parent` has the tree of each component, named
     by one of its components.
     """
     label = np.empty(len(component), np.uint32)
     team = Team(threads)
-    # Several threads go over all vertices twice, which does not pay with two threads.
+    # Several threads pass over all vertices twice, which does not pay with two threads.
     work = len(component) if threads.count >= MANY else 0
-    # Each member has a line of its own, behind the trees, for unused names.
+    # Each member has a separate line behind the trees for unused names.
     smallest = np.empty(len(parent) + LINE * (team.most + 1), np.uint32)
     first = min(threads.tuning.named_first, len(component))
     team.run(name_trees, work, component, parent, smallest, label, first)
@@ -38,7 +38,7 @@ def tree_names(
 
 @kernel
 def name_trees(member, component, parent, smallest, label, first):
-    """Label all vertices; one member alone labels the first ones before."""
+    """Label all vertices; before, one member labels the first ones."""
     spare = len(parent) + LINE * (1 + member.number)
     begin, end = member_range(member, len(smallest))
     for i in range(np.uint64(begin), np.uint64(end)):
@@ -52,8 +52,8 @@ def name_trees(member, component, parent, smallest, label, first):
     if member.size == 1:
         return
     barrier(member)
-    # By now all vertices have been seen, but not in order; and of two members that saw
-    # a tree at once the later one may have left its name.
+    # All vertices have been visited, but not in order; and if two members visited a
+    # tree at the same time, the larger vertex may have been stored last.
     lowered = name_range(component, parent, smallest, spare, begin, end, label)
     post_count(member, np.int64(lowered))
     barrier(member)
@@ -65,10 +65,10 @@ def name_trees(member, component, parent, smallest, label, first):
 def name_range(component, parent, smallest, spare, begin, end, label):
     """Label the vertices in [begin, end) with the smallest vertex of their tree.
 
-    `smallest` holds for each component the smallest vertex seen; right answers need
-    all vertices to be seen in ascending order, or to have been seen before. Returns
-    whether there was a smaller one. That branch is unpredictable where many trees are
-    single vertices, so the store is unconditional; `spare` takes unused names.
+    `smallest` has the smallest visited vertex of each component. The labels are right
+    if all vertices are visited in ascending order, or have been visited before. Returns
+    whether a smallest vertex changed. If many trees are single vertices, that branch is
+    unpredictable, so the store is unconditional; unused names go to `spare`.
     """
     lowered = False
     for vertex in range(np.uint64(begin), np.uint64(end)):

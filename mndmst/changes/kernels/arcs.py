@@ -1,4 +1,4 @@
-"""Arcs of rows that change: to look them up, and to write the rows anew."""
+"""Look up and change arcs of rows, and write changed rows."""
 
 from typing import NamedTuple
 
@@ -7,37 +7,37 @@ import numpy as np
 from ...kernels.kruskal import HALF, LOW
 from ...native.kernel import kernel
 
-# How many rows are searched side by side.
+# Number of interleaved searches.
 BLOCK = 64
 
 
-class PlacedArcs(NamedTuple):
-    """Arcs of rows, and where the CSR has them.
+class ArcRanges(NamedTuple):
+    """Arcs of rows, and their positions in the CSR.
 
-    Parallel arcs are side by side in [low, high); the range is empty for an arc that
-    the CSR lacks.
+    Parallel arcs have the positions [low, high); the range is empty for an arc that the
+    CSR lacks.
     """
 
     arc: np.ndarray  # uint64, as in `Delta`; ascending
     low: np.ndarray  # int64
     high: np.ndarray  # int64
 
-    def take(self, index: np.ndarray) -> "PlacedArcs":
+    def take(self, index: np.ndarray) -> "ArcRanges":
         """Return the arcs that a mask chooses."""
-        return PlacedArcs(*(column[index] for column in self))
+        return ArcRanges(*(column[index] for column in self))
 
 
 class Delta(NamedTuple):
-    """What differs from the CSR."""
+    """The differences of the present rows from the CSR."""
 
-    gone: np.ndarray  # int64: positions of removed arcs in the CSR, ascending
+    removed: np.ndarray  # int64: positions of removed arcs in the CSR, ascending
     arc: np.ndarray  # uint64: new arcs, the row's vertex above the neighbour; ascending
     key: np.ndarray  # uint32 or uint64: their weights
 
 
 @kernel
 def first_not_below(values, low, high, least):
-    """Return the first of ascending values in [low, high) that is not below one."""
+    """Return the first position in [low, high) with a value of at least `least`."""
     low, high = np.uint64(low), np.uint64(high)
     while low < high:
         middle = (low + high) >> np.uint64(1)
@@ -49,11 +49,11 @@ def first_not_below(values, low, high, least):
 
 
 @kernel
-def places_of(csr, arc, low, high):
-    """Fill in where the CSR has arcs: the ranges [low, high), empty for none.
+def find_ranges(csr, arc, low, high):
+    """Fill in the ranges [low, high) of arcs in the CSR.
 
-    A step of each search is made in turn, so that none waits for another one's access
-    to memory.
+    The searches of a block are interleaved step by step, so that their memory accesses
+    overlap.
     """
     for begin in range(0, len(arc), BLOCK):
         some = range(begin, min(begin + BLOCK, len(arc)))
@@ -77,101 +77,104 @@ def places_of(csr, arc, low, high):
 
 
 @kernel
-def find_arcs(csr, delta, placed, key):
-    """Look placed arcs up; fill in their keys, and return whether they are there."""
-    arc, low, high = placed
+def find_arcs(csr, delta, ranges, key):
+    """Look up arcs by their ranges; fill in their keys, and return which exist."""
+    arc, low, high = ranges
     found = np.zeros(len(arc), np.bool_)
-    gone, come = len(delta.gone), len(delta.arc)
+    removed_count, new_count = len(delta.removed), len(delta.arc)
     for i in range(len(arc)):
-        skip = np.int64(first_not_below(delta.gone, 0, gone, low[i]))
+        skip = np.int64(first_not_below(delta.removed, 0, removed_count, low[i]))
         for at in range(low[i], high[i]):
-            if skip < gone and delta.gone[skip] == at:
+            if skip < removed_count and delta.removed[skip] == at:
                 skip += 1
             elif not found[i] or csr.keys[at] < key[i]:
                 found[i], key[i] = True, csr.keys[at]
-        place = np.int64(first_not_below(delta.arc, 0, come, arc[i]))
-        if place < come and delta.arc[place] == arc[i]:
-            found[i], key[i] = True, delta.key[place]
+        position = np.int64(first_not_below(delta.arc, 0, new_count, arc[i]))
+        if position < new_count and delta.arc[position] == arc[i]:
+            found[i], key[i] = True, delta.key[position]
     return found
 
 
 @kernel
-def change_arcs(delta, placed, come, key, changed):
-    """Write to `changed` the delta after arcs have been removed, or have other weights.
+def change_arcs(delta, ranges, is_new, key, changed):
+    """Write to `changed` the delta after arcs are removed or get other weights.
 
-    `placed` has all parallel arcs of each removed one; `come` marks the arcs that are
-    there again, with the weights `key`. Returns how many removed positions, and how
-    many new arcs, have been written.
+    All parallel arcs of `ranges` are removed; arcs marked by `is_new` are added with
+    the weights `key`. Returns the number of removed positions and of new arcs written.
     """
-    gone, there = 0, 0
+    removed_count, new_count = 0, 0
     skip, old = 0, 0
-    for i in range(len(placed.arc)):
-        while skip < len(delta.gone) and delta.gone[skip] < placed.low[i]:
-            changed.gone[gone] = delta.gone[skip]
-            skip, gone = skip + 1, gone + 1
-        for at in range(placed.low[i], placed.high[i]):
-            changed.gone[gone] = at
-            gone += 1
-        while skip < len(delta.gone) and delta.gone[skip] < placed.high[i]:
+    for i in range(len(ranges.arc)):
+        while skip < len(delta.removed) and delta.removed[skip] < ranges.low[i]:
+            changed.removed[removed_count] = delta.removed[skip]
+            skip, removed_count = skip + 1, removed_count + 1
+        for at in range(ranges.low[i], ranges.high[i]):
+            changed.removed[removed_count] = at
+            removed_count += 1
+        while skip < len(delta.removed) and delta.removed[skip] < ranges.high[i]:
             skip += 1
-        while old < len(delta.arc) and delta.arc[old] < placed.arc[i]:
-            changed.arc[there], changed.key[there] = delta.arc[old], delta.key[old]
-            old, there = old + 1, there + 1
-        if old < len(delta.arc) and delta.arc[old] == placed.arc[i]:
+        while old < len(delta.arc) and delta.arc[old] < ranges.arc[i]:
+            changed.arc[new_count], changed.key[new_count] = (
+                delta.arc[old],
+                delta.key[old],
+            )
+            old, new_count = old + 1, new_count + 1
+        if old < len(delta.arc) and delta.arc[old] == ranges.arc[i]:
             old += 1
-        if come[i]:
-            changed.arc[there], changed.key[there] = placed.arc[i], key[i]
-            there += 1
-    for at in range(skip, len(delta.gone)):
-        changed.gone[gone] = delta.gone[at]
-        gone += 1
+        if is_new[i]:
+            changed.arc[new_count], changed.key[new_count] = ranges.arc[i], key[i]
+            new_count += 1
+    for at in range(skip, len(delta.removed)):
+        changed.removed[removed_count] = delta.removed[at]
+        removed_count += 1
     for at in range(old, len(delta.arc)):
-        changed.arc[there], changed.key[there] = delta.arc[at], delta.key[at]
-        there += 1
-    return gone, there
+        changed.arc[new_count], changed.key[new_count] = delta.arc[at], delta.key[at]
+        new_count += 1
+    return removed_count, new_count
 
 
 @kernel
 def delta_of(csr, delta, row):
-    """Return where the lists of what differs come to a row: arcs gone, and come."""
+    """Return the positions of a row in the lists of removed and of new arcs."""
     first = np.uint64(row + csr.first) << HALF
-    skip = first_not_below(delta.gone, 0, len(delta.gone), csr.indptr[row])
+    skip = first_not_below(delta.removed, 0, len(delta.removed), csr.indptr[row])
     new = first_not_below(delta.arc, 0, len(delta.arc), first)
     return np.int64(skip), np.int64(new)
 
 
 @kernel
 def merge_row(csr, delta, row, begin, out):
-    """Write a row as it is now.
+    """Write the present arcs of a row.
 
-    `begin` is as in `delta_of`; `out` has the neighbours and keys to fill in, and where
-    they begin. Returns how far all three lists are done.
+    `begin` is the result of `delta_of`; `out` has the columns of neighbours and keys,
+    and the position of the row in them. Returns the positions behind the row in the two
+    lists and in the columns.
     """
     skip, new = begin
-    indices, keys, place = out
-    gone, come = len(delta.gone), len(delta.arc)
+    indices, keys, position = out
+    removed_count, new_count = len(delta.removed), len(delta.arc)
     tail = np.uint64(row + csr.first)
     for at in range(csr.indptr[row], csr.indptr[row + 1]):
-        if skip < gone and delta.gone[skip] == at:
+        if skip < removed_count and delta.removed[skip] == at:
             skip += 1
             continue
-        while new < come and delta.arc[new] < (tail << HALF | csr.indices[at]):
-            indices[place], keys[place] = delta.arc[new] & LOW, delta.key[new]
-            new, place = new + 1, place + 1
-        indices[place], keys[place] = csr.indices[at], csr.keys[at]
-        place += 1
-    while new < come and delta.arc[new] >> HALF == tail:
-        indices[place], keys[place] = delta.arc[new] & LOW, delta.key[new]
-        new, place = new + 1, place + 1
-    return skip, new, place
+        while new < new_count and delta.arc[new] < (tail << HALF | csr.indices[at]):
+            indices[position], keys[position] = delta.arc[new] & LOW, delta.key[new]
+            new, position = new + 1, position + 1
+        indices[position], keys[position] = csr.indices[at], csr.keys[at]
+        position += 1
+    while new < new_count and delta.arc[new] >> HALF == tail:
+        indices[position], keys[position] = delta.arc[new] & LOW, delta.key[new]
+        new, position = new + 1, position + 1
+    return skip, new, position
 
 
 @kernel
 def merge_rows(csr, delta, indptr, indices, keys):
-    """Write the rows that a CSR and what differs are together."""
-    skip, new, place = 0, 0, 0
+    """Write the present rows: the CSR with its differences."""
+    skip, new, position = 0, 0, 0
     indptr[0] = 0
     for row in range(len(indptr) - 1):
-        out = indices, keys, place
-        skip, new, place = merge_row(csr, delta, row, (skip, new), out)
-        indptr[row + 1] = place
+        out = indices, keys, position
+        skip, new, position = merge_row(csr, delta, row, (skip, new), out)
+        indptr[row + 1] = position

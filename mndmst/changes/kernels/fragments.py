@@ -1,8 +1,8 @@
 """A rooted forest cut at some vertices: its fragments and their members.
 
-A cut takes the edge from a vertex, its top, to the parent. What hangs on the top is a
-range of places, less the ranges of cuts inside it: a fragment. So its size and its
-vertices are known without a walk through it.
+A cut removes the edge from a vertex, its top, to the parent. A fragment is the subtree
+of the top, a range of positions, without the subtrees of the cuts inside it. So its
+size and its vertices follow from the ranges, without a traversal.
 """
 
 from typing import NamedTuple
@@ -15,29 +15,29 @@ from ...native.kernel import kernel
 NO_CUT = np.int64(-1)
 FREE = np.uint32(0xFFFFFFFF)
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-# How many fragments ahead the ends of subtrees are fetched.
+# Fragments from the one in use to the one whose subtree's end is prefetched.
 AHEAD = 16
 
 
 class Cuts(NamedTuple):
-    """Where a rooted forest has been cut."""
+    """The cuts of a rooted forest; positions are as in `Rooted`."""
 
-    top: np.ndarray  # uint32: places of the tops, ascending
-    end: np.ndarray  # uint32: for each cut, one past the last place below its top
+    top: np.ndarray  # uint32: positions of the tops, ascending
+    end: np.ndarray  # uint32: for each cut, one past the last position of its subtree
     after: np.ndarray  # int64: for each cut, the next one that is not inside it
-    # uint32: places where another cut becomes the innermost one, ascending
+    # uint32: positions where the innermost cut changes, ascending
     bound: np.ndarray
     inner: np.ndarray  # int64: the innermost cut from each bound on
-    # int64: for each 2^shift places, the number of bounds before them
+    # int64: for each 2^shift positions, the number of bounds before them
     block: np.ndarray
     shift: int
 
 
 @kernel
 def nest(ends, cuts):
-    """Fill in how cuts lie inside each other, given their tops.
+    """Fill in the nesting of cuts, given their tops.
 
-    `ends` (uint32) has, by place, one past the last place of its subtree.
+    `ends` is `Rooted.end`.
     """
     top, end, after, bound, inner, block, shift = cuts
     around = np.empty(len(top), np.int64)
@@ -67,29 +67,29 @@ def nest(ends, cuts):
 
 
 @kernel
-def _bounds_until(cuts, place):
-    """Return the number of bounds that are not after a place."""
-    at = cuts.block[place >> cuts.shift]
-    while at < len(cuts.bound) and np.int64(cuts.bound[at]) <= place:
+def _bounds_until(cuts, position):
+    """Return the number of bounds up to a position."""
+    at = cuts.block[position >> cuts.shift]
+    while at < len(cuts.bound) and np.int64(cuts.bound[at]) <= position:
         at += 1
     return at
 
 
 @kernel
-def lower_tops(cuts, places, tops):
-    """Lower the tops of the fragments of places to the tops of cuts.
+def lower_tops(cuts, positions, tops):
+    """Update the tops of the fragments of positions after cuts.
 
-    Of all tops above a place the lowest comes last.
+    The top of a fragment is the last of all tops above the position.
     """
-    for i in range(len(places)):
-        at = _bounds_until(cuts, np.int64(places[i]))
+    for i in range(len(positions)):
+        at = _bounds_until(cuts, np.int64(positions[i]))
         if at > 0 and cuts.inner[at - 1] != NO_CUT:
             tops[i] = max(tops[i], cuts.top[cuts.inner[at - 1]])
 
 
 @kernel
 def number(values, numbers, distinct):
-    """Number values as they come; return how many there are.
+    """Number distinct values in the order of their occurrence; return their number.
 
     `numbers` becomes the number of each value, `distinct` the value of each number.
     """
@@ -113,17 +113,17 @@ def number(values, numbers, distinct):
 
 @kernel
 def _first_inside(cuts, top):
-    """Return the first cut below the top of a fragment, or after all below it."""
+    """Return the first cut inside a fragment or, if there is none, behind it."""
     at = _bounds_until(cuts, np.int64(top))
     around = cuts.inner[at - 1] if at > 0 else NO_CUT
-    if around != NO_CUT:  # it is the one with this top
+    if around != NO_CUT:  # the cut with this top
         return around + 1
     return cuts.inner[at] if at < len(cuts.bound) else len(cuts.top)
 
 
 @kernel
 def sizes_of(cuts, ends, tops, sizes):
-    """Fill in how many vertices the fragments of some tops have."""
+    """Fill in the numbers of vertices of the fragments with some tops."""
     for i in range(len(tops)):
         if i + AHEAD < len(tops):
             prefetch(ends, np.intp(tops[i + AHEAD]))
@@ -138,8 +138,8 @@ def sizes_of(cuts, ends, tops, sizes):
 
 @kernel
 def write_vertices(cuts, rooted, tops, name, vertices, names):
-    """Write the vertices of some fragments, and a name of its fragment beside each."""
-    place = 0
+    """Write the vertices of some fragments, and for each the name of its fragment."""
+    written = 0
     for i in range(len(tops)):
         at, high = np.int64(tops[i]), np.int64(rooted.end[tops[i]])
         inside = _first_inside(cuts, at)
@@ -150,6 +150,6 @@ def write_vertices(cuts, rooted, tops, name, vertices, names):
                 after = np.int64(cuts.end[inside])
                 inside = cuts.after[inside]
             for here in range(at, stop):
-                vertices[place], names[place] = rooted.vertex[here], name[i]
-                place += 1
+                vertices[written], names[written] = rooted.vertex[here], name[i]
+                written += 1
             at = after

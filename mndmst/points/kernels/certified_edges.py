@@ -17,7 +17,7 @@ import numpy as np
 
 from ...kernels.intrinsics import choose
 from ...kernels.kruskal import find, unite
-from ...kernels.sorting import DIGIT, order_runs, sort_alone
+from ...kernels.sorting import DIGIT, order_runs, sort_by_one_thread
 from ...native.kernel import kernel
 from .boruvka_steps import edge_key, empty_edges
 
@@ -263,7 +263,7 @@ def in_order(edges):
     for i in range(np.uint64(count)):
         words[i] = ((bits[i] - least) >> drop) << low | i
     counts = np.empty((DIGITS, 1 << DIGIT), np.uint64)
-    words = sort_alone(words, other, np.int64(low), DIGITS * DIGIT, counts)
+    words = sort_by_one_thread(words, other, np.int64(low), DIGITS * DIGIT, counts)
     order_runs(words, bits, np.int64(low), 0, count)
     mask = (np.uint64(1) << low) - np.uint64(1)
     rank, last = np.uint64(0), bits[words[0] & mask]

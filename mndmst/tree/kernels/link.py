@@ -1,15 +1,16 @@
 """The single-linkage dendrogram of a tree, its steps shared between threads.
 
-Edges come in ascending order, and an edge is called by its rank. Its parent is the
-next edge that leaves the cluster it makes. Let every vertex be contracted along its
-lightest edge, and so on, level by level, as Borůvka does. The edges inside a contracted
-vertex that are lighter than its lightest edge, and have not been so on a level below,
-are a chain of the dendrogram: each is the parent of the one before, and that lightest
-edge the parent of the last (Sao, Prokopenko and Lebrun-Grandié, "PANDORA", ICPP 2024).
+Edges are in ascending order, and an edge is identified by its rank. Its parent in the
+dendrogram is the next edge that leaves the cluster it makes. Every vertex is contracted
+along its lightest edge, level by level, as in Borůvka's algorithm. The edges inside a
+contracted vertex that are lighter than its lightest edge, and were not so on a lower
+level, are a chain of the dendrogram: each is the parent of the one before, and the
+lightest edge is the parent of the last (Sao, Prokopenko and Lebrun-Grandié, "PANDORA",
+ICPP 2024).
 
 Vertices of all levels have one numbering, level by level, with fewer than 2n numbers.
-Where threads own ranges of vertices each reads all edges: streams are cheap, and
-nothing has to be atomic.
+Threads that own ranges of vertices each read all edges: streams are cheap, and no store
+has to be atomic.
 """
 
 import numpy as np
@@ -27,8 +28,9 @@ def link(
 ) -> np.ndarray:
     """Return the linkage matrix of a tree, as SciPy has it.
 
-    Edges are in ascending order. Row i merges the smaller and the larger cluster into
-    cluster n + i; distance, and size. About 40 bytes a vertex are needed beside it.
+    Edges are in ascending order. Row i has the smaller and the larger id of the
+    clusters that merge into cluster n + i, their distance, and its size. The peak is 40
+    bytes a vertex more than the matrix.
     """
     n = len(src) + 1
     ids = np.uint32 if 2 * n < 1 << 32 else np.uint64
@@ -60,7 +62,7 @@ def _contract(
     chain: np.ndarray,
     threads: Threads,
 ) -> tuple[list[np.ndarray], int]:
-    """Contract a level; return the edges of the next, and how many vertices it has."""
+    """Contract a level; return the edges of the next, and its number of vertices."""
     base, top = level
     vertices = each_range(base + threads.bounds(top - base))
     threads.run(_find_lightest, *columns, *vertices, lightest, up)
@@ -76,7 +78,7 @@ def _contract(
 
 @kernel
 def _find_lightest(rank, a, b, begin, end, lightest, up):
-    """Note the lightest edge of the vertices in [begin, end), and its far end."""
+    """Find the lightest edge of the vertices in [begin, end), and its other end."""
     begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
     for j in range(len(rank) - 1, -1, -1):
         x, y = np.uint64(a[j]), np.uint64(b[j])
@@ -113,8 +115,8 @@ def _number_roots(lightest, up, begin, end, number):
 def _climb(up, begin, end, top):
     """Point the vertices in [begin, end) at their roots' numbers, `top` and above.
 
-    Those of the range that are passed on the way are pointed one further, as in
-    `hooks.climb`.
+    Vertices of a path that are in the range are pointed one step further, as in
+    `hooks.compress`.
     """
     begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
     top = np.uint64(top)
@@ -132,8 +134,8 @@ def _climb(up, begin, end, top):
 def _contract_edges(rank, a, b, lightest, up, chain):
     """Keep, in place, the edges that are not the lightest edge of a vertex.
 
-    They move to the front and join vertices of the next level; returns their number.
-    The others get the vertex they are inside of.
+    They move to the front, with vertices of the next level as ends; returns their
+    number. `chain` of another edge becomes the vertex that contains it.
     """
     count = np.uint64(0)
     for j in range(np.uint64(len(rank))):
@@ -148,7 +150,7 @@ def _contract_edges(rank, a, b, lightest, up, chain):
 
 @kernel
 def _find_chains(lightest, up, begin, end, chain):
-    """Lift edges to the first vertex whose lightest edge is heavier."""
+    """Replace each edge's vertex by its first ancestor with a heavier lightest edge."""
     for edge in range(np.uint64(begin), np.uint64(end)):
         vertex = np.uint64(chain[edge])
         while lightest[vertex] < edge:
@@ -160,7 +162,7 @@ def _find_chains(lightest, up, begin, end, chain):
 def _climb_chains(chain, begin, end, last, parent):
     """Find the parents of the edges in the chains of the vertices in [begin, end).
 
-    `last` is the lightest edge of each vertex; it becomes the first of its chain.
+    `last` is the lightest edge of each vertex, and becomes the first of its chain.
     """
     begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
     for edge in range(len(chain) - 1, -1, -1):
@@ -172,7 +174,7 @@ def _climb_chains(chain, begin, end, last, parent):
 
 @kernel
 def _adopt(vertex_parent, edge_parent, begin, end, linkage):
-    """Fill in both sides of the rows in [begin, end); LEFT is negative before."""
+    """Fill in both clusters of the rows in [begin, end); LEFT is negative before."""
     n = len(linkage) + 1
     begin, span = np.uint64(begin), np.uint64(end) - np.uint64(begin)
     for child in range(2 * n - 1):

@@ -38,7 +38,7 @@ def test_changes_of_an_edge_one_after_the_other(dtype: np.dtype) -> None:
         ]
         expected, wrong = one_by_one(ops, 4)
         columns = [np.array(c) for c in zip(*ops, strict=True)] or [[], [], [], []]
-        batch = Batch(*columns, source="it", lines=range(10, 99), place="line")
+        batch = Batch(*columns, source="it", lines=range(10, 99), noun="line")
         if wrong is not None:
             refused += 1
             with pytest.raises(InputError, match=f"^it: line {10 + wrong}: "):

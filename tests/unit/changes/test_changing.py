@@ -185,7 +185,7 @@ def test_an_index_is_made_anew_when_changes_have_cost_as_much() -> None:
     forest = CurrentForest.of(ForestIndex(3, np.array([0]), np.array([1]), np.ones(1)))
     assert forest.work == 0 and forest.settled().index is forest.index
     pair = np.array([1], np.uint64) << HALF | np.uint64(2)
-    come = forest.placed(PairEdges(pair, weights_to_keys(np.ones(1))))
+    come = forest.locate(PairEdges(pair, weights_to_keys(np.ones(1))))
     nothing = np.empty(0, np.uint32)
     changed = forest.changed(nothing, np.empty(0, np.bool_), come)
     versions = [changed]

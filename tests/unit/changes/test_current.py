@@ -34,12 +34,12 @@ def test_fragments_of_a_cut_forest(seed: int) -> None:
     forest = current(graph)
     count = len(forest.index)
     out = np.sort(rng.choice(count, rng.integers(0, count), replace=False))
-    below = forest.placed(forest.of_index(out)).places.max(axis=0)
+    below = forest.locate(forest.of_index(out)).positions.max(axis=0)
     cut = forest.changed(below, np.empty(0, np.bool_), forest.entered)
     stays = np.delete(np.arange(count), out)
     src, dst = forest.index.src[stays], forest.index.dst[stays]
     smallest = oracle.smallest_of_trees(graph.n, src, dst)
-    numbers, tops = numbered(cut.tops(forest.index.rooted.place))
+    numbers, tops = numbered(cut.tops(forest.index.rooted.position))
     # The same fragments, numbered as they come.
     order = {label: i for i, label in enumerate(dict.fromkeys(smallest.tolist()))}
     assert numbers.tolist() == [order[label] for label in smallest.tolist()]
@@ -55,9 +55,9 @@ def test_only_the_largest_piece_of_a_tree_is_left_out(seed: int) -> None:
     forest = current(graph)
     count = len(forest.index)
     out = rng.choice(count, 1 + seed * 5, replace=False)
-    below = forest.placed(forest.of_index(out)).places.max(axis=0)
+    below = forest.locate(forest.of_index(out)).positions.max(axis=0)
     cut, pieces = cut_off(forest, below, np.empty(0, np.bool_))
-    assert len(cut.left) == len(out)
+    assert len(cut.removed) == len(out)
     stays = np.delete(np.arange(count), out)
     index = forest.index
     piece = oracle.smallest_of_trees(300, index.src[stays], index.dst[stays])
@@ -94,7 +94,7 @@ def test_a_batch_looks_at_few_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     after = with_edges(forest, more)
     assert 3 <= compared[0] <= 12
     assert len(after) == len(forest)
-    assert len(after.left) == len(after.entered) == 3
+    assert len(after.removed) == len(after.entered) == 3
 
 
 def test_numbers_and_paths() -> None:

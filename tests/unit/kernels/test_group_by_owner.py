@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from mndmst.graph.model import EdgeColumns, EdgeList, GrowingEdgeList, places_among
+from mndmst.graph.model import (
+    EdgeColumns,
+    EdgeList,
+    GrowingEdgeList,
+    insertion_positions,
+)
 from mndmst.kernels.edge_order import in_order, in_row_order
 from mndmst.kernels.group_by_owner import group_by_owner, lightest_proposals
 from mndmst.kernels.pointer_jumping import entries_leading_away
@@ -90,5 +95,5 @@ def test_edges_are_put_among_those_in_order(ids: type) -> None:
     for found, right in zip(vars(ordered.edges).values(), (u, v, key), strict=True):
         np.testing.assert_array_equal(found, right[order])
     every, odd = EdgeList(u, v, key).take(order), np.arange(1, len(u), 2)
-    places = places_among(every.take(odd - 1), every.take(odd))
+    places = insertion_positions(every.take(odd - 1), every.take(odd))
     np.testing.assert_array_equal(places, np.arange(1, len(odd) + 1))

@@ -22,8 +22,8 @@ from mndmst.kernels.hooks import (
     find_roots,
     hooked_edges,
     keep_cross_edges,
-    note_root_vertices,
     number_roots,
+    record_root_vertices,
     vertices_outside,
 )
 from mndmst.kernels.kruskal import HALF
@@ -63,7 +63,7 @@ def test_trees_are_numbered_before_single_vertices() -> None:
     assert parent.tolist() == [ROOT | 0, 0, ROOT | 1, 2, ROOT | 2]
     assert count_roots(parent, 0, 5) == 3
     names = np.empty(3, np.uint32)
-    note_root_vertices(parent, 0, 5, names)
+    record_root_vertices(parent, 0, 5, names)
     assert names.tolist() == [0, 2, 4]
 
 

@@ -126,8 +126,8 @@ def test_subtrees_are_ranges() -> None:
     rooted = index.rooted
     assert sorted(rooted.vertex.tolist()) == list(range(150))
     for place, vertex in enumerate(rooted.vertex.tolist()):
-        assert rooted.place[vertex] == place
-        root = int(rooted.vertex[rooted.place[index.labels[vertex]]])
+        assert rooted.position[vertex] == place
+        root = int(rooted.vertex[rooted.position[index.labels[vertex]]])
         assert root == index.labels[vertex]
         up = walks.from_vertex(root)
         inside = set(rooted.vertex[place : rooted.end[place]].tolist())
