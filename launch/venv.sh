@@ -55,11 +55,15 @@ if [[ " $installed " != *" $extra "* ]]; then
     [[ $mpi == system && $extra == mpi ]] && extras=""
     say "installing mndmst$extras (the first time this takes a minute or two)"
     if ! "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-        --editable "$root$extras" >&2; then
+        --no-compile --editable "$root$extras" >&2; then
         say "error: pip could not install what is needed; its message is above." \
             "It needs PyPI or a mirror of it (PIP_INDEX_URL)."
         exit 1
     fi
+    # pip would compile modules on one core, and a third of them are tests of packages,
+    # which no program imports.
+    "$venv/bin/python" -W ignore -m compileall -qq -j 0 -x '/tests?/' "$venv/lib" \
+        >&2 || true
     # The MPI in the environment would be found before the site's.
     if [[ $mpi == system ]]; then
         "$venv/bin/python" -m pip uninstall --quiet --yes mpich >&2

@@ -34,6 +34,7 @@ _MODULES = {
     "NamedForest": "api.forest",
     "OtherVersionError": "service.connection",
     "OutputError": "host.errors",
+    "RootedForest": "api.rooted_forest",
     "ServiceError": "service.connection",
     "Session": "service.session",
     "StoppedError": "host.errors",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from .api.programs import solve as solve
     from .api.programs import update as update
     from .api.programs import verify as verify
+    from .api.rooted_forest import RootedForest as RootedForest
     from .host.errors import ConfigError as ConfigError
     from .host.errors import InputError as InputError
     from .host.errors import MissingExtraError as MissingExtraError

@@ -5,6 +5,7 @@ two components of a part may contract, so that no edge inside a part is left. We
 still choose which edges come first, as a sample.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from .comm.communicator import Comm
 from .comm.directory import Directory
 from .host.progress import Progress
-from .io.atomic_output import AtomicOutput, check_on_all
+from .io.atomic_output import AtomicOutput, Output, check_on_all
 from .io.output_kinds import LABELS, REPORT
 from .io.results.digest_and_total import forest_digest
 from .io.results.graph_names import names_of_graph
@@ -69,21 +70,22 @@ def connected_components(
     path: str | Path,
     config: Config,
     progress: Progress,
-    labels: Path | None = None,
+    labels: Sequence[Path] = (),
     report: Path | None = None,
     overwrite: bool = False,
     numbers: bool = False,
 ) -> Components:
     """Find the connected components of a sharded graph. Collective.
 
-    `path` is a directory of shards, its index, or a graph in one shard. `labels` is
+    `path` is a directory of shards, its index, or a graph in one shard. `labels` are
     written with each vertex's label, the smallest vertex of its component, or with
     names unless `numbers`; `report` is the file of the run's record. With `overwrite`
     they replace files that are not earlier results. The result is the same on every
     rank, except for the report. Raises MndmstError on every rank if the input, the
     options or the output cannot be used.
     """
-    outputs = (labels, LABELS), (report, REPORT)
+    outputs: list[Output] = [(file, LABELS) for file in labels]
+    outputs.append((report, REPORT))
     check_on_all(comm, [path], outputs, overwrite=overwrite)
     record = Report(comm, progress)
 
@@ -96,7 +98,11 @@ def connected_components(
 
 
 def _label(
-    run: Run, target: Path | None, record: Path | None, overwrite: bool, numbers: bool
+    run: Run,
+    targets: Sequence[Path],
+    record: Path | None,
+    overwrite: bool,
+    numbers: bool,
 ) -> Components:
     """Label all vertices, count the components and write the outputs."""
     comm, report = run.comm, run.report
@@ -114,7 +120,7 @@ def _label(
         "digest": digest,
     }
     with AtomicOutput(comm, overwrite) as outputs:
-        if target is not None:
+        for target in targets:
             with report.stage("write"):
                 if target.suffix in SEPARATORS:
                     names = None if numbers else names_of_graph(run.graph)

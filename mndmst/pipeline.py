@@ -6,13 +6,14 @@ module of a step explains the step; only `solver/devices.py` knows which devices
 are.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .comm.communicator import Comm
 from .host.errors import ConfigError
 from .host.progress import Progress
-from .io.atomic_output import check_on_all
+from .io.atomic_output import Output, check_on_all
 from .io.output_kinds import FOREST_OR_TABLE, REPORT
 from .io.results.text_tables import SEPARATORS
 from .io.shards.sharded_graph import open_graph
@@ -32,11 +33,12 @@ from .solver.write import Summary, write_forest
 class Targets:
     """The files of the results; None leaves one out.
 
-    `overwrite` replaces files that are not earlier results. With `numbers`, a table of
-    the forest has numbers of vertices in place of names.
+    `forests` are files and tables of the forest. `overwrite` replaces files that are
+    not earlier results. With `numbers`, tables have numbers of vertices in place of
+    names.
     """
 
-    forest: Path | None = None
+    forests: Sequence[Path] = ()
     report: Path | None = None
     labels: bool = False
     numbers: bool = False
@@ -61,12 +63,14 @@ def solve(
     options or the output cannot be used.
     """
     report = Report(comm, progress)
-    outputs = (targets.forest, FOREST_OR_TABLE), (targets.report, REPORT)
+    outputs: list[Output] = [(file, FOREST_OR_TABLE) for file in targets.forests]
+    outputs.append((targets.report, REPORT))
     check_on_all(comm, [path], outputs, targets.checkpoint, targets.overwrite)
     with comm.raise_on_all():
-        if targets.labels and targets.forest and targets.forest.suffix in SEPARATORS:
+        suffixes = {file.suffix for file in targets.forests}
+        if targets.labels and suffixes and suffixes <= SEPARATORS.keys():
             raise ConfigError(
-                f"{targets.forest}: is a table of edges, which has no place for "
+                f"{targets.forests[0]}: is a table of edges, which has no place for "
                 "--labels. Give the forest a name in .h5, or leave --labels out."
             )
         if maximum and not open_graph(path).maximum:
@@ -92,7 +96,7 @@ def solve(
             # 8. Every rank writes the forest edges that begin at its vertices
             summary = write_forest(
                 run,
-                targets.forest,
+                targets.forests,
                 targets.labels,
                 targets.report,
                 targets.overwrite,

@@ -5,6 +5,7 @@ the forest, and from the rows of the smaller pieces that deletions cut off.
 """
 
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +13,13 @@ import numpy as np
 
 from .changes.batch import Batch
 from .changes.changing import ChangingForest
+from .changes.forest_difference import (
+    EdgeDifference,
+    SortedEdges,
+    TreeDifference,
+    edge_difference,
+    tree_difference,
+)
 from .changes.table import read_changes
 from .comm.communicator import Comm
 from .comm.placement import locate
@@ -19,29 +27,24 @@ from .graph.model import EdgeList, Rows
 from .host.errors import InputError
 from .host.memory import Budget
 from .host.progress import Progress, process_start
-from .io.atomic_output import AtomicOutput, check_on_all
+from .io.atomic_output import AtomicOutput, Output, check_on_all
 from .io.names import IdRange, IntegerNames
-from .io.output_kinds import FOREST_OR_TABLE
+from .io.output_kinds import FOREST_CHANGES, FOREST_OR_TABLE
 from .io.partitioner.write_parts import check_new, graph_uuid, write_rows
 from .io.results.digest_and_total import exact_total, forest_digest
-from .io.results.forest_file import (
-    ForestHeader,
-    NamesLocation,
-    read_forest,
-    write_forest,
-)
+from .io.results.forest_file import ForestHeader, NamesLocation, read_forest
 from .io.results.graph_names import (
     GraphNames,
     names_location,
     names_of_graph,
     vertex_ids,
 )
-from .io.results.text_tables import COLUMNS, SEPARATORS, write_table
+from .io.results.text_tables import COLUMNS, write_table
 from .io.shards.sharded_graph import ShardedGraph, open_graph
 from .kernels.edge_order import in_row_order
 from .solver.read import balanced_vtxdist, begin_read, keep_to_host
 from .solver.startup import compile_kernels
-from .solver.write import Summary
+from .solver.write import Summary, write_forest_files
 from .tree.index import ForestIndex
 
 
@@ -49,18 +52,29 @@ from .tree.index import ForestIndex
 class Files:
     """The inputs and outputs; a graph is written only on request.
 
-    The forest is a table if its suffix is that of one. `overwrite` replaces files that
-    are not earlier results, and a graph. `numbers` writes numbers of vertices to a
-    table, although they have names.
+    `forests_out` are files and tables of the forest; see `write_forest_files`.
+    `forest_changes` is a table of the edges that leave and enter the forest, and
+    `tree_changes` one of the trees that are joined and split. `overwrite` replaces
+    files that are not earlier results, and a graph. `numbers` writes numbers of
+    vertices to tables, although they have names.
     """
 
     graph: Path
     forest: Path
     changes: Path
-    forest_out: Path
+    forests_out: Sequence[Path]
     graph_out: Path | None = None
     overwrite: bool = False
     numbers: bool = False
+    forest_changes: Path | None = None
+    tree_changes: Path | None = None
+
+    @property
+    def outputs(self) -> list[Output]:
+        """All files that are written, but those of the graph."""
+        forests: list[Output] = [(file, FOREST_OR_TABLE) for file in self.forests_out]
+        changes = self.forest_changes, self.tree_changes
+        return forests + [(file, FOREST_CHANGES) for file in changes]
 
 
 def update(
@@ -74,8 +88,7 @@ def update(
     used.
     """
     inputs = files.graph, files.forest, files.changes
-    outputs = [(files.forest_out, FOREST_OR_TABLE)]
-    check_on_all(comm, inputs, outputs, overwrite=files.overwrite)
+    check_on_all(comm, inputs, files.outputs, overwrite=files.overwrite)
     with comm.raise_on_all():
         if comm.rank == 0 and files.graph_out is not None:
             check_new(files.graph_out, comm.size, files.overwrite, files.graph)
@@ -101,7 +114,7 @@ def update(
     applied = changing.apply(batch)
     num_edges += applied.inserted - applied.deleted
     progress.say("writing")
-    return _write(comm, files, graph, changing, num_edges)
+    return _write(comm, files, graph, index, changing, num_edges)
 
 
 def read_index(path: Path, graph: ShardedGraph) -> ForestIndex:
@@ -173,10 +186,14 @@ def _write(
     comm: Comm,
     files: Files,
     graph: ShardedGraph,
+    before: ForestIndex | None,
     changing: ChangingForest,
     num_edges: int,
 ) -> Summary:
-    """Write what there is now: the graph, if it is asked for, and the forest."""
+    """Write the forest, and on request the graph and the difference of the forests.
+
+    On rank 0 `before` is the forest before the changes.
+    """
     dtype, rows = graph.weight_dtype, changing.rows.current()
     with comm.raise_on_all():
         original = vertex_ids(graph)
@@ -205,15 +222,14 @@ def _write(
         maximum=graph.maximum,
     )
     with AtomicOutput(comm, files.overwrite) as outputs:
-        if files.forest_out.suffix in SEPARATORS:
-            names = None if files.numbers else names_of_graph(graph)
-            path, table = files.forest_out, (edges.u, edges.v, weights)
-            write_table(outputs, path, COLUMNS, table, names, FOREST_OR_TABLE)
-        else:
-            write_forest(
-                outputs, files.forest_out, edges, weights, lambda: header,
-                IdRange(first, graph.num_vertices),
-            )  # fmt: skip
+        write_forest_files(
+            outputs, files.forests_out, graph, edges, weights, lambda: header,
+            files.numbers,
+        )  # fmt: skip
+        after = SortedEdges(edges.u, edges.v, weights)
+        names = None if files.numbers else names_of_graph(graph)
+        for path, titles, columns in _differences(files, before, after):
+            write_table(outputs, path, titles, columns, names, FOREST_CHANGES)
     count = comm.sum(len(edges))
     seconds = comm.max(time.monotonic() - process_start())
     trees = graph.num_vertices - count
@@ -228,3 +244,25 @@ def _write(
         None,
         graph.maximum,
     )
+
+
+def _differences(
+    files: Files, before: ForestIndex | None, after: SortedEdges
+) -> Iterator[tuple[Path, Sequence[str], Sequence[np.ndarray]]]:
+    """Yield the path, the header and the columns of each requested difference.
+
+    The other ranks, which have no `before`, have no rows.
+    """
+    none = np.empty(0, np.int64)
+    if files.forest_changes is not None:
+        edges = EdgeDifference(*[none] * len(EdgeDifference._fields))
+        if before is not None:
+            old = SortedEdges(before.src, before.dst, before.weight)
+            edges = edge_difference(old, after)
+        yield files.forest_changes, (*COLUMNS, "change"), edges
+    if files.tree_changes is not None:
+        trees = TreeDifference(*[none] * len(TreeDifference._fields))
+        if before is not None:
+            old = SortedEdges(before.src, before.dst, before.weight)
+            trees = tree_difference(before.num_vertices, old, after)
+        yield files.tree_changes, TreeDifference._fields, trees

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..io.results.forest_file import ForestFile
     from ..tree.index import ForestIndex
     from .input_edges import ForestColumns, InputEdges
+    from .rooted_forest import RootedForest
 
 
 # Edges that iteration makes into Python's numbers at a time, and that a notebook shows.
@@ -257,6 +258,40 @@ class Forest:
         from ..tree.linkage import single_linkage
 
         return single_linkage(self)
+
+    def rooted(self, root: Any = None, *, by: str = "smallest") -> "RootedForest":
+        """Root the trees: parents, depths, distances from the root, subtree sizes.
+
+        Parameters
+        ----------
+        root : vertex or several, optional
+            Roots of their trees, at most one of each.
+        by : {"smallest", "largest-degree", "centre"}
+            The root of any other tree: its smallest vertex, the one with the most
+            forest edges, or the one whose farthest vertex is the fewest edges away; of
+            several the smallest.
+
+        Raises
+        ------
+        ConfigError
+            If two roots are in one tree, or there is no such rule.
+        InputError
+            If a root does not exist, or the edges close a cycle (a damaged file).
+        """
+        from ..tree.rooted_trees import root_trees
+        from .rooted_forest import RootedForest
+
+        edges = self.numbers
+        trees = root_trees(
+            self.num_vertices,
+            edges.src,
+            edges.dst,
+            edges.weight,
+            None if root is None else np.atleast_1d(self._vertices(root)),
+            by,
+            lambda vertex: self._names(np.array([vertex])).tolist()[0],
+        )
+        return RootedForest(self.nodes, edges.weight, trees)
 
     def __getstate__(self) -> dict[str, Any]:
         # The input may be far larger than the forest, and readers may be functions.

@@ -235,8 +235,8 @@ def _dense_matrix(values: Any) -> np.ndarray:
 def _check_square(shape: tuple[int, ...]) -> None:
     if len(shape) == 1:
         raise InputError(
-            f"a graph is a square matrix, not one of {len(shape)} axes; "
-            "scipy.spatial.distance.squareform makes one of condensed distances"
+            "a graph is a square matrix, not one of one axis; condensed distances go "
+            "to mndmst.single_linkage(distances, metric='precomputed')"
         )
     if len(shape) != 2 or shape[0] != shape[1]:
         raise InputError(

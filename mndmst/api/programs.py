@@ -6,7 +6,7 @@ would wait for it for ever.
 """
 
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +125,7 @@ def solve(
     comm: Any = None,
     *,
     config: "Config | None" = None,
-    output: str | Path | None = None,
+    output: str | Path | Sequence[str | Path] | None = None,
     labels: bool = False,
     maximum: bool = False,
     report: str | Path | None = None,
@@ -145,8 +145,10 @@ def solve(
         All ranks of the job by default; without a launcher this process, without MPI.
     config : Config, optional
         By default the options that variables of the environment give.
-    output, report : str or Path, optional
-        Where to write the forest and the report.
+    output : str, Path or sequence of them, optional
+        Files of the forest: ``.h5``, or a table, ``.csv`` or ``.tsv``.
+    report : str or Path, optional
+        Where to write the report.
     labels : bool
         Write each vertex's tree to the forest file, too.
     maximum : bool
@@ -180,7 +182,7 @@ def solve(
 
     graph, heaviest = as_path(path, "path"), as_flag(maximum, "maximum")
     targets = Targets(
-        forest=_path(output, "output"),
+        forests=_paths(output, "output"),
         report=_path(report, "report"),
         labels=as_flag(labels, "labels"),
         checkpoint=_path(checkpoint, "checkpoint"),
@@ -198,7 +200,7 @@ def components(
     comm: Any = None,
     *,
     config: "Config | None" = None,
-    output: str | Path | None = None,
+    output: str | Path | Sequence[str | Path] | None = None,
     report: str | Path | None = None,
     overwrite: bool = False,
     quiet: bool = True,
@@ -210,8 +212,8 @@ def components(
     ----------
     path, comm, config, report, overwrite, quiet, **options
         As in `solve`.
-    output : str or Path, optional
-        Where to write the label of each vertex, the smallest vertex of its component.
+    output : str, Path or sequence of them, optional
+        Files of the label of each vertex, the smallest vertex of its component.
 
     Returns
     -------
@@ -235,7 +237,7 @@ def components(
             graph,
             agreed,
             progress,
-            _path(output, "output"),
+            _paths(output, "output"),
             _path(report, "report"),
             overwrite=replaced,
         )
@@ -290,10 +292,12 @@ def update(
     path: str | Path,
     forest: str | Path,
     changes: str | Path,
-    output: str | Path,
+    output: str | Path | Sequence[str | Path],
     comm: Any = None,
     *,
     graph_output: str | Path | None = None,
+    forest_changes: str | Path | None = None,
+    tree_changes: str | Path | None = None,
     memory: int | str = 0,
     threads: int = 0,
     overwrite: bool = False,
@@ -309,12 +313,17 @@ def update(
         The forest of that graph.
     changes : str or Path
         A table whose first line is ``op,src,dst,weight``; op is insert, delete or set.
-    output : str or Path
-        Where to write the new forest: `.h5`, or a table, `.csv` or `.tsv`.
+    output : str, Path or sequence of them
+        Files of the new forest: ``.h5``, or a table, ``.csv`` or ``.tsv``.
     comm : mpi4py.MPI.Comm, optional
         All ranks of the job by default; without a launcher this process, without MPI.
     graph_output : str or Path, optional
         A directory to write the changed graph to.
+    forest_changes : str or Path, optional
+        A table to write, ``.csv`` or ``.tsv``, of the edges that leave and enter the
+        forest.
+    tree_changes : str or Path, optional
+        A table to write of the trees that are joined or split.
     memory : int or str
         Bytes that a rank may hold, such as ``"8GiB"``; 0 for its share of the host.
     threads : int
@@ -343,9 +352,11 @@ def update(
         as_path(path, "path"),
         as_path(forest, "forest"),
         as_path(changes, "changes"),
-        as_path(output, "output"),
+        _paths(output, "output"),
         _path(graph_output, "graph_output"),
         overwrite=as_flag(overwrite, "overwrite"),
+        forest_changes=_path(forest_changes, "forest_changes"),
+        tree_changes=_path(tree_changes, "tree_changes"),
     )
     with _ranks(comm) as ranks:
         progress = Progress(ranks.rank == 0 and not quiet)
@@ -401,6 +412,15 @@ def _bytes(memory: int | str) -> int:
     return (
         parse_bytes(memory) if isinstance(memory, str) else as_count(memory, "memory")
     )
+
+
+def _paths(
+    paths: str | Path | Sequence[str | Path] | None, name: str
+) -> tuple[Path, ...]:
+    if paths is None:
+        return ()
+    several = paths if isinstance(paths, list | tuple) else [paths]
+    return tuple(as_path(path, name) for path in several)
 
 
 def _path(path: str | Path | None, name: str) -> Path | None:

@@ -69,7 +69,8 @@ def _usage(action: argparse.Action) -> str:
 
 def _meaning(action: argparse.Action) -> str:
     text = (action.help or "").replace("%%", "%")
-    if action.default not in (None, False, argparse.SUPPRESS, ()) and action.nargs != 0:
+    nothing: tuple[object, ...] = (None, False, argparse.SUPPRESS, (), [])
+    if action.default not in nothing and action.nargs != 0:
         default = action.default
         if isinstance(default, tuple):
             default = ",".join(map(str, default))

@@ -3,16 +3,29 @@
 import argparse
 import csv
 import json
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..host.formatting import to_json
 from ..host.option_types import number, whole
-from .options import add_file, add_flag, add_overwrite, leave_out_pandas
+from .options import (
+    add_count,
+    add_file,
+    add_flag,
+    add_output,
+    add_overwrite,
+    leave_out_pandas,
+)
+from .parser import Commands
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..service.client import Graph, Service
 
 
-def add_client(commands: Any) -> None:
+def add_client(commands: Commands) -> None:
     """Add the command to the parser."""
     client = commands.add_parser(
         "client",
@@ -38,9 +51,9 @@ def add_client(commands: Any) -> None:
         ("connected", "print whether pairs of vertices are connected",
          _connected, _add_pairs),
         ("path-max", "print the heaviest edge on the path between vertices",
-         _path_max, _add_pairs),
+         partial(_bottlenecks, "path_max"), _add_pairs),
         ("path-min", "of a graph for maximum forests: print the lightest edge on the "
-         "path between vertices", _path_min, _add_pairs),
+         "path between vertices", partial(_bottlenecks, "path_min"), _add_pairs),
         ("path", "print the edges on the path between vertices", _path, _add_pairs),
         ("components", "write the component of each vertex",
          _components, _add_components),
@@ -96,19 +109,17 @@ def _add_threshold(action: argparse.ArgumentParser) -> None:
 
 
 def _add_version(action: argparse.ArgumentParser, what: str) -> None:
-    action.add_argument(
+    add_count(
+        action,
         "--for-version",
-        type=whole(0, (1 << 63) - 1),
-        metavar="N",
-        help=f"version that {what} belongs to, as edges prints it; the service refuses "
+        f"version that {what} belongs to, as edges prints it; the service refuses "
         "another",
+        (0, (1 << 63) - 1),
     )
 
 
 def _add_output(action: argparse.ArgumentParser) -> None:
-    action.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help=".csv, .arrow or .parquet"
-    )
+    add_output(action, ".csv, .arrow or .parquet")
     add_overwrite(action, "replace an existing file")
 
 
@@ -177,7 +188,7 @@ def _add_store(store: argparse.ArgumentParser) -> None:
 
 def _client(arguments: argparse.Namespace) -> int:
     leave_out_pandas()
-    from ..service.client import connect
+    from ..service.client import Graph, Service, connect
 
     given = vars(arguments)
     if "output" in given:
@@ -190,39 +201,39 @@ def _client(arguments: argparse.Namespace) -> int:
     with connect(
         arguments.url, token_file=arguments.token_file, tls_root=arguments.tls_root
     ) as service:
-        subject: Any = service
+        subject: Service | Graph = service
         if "graph" in given:
-            subject = service[arguments.graph]
-            subject = subject.numbers if given.get("numbers") else subject
+            graph = service[arguments.graph]
+            subject = graph.numbers if given.get("numbers") else graph
         arguments.ask(subject, arguments)
     return 0
 
 
-def _list(service: Any, arguments: argparse.Namespace) -> None:
+def _list(service: "Service", arguments: argparse.Namespace) -> None:
     for graph in service.list()["graphs"]:
         order = " order=maximum" * graph["maximum"]
         print(f"{graph['graph']} version={graph['version']}{order}")
 
 
-def _metrics(service: Any, arguments: argparse.Namespace) -> None:
+def _metrics(service: "Service", arguments: argparse.Namespace) -> None:
     print(service.metrics(), end="")
 
 
-def _shutdown(service: Any, arguments: argparse.Namespace) -> None:
+def _shutdown(service: "Service", arguments: argparse.Namespace) -> None:
     service.shutdown()
 
 
-def _info(graph: Any, arguments: argparse.Namespace) -> None:
+def _info(graph: "Graph", arguments: argparse.Namespace) -> None:
     for name, value in graph.info().items():
         shown = to_json(value) if isinstance(value, dict | list) else value
         print(f"{name:<13} {shown}")
 
 
-def _snapshot(graph: Any, arguments: argparse.Namespace) -> None:
+def _snapshot(graph: "Graph", arguments: argparse.Namespace) -> None:
     print(json.dumps(graph.snapshot()))
 
 
-def _solve(graph: Any, arguments: argparse.Namespace) -> None:
+def _solve(graph: "Graph", arguments: argparse.Namespace) -> None:
     from ..io.formats.table_columns import ask_direction
     from .tables import read_array, read_columns, write_table
 
@@ -232,8 +243,10 @@ def _solve(graph: Any, arguments: argparse.Namespace) -> None:
         weights = read_array(Path(weights))
     elif weights is not None and not (chosen or graph.maximum):
         ask_direction(graph.name, weights)
-    ends = ("src", "dst")
-    without = arguments.without and read_columns(arguments.without, ends, graph.names)
+    without = None
+    if arguments.without:
+        src, dst = read_columns(arguments.without, ("src", "dst"), graph.names)
+        without = src, dst
     vertices = arguments.vertices and read_array(arguments.vertices)
     forest = graph.solve(
         weights,
@@ -253,7 +266,7 @@ def _solve(graph: Any, arguments: argparse.Namespace) -> None:
     )
 
 
-def _edges(graph: Any, arguments: argparse.Namespace) -> None:
+def _edges(graph: "Graph", arguments: argparse.Namespace) -> None:
     from ..host.errors import ConfigError
     from ..service.protocol import version_of
     from .tables import write_table
@@ -265,7 +278,7 @@ def _edges(graph: Any, arguments: argparse.Namespace) -> None:
     print(f"version={version_of(table)}")
 
 
-def _update(graph: Any, arguments: argparse.Namespace) -> None:
+def _update(graph: "Graph", arguments: argparse.Namespace) -> None:
     from ..host.errors import ConfigError
     from .tables import read_columns
 
@@ -287,7 +300,7 @@ def _update(graph: Any, arguments: argparse.Namespace) -> None:
     print(f"version={graph.update(version=version, **changes)}")
 
 
-def _changes_of(path: Path, graph: Any) -> dict[str, tuple[Any, ...]]:
+def _changes_of(path: Path, graph: "Graph") -> "dict[str, tuple[np.ndarray, ...]]":
     """Return the changes in a table by kind, with numbers, as `Graph.update` takes."""
     import numpy as np
 
@@ -296,7 +309,7 @@ def _changes_of(path: Path, graph: Any) -> dict[str, tuple[Any, ...]]:
 
     weight_type = np.dtype(graph.info()["weight_type"])
     batch = read_changes(path, weight_type, graph.names)
-    changes: dict[str, tuple[Any, ...]] = {}
+    changes: dict[str, tuple[np.ndarray, ...]] = {}
     for name, op in (("insert", INSERT), ("delete", DELETE), ("set_weights", SET)):
         chosen = batch.op == op
         columns = [batch.src[chosen], batch.dst[chosen]]
@@ -307,7 +320,9 @@ def _changes_of(path: Path, graph: Any) -> dict[str, tuple[Any, ...]]:
     return changes
 
 
-def _pairs_of(graph: Any, arguments: argparse.Namespace) -> tuple[Any, Any]:
+def _pairs_of(
+    graph: "Graph", arguments: argparse.Namespace
+) -> "tuple[np.ndarray, np.ndarray]":
     """Return the two columns of the pairs of vertices that a query is given."""
     import numpy as np
 
@@ -350,30 +365,20 @@ def _write_or_print(columns: dict[str, Any], arguments: argparse.Namespace) -> N
     writer.writerows(rows)
 
 
-def _connected(graph: Any, arguments: argparse.Namespace) -> None:
+def _connected(graph: "Graph", arguments: argparse.Namespace) -> None:
     u, v = _pairs_of(graph, arguments)
     connected = graph.connected(u, v)
     _write_or_print({"u": u, "v": v, "connected": connected}, arguments)
 
 
-def _path_max(graph: Any, arguments: argparse.Namespace) -> None:
-    _write_bottlenecks(graph.path_max, graph, arguments)
-
-
-def _path_min(graph: Any, arguments: argparse.Namespace) -> None:
-    _write_bottlenecks(graph.path_min, graph, arguments)
-
-
-def _write_bottlenecks(
-    query: Callable[[Any, Any], Any], graph: Any, arguments: argparse.Namespace
-) -> None:
+def _bottlenecks(query: str, graph: "Graph", arguments: argparse.Namespace) -> None:
     u, v = _pairs_of(graph, arguments)
-    edges = query(u, v)
+    edges = graph.path_max(u, v) if query == "path_max" else graph.path_min(u, v)
     columns = {name: edges[name] for name in ("src", "dst", "weight")}
     _write_or_print({"u": u, "v": v, **columns}, arguments)
 
 
-def _path(graph: Any, arguments: argparse.Namespace) -> None:
+def _path(graph: "Graph", arguments: argparse.Namespace) -> None:
     import numpy as np
 
     u, v = _pairs_of(graph, arguments)
@@ -385,12 +390,12 @@ def _path(graph: Any, arguments: argparse.Namespace) -> None:
     _write_or_print(columns, arguments)
 
 
-def _components(graph: Any, arguments: argparse.Namespace) -> None:
+def _components(graph: "Graph", arguments: argparse.Namespace) -> None:
     label = graph.components(arguments.below, above=arguments.above)
     _write_or_print({"vertex": graph.nodes, "component": label}, arguments)
 
 
-def _clusters(graph: Any, arguments: argparse.Namespace) -> None:
+def _clusters(graph: "Graph", arguments: argparse.Namespace) -> None:
     rules = ("count", "threshold", "min_weight", "min_size")
     given = {rule: getattr(arguments, rule) for rule in rules}
     rule = {name: value for name, value in given.items() if value is not None}
@@ -398,7 +403,7 @@ def _clusters(graph: Any, arguments: argparse.Namespace) -> None:
     _write_or_print({"vertex": graph.nodes, "label": label}, arguments)
 
 
-def _store(graph: Any, arguments: argparse.Namespace) -> None:
+def _store(graph: "Graph", arguments: argparse.Namespace) -> None:
     from .tables import read_array
 
     weights = read_array(arguments.weights)

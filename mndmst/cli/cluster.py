@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import ConfigError, optional
 from ..host.formatting import counted
@@ -12,7 +12,7 @@ from .options import (
     add_flag,
     add_moved_graph,
     add_numbers,
-    add_output,
+    add_outputs,
     add_overwrite,
     add_plot,
     add_point_columns,
@@ -21,17 +21,18 @@ from .options import (
     print_notes,
     read_noted_points,
 )
-from .parser import on_disk
+from .parser import Commands, on_disk
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..api.forest import Forest
+    from ..io.atomic_output import Output
     from ..io.names import NameSource
     from ..points.clusters.condensed import CondensedTree
 
 
-def add_cluster(commands: Any) -> None:
+def add_cluster(commands: Commands) -> None:
     """Add the command to the parser."""
     cluster = commands.add_parser(
         "cluster",
@@ -42,10 +43,9 @@ def add_cluster(commands: Any) -> None:
         "about 120 bytes per vertex.",
     )
     cluster.add_argument("forest", type=Path, help="forest file, from solve")
-    add_output(
+    add_outputs(
         cluster,
-        "cluster file, .h5; labels, .csv; or the dendrogram as Newick trees, "
-        ".nwk; without it, nothing is kept",
+        "cluster file, .h5; labels, .csv; or the dendrogram as Newick trees, .nwk",
     )
     rule = cluster.add_mutually_exclusive_group(required=True)
     rule.add_argument(
@@ -90,7 +90,8 @@ def _cluster(arguments: argparse.Namespace) -> int:
     if arguments.picture == "clusters" and arguments.points is None:
         raise ConfigError("--picture clusters needs points; give them by --points")
     inputs = arguments.forest, arguments.points, arguments.graph
-    outputs = (arguments.output, CLUSTERS), (arguments.plot, PICTURE)
+    outputs: list[Output] = [(path, CLUSTERS) for path in arguments.outputs]
+    outputs.append((arguments.plot, PICTURE))
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     if arguments.plot is not None:
         optional("matplotlib", "plot")  # missing: say so before any work
@@ -98,7 +99,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     if arguments.points is not None:
         table = read_noted_points(arguments, arguments.points)
     file = read_forest(arguments.forest)
-    names = None if arguments.output is None else _names(arguments)
+    names = _names(arguments) if arguments.outputs else None
     forest = Forest.of_file(file)
     _check_similarities(arguments, forest)
     linkage = single_linkage(forest)
@@ -113,9 +114,8 @@ def _cluster(arguments: argparse.Namespace) -> int:
         **({"distances": MIRRORED} if forest.maximum else {}),
     }
     with AtomicOutput(overwrite=arguments.overwrite) as files:
-        if arguments.output is not None:
-            columns["linkage"] = linkage
-            write_clusters(arguments.output, facts, columns, files, names)
+        for path in arguments.outputs:
+            write_clusters(path, facts, columns | {"linkage": linkage}, files, names)
         if arguments.plot is not None:
             from ..points.clusters.cluster_pictures import ClusterPictures
             from ..report.cluster_page import write_cluster_pictures
@@ -139,7 +139,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
         + " order=maximum" * forest.maximum,
         flush=True,
     )
-    if not any((arguments.output, arguments.plot)):
+    if not any((arguments.outputs, arguments.plot)):
         notice_not_kept("the clusters are", arguments.quiet)
     return 0
 
@@ -157,7 +157,7 @@ def _check_similarities(arguments: argparse.Namespace, forest: "Forest") -> None
     from ..tree.linkage import MIRRORED
 
     note = "a maximum forest: clusters merge from the heaviest edge down"
-    if arguments.output is not None or arguments.plot is not None:
+    if arguments.outputs or arguments.plot is not None:
         note += f"; distances of the dendrogram are the {MIRRORED}"
     print_notes([note], arguments.quiet)
 
@@ -217,7 +217,7 @@ def _flat(
     return FlatClusters(rule, columns, tree, chosen)
 
 
-def print_sizes(labels: Any, member: str) -> None:
+def print_sizes(labels: "np.ndarray", member: str) -> None:
     """Print the sizes of the largest clusters by label.
 
     `member` is "vertex" or "point".

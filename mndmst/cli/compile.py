@@ -3,7 +3,6 @@
 import argparse
 import platform
 import time
-from typing import Any
 
 from ..backends import ACCELERATORS, accelerator
 from ..host.caches import UNUSED_DAYS
@@ -11,10 +10,10 @@ from ..host.formatting import counted
 from ..host.progress import notice
 from ..native.processor_levels import NAMES
 from .options import add_file
-from .parser import threads
+from .parser import Commands, threads
 
 
-def add_compile(commands: Any) -> None:
+def add_compile(commands: Commands) -> None:
     """Add the command to the parser."""
     compiler = commands.add_parser(
         "compile",
@@ -87,10 +86,10 @@ def _compile(arguments: argparse.Namespace) -> int:
             notice(f"{done} of {count} kernels compiled")
 
     compile_side_by_side(todo, arguments.jobs, directory, level, report)
-    left = len(without_code(wanted, [directory]))
-    if left:
+    missing = len(without_code(wanted, [directory]))
+    if missing:
         raise ConfigError(
-            f"{directory}: {left} of {len(wanted)} kernels could not be compiled or "
+            f"{directory}: {missing} of {len(wanted)} kernels could not be compiled or "
             "written there. Give it a directory with some free megabytes."
         )
     nbytes = sum(file.stat().st_size for file in directory.glob("*.o"))
@@ -118,12 +117,12 @@ def _clean(quiet: bool, summary: bool = False) -> int:
     from ..native.cache_cleaning import remove_unused
 
     removed = remove_unused()
-    for found in () if quiet else removed:
-        day = time.strftime("%Y-%m-%d", time.localtime(found.last_used))
-        megabytes = f"{found.nbytes / 1e6:.1f} MB"
-        print(f"removed {found.path}, {megabytes}, last used on {day}")
+    for file in () if quiet else removed:
+        day = time.strftime("%Y-%m-%d", time.localtime(file.last_used))
+        megabytes = f"{file.nbytes / 1e6:.1f} MB"
+        print(f"removed {file.path}, {megabytes}, last used on {day}")
     if summary:
-        megabytes = f"{sum(found.nbytes for found in removed) / 1e6:.1f} MB"
+        megabytes = f"{sum(file.nbytes for file in removed) / 1e6:.1f} MB"
         print(
             f"removed {counted(len(removed), 'entry')} of the cache, "
             f"{megabytes}, unused for {UNUSED_DAYS} days"

@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import ConfigError
 from ..host.progress import notice
@@ -17,17 +17,18 @@ from .options import (
     print_notes,
     terminal_stages,
 )
-from .parser import size
+from .parser import Commands, size
 
 if TYPE_CHECKING:
     from ..host.memory import Budget
+    from ..io.atomic_output import AtomicOutput
     from ..io.edge_file import Edges
 
-# Formats without a place for vertices that have no edge
+# Formats that cannot list vertices without an edge
 TABLES = (".csv",)
 
 
-def add_convert(commands: Any) -> None:
+def add_convert(commands: Commands) -> None:
     """Add the command to the parser."""
     convert = commands.add_parser(
         "convert",
@@ -41,7 +42,9 @@ def add_convert(commands: Any) -> None:
     convert.add_argument(
         "file", type=Path, help="graph, forest or cluster file to read"
     )
-    convert.add_argument("out", type=Path, help="file to write")
+    convert.add_argument(
+        "out", type=Path, nargs="+", help="files to write, in one format each"
+    )
     convert.add_argument(
         "--format",
         metavar="NAME",
@@ -64,67 +67,92 @@ def add_convert(commands: Any) -> None:
 
 
 def _convert(arguments: argparse.Namespace) -> int:
-    from ..host.memory import Budget
-    from ..io.atomic_output import check_outputs
-    from ..io.formats import check_writer, write_edges
-    from ..io.output_kinds import EDGES
+    from ..io.atomic_output import AtomicOutput, check_outputs
+    from ..io.output_kinds import CLUSTERS, EDGES
 
-    if arguments.out.suffix == ".nwk":
-        return _convert_to_newick(arguments)
-    if arguments.dendrogram:
+    trees = [path for path in arguments.out if path.suffix == ".nwk"]
+    others = [path for path in arguments.out if path.suffix != ".nwk"]
+    if arguments.dendrogram and not trees:
         raise ConfigError("--dendrogram goes with a name in .nwk")
-    if _has_clusters(arguments):
-        return _convert_clusters(arguments)
-    inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, EDGES)]
+    clusters = bool(others) and _has_clusters(arguments)
+    if clusters:
+        _check_clusters(arguments, others)
+    kind = CLUSTERS if clusters else EDGES
+    outputs = [(path, CLUSTERS if path in trees else kind) for path in arguments.out]
+    inputs = arguments.file, arguments.graph
     check_outputs(inputs, outputs, overwrite=arguments.overwrite)
-    lists = check_writer(arguments.out).lists_vertices
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        if trees:
+            _convert_to_newick(arguments, trees, files)
+        if clusters:
+            _convert_clusters(arguments, others, files)
+        elif others:
+            _convert_edges(arguments, others, files)
+    return 0
+
+
+def _convert_edges(
+    arguments: argparse.Namespace, paths: list[Path], files: "AtomicOutput"
+) -> None:
+    """Write the edges of a graph or a forest in the formats of some files."""
+    from ..host.memory import Budget
+    from ..io.formats import check_writer, write_edges_in
+
+    # Formats that list all vertices name them another way
+    of_lists = {path: check_writer(path).lists_vertices for path in paths}
     budget = Budget(arguments.memory or 0, whole_process=True)
     with terminal_stages(arguments.quiet) as progress:
-        progress.stage(f"reading {arguments.file}")
-        edges = _read(arguments, lists, budget)
-        progress.stage(f"writing {arguments.out}")
-        write_edges(edges, arguments.out, budget)
-    _notice_other_ids(arguments.out, edges, arguments.quiet)
-    if arguments.out.suffix in TABLES and edges.num_vertices > _named(edges):
-        _notice_left_out(arguments.out, edges)
-    return 0
+        for lists in sorted(set(of_lists.values())):
+            progress.stage(f"reading {arguments.file}")
+            edges = _read(arguments, lists, budget)
+            for path in (path for path in paths if of_lists[path] == lists):
+                progress.stage(f"writing {path}")
+                write_edges_in(files, edges, path, budget)
+                _notice_other_ids(path, edges, arguments.quiet)
+                if path.suffix in TABLES and edges.num_vertices > _named(edges):
+                    _notice_left_out(path, edges)
 
 
 def _has_clusters(arguments: argparse.Namespace) -> bool:
     from ..io.results.clusters_file import is_clusters
 
     file = arguments.file
-    own = arguments.format in (None, "h5") and file.suffix in (".h5", ".hdf5")
-    return own and file.is_file() and is_clusters(file)
+    is_result = arguments.format in (None, "h5") and file.suffix in (".h5", ".hdf5")
+    return is_result and file.is_file() and is_clusters(file)
 
 
-def _convert_clusters(arguments: argparse.Namespace) -> int:
-    """Write the labels of a cluster file as a table."""
-    from ..io.atomic_output import AtomicOutput, check_outputs
+def _check_clusters(arguments: argparse.Namespace, paths: list[Path]) -> None:
+    """Refuse options and formats that do not suit a cluster file."""
     from ..io.formats.table_columns import check_no_columns
-    from ..io.output_kinds import CLUSTERS
+
+    for path in paths:
+        if path.suffix != ".csv":
+            raise ConfigError(
+                f"{path}: {arguments.file} has clusters, which convert writes as .csv "
+                "(labels) or .nwk (dendrogram)."
+            )
+    check_no_columns(arguments.file, arguments.columns)
+    if arguments.graph is not None:
+        raise ConfigError(
+            f"--graph goes with a forest, and {arguments.file} has clusters"
+        )
+
+
+def _convert_clusters(
+    arguments: argparse.Namespace, paths: list[Path], files: "AtomicOutput"
+) -> None:
+    """Write the labels of a cluster file as tables."""
     from ..io.results.clusters_file import convert_to_table
 
-    file, out = arguments.file, arguments.out
-    if out.suffix != ".csv":
-        raise ConfigError(
-            f"{out}: {file} has clusters, which convert writes as .csv (labels) or "
-            ".nwk (dendrogram)."
-        )
-    check_no_columns(file, arguments.columns)
-    if arguments.graph is not None:
-        raise ConfigError(f"--graph goes with a forest, and {file} has clusters")
-    check_outputs([file], [(out, CLUSTERS)], overwrite=arguments.overwrite)
-    with AtomicOutput(overwrite=arguments.overwrite) as files:
-        convert_to_table(file, out, files, arguments.numbers)
-    return 0
+    for path in paths:
+        convert_to_table(arguments.file, path, files, arguments.numbers)
 
 
-def _convert_to_newick(arguments: argparse.Namespace) -> int:
+def _convert_to_newick(
+    arguments: argparse.Namespace, paths: list[Path], files: "AtomicOutput"
+) -> None:
     """Write the trees of a forest, or a dendrogram."""
     from ..api.forest import Forest
-    from ..io.atomic_output import AtomicOutput, check_outputs
-    from ..io.formats import open_edges
     from ..io.formats.graph_files import is_forest
     from ..io.output_kinds import CLUSTERS
     from ..io.results.clusters_file import read_dendrogram
@@ -132,9 +160,8 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
     from ..io.results.graph_names import names_of_forest
     from ..io.results.newick import leaf_names, write_newick, write_trees
     from ..tree.linkage import MIRRORED, single_linkage
+    from ..tree.rooted_trees import root_trees
 
-    inputs, outputs = (arguments.file, arguments.graph), [(arguments.out, CLUSTERS)]
-    check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     names, forest = None, None
     if is_forest(arguments.file):
         if not arguments.numbers:
@@ -144,21 +171,23 @@ def _convert_to_newick(arguments: argparse.Namespace) -> int:
     else:
         stored = read_dendrogram(arguments.file)
         name = leaf_names(None if arguments.numbers else stored.ids)
-    with (
-        AtomicOutput(overwrite=arguments.overwrite) as files,
-        files.file(arguments.out, CLUSTERS) as temporary,
-        temporary.open("w", encoding="utf-8") as text,
-    ):
-        if forest is None:
-            write_newick(text, stored.linkage, name)
-        elif arguments.dendrogram:
-            if forest.maximum:
-                note = f"a maximum forest: heights are the {MIRRORED}"
-                print_notes([note], arguments.quiet)
-            write_newick(text, single_linkage(forest), name)
-        else:
-            write_trees(text, open_edges(arguments.file).read(), name)
-    return 0
+    if forest is not None and forest.maximum and arguments.dendrogram:
+        note = f"a maximum forest: heights are the {MIRRORED}"
+        print_notes([note], arguments.quiet)
+    for path in paths:
+        with (
+            files.file(path, CLUSTERS) as temporary,
+            temporary.open("w", encoding="utf-8") as text,
+        ):
+            if forest is None:
+                write_newick(text, stored.linkage, name)
+            elif arguments.dendrogram:
+                write_newick(text, single_linkage(forest), name)
+            else:
+                trees = root_trees(
+                    forest.num_vertices, forest.src, forest.dst, forest.weight
+                )
+                write_trees(text, trees, forest.weight, name)
 
 
 def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edges":
@@ -184,8 +213,8 @@ def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edge
 
     with_ids = with_listed_ids if lists else with_vertex_ids
     file, given = arguments.file, arguments.format in (None, "h5")
-    own = given and (file.is_dir() or file.suffix in (".h5", ".hdf5"))
-    if own and arguments.graph is None and (file.is_dir() or not is_forest(file)):
+    is_ours = given and (file.is_dir() or file.suffix in (".h5", ".hdf5"))
+    if is_ours and arguments.graph is None and (file.is_dir() or not is_forest(file)):
         graph = open_graph(file)
         if graph.maximum:
             notice(
@@ -207,7 +236,7 @@ def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edge
         return edges if arguments.numbers else with_ids(edges, graph, budget)
     if arguments.numbers:
         return replace(edges, names=None, first_id=0)
-    if own:
+    if is_ours:
         names = names_of_forest(file)
         if isinstance(names, IdRange):
             return edges

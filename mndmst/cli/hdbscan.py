@@ -4,13 +4,13 @@ import argparse
 import math
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.option_types import real, whole
 from ..host.progress import notice
 from .cluster import print_sizes
 from .options import add_flag
-from .parser import Parser
+from .parser import Commands, Parser
 from .point_forest import with_forest, write
 from .point_input import spent
 from .point_options import add_points
@@ -31,7 +31,7 @@ MORE_HELP = {
 }
 
 
-def add_hdbscan(commands: Any) -> None:
+def add_hdbscan(commands: Commands) -> None:
     """Add the command to the parser."""
     from ..points.clusters.parameters import PARAMETERS
 
@@ -94,21 +94,21 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
         if arguments.metric == "precomputed" and arguments.store_centers:
             raise ConfigError(NO_CENTERS)
         if arguments.prediction_data:
-            _check_cluster_file("--prediction-data goes", arguments.output)
+            _check_cluster_file("--prediction-data goes", arguments.outputs)
         if arguments.store_centers:
-            _check_cluster_file("--store-centers goes", arguments.output)
+            _check_cluster_file("--store-centers goes", arguments.outputs)
         return rule.samples
 
     def answer(table: "PointTable") -> bool:
         rule = density_rule(arguments)
-        count, output = len(table.points), arguments.output
+        count = len(table.points)
         rule.check_points(count)
         if rule.too_few(count) and not arguments.quiet:
             notice(f"{arguments.points}: {rule.too_few(count)}")
         if not rule.finds_no_cluster(count):
             return False
-        trees = None if output is None or output.suffix == ".csv" else output
-        needs = arguments.forest or arguments.plot or trees
+        trees = [path for path in arguments.outputs if path.suffix != ".csv"]
+        needs = arguments.forest or arguments.plot or next(iter(trees), None)
         if needs:
             if not arguments.quiet:
                 notice(
@@ -183,19 +183,19 @@ def _print_result(labels: "np.ndarray", how: str) -> None:
     )
 
 
-def _check_cluster_file(goes: str, output: Path | None) -> None:
+def _check_cluster_file(goes: str, outputs: list[Path]) -> None:
     """Raise ConfigError unless there is a cluster file for further results."""
     from ..host.errors import ConfigError
 
-    if output is None or output.suffix in (".csv", ".nwk"):
-        given = "no file is named" if output is None else f"{output} is a table or tree"
+    if all(path.suffix in (".csv", ".nwk") for path in outputs):
+        given = f"{outputs[0]} is a table or tree" if outputs else "no file is named"
         raise ConfigError(
             f"{goes} into a cluster file, and {given}. Give -o a name in .h5."
         )
 
 
 def _write_hdbscan(
-    arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
+    arguments: argparse.Namespace, table: "PointTable", result: "PointForest"
 ) -> None:
     import numpy as np
 
@@ -205,13 +205,13 @@ def _write_hdbscan(
     from ..points.clusters.prediction_file import prediction_columns, prediction_facts
 
     rule = density_rule(arguments)
-    clusters = clusters_of(found, rule)
+    clusters = clusters_of(result, rule)
     flat = _coded(arguments, table, clusters.flat)
     facts = {
         "num_clusters": int(flat.labels.max()) + 1,
-        "rule": _in_words(rule, arguments.alpha) + " approximate" * (not found.exact),
+        "rule": _in_words(rule, arguments.alpha) + " approximate" * (not result.exact),
         "metric": arguments.metric,
-        "relative_validity": relative_validity(found.forest, flat.labels),
+        "relative_validity": relative_validity(result.forest, flat.labels),
     }
     none = np.empty(0, np.int64)
     columns = {
@@ -231,7 +231,7 @@ def _write_hdbscan(
             arguments.alpha,
             arguments.metric_params,
             arguments.non_finite,
-            found.search,
+            result.search,
             table.names,
         )
         columns |= prediction_columns(table.points, clusters)
@@ -248,8 +248,8 @@ def _write_hdbscan(
         str(arguments.points),
         facts,
     )
-    write(arguments, table, found, rule.samples, facts, columns, pictures)
-    _print_result(flat.labels, f"exact={found.exact} search={found.search or 'none'}")
+    write(arguments, table, result, rule.samples, facts, columns, pictures)
+    _print_result(flat.labels, f"exact={result.exact} search={result.search or 'none'}")
 
 
 def _in_words(rule: "DensityRule", alpha: float) -> str:

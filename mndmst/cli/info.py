@@ -4,12 +4,13 @@ import argparse
 import platform
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import InputError, MissingExtraError
 from ..host.formatting import to_json
 from ..host.launcher import launched_processes
 from .options import add_flag
+from .parser import Commands
 
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 THREADING = "threads of our own, no Numba threading layer"
 
 
-def add_info(commands: Any) -> None:
+def add_info(commands: Commands) -> None:
     """Add the command to the parser."""
     info = commands.add_parser(
         "info",
@@ -63,15 +64,15 @@ def _print_installation(as_json: bool, quiet: bool) -> int:
     from ..comm.world import world
 
     comm = world()
-    places = describe_places(comm)
-    if places is None:
+    ranks = describe_ranks(comm)
+    if ranks is None:
         return 0
     facts = describe_installation()
     if as_json:
-        return print_facts(facts | {"ranks": [p._asdict() for p in places]}, as_json)
+        return print_facts(facts | {"ranks": [p._asdict() for p in ranks]}, as_json)
     print_facts(facts, as_json)
-    print(*(place.line() for place in places), sep="\n")
-    for warning in () if quiet else warnings(places):
+    print(*(rank.line() for rank in ranks), sep="\n")
+    for warning in () if quiet else warnings(ranks):
         print(f"warning: {warning}")
     return 0
 
@@ -90,7 +91,8 @@ def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
 
         facts |= check_graph(open_graph(path))
     print_facts(facts, as_json)
-    if damage := facts.get("damage"):
+    damage = facts.get("damage")
+    if isinstance(damage, list) and damage:
         raise InputError(
             f"{path}: damaged ({damage[0]}). Copy it again from where it is whole, or "
             "make it again."
@@ -98,7 +100,7 @@ def describe(path: Path, as_json: bool = False, check: bool = False) -> int:
     return 0
 
 
-def print_facts(facts: dict[str, Any], as_json: bool) -> int:
+def print_facts(facts: dict[str, object], as_json: bool) -> int:
     """Print facts as a table or as JSON; return 0."""
     if as_json:
         print(to_json(facts, indent=1))
@@ -110,7 +112,7 @@ def print_facts(facts: dict[str, Any], as_json: bool) -> int:
     return 0
 
 
-def describe_installation() -> dict[str, Any]:
+def describe_installation() -> dict[str, object]:
     """Return versions, the MPI library and the devices of this machine.
 
     MPI is not started, since login nodes often forbid it.
@@ -119,7 +121,7 @@ def describe_installation() -> dict[str, Any]:
     from ..host.cores import core_count
     from ..solver.run_report import versions
 
-    facts: dict[str, Any] = dict(versions())
+    facts: dict[str, object] = dict(versions())
     facts["platform"] = platform.platform()
     facts["cores"] = core_count()
     facts["threading"] = THREADING
@@ -130,8 +132,8 @@ def describe_installation() -> dict[str, Any]:
     return facts
 
 
-def describe_places(comm: "Comm") -> "list[RankPlacement] | None":
-    """Return the places of all ranks on rank 0, None elsewhere. Collective."""
+def describe_ranks(comm: "Comm") -> "list[RankPlacement] | None":
+    """Return the hosts and cores of all ranks on rank 0, None elsewhere. Collective."""
     from ..comm.placement import locate
     from ..solver.devices import visible_devices
 

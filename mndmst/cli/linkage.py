@@ -2,8 +2,9 @@
 
 import argparse
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .parser import Commands
 from .point_forest import with_forest, write
 from .point_input import spent
 from .point_options import add_points
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ..points.point_forest import PointForest
 
 
-def add_linkage(commands: Any) -> None:
+def add_linkage(commands: Commands) -> None:
     """Add the command to the parser."""
     linkage = commands.add_parser(
         "linkage",
@@ -36,19 +37,19 @@ def _linkage(arguments: argparse.Namespace) -> int:
 
 
 def _write_linkage(
-    arguments: argparse.Namespace, table: "PointTable", found: "PointForest"
+    arguments: argparse.Namespace, table: "PointTable", result: "PointForest"
 ) -> None:
     from ..points.clusters.cluster_pictures import ClusterPictures
     from ..tree.linkage import single_linkage
 
-    linkage = single_linkage(found.forest)
+    linkage = single_linkage(result.forest)
     facts = {"rule": "single linkage", "metric": arguments.metric}
     pictures = ClusterPictures(linkage, source=str(arguments.points), facts=facts)
-    write(arguments, table, found, 0, facts, {"linkage": linkage}, pictures)
-    forest = found.forest
+    write(arguments, table, result, 0, facts, {"linkage": linkage}, pictures)
+    forest = result.forest
     print(
         f"RESULT n={len(table.points)} edges={len(forest)} trees={forest.num_trees} "
-        f"weight={forest.total_weight} digest={forest.digest} exact={found.exact} "
-        f"search={found.search or 'none'} {spent()}",
+        f"weight={forest.total_weight} digest={forest.digest} exact={result.exact} "
+        f"search={result.search or 'none'} {spent()}",
         flush=True,
     )

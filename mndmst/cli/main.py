@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 from ..host import __version__
 from ..host.errors import POINTS, has_points, points_required
@@ -15,13 +14,13 @@ from ..host.launcher import launched_processes, launched_rank
 from ..host.progress import notice, use_json_lines
 from ..host.signals import stop_signals
 from .options import add_quiet_below
-from .parser import OTHER_NAMES, Parser, UsageError, advice
+from .parser import OTHER_NAMES, Commands, Parser, UsageError, advice
 from .solve import demo
 
 COMPLETION = "completion"
 
 
-def _add_completion(commands: Any, parser: argparse.ArgumentParser) -> None:
+def _add_completion(commands: Commands, parser: argparse.ArgumentParser) -> None:
     """Add the command, which describes the whole parser to a shell."""
     completion = commands.add_parser(
         COMPLETION,
@@ -49,6 +48,7 @@ COMMANDS = {
     "update": ".solve",
     "components": ".solve",
     "cluster": ".cluster",
+    "root": ".root",
     "hdbscan": ".hdbscan",
     "linkage": ".linkage",
     "predict": ".predict",

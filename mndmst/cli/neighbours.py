@@ -1,16 +1,14 @@
 """The command `neighbours`."""
 
 import argparse
-from typing import Any
 
-from ..host.option_types import whole
-from .options import add_new_graph
-from .parser import MOST_PARTS, MOST_POINTS
+from .options import add_count, add_new_graph
+from .parser import MOST_PARTS, MOST_POINTS, Commands
 from .point_input import load_points, reported, save_points
 from .point_options import add_search, add_source
 
 
-def add_neighbours(commands: Any) -> None:
+def add_neighbours(commands: Commands) -> None:
     """Add the command to the parser."""
     neighbours = commands.add_parser(
         "neighbours",
@@ -21,28 +19,23 @@ def add_neighbours(commands: Any) -> None:
     )
     add_source(neighbours)
     add_new_graph(neighbours)
-    neighbours.add_argument(
+    add_count(
+        neighbours,
         "--k",
-        type=whole(1, MOST_POINTS),
-        metavar="N",
-        help="neighbours per point (default: 16 or --core, whichever is larger; all "
-        "other points if these are fewer)",
+        "neighbours per point (default: 16 or --core, whichever is larger; all other "
+        "points if these are fewer)",
+        (1, MOST_POINTS),
     )
-    neighbours.add_argument(
+    add_count(
+        neighbours,
         "--core",
-        type=whole(0, MOST_POINTS),
+        "use mutual reachability distances of K neighbours as weights, for cluster "
+        "--min-size (default: plain distances)",
+        (0, MOST_POINTS),
         default=0,
         metavar="K",
-        help="use mutual reachability distances of K neighbours as weights, for "
-        "cluster --min-size (default: plain distances)",
     )
-    neighbours.add_argument(
-        "--parts",
-        type=whole(1, MOST_PARTS),
-        default=1,
-        metavar="N",
-        help="number of shards",
-    )
+    add_count(neighbours, "--parts", "number of shards", (1, MOST_PARTS), default=1)
     add_search(neighbours)
     neighbours.set_defaults(process=_neighbours, one_process=True)
 
@@ -79,12 +72,12 @@ def _neighbours(arguments: argparse.Namespace) -> int:
                 arguments.search,
                 reporter,
             )
-        facts: dict[str, Any] = {}
-        build_shards(
+        facts: dict[str, object] = {}
+        graph = build_shards(
             edges,
             arguments.out,
             arguments.parts,
             arguments.overwrite,
             lambda _: facts.update(describe_graph(arguments.out)),
         )
-    return print_graph(facts, arguments.quiet)
+    return print_graph(graph, facts, arguments.quiet)

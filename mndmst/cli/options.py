@@ -5,8 +5,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
+from ..host.option_types import whole
 from ..host.progress import Progress, notice
 from ..solver.config import CHOICES
 from .parser import Parser, setting
@@ -18,14 +19,32 @@ if TYPE_CHECKING:
 SIZES = "8G or 8GiB: units of 2^30 bytes, 8GB: of 10^9"
 
 
-def add_flag(parser: Any, name: str, help: str) -> None:
-    """Add an option without a value to a parser or a group."""
+# A parser, or a group of its options
+Options: TypeAlias = "argparse._ActionsContainer"
+
+
+def add_flag(parser: Options, name: str, help: str) -> None:
+    """Add an option without a value."""
     parser.add_argument(name, action="store_true", help=help)
 
 
-def add_file(parser: Any, name: str, help: str, metavar: str = "FILE") -> None:
-    """Add an option with a path to a parser or a group."""
+def add_file(parser: Options, name: str, help: str, metavar: str = "FILE") -> None:
+    """Add an option with a path."""
     parser.add_argument(name, type=Path, metavar=metavar, help=help)
+
+
+def add_count(
+    parser: Options,
+    name: str,
+    help: str,
+    bounds: tuple[int, int],
+    default: int | None = None,
+    metavar: str = "N",
+) -> None:
+    """Add an option with a whole number in inclusive bounds."""
+    parser.add_argument(
+        name, type=whole(*bounds), default=default, metavar=metavar, help=help
+    )
 
 
 def add_graph(parser: Parser) -> None:
@@ -40,16 +59,32 @@ def add_new_graph(parser: Parser) -> None:
 
 
 def add_overwrite(
-    parser: Any, help: str = "replace a file that is not an earlier result"
+    parser: Options, help: str = "replace a file that is not an earlier result"
 ) -> None:
     """Add `--overwrite`, which every command with output files has."""
     add_flag(parser, "--overwrite", help)
 
 
-def add_output(parser: Parser, help: str, required: bool = False) -> None:
+def add_output(parser: Options, help: str, required: bool = False) -> None:
     """Add `--output`, the file that a command writes."""
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", required=required, help=help
+    )
+
+
+def add_outputs(parser: Parser, help: str, required: bool = False) -> None:
+    """Add `--output`, which may be repeated: the files appear together, or none."""
+    more = "may be repeated" + "; without it, nothing is kept" * (not required)
+    parser.add_argument(
+        "-o",
+        "--output",
+        dest="outputs",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        required=required,
+        help=f"{help}; {more}",
     )
 
 
@@ -111,7 +146,7 @@ def add_run(parser: Parser, output: str) -> None:
     `output` is the help text of `--output`.
     """
     add_graph(parser)
-    add_output(parser, f"{output}; without it, nothing is kept")
+    add_outputs(parser, output)
     add_file(parser, "--report", "write a report of the run to this JSON file")
     add_overwrite(parser)
     add_devices(parser)
@@ -141,7 +176,7 @@ def add_talk(parser: Parser, details: str) -> None:
     )
 
 
-def add_quiet(parser: Any, default: Any = False) -> None:
+def add_quiet(parser: Options, default: bool | str = False) -> None:
     """Add `-q`, with one meaning in all commands."""
     parser.add_argument(
         "-q",
@@ -152,7 +187,9 @@ def add_quiet(parser: Any, default: Any = False) -> None:
     )
 
 
-def add_quiet_below(command: argparse.ArgumentParser, default: Any = False) -> None:
+def add_quiet_below(
+    command: argparse.ArgumentParser, default: bool | str = False
+) -> None:
     """Add `-q` to a command and its actions where it is missing.
 
     Actions have no default (SUPPRESS), so they keep a `-q` before the action.

@@ -7,7 +7,7 @@ import argparse
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from ..graph.tuning import SETTINGS
 from ..host.cores import MOST_THREADS
@@ -68,10 +68,10 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, *given: Any, **named: Any) -> Any:
         """Parse words; report unknown ones as a mistake of this command."""
-        found, unknown = super().parse_known_args(*given, **named)
+        arguments, unknown = super().parse_known_args(*given, **named)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
+        return arguments, unknown
 
     def error(self, message: str) -> NoReturn:
         """Raise the error; see `argparse.ArgumentParser.error`."""
@@ -82,13 +82,17 @@ class Parser(argparse.ArgumentParser):
         print(message, end="", file=file, flush=True)
 
     @property
-    def advanced(self) -> Any:
+    def advanced(self) -> "argparse._ArgumentGroup":
         """The group of rarely needed options, last in the help."""
         for group in self._action_groups:
             if group.title == ADVANCED:
                 return group
         text = "for tests and measurements; the defaults suit nearly every run"
         return self.add_argument_group(ADVANCED, text)
+
+
+# The commands of the program, to which each module adds its own
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
 
 def on_disk(text: str) -> Path:
@@ -140,9 +144,9 @@ def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
     """
     command, message = error.parser, str(error)
     given = words[0] if words and not words[0].startswith("-") else ""
-    place = next((n for n, word in enumerate(words) if _RANKS.fullmatch(word)), None)
-    if place is not None:
-        return _for_mpirun(words, place)
+    at = next((n for n, word in enumerate(words) if _RANKS.fullmatch(word)), None)
+    if at is not None:
+        return _for_mpirun(words, at)
     if given and given not in known:
         near = nearest(given, [*known, *OTHER_NAMES])
         meant = f"; did you mean {OTHER_NAMES.get(near, near)}?" if near else ""
@@ -155,15 +159,15 @@ def advice(error: UsageError, words: list[str], known: Iterable[str]) -> str:
     return f"{message}; see mndmst {_name(command)} --help".replace("  ", " ")
 
 
-def _for_mpirun(words: list[str], place: int) -> str:
+def _for_mpirun(words: list[str], at: int) -> str:
     """Return the line for a number of ranks given to mndmst instead of mpirun."""
-    found = _RANKS.fullmatch(words[place])
-    number, after = found[1] if found else "", words[place + 1 :]
+    option = _RANKS.fullmatch(words[at])
+    number, after = option[1] if option else "", words[at + 1 :]
     if not number and after and after[0].isdecimal():
         number, *after = after
-    rest = " ".join([*words[:place], *after])
+    rest = " ".join([*words[:at], *after])
     return (
-        f"{words[place]} is for mpirun, which starts the ranks: "
+        f"{words[at]} is for mpirun, which starts the ranks: "
         f"mpirun -n {number or 'N'} python -m mndmst {rest}"
     )
 

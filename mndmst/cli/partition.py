@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..graph.order import WEIGHT_DTYPES
 from ..host.formatting import counted
@@ -12,6 +12,7 @@ from ..host.option_types import real, whole
 from .info import print_facts
 from .options import (
     add_columns,
+    add_count,
     add_file,
     add_flag,
     add_graph,
@@ -26,6 +27,7 @@ from .parser import (
     MOST_PARTS,
     MOST_SECONDS,
     MOST_VERTICES,
+    Commands,
     Parser,
     on_disk_or_input,
     size,
@@ -34,6 +36,8 @@ from .parser import (
 
 if TYPE_CHECKING:
     from ..host.memory import Budget
+    from ..io.edge_file import EdgeFile
+    from ..io.named_edge_file import NamedEdgeFile
     from ..io.partitioner.partition_run import Options
     from ..io.shards.sharded_graph import ShardedGraph
 
@@ -41,11 +45,11 @@ if TYPE_CHECKING:
 def add_building(parser: Parser) -> None:
     """Add the options of all commands that write shards."""
     add_new_graph(parser)
-    parser.add_argument(
+    add_count(
+        parser,
         "--parts",
-        type=whole(1, MOST_PARTS),
-        metavar="N",
-        help="number of shards (default: 1, or the number in the recipe)",
+        "number of shards (default: 1, or the number in the recipe)",
+        (1, MOST_PARTS),
     )
     parser.add_argument(
         "--jobs",
@@ -65,23 +69,26 @@ def add_building(parser: Parser) -> None:
         "continue a killed run, or start from the beginning; keep a graph that "
         "the same run has finished",
     )
-    parser.add_argument(
+    add_count(
+        parser,
         "--timeout",
-        type=whole(0, MOST_SECONDS),
+        "under mpirun: end if a host is unreachable this long; 0 for never",
+        (0, MOST_SECONDS),
         metavar="SECONDS",
-        help="under mpirun: end if a host is unreachable this long; 0 for never",
     )
     add_quiet(parser)
 
 
-def print_graph(facts: dict[str, Any], quiet: bool = False) -> int:
+def print_graph(
+    graph: "ShardedGraph", facts: dict[str, object], quiet: bool = False
+) -> int:
     """Print the facts of a new graph, and the RESULT line."""
     if not quiet:
         print_facts(facts, as_json=False)
     print(
-        f"RESULT n={facts['vertices']} m={facts['arcs'] // 2} "
-        f"weights={facts['weights']} parts={facts['parts']} uuid={facts['uuid']}"
-        + (f" order={facts['order']}" if "order" in facts else ""),
+        f"RESULT n={graph.num_vertices} m={graph.num_arcs // 2} "
+        f"weights={graph.weight_dtype.name} parts={graph.num_parts} uuid={graph.uuid}"
+        + (" order=maximum" if graph.maximum else ""),
         flush=True,
     )
     return 0
@@ -90,9 +97,10 @@ def print_graph(facts: dict[str, Any], quiet: bool = False) -> int:
 class Source(NamedTuple):
     """The input that shards are written from."""
 
-    file: Any
+    file: "EdgeFile | NamedEdgeFile"
     parts: int = 1  # default number of shards
-    check: Callable[[Any], None] | None = None  # raises if it is not as its recipe
+    # Raises if the graph is not as its recipe
+    check: "Callable[[ShardedGraph], None] | None" = None
 
 
 def build(
@@ -135,7 +143,7 @@ def build(
             processes = jobs = _jobs(arguments.jobs, file, parts)
         memory = arguments.memory or free_bytes() // 2 // processes
         options = build_options(arguments, parts, memory)
-    facts: dict[str, Any] = {}
+    facts: dict[str, object] = {}
 
     def inspect(graph: "ShardedGraph") -> None:
         if check is not None:
@@ -143,13 +151,15 @@ def build(
         facts.update(describe_graph(arguments.out))
 
     if comm.size > 1:
-        partition(comm, file, options, inspect)
+        graph = partition(comm, file, options, inspect)
     else:
-        run_forked(jobs, partition, file, options, inspect)
-    return print_graph(facts, arguments.quiet) if comm.rank == 0 else 0
+        graph = run_forked(jobs, partition, file, options, inspect)
+    return print_graph(graph, facts, arguments.quiet) if comm.rank == 0 else 0
 
 
-def _check_direction(file: Any, arguments: argparse.Namespace) -> None:
+def _check_direction(
+    file: "EdgeFile | NamedEdgeFile", arguments: argparse.Namespace
+) -> None:
     """Refuse weights named as similarities, unless a direction is given."""
     from ..io.formats.table_columns import ask_direction
 
@@ -169,7 +179,7 @@ def build_options(arguments: argparse.Namespace, parts: int, memory: int) -> "Op
     return Options(arguments.out, parts, memory, **given)
 
 
-def _jobs(asked: int | None, file: Any, parts: int) -> int:
+def _jobs(asked: int | None, file: "EdgeFile | NamedEdgeFile", parts: int) -> int:
     """Return the number of processes: the requested one, or one that pays."""
     from ..host.cores import core_count
 
@@ -191,15 +201,15 @@ def _formats_and_weights() -> str:
     return f"Formats: {formats}; each also .gz, .xz, .zst. Weights: {WEIGHTS}."
 
 
-def add_partition(commands: Any) -> None:
+def add_partition(commands: Commands) -> None:
     """Add the command to the parser."""
     partition = commands.add_parser(
         "partition",
         help="convert an edge file into shards, or re-shard a graph",
         description="Read an edge file of any size, or a sharded graph, and write it "
         "as shards: by several processes on this machine, or under mpirun or srun.",
-        epilog=_formats_and_weights,
     )
+    partition.epilog = _formats_and_weights  # called for help alone
     partition.add_argument(
         "file",
         type=on_disk_or_input,
@@ -230,11 +240,11 @@ def add_partition(commands: Any) -> None:
         help="renumber the vertices so that neighbours have near ids; bfs and rcm need "
         "memory for the whole graph",
     )
-    partition.add_argument(
+    add_count(
+        partition,
         "--num-vertices",
-        type=whole(0, MOST_VERTICES),
-        metavar="N",
-        help="number of vertices (default: the largest id + 1)",
+        "number of vertices (default: the largest id + 1)",
+        (0, MOST_VERTICES),
     )
     add_flag(
         partition,
@@ -350,7 +360,7 @@ PARAMETERS = (
 )
 
 
-def add_generate(commands: Any) -> None:
+def add_generate(commands: Commands) -> None:
     """Add the command to the parser."""
     generate = commands.add_parser(
         "generate",
@@ -390,7 +400,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     )
 
 
-def add_column(commands: Any) -> None:
+def add_column(commands: Commands) -> None:
     """Add the command to the parser."""
     column = commands.add_parser(
         "column",

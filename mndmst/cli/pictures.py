@@ -3,7 +3,7 @@
 import argparse
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import counted
@@ -21,18 +21,20 @@ from .options import (
     read_noted_points,
     terminal_stages,
 )
-from .parser import on_disk
+from .parser import Commands, on_disk
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..api.forest import Forest
+    from ..io.atomic_output import AtomicOutput
     from ..io.names import NameSource
     from ..points.point_files import PointTable
     from ..report.forest_picture import PlacedForest
+    from ..report.record import Record
 
 
-def add_draw(commands: Any) -> None:
+def add_draw(commands: Commands) -> None:
     """Add the command to the parser."""
     draw = commands.add_parser(
         "draw",
@@ -101,7 +103,7 @@ def _draw(arguments: argparse.Namespace) -> int:
             if names is not None:
                 labels = names.take(slice(None)).texts()
         progress.stage(f"drawing {arguments.output}")
-        with warnings.catch_warnings(record=True) as found:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.filterwarnings("always", "Glyph .* missing from font")
             write_drawing(
                 placed,
@@ -110,7 +112,7 @@ def _draw(arguments: argparse.Namespace) -> int:
                 lambda v: v.tolist() if names is None else names.take(v).values(),
                 arguments.overwrite,
             )
-        lacking = any("missing from font" in str(one.message) for one in found)
+        lacking = any("missing from font" in str(one.message) for one in caught)
         if lacking and not arguments.quiet:
             notice(
                 f"{arguments.output}: the font has no picture of some letters of the "
@@ -153,7 +155,7 @@ def _names(arguments: argparse.Namespace) -> "NameSource | None":
 def _placed(
     arguments: argparse.Namespace, names: "NameSource | None", is_map: bool
 ) -> "PlacedForest":
-    """Read the forest, and place its vertices."""
+    """Read the forest, and position its vertices."""
     from ..api.forest import Forest
     from ..report.draw_forest import check_labels, placed_forest
     from ..report.forest_picture import check_geographic
@@ -189,7 +191,7 @@ def _rows(
     table: "PointTable",
     count: int,
     names: "NameSource | None",
-) -> Any:
+) -> "np.ndarray | slice":
     """Return the row of each vertex: that of its name or original id, or its number."""
     import numpy as np
 
@@ -231,7 +233,7 @@ def _rows(
     return rows
 
 
-def add_report(commands: Any) -> None:
+def add_report(commands: Commands) -> None:
     """Add the command to the parser."""
     report = commands.add_parser(
         "report",
@@ -291,7 +293,7 @@ def _report(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _forest_of_run(path: Path, page: Path | None, record: Any) -> "Forest":
+def _forest_of_run(path: Path, page: Path | None, record: "Record") -> "Forest":
     """Read the forest of a run for its page.
 
     Raises ConfigError if there is no page, or the forest is that of another run.
@@ -301,11 +303,11 @@ def _forest_of_run(path: Path, page: Path | None, record: Any) -> "Forest":
     if page is None or page.suffix != ".html":
         raise ConfigError("--forest goes with a page; give -o with a name in .html")
     forest = Forest.read(path).numbers
-    found = forest.digest, forest.total_weight
+    read = forest.digest, forest.total_weight
     made = record.get("digest"), record.get("weight")
-    if found != made:
+    if read != made:
         raise ConfigError(
-            f"{path}: has digest {found[0]} and weight {found[1]}, and the first run "
+            f"{path}: has digest {read[0]} and weight {read[1]}, and the first run "
             f"made a forest of digest {made[0]} and weight {made[1]}. Give the forest "
             "of that run."
         )
@@ -343,7 +345,10 @@ def _draw_clusters(arguments: argparse.Namespace) -> int:
 
 
 def _draw_run(
-    records: list[Any], path: Path, files: Any, forest: "Forest | None"
+    records: "list[Record]",
+    path: Path,
+    files: "AtomicOutput",
+    forest: "Forest | None",
 ) -> None:
     from ..report.page import write_page, write_picture
 

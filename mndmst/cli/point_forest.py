@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import about, optional
 from ..host.formatting import counted
@@ -61,7 +61,7 @@ def _find_alone(
     from ..points.pairwise_forest import metric_forest
 
     with reported(arguments) as reporter:
-        found = metric_forest(
+        result = metric_forest(
             table.points,
             arguments.metric,
             min_samples,
@@ -73,7 +73,7 @@ def _find_alone(
             search=arguments.search,
             reporter=reporter,
         )
-    write(table, found)
+    write(table, result)
 
 
 def _with_ranks(
@@ -128,7 +128,7 @@ def _with_ranks(
     points = None if table is None else table.points
     part, _ = read_part(comm, points, Path(arguments.points))
     with about(arguments.points):
-        found = distributed_forest(
+        result = distributed_forest(
             comm,
             part,
             arguments.metric,
@@ -139,8 +139,8 @@ def _with_ranks(
             reporter=SearchReporter(progress if comm.rank == 0 else None),
         )
     with comm.raise_on_all():
-        if found is not None and table is not None:
-            write(table, found)
+        if result is not None and table is not None:
+            write(table, result)
     return 0
 
 
@@ -149,7 +149,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
     from ..io.output_kinds import CLUSTERS, FOREST, PICTURE, POINTS
 
     outputs = (
-        (arguments.output, CLUSTERS),
+        *((path, CLUSTERS) for path in arguments.outputs),
         (arguments.forest, FOREST),
         (arguments.save, POINTS),
         (arguments.plot, PICTURE),
@@ -180,7 +180,7 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
     if ranks > 1:
         nbytes += len(points) * GATHERED_POINT_BYTES
     check_room(FREE_MEMORY, arguments.points, nbytes, "the forest of its points")
-    if arguments.output is not None or arguments.forest is not None:
+    if arguments.outputs or arguments.forest is not None:
         from ..points.point_files import start_uuid
 
         table = table._replace(uuid=start_uuid(table.points))
@@ -190,15 +190,15 @@ def _load(arguments: argparse.Namespace, min_samples: int, ranks: int) -> "Point
 def write(
     arguments: argparse.Namespace,
     table: "PointTable",
-    found: "PointForest | None",
+    result: "PointForest | None",
     min_samples: int,
-    facts: dict[str, Any],
+    facts: dict[str, object],
     columns: dict[str, "np.ndarray"],
     pictures: "ClusterPictures | None",
 ) -> None:
     """Write the requested files; all of them appear, or none.
 
-    `found` and `pictures` are None if no requested file needs them. `facts` are
+    `result` and `pictures` are None if no requested file needs them. `facts` are
     attributes and `columns` datasets of the cluster file.
     """
     from ..io.atomic_output import AtomicOutput
@@ -211,14 +211,14 @@ def write(
         facts = {**facts, "ids-name": table.id_name or "id"}
         columns = {**columns, "ids": table.ids}
     uuid = "" if table.uuid is None else table.uuid.result()
-    if found is not None and not arguments.quiet:
-        _print_forest(found)
+    if result is not None and not arguments.quiet:
+        _print_forest(result)
     with AtomicOutput(overwrite=arguments.overwrite) as files:
-        if arguments.output is not None:
-            about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
-            write_clusters(arguments.output, about, columns, files)
-        if arguments.forest is not None and found is not None:
-            forest = found.forest
+        about = {"graph-uuid": uuid, "num_vertices": len(points), **facts}
+        for path in arguments.outputs:
+            write_clusters(path, about, columns, files)
+        if arguments.forest is not None and result is not None:
+            forest = result.forest
             config = {
                 "metric": arguments.metric,
                 "min_samples": min_samples,
@@ -237,15 +237,15 @@ def write(
             from ..report.cluster_page import write_cluster_pictures
 
             write_cluster_pictures(pictures, arguments.plot, arguments.picture, files)
-    if not any((arguments.output, arguments.forest, arguments.plot)):
+    if not any((arguments.outputs, arguments.forest, arguments.plot)):
         notice_not_kept("the result is", arguments.quiet)
 
 
-def _print_forest(found: "PointForest") -> None:
-    edges = counted(len(found.forest), "edge")
-    trees = counted(found.forest.num_trees, "tree")
-    kind = "exact" if found.exact else "approximate"
+def _print_forest(result: "PointForest") -> None:
+    edges = counted(len(result.forest), "edge")
+    trees = counted(result.forest.num_trees, "tree")
+    kind = "exact" if result.exact else "approximate"
     print(
-        f"{kind} forest: {edges}, {trees}; {counted(found.certain, 'edge')} certain by "
-        "the nearest neighbours alone"
+        f"{kind} forest: {edges}, {trees}; {counted(result.certain, 'edge')} certain "
+        "by the nearest neighbours alone"
     )

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..host.option_types import real, whole
+from ..host.option_types import real
 from .options import (
+    add_count,
     add_file,
     add_flag,
-    add_output,
+    add_outputs,
     add_overwrite,
     add_plot,
     add_point_columns,
@@ -29,11 +30,11 @@ def add_source(parser: Parser) -> None:
         ".arrow), one point per row, or an example: rings, blobs",
     )
     add_point_columns(parser)
-    parser.add_argument(
+    add_count(
+        parser,
         "--count",
-        type=whole(1, MOST_POINTS),
-        metavar="N",
-        help="number of points of an example (default: 100000)",
+        "number of points of an example (default: 100000)",
+        (1, MOST_POINTS),
     )
     add_file(parser, "--save", "also write the points to this file", metavar="FILE.npy")
 
@@ -42,7 +43,7 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
     """Add the points, the outputs and the options of the search."""
     add_source(parser)
     add_overwrite(parser)
-    add_output(parser, f"{output}; without it, nothing is kept")
+    add_outputs(parser, output)
     add_file(
         parser,
         "--forest",
@@ -106,13 +107,14 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
         help="number of threads (default: one per core)",
     )
     add_search(parser)
-    parser.advanced.add_argument(
+    add_count(
+        parser.advanced,
         "--neighbours",
-        type=whole(0, MOST_POINTS),
+        "nearest neighbours searched first; the result depends on it only with "
+        "--approximate",
+        (0, MOST_POINTS),
         default=0,
         metavar="K",
-        help="nearest neighbours searched first; the result depends on it only with "
-        "--approximate",
     )
 
 

@@ -2,21 +2,20 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from .options import (
-    add_output,
+    add_outputs,
     add_overwrite,
     add_point_columns,
     add_quiet,
     notice_not_kept,
     read_noted_points,
 )
-from .parser import on_disk
+from .parser import Commands, on_disk
 from .point_input import spent
 
 
-def add_predict(commands: Any) -> None:
+def add_predict(commands: Commands) -> None:
     """Add the command to the parser."""
     predict = commands.add_parser(
         "predict",
@@ -40,10 +39,9 @@ def add_predict(commands: Any) -> None:
         help="file of the new points, in a format that hdbscan reads",
     )
     add_point_columns(predict)
-    add_output(
+    add_outputs(
         predict,
-        "file to write with the labels and probabilities, .h5 or .csv; without "
-        "it, nothing is kept",
+        "file to write with the labels and probabilities, .h5 or .csv",
     )
     add_overwrite(predict)
     add_quiet(predict)
@@ -57,8 +55,9 @@ def _predict(arguments: argparse.Namespace) -> int:
     from ..points.clusters.prediction_file import StoredModel
     from ..points.point_files import uuid_of
 
-    source, output = arguments.points, arguments.output
-    given, outputs = [arguments.model, source], [(output, PREDICTIONS)]
+    source = arguments.points
+    given = [arguments.model, source]
+    outputs = [(path, PREDICTIONS) for path in arguments.outputs]
     check_outputs(given, outputs, overwrite=arguments.overwrite)
     model = StoredModel.read(arguments.model)
     finite = model.non_finite == "error"
@@ -77,11 +76,11 @@ def _predict(arguments: argparse.Namespace) -> int:
     if table.ids is not None:
         facts["ids-name"] = table.id_name or "id"
         columns["ids"] = table.ids
-    if output is None:
+    if not arguments.outputs:
         notice_not_kept("the labels are", arguments.quiet)
-    else:
-        with AtomicOutput(overwrite=arguments.overwrite) as files:
-            write_clusters(output, facts, columns, files)
+    with AtomicOutput(overwrite=arguments.overwrite) as files:
+        for path in arguments.outputs:
+            write_clusters(path, facts, columns, files)
     print(
         f"RESULT n={len(labels)} clusters={model.num_clusters} "
         f"noise={int((labels < 0).sum())} {spent()}",

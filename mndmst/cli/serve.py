@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..host.option_types import number
 from .options import (
@@ -14,10 +14,15 @@ from .options import (
     add_talk,
     leave_out_pandas,
 )
-from .parser import Number, size
+from .parser import Commands, Number, size
+
+if TYPE_CHECKING:
+    from ..comm.communicator import Comm
+    from ..service.access import Access
+    from ..service.http_server import HttpSetting
 
 
-def add_serve(commands: Any) -> None:
+def add_serve(commands: Commands) -> None:
     """Add the command to the parser."""
     serve = commands.add_parser(
         "serve",
@@ -160,8 +165,8 @@ def _named(words: list[str]) -> dict[str, Path]:
     graphs: dict[str, Path] = {}
     for word in words:
         name, equals, path = word.partition("=")
-        place = Path(path if equals else word)
-        name = name if equals else place.resolve().name
+        directory = Path(path if equals else word)
+        name = name if equals else directory.resolve().name
         if not NAME.fullmatch(name):
             raise ConfigError(
                 f"{word}: {name!r} is not a valid name of a graph; write NAME=GRAPH "
@@ -169,7 +174,7 @@ def _named(words: list[str]) -> dict[str, Path]:
             )
         if name in graphs:
             raise ConfigError(f"{word}: two graphs are named {name}; write NAME=GRAPH")
-        graphs[name] = place
+        graphs[name] = directory
     return graphs
 
 
@@ -193,7 +198,7 @@ def _until(arguments: argparse.Namespace, graphs: dict[str, Path]) -> dict[str, 
     return until
 
 
-def _http(comm: Any, arguments: argparse.Namespace) -> Any:
+def _http(comm: "Comm", arguments: argparse.Namespace) -> "HttpSetting | None":
     """Return the setting of the HTTP server; None without one. Collective."""
     if arguments.http is None:
         return None
@@ -214,7 +219,9 @@ def _http(comm: Any, arguments: argparse.Namespace) -> Any:
     return setting
 
 
-def _access(comm: Any, arguments: argparse.Namespace) -> tuple[Any, Path | None]:
+def _access(
+    comm: "Comm", arguments: argparse.Namespace
+) -> "tuple[Access, Path | None]":
     """Return the address and the credentials of the service. Collective."""
     from ..host.errors import ConfigError
     from ..service.access import (

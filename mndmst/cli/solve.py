@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import ConfigError
 from .options import (
@@ -12,7 +12,7 @@ from .options import (
     add_graph,
     add_memory,
     add_numbers,
-    add_output,
+    add_outputs,
     add_overwrite,
     add_point_columns,
     add_quiet,
@@ -23,16 +23,17 @@ from .options import (
     print_notes,
     terminal_stages,
 )
-from .parser import threads
+from .parser import Commands, threads
 
 if TYPE_CHECKING:
+    from ..io.atomic_output import Output
     from .ranks import CommandRun
 
 
 MERGING = "how ranks merge, and why"  # details of --verbose
 
 
-def add_solve(commands: Any) -> None:
+def add_solve(commands: Commands) -> None:
     """Add the command to the parser."""
     solve = commands.add_parser(
         "solve",
@@ -115,10 +116,11 @@ def _solve(arguments: argparse.Namespace) -> int:
             accelerator(name).start_driver(local_rank)
     from .ranks import begin
 
-    outputs = (arguments.output, FOREST_OR_TABLE), (arguments.report, REPORT)
+    outputs: list[Output] = [(path, FOREST_OR_TABLE) for path in arguments.outputs]
+    outputs.append((arguments.report, REPORT))
     job = begin(arguments, outputs)
     status = _run(job, arguments)
-    if arguments.output is None and job.comm.rank == 0:
+    if not arguments.outputs and job.comm.rank == 0:
         notice_not_kept("the forest is", arguments.quiet)
     return status
 
@@ -128,7 +130,7 @@ def _run(job: "CommandRun", arguments: argparse.Namespace) -> int:
 
     comm, config, progress = job
     targets = Targets(
-        forest=arguments.output,
+        forests=arguments.outputs,
         report=arguments.report,
         labels=arguments.labels,
         numbers=arguments.numbers,
@@ -152,9 +154,9 @@ def demo(arguments: argparse.Namespace) -> int:
     from ..io.shards.sharded_graph import demo_graph
     from .ranks import begin
 
-    given = dict.fromkeys(("output", "report", "labels", "checkpoint", "config"))
+    given = dict.fromkeys(("report", "labels", "checkpoint", "config"))
     flags = dict.fromkeys(("resume", "quiet", "overwrite", "numbers", "maximum"), False)
-    options = argparse.Namespace(graph=demo_graph(), **flags, **given)
+    options = argparse.Namespace(graph=demo_graph(), outputs=[], **flags, **given)
     job = begin(options)
     status = _run(job, options)
     if job.comm.rank == 0:
@@ -167,7 +169,7 @@ def demo(arguments: argparse.Namespace) -> int:
     return status
 
 
-def add_components(commands: Any) -> None:
+def add_components(commands: Commands) -> None:
     """Add the command to the parser."""
     components = commands.add_parser(
         "components",
@@ -189,28 +191,29 @@ def _components(arguments: argparse.Namespace) -> int:
     from ..report.record import run_table
     from .ranks import begin
 
-    outputs = (arguments.output, LABELS), (arguments.report, REPORT)
+    outputs: list[Output] = [(path, LABELS) for path in arguments.outputs]
+    outputs.append((arguments.report, REPORT))
     comm, config, progress = begin(arguments, outputs)
-    found = connected_components(
+    components = connected_components(
         comm,
         arguments.graph,
         config,
         progress,
-        arguments.output,
+        arguments.outputs,
         arguments.report,
         arguments.overwrite,
         arguments.numbers,
     )
-    if found.report is not None:
+    if components.report is not None:
         if not arguments.quiet:
-            print(run_table(found.report), found.text(), sep="\n")
-        print(found.line(), flush=True)
-        if arguments.output is None:
+            print(run_table(components.report), components.text(), sep="\n")
+        print(components.line(), flush=True)
+        if not arguments.outputs:
             notice_not_kept("the labels are", arguments.quiet)
     return 0
 
 
-def add_update(commands: Any) -> None:
+def add_update(commands: Commands) -> None:
     """Add the command to the parser."""
     update = commands.add_parser(
         "update",
@@ -228,13 +231,23 @@ def add_update(commands: Any) -> None:
         "forest", type=Path, help="forest of the graph before the changes"
     )
     update.add_argument("changes", type=Path, help="table of changes, see below")
-    add_output(update, "forest to write, .h5, or a table, .csv or .tsv", required=True)
+    add_outputs(update, "forest to write, .h5, or a table, .csv or .tsv", required=True)
     add_numbers(update)
     add_file(
         update,
         "--graph-out",
         "also write the changed graph to this directory",
         metavar="DIR",
+    )
+    add_file(
+        update,
+        "--forest-changes",
+        "also write a table of the edges that leave and enter the forest, .csv or .tsv",
+    )
+    add_file(
+        update,
+        "--tree-changes",
+        "also write a table of the trees that are joined or split, .csv or .tsv",
     )
     add_overwrite(
         update,
@@ -247,22 +260,22 @@ def add_update(commands: Any) -> None:
 
 
 def _update(arguments: argparse.Namespace) -> int:
-    from ..io.output_kinds import FOREST_OR_TABLE
     from ..update_forest import Files, update
     from .ranks import begin
 
-    comm, config, progress = begin(arguments, [(arguments.output, FOREST_OR_TABLE)])
     files = Files(
-        arguments.graph, arguments.forest, arguments.changes, arguments.output,
+        arguments.graph, arguments.forest, arguments.changes, arguments.outputs,
         arguments.graph_out, arguments.overwrite, arguments.numbers,
+        arguments.forest_changes, arguments.tree_changes,
     )  # fmt: skip
+    comm, config, progress = begin(arguments, files.outputs)
     summary = update(comm, files, config.memory, config.threads, progress)
     if comm.rank == 0:
         print(summary.line(), flush=True)
     return 0
 
 
-def add_verify(commands: Any) -> None:
+def add_verify(commands: Commands) -> None:
     """Add the command to the parser."""
     verify = commands.add_parser(
         "verify",
@@ -312,8 +325,8 @@ def _verify(arguments: argparse.Namespace) -> int:
         graph = open_graph(arguments.graph, check=comm.rank == 0)
     if not graph.has_few_arcs():  # the few kernels for these compile when called
         compile_kernels(comm, "verify", graph.weight_dtype, progress)
-    own = locate(comm).share
-    threads = own if arguments.threads is None else arguments.threads
+    share = locate(comm).share
+    threads = share if arguments.threads is None else arguments.threads
     with terminal_stages(arguments.quiet or comm.rank > 0) as shown:
         shown.stage(f"verifying {arguments.forest}")
         verdict = verify(comm, graph, arguments.forest, threads)

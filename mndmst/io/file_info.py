@@ -1,7 +1,6 @@
 """Describe and check graphs and result files, as `mndmst info` does."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ PIECE_VERTICES, PIECE_ARCS = 1 << 22, 1 << 25
 FEW_NAMES = 3  # that a description of a graph shows
 
 
-def describe(path: Path) -> dict[str, Any]:
+def describe(path: Path) -> dict[str, object]:
     """Return the contents of a graph or a result file in readable form."""
     if not path.is_dir():
         with reading(path), open_hdf5(path) as file:
@@ -43,7 +42,7 @@ def check_graph(
     graph: ShardedGraph,
     most_vertices: int = PIECE_VERTICES,
     most_arcs: int = PIECE_ARCS,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Read every row, a bounded piece at a time, and check all of it.
 
     Of reverse arcs a sum of hashes is checked; `solve` names a wrong arc. Returns
@@ -67,7 +66,7 @@ def check_graph(
 
 def describe_graph(
     path: str | Path, most_vertices: int = PIECE_VERTICES
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the counts, weight type and degrees of a graph, as plain values."""
     graph = open_graph(path)
     smallest, largest, isolated = graph.num_vertices, 0, 0

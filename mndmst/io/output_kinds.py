@@ -65,6 +65,8 @@ CLUSTERS = Kind("cluster file", (*_HDF5, ".csv", ".nwk"), "mndmst-clusters")
 PREDICTIONS = CLUSTERS._replace(
     name="file of predicted labels", endings=(*_HDF5, ".csv")
 )
+FOREST_CHANGES = Kind("table of changes of a forest", (".csv", ".tsv"))
+ROOTED = Kind("rooted forest", (".csv", ".tsv", ".nwk"))
 COLUMN = Kind("column of weights", (".h5",), "mndmst-column")
 POINTS = Kind("file of points", (".npy",))
 TABLE = Kind("table", (".csv", ".parquet", ".arrow"))

@@ -5,7 +5,7 @@ smaller end, so the forest is sorted over all ranks, the file is the same for ev
 number of ranks, and no rank holds all of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ..io.results.forest_file import ForestHeader
 from ..io.results.forest_file import write_forest as write_forest_file
 from ..io.results.graph_names import names_location, names_of_graph
 from ..io.results.text_tables import COLUMNS, SEPARATORS, write_table
+from ..io.shards.sharded_graph import ShardedGraph
 from ..kernels.edge_columns import concatenate_columns, take_columns
 from ..kernels.edge_order import in_order, is_in_order
 from ..kernels.group_by_owner import group_by_owner
@@ -60,7 +61,7 @@ class Summary:
 
 def write_forest(
     run: Run,
-    path: Path | None,
+    paths: Sequence[Path],
     with_labels: bool,
     record_path: Path | None,
     overwrite: bool = False,
@@ -68,10 +69,9 @@ def write_forest(
 ) -> Summary:
     """Sort the forest, compute its weight and digest, and write it. Collective.
 
-    `path` and `record_path` are the files of the forest and the report. A suffix of
-    `SEPARATORS` makes the forest a table, with names of vertices unless `with_numbers`.
-    `with_labels` adds each vertex's tree. With `overwrite` the outputs may replace
-    files that are not earlier results.
+    `paths` and `record_path` are the files of the forest and the report; see
+    `write_forest_files`. `with_labels` adds each vertex's tree. With `overwrite` the
+    outputs may replace files that are not earlier results.
     """
     comm, graph = run.comm, run.graph
     with run.report.stage("sort"):
@@ -90,11 +90,10 @@ def write_forest(
         "digest": "",
     }
     config = run.config.as_dict()
-    ids = graph.id_range or IdRange(0, graph.num_vertices)
     kind = {"maximum": True} if graph.maximum else {}
 
     def header() -> ForestHeader:
-        results["digest"] = finish_digest()
+        results["digest"] = results["digest"] or finish_digest()
         record = run.report.gather(config=config, **results, **kind) or {}
         return ForestHeader(
             graph.uuid,
@@ -105,29 +104,57 @@ def write_forest(
             record,
             names_location(graph),
             graph.maximum,
-            ids.first,
+            _ids(graph).first,
         )
 
     with AtomicOutput(comm, overwrite) as outputs:
-        if path is None or path.suffix in SEPARATORS:
-            with run.report.stage("digest"):
-                results["digest"] = finish_digest()
-        if path is not None and path.suffix in SEPARATORS:
-            with run.report.stage("write"):
-                names = None if with_numbers else names_of_graph(graph)
-                table = edges.u, edges.v, weights
-                write_table(outputs, path, COLUMNS, table, names, FOREST_OR_TABLE)
-        elif path is not None:
+        if paths:
             with run.report.stage("write"):
                 labels = smallest_vertices(run.directory) if with_labels else None
-                write_forest_file(
-                    outputs, path, edges, weights, header, ids, labels, run.threads
-                )
+                write_forest_files(
+                    outputs, paths, graph, edges, weights, header, with_numbers,
+                    labels, run.threads,
+                )  # fmt: skip
+        if not results["digest"]:
+            with run.report.stage("digest"):
+                results["digest"] = finish_digest()
         final = run.report.gather(config=config, **results, **kind)
         if record_path is not None:
             write_report(outputs, record_path, final)
     seconds = comm.max(run.report.seconds)
     return Summary(**results, seconds=seconds, report=final, maximum=graph.maximum)
+
+
+def write_forest_files(
+    outputs: AtomicOutput,
+    paths: Sequence[Path],
+    graph: ShardedGraph,
+    edges: EdgeList,
+    weights: np.ndarray,
+    header: Callable[[], ForestHeader],
+    with_numbers: bool,
+    labels: np.ndarray | None = None,
+    threads: Threads = ALONE,
+) -> None:
+    """Write the forest of a graph to each of some files. Collective.
+
+    A file is a table if its suffix is that of one, with the names of vertices unless
+    `with_numbers`. Others are forest files; see `io.results.forest_file.write_forest`.
+    """
+    for path in paths:
+        if path.suffix in SEPARATORS:
+            names = None if with_numbers else names_of_graph(graph)
+            table = edges.u, edges.v, weights
+            write_table(outputs, path, COLUMNS, table, names, FOREST_OR_TABLE)
+        else:
+            ids = _ids(graph)
+            write_forest_file(
+                outputs, path, edges, weights, header, ids, labels, threads
+            )
+
+
+def _ids(graph: ShardedGraph) -> IdRange:
+    return graph.id_range or IdRange(0, graph.num_vertices)
 
 
 def send_to_owners(

@@ -137,7 +137,7 @@ def run(comm: Comm, drawn: Drawn, folder: Path) -> Summary:
     """Solve; where `--memory` is refused, once more with what suffices."""
     kept = folder / "kept" if drawn.point else None
     targets = Targets(
-        forest=folder / "forest.h5",
+        forests=[folder / "forest.h5"],
         labels=drawn.labels,
         checkpoint=kept,
         resume=kept is not None,

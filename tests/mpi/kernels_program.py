@@ -38,11 +38,11 @@ def solve_all(graph: Path) -> None:
     """Solve a graph in every way, and find its components."""
     for options in OPTIONS:
         config = Config(backend="cpu").updated(options)
-        solve(comm, graph, config, Targets(forest=forest_of(graph)), Progress(False))
+        solve(comm, graph, config, Targets(forests=[forest_of(graph)]), Progress(False))
         connected_components(comm, graph, config, Progress(False))
     with RADIX:
         config = Config(backend="cpu")
-        solve(comm, graph, config, Targets(forest=forest_of(graph)), Progress(False))
+        solve(comm, graph, config, Targets(forests=[forest_of(graph)]), Progress(False))
 
 
 def verify_all(graph: Path) -> None:
@@ -58,7 +58,7 @@ def update_all(graph: Path) -> None:
     if comm.rank == 0:
         changes.write_text(some_changes(graph))
     comm.barrier()
-    files = Files(graph, forest_of(graph), changes, out)
+    files = Files(graph, forest_of(graph), changes, [out])
     update(comm, files, 0, 3, Progress(False))
     with RADIX:
         update(comm, files, 0, 1, Progress(False))

@@ -27,7 +27,7 @@ found = []
 for j, way in enumerate(configs):
     kept = folder / "kept" if way.pop("stopped", False) else None
     targets = Targets(
-        forest=target, labels=True, checkpoint=kept, resume=kept is not None
+        forests=[target], labels=True, checkpoint=kept, resume=kept is not None
     )
     with taking(way) as config:
         for i, graph in enumerate(cases):

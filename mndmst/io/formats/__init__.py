@@ -3,8 +3,8 @@
 A format is a function that opens a file as an `EdgeFile`, to be read in pieces of
 bounded size by any number of processes, or, for formats that cannot be read so or are
 small by nature, one that reads it as `Edges`; and, if it can be written, a function
-`write(edges, path)`. `_FORMATS` registers it: commands, their help and messages take
-all that they know of formats from there.
+`write(edges, path, files)`. `_FORMATS` registers it: commands, their help and messages
+take all that they know of formats from there.
 
 A reader knows the number of vertices from the file (`num_vertices`, None if no header
 says it), and gives whole numbers in text as the narrowest type that holds all of them:
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ...host.errors import ConfigError, InputError
 from ...host.memory import FREE_MEMORY, Budget
+from ..atomic_output import AtomicOutput
 from ..edge_file import EdgeFile, Edges, EdgesInMemory
 from ..memory_limit import check_room
 from ..named_edge_file import NameableFile, NamedEdgeFile
@@ -45,7 +46,7 @@ class Format(NamedTuple):
     # Opens a path under a budget, as a list in pieces or in memory; a table also takes
     # `ColumnNames`
     open: Callable[..., EdgeFile | NamedEdgeFile | Edges]
-    write: Callable[[Edges, Path], None] | None = None
+    write: Callable[[Edges, Path, AtomicOutput], None] | None = None
     is_table: bool = False  # whether a user may name the columns
     named: bool = False  # whether a written file has the names of vertices
     lists_vertices: bool = False  # whether a written file lists all vertices
@@ -170,13 +171,20 @@ def read_edges(
 
 
 def write_edges(edges: Edges, path: str | Path, budget: Budget = FREE_MEMORY) -> None:
-    """Write a graph, whole or not at all, in a format that is written.
+    """Write a graph, whole or not at all; see `write_edges_in`."""
+    with AtomicOutput() as files:
+        write_edges_in(files, edges, Path(path), budget)
+
+
+def write_edges_in(
+    files: AtomicOutput, edges: Edges, path: Path, budget: Budget = FREE_MEMORY
+) -> None:
+    """Write a graph, in a format that is written, to a file that becomes `path`.
 
     Vertices keep the ids of `edges.first_id` on, unless the format says which id is the
     first one. It is a ConfigError if the suffix is none of these, has no place for
     names of vertices, or takes more memory than the budget allows.
     """
-    path = Path(path)
     kind = check_writer(path)
     if edges.names is not None and not kind.named:
         raise ConfigError(
@@ -189,7 +197,7 @@ def write_edges(edges: Edges, path: str | Path, budget: Budget = FREE_MEMORY) ->
     if edges.first_id and kind.named:
         ids = IdRange(edges.first_id, edges.num_vertices)
         edges = replace(edges, names=ids, first_id=0)
-    kind.write(edges, path)
+    kind.write(edges, path, files)
 
 
 def suffixes_with_names() -> str:

@@ -39,7 +39,7 @@ import numpy as np
 from ...host.errors import ConfigError, InputError
 from ...host.formatting import counted
 from ...host.memory import Budget
-from ..atomic_output import whole_file
+from ..atomic_output import AtomicOutput
 from ..edge_file import MAX_VERTICES, Edges, number_weights, read_number
 from ..named_edge_file import (
     EdgesByName,
@@ -166,7 +166,7 @@ def open_file(
     return DelimitedFile(path, budget, layout, promised, start)
 
 
-def write(edges: Edges, path: Path) -> None:
+def write(edges: Edges, path: Path, files: AtomicOutput) -> None:
     """Write `u v w` a line, names or numbers, separated by tabs or in .csv by commas.
 
     The names of the columns come first, as spreadsheets and pandas expect them in .csv;
@@ -181,7 +181,7 @@ def write(edges: Edges, path: Path) -> None:
             names = IdRange(edges.first_id, edges.num_vertices)
     cells = name_cells(path, names)
     columns = edges.src, edges.dst, edges.weight
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with files.file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(f"{head}\n")
         write_rows(file, columns, (cells, cells, number_cells), separator)
 
@@ -208,7 +208,7 @@ def open_dimacs(path: Path, budget: Budget) -> TextFile:
     return TextFile(path, budget, layout, vertices, arcs, offset)
 
 
-def write_dimacs(edges: Edges, path: Path) -> None:
+def write_dimacs(edges: Edges, path: Path, files: AtomicOutput) -> None:
     """Write a `.gr` file; an undirected edge is listed in both directions."""
     scipy = import_scipy()
     src, dst, weight = edges.src, edges.dst, edges.weight
@@ -222,7 +222,7 @@ def write_dimacs(edges: Edges, path: Path) -> None:
     buffer = io.BytesIO()
     scipy.io.mmwrite(buffer, matrix, symmetry="general")
     entries = buffer.getvalue().split(b"\n", 3)[3].rstrip(b"\n")
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with files.file(path) as temporary, temporary.open("wb") as file:
         file.write(f"p sp {edges.num_vertices} {len(src)}\n".encode())
         if entries:
             file.write(b"a " + entries.replace(b"\n", b"\na ") + b"\n")
@@ -262,7 +262,7 @@ def open_matrix_market(path: Path, budget: Budget) -> TextFile:
     return TextFile(path, budget, layout, rows, entries, offset + len(line) + 1)
 
 
-def write_matrix_market(edges: Edges, path: Path) -> None:
+def write_matrix_market(edges: Edges, path: Path, files: AtomicOutput) -> None:
     """Write a `.mtx` file: general if directed, else symmetric."""
     scipy = import_scipy()
     src, dst = edges.src, edges.dst
@@ -271,7 +271,7 @@ def write_matrix_market(edges: Edges, path: Path) -> None:
     size = (edges.num_vertices, edges.num_vertices)
     matrix = scipy.sparse.coo_array((edges.weight, (src, dst)), shape=size)
     symmetry = "general" if edges.directed else "symmetric"
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with files.file(path) as temporary, temporary.open("wb") as file:
         scipy.io.mmwrite(file, matrix, symmetry=symmetry)
 
 
@@ -325,7 +325,7 @@ class NcolFile(NamedEdgeFile):
                 )
 
 
-def write_ncol(edges: Edges, path: Path) -> None:
+def write_ncol(edges: Edges, path: Path, files: AtomicOutput) -> None:
     """Write `name name weight` a line; vertices without edges are left out."""
 
     def texts(ends: np.ndarray) -> list[str]:
@@ -341,5 +341,5 @@ def write_ncol(edges: Edges, path: Path) -> None:
         return found
 
     columns = edges.src, edges.dst, edges.weight
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with files.file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         write_rows(file, columns, (texts, texts, number_cells), " ")

@@ -1,11 +1,11 @@
 """The weights of edges that have attributes: in files of graphs, JSON, and Python.
 
 `table_columns` finds the weight among the names of the attributes. A weight may stand
-in an object within the attributes, as Gephi and Neo4j write it. Either every edge has
+in objects within the attributes, as Gephi and Neo4j write it. Either every edge has
 the weight, or none: an edge without it is refused by name.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from typing import Any
 
@@ -27,6 +27,8 @@ from .table_columns import (
 
 # The attributes of one edge, by name
 Attributes = Mapping[str, Any]
+# Objects whose fields are attributes, of Gephi, Cytoscape and Neo4j
+_HOLDERS = frozenset(("attributes", "data", "properties"))
 
 
 def kind_of_objects(values: Iterable[Any]) -> str:
@@ -54,10 +56,10 @@ def columns_of(edges: Sequence[Attributes]) -> list[Column]:
 def unnested(
     source: object, edges: Sequence[Attributes], picked: str | None
 ) -> Sequence[Attributes]:
-    """Return attributes with the weights in nested objects beside the others.
+    """Return attributes with those in nested objects beside the others.
 
     Of a nested object, the fields count that have known names of weights, or the name
-    that the user has `picked`.
+    that the user has `picked`; of `_HOLDERS` all fields with a name of their own.
     """
     if not any(isinstance(value, Mapping) for edge in edges for value in edge.values()):
         return edges
@@ -68,17 +70,25 @@ def _flat(
     source: object, number: int, edge: Attributes, picked: str | None
 ) -> Attributes:
     flat = {k: value for k, value in edge.items() if not isinstance(value, Mapping)}
-    for outer, fields in edge.items():
-        for name, value in fields.items() if isinstance(fields, Mapping) else ():
-            if plain(str(name)) not in WEIGHTS and name != picked:
-                continue
-            if name in flat:
-                raise InputError(
-                    f"{source}: edge {number} (from 0) has {shown(name)} both outside "
-                    f"and inside of {shown(outer)}. Keep one of them."
-                )
-            flat[name] = value
+    for outer, name, value in _nested("", edge):
+        known = plain(name) in WEIGHTS or name == picked
+        if known and name in flat:
+            raise InputError(
+                f"{source}: edge {number} (from 0) has {shown(name)} both outside "
+                f"and inside of {shown(outer)}. Keep one of them."
+            )
+        if known or plain(outer) in _HOLDERS:
+            flat.setdefault(name, value)
     return flat
+
+
+def _nested(outer: str, fields: Attributes) -> Iterator[tuple[str, str, Any]]:
+    """Yield the fields of objects within an object: its name, theirs, and the value."""
+    for name, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from _nested(str(name), value)
+        elif outer:
+            yield outer, str(name), value
 
 
 def find_weight(

@@ -21,7 +21,7 @@ from ...host.errors import ConfigError, InputError, MndmstError
 from ...host.formatting import counted
 from ...host.memory import Budget
 from ...host.memory_costs import JSON_COPIES
-from ..atomic_output import whole_file
+from ..atomic_output import AtomicOutput
 from ..edge_file import (
     MAX_VERTICES,
     EdgeFile,
@@ -80,7 +80,7 @@ def open_file(
     )
 
 
-def write(edges: Edges, path: Path) -> None:
+def write(edges: Edges, path: Path, files: AtomicOutput) -> None:
     """Write node-link data, which networkx.node_link_graph reads."""
 
     def ids(vertices: np.ndarray) -> list[str]:
@@ -91,7 +91,7 @@ def write(edges: Edges, path: Path) -> None:
             return texts
         return [json.dumps(text, ensure_ascii=False) for text in texts]
 
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with files.file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write('{"directed": false, "multigraph": false, "graph": {}, "nodes": [')
         separator = ""
         for low in range(0, edges.num_vertices, _ROWS):

@@ -12,10 +12,12 @@ edges are counted: a graph with other counts is refused.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
+from itertools import chain
+from math import isinf
 from pathlib import Path
 from typing import Any, BinaryIO
 from xml.etree import ElementTree
@@ -28,7 +30,7 @@ from ...host.memory_costs import (
     NETWORKX_EDGE_BYTES,
     NETWORKX_NODE_BYTES,
 )
-from ..atomic_output import whole_file
+from ..atomic_output import AtomicOutput
 from ..edge_file import EdgeFile, Edges
 from ..memory_limit import capped, exceeded
 from .attributed_graph import (
@@ -38,6 +40,7 @@ from .attributed_graph import (
     id_converter,
     names_to_write,
 )
+from .edge_attributes import Attributes
 from .packed_files import not_utf8, read_bytes
 from .table_columns import ColumnNames
 
@@ -52,6 +55,7 @@ _GML_TOKEN = re.compile(
     r"|(?<![\w.+-])(?P<mantissa>[+-]?[0-9]+)(?P<exponent>[eE][+-]?[0-9]+)\b"
 )
 _LEDA_NUMBERS = ("short", "int", "long", "unsigned", "float", "double")
+_INFINITY = re.compile(rb"\binf", re.IGNORECASE)
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -87,11 +91,14 @@ def open_file(
         links = list(graph.edges(data=True))
     _check_counts(path, graph, content)
     as_id = id_converter(graph)
+    edges = [data for *_, data in links]
+    defaults = graph.graph.get("edge_default", {})
+    _check_finite(path, [defaults, *edges], content)
     listed = AttributedGraph(
         list(map(as_id, graph)),
         [(as_id(u), as_id(v)) for u, v, _ in links],
-        [data for *_, data in links],
-        graph.graph.get("edge_default", {}),
+        edges,
+        defaults,
         content.repeated,
         content.weight,
     )
@@ -134,6 +141,19 @@ def _check_counts(path: Path, graph: Any, content: _Content) -> None:
             f"{path}: lists {counted(content.edges, 'edge')}, and NetworkX reads "
             f"{edges:,}: edges are parallel, or a graph lies beside or within another "
             "one. Keep one graph, and of parallel edges the lightest."
+        )
+
+
+def _check_finite(
+    path: Path, attributes: Sequence[Attributes], content: _Content
+) -> None:
+    """Refuse a finite number that NetworkX reads as infinity, such as 1e400."""
+    values = chain.from_iterable(one.values() for one in attributes)
+    infinite = sum(isinstance(value, float) and isinf(value) for value in values)
+    if infinite > len(_INFINITY.findall(content.text)):
+        raise InputError(
+            f"{path}: an edge has a number beyond the largest float64, 1.8e308. Fix "
+            "it, or leave the edge out."
         )
 
 
@@ -240,7 +260,7 @@ def writing_bytes(edges: Edges) -> int:
     return NETWORKX_NODE_BYTES * edges.num_vertices + NETWORKX_EDGE_BYTES * len(edges)
 
 
-def write(kind: str, edges: Edges, path: Path) -> None:
+def write(kind: str, edges: Edges, path: Path, files: AtomicOutput) -> None:
     """Write a file by NetworkX."""
     networkx = optional("networkx", "networkx", "This format needs")
     write_graph = _KINDS[kind].write
@@ -254,5 +274,5 @@ def write(kind: str, edges: Edges, path: Path) -> None:
     graph.add_nodes_from(names)
     for u, v, weight in links:
         graph.add_edge(names[u], names[v], weight=weight)
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with files.file(path) as temporary, temporary.open("wb") as file:
         write_graph(networkx, graph, file)

@@ -20,7 +20,7 @@ from ...host.errors import InputError
 from ...host.formatting import counted
 from ...host.memory import Budget
 from ...host.memory_costs import PAJEK_COPIES, PAJEK_EDGE_BYTES, PAJEK_VERTEX_BYTES
-from ..atomic_output import whole_file
+from ..atomic_output import AtomicOutput
 from ..edge_file import EdgeFile, Edges, read_number
 from ..memory_limit import check_room
 from ..names import escaped
@@ -115,6 +115,8 @@ class _Network:
         value = None
         if rest and not (_PARAMETER.fullmatch(rest[0]) and len(rest) > 1):
             value = read_number(rest[0])
+            if len(rest) > 1 and not _PARAMETER.fullmatch(rest[1]):
+                raise _LineError("has something behind its value. Keep the value.")
         self._add(u, v, value)
 
     def _read_row(self, words: Sequence[str]) -> None:
@@ -189,11 +191,11 @@ def writing_bytes(edges: Edges) -> int:
     return PAJEK_VERTEX_BYTES * edges.num_vertices + PAJEK_EDGE_BYTES * len(edges)
 
 
-def write(edges: Edges, path: Path) -> None:
+def write(edges: Edges, path: Path, files: AtomicOutput) -> None:
     """Write a `.net` file with the names of vertices as labels."""
     why = "a quote, a backslash or a line break"
     names = names_to_write(edges, path, _REFUSED_IN_NAMES, why)
-    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with files.file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.write(f"*Vertices {len(names)}\n")
         file.writelines(f'{i} "{name}"\n' for i, name in enumerate(names, 1))
         file.write("*Edges\n")

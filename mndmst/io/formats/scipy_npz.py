@@ -19,7 +19,7 @@ import numpy as np
 from ...host.errors import InputError, MndmstError
 from ...host.memory import Budget
 from ...host.memory_costs import NPZ_COPIES, NPZ_DIAGONAL_COPIES
-from ..atomic_output import whole_file
+from ..atomic_output import AtomicOutput
 from ..edge_file import EdgeFile, Edges, checked_edges
 from ..file_access import opened
 from ..memory_limit import check_room
@@ -152,11 +152,11 @@ def _damaged(path: Path, error: object) -> InputError:
     )
 
 
-def write(edges: Edges, path: Path) -> None:
+def write(edges: Edges, path: Path, files: AtomicOutput) -> None:
     """Write a `.npz` file: one entry for each listed edge, in COO form."""
     scipy = import_scipy()
     size = (edges.num_vertices, edges.num_vertices)
     ends = (edges.src.astype("i8"), edges.dst.astype("i8"))
     matrix = scipy.sparse.coo_array((edges.weight, ends), shape=size)
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with files.file(path) as temporary, temporary.open("wb") as file:
         scipy.sparse.save_npz(file, matrix)

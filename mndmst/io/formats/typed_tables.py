@@ -23,7 +23,7 @@ import numpy as np
 
 from ...host.errors import InputError, MndmstError
 from ...host.memory import Budget
-from ..atomic_output import whole_file
+from ..atomic_output import AtomicOutput
 from ..edge_file import Edges, UnnumberedEndError, checked_edges, supported_weights
 from ..file_access import opened, state_of
 from ..memory_limit import capped, check_room, exceeded
@@ -325,7 +325,7 @@ class ArrowFile(ParquetFile):
     table_type = ArrowTable
 
 
-def write(edges: Edges, path: Path) -> None:
+def write(edges: Edges, path: Path, files: AtomicOutput) -> None:
     """Write a Parquet file with the columns source, target and weight."""
     arrow = import_extra("pyarrow.parquet")
     ends = [_named_column(arrow, edges, side) for side in (edges.src, edges.dst)]
@@ -333,7 +333,7 @@ def write(edges: Edges, path: Path) -> None:
         {"source": ends[0], "target": ends[1], "weight": edges.weight},
         metadata={_NUM_VERTICES: str(edges.num_vertices)},
     )
-    with whole_file(path) as temporary:
+    with files.file(path) as temporary:
         arrow.parquet.write_table(table, temporary)
 
 

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from multiprocessing.process import BaseProcess
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ...host.signals import interrupts_blocked
 from ..kernels.partitioner import ascending
 
 _PR_SET_PDEATHSIG = 1  # of prctl(2)
+T = TypeVar("T")
 OPERATIONS = {"SUM": np.add, "MAX": np.maximum, "MIN": np.minimum}
 
 
@@ -110,7 +111,7 @@ def _alive(process: BaseProcess) -> Iterator[None]:
         ) from error
 
 
-def run_forked(jobs: int, task: Callable[..., Any], *arguments: Any) -> Any:
+def run_forked(jobs: int, task: Callable[..., T], *arguments: object) -> T:
     """Return task(comm, *arguments) of rank 0; `jobs` processes run it."""
     if jobs == 1:
         return task(SingleProcess(), *arguments)

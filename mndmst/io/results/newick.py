@@ -6,7 +6,7 @@ dendrogram merges them. A dendrogram of several trees (merged at infinite distan
 becomes one line for each tree.
 
 The trees of a forest have the vertices as leaves and inner nodes, all with names, and
-the weights as lengths. Each hangs from its smallest vertex.
+the weights as lengths. Each hangs from its root.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,9 +14,7 @@ from typing import TextIO
 
 import numpy as np
 
-from ...kernels.kruskal import component_labels
-from ...tree.rooted import NO_EDGE, Rooted, root_forest
-from ..edge_file import Edges
+from ...tree.rooted_trees import RootedTrees
 
 PIECES = 1 << 16  # pieces of text that are written together
 
@@ -28,12 +26,11 @@ def write_newick(
     _write(file, _pieces(linkage, name))
 
 
-def write_trees(file: TextIO, forest: Edges, name: Callable[[int], str]) -> None:
-    """Write the trees of a forest as Newick trees, a line for each."""
-    src, dst = forest.src, forest.dst
-    labels = component_labels(src, dst, forest.num_vertices).astype(np.uint32)
-    rooted = root_forest(src.astype(np.uint32), dst.astype(np.uint32), labels)
-    _write(file, _tree_pieces(rooted, forest.weight, name))
+def write_trees(
+    file: TextIO, trees: RootedTrees, weight: np.ndarray, name: Callable[[int], str]
+) -> None:
+    """Write rooted trees as Newick trees, a line for each; edges have the weights."""
+    _write(file, _tree_pieces(trees, weight, name))
 
 
 def leaf_names(names: Sequence[object] | np.ndarray | None) -> Callable[[int], str]:
@@ -42,21 +39,24 @@ def leaf_names(names: Sequence[object] | np.ndarray | None) -> Callable[[int], s
 
 
 def _tree_pieces(
-    rooted: Rooted, weight: np.ndarray, name: Callable[[int], str]
+    trees: RootedTrees, weight: np.ndarray, name: Callable[[int], str]
 ) -> Iterator[str]:
-    """Yield the text of a rooted forest in pieces: subtrees are ranges of nodes."""
-    vertex, end, edge = rooted.vertex.tolist(), rooted.end.tolist(), rooted.edge
-    length = [""] * len(vertex)
-    for node in np.flatnonzero(edge != NO_EDGE).tolist():
-        length[node] = f":{weight[edge[node]].item()!r}"
+    """Yield the text of rooted trees in pieces: subtrees are ranges of the order."""
+    vertices = trees.vertices
+    edge = trees.edge[vertices]
+    length = [""] * len(vertices)
+    for position in np.flatnonzero(edge >= 0).tolist():
+        length[position] = f":{weight[edge[position]].item()!r}"
+    vertex = vertices.tolist()
+    end = (trees.size[vertices] + np.arange(len(vertices))).tolist()
     opened: list[int] = []
-    for node in range(len(vertex)):
-        if end[node] > node + 1:
-            opened.append(node)
+    for position in range(len(vertex)):
+        if end[position] > position + 1:
+            opened.append(position)
             yield "("
             continue
-        yield quoted_label(name(vertex[node])) + length[node]
-        while opened and end[opened[-1]] == node + 1:
+        yield quoted_label(name(vertex[position])) + length[position]
+        while opened and end[opened[-1]] == position + 1:
             done = opened.pop()
             yield ")" + quoted_label(name(vertex[done])) + length[done]
         yield "," if opened else ";\n"

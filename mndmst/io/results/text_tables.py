@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -96,7 +97,8 @@ def write_table(
     # Ranks write in turn, and one at a time holds the names in memory
     comm, separator = outputs.ranks, SEPARATORS[path.suffix]
     vertices = name_cells(path, names)
-    cells = [vertices, vertices, *(number_cells for _ in columns[2:])]
+    others: list[Cells] = [partial(text_cells, path)] * len(columns[2:])
+    cells = [vertices, vertices, *others]
     temporary = outputs.begin(path, kind)
     for turn in range(comm.size):
         # Rank 0 begins, and every rank appends behind the ranks before it

@@ -114,6 +114,15 @@ def test_a_table_that_may_be_a_matrix_is_refused_with_the_remedy(
     assert heights.tolist() == [0, 2]
 
 
+def test_the_remedy_for_condensed_distances_keeps_zeros() -> None:
+    """A square matrix of them would lose the distance 0, which is no edge there."""
+    distances = np.array([0.0, 5, 9, 6, 8, 7])
+    with pytest.raises(InputError, match=r"single_linkage.*, metric='precomputed'\)"):
+        mndmst.minimum_spanning_tree(distances)
+    heights = mndmst.single_linkage(distances, metric="precomputed")[:, 2]
+    assert heights.tolist() == [0, 5, 7]
+
+
 def test_missing_values_are_named_by_their_column() -> None:
     table = pandas.DataFrame({"u": [0, None], "v": [1, 2], "w": [1.0, 2.0]})
     with pytest.raises(InputError, match="u has 1 missing value"):

@@ -13,7 +13,8 @@ from mndmst.cli.main import parser
 
 # Options and arguments that name output files, of any command.
 NAMES_OF_OUTPUTS = {
-    *("output", "report", "plot", "forest_out", "save", "trace", "json"),
+    *("forest_changes", "tree_changes"),
+    *("output", "outputs", "report", "plot", "save", "trace", "json"),
     *("address_file", "graph_out", "out"),
 }
 
@@ -54,6 +55,7 @@ UNPROVED = [
     ("report {}/r.json -o", "page.html"),
     ("hdbscan rings --count 40 -q --save", "rings.npy"),
     ("linkage {}/p.csv -q -o", "l.csv"),
+    ("root {}/f.h5 -q -o", "r.csv"),
     ("predict {0}/model.h5 {0}/p.csv -q -o", "predicted.csv"),
     ("convert {}/f.h5", "f.csv"),
     ("convert {}/f.h5", "f.gr"),

@@ -4,6 +4,7 @@ Each file is read as its format defines it, or refused with the place and the re
 """
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,7 @@ LENGTHS = (
     '<attributes class="edge" mode="dynamic"><attribute id="0" title="length" '
     'type="float"><default>9</default></attribute></attributes>'
 )
+BEYOND = "an edge has a number beyond the largest float64"
 VALUE = '<attvalues><attvalue for="0" value="2" start="1" end="2"/></attvalues>'
 
 
@@ -162,6 +164,7 @@ def found(path: Path) -> list[tuple[str, str, float]]:
             ),
             2**53 + 1,
         ),
+        ("inf.graphml", graphml(link("a", "b", 8) + link("b", "c", "INF")), math.inf),
         ("int.leda", LEDA % ("int", 2), 2),
         ("double.leda", LEDA % ("double", 2.5), 2.5),
         ("mixed.net", net("*Arcs\n1 2 8\n*Edges\n2 3 2 c Blue\n"), 2),
@@ -183,6 +186,16 @@ def found(path: Path) -> list[tuple[str, str, float]]:
                         {"source": "b", "target": "c", "attributes": {"weight": 2}},
                     ],
                 }
+            ),
+            2,
+        ),
+        (
+            "twice.json",
+            json.dumps(
+                [
+                    {"data": {"source": "a", "target": "b", "attributes": {"cost": 8}}},
+                    {"data": {"source": "b", "target": "c", "attributes": {"cost": 2}}},
+                ]
             ),
             2,
         ),
@@ -358,6 +371,19 @@ def test_parallel_edges_are_all_kept(tmp_path: Path, name: str, text: str) -> No
             (LEDA % ("int", 2)).replace("2 3 0", "2 1 0"),
             "lists 2 edges, and NetworkX reads 1: edges are parallel",
         ),
+        ("g.gml", gml("edge [ source 0 target 1 value 1e400 ]"), BEYOND),
+        ("g.graphml", graphml(link("a", "b", "1e400")), BEYOND),
+        (
+            "g.gexf",
+            gexf('<edge source="a" target="b" weight="-1.5e400"/>'),
+            BEYOND,
+        ),
+        (
+            "g.json",
+            '[{"u": "a", "v": "b", "attributes": {"flow": 8}}]',
+            "no column has a known name of a weight, and flow holds numbers",
+        ),
+        ("g.net", net("*Edges\n1 2 8 9\n"), "line 6 has something behind its value"),
         ("g.net", net("*Edges\n1 4 2\n"), "line 6 names vertex 4, but ids run from 1"),
         ("g.net", net("*Edges\n1 2 x\n"), r"line 6 is not a line of \*edges"),
         ("g.net", net("*Edges\n1 2 [1-3]\n"), "line 6 has times in brackets"),

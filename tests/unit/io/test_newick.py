@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from mndmst.cli.main import main
-from mndmst.io.edge_file import Edges
 from mndmst.io.results.newick import (
     leaf_names,
     quoted_label,
     write_newick,
     write_trees,
 )
+from mndmst.tree.rooted_trees import root_trees
 
 
 def newick_of(linkage: np.ndarray, name=str) -> list[str]:
@@ -105,9 +105,9 @@ def test_the_commands_write_it(mndmst, tmp_path) -> None:
 
 def test_a_forest_keeps_its_inner_vertices_and_weights() -> None:
     src, dst = np.array([0, 1, 1, 5]), np.array([1, 2, 3, 6])
-    edges = Edges(7, src, dst, np.array([3, 1, 2, 9]), False)
-    file = io.StringIO()
-    write_trees(file, edges, leaf_names(["root", "b c", *"defgh"]))
+    weight, file = np.array([3, 1, 2, 9]), io.StringIO()
+    trees = root_trees(7, src, dst, weight)
+    write_trees(file, trees, weight, leaf_names(["root", "b c", *"defgh"]))
     first, *others = file.getvalue().splitlines()
     assert first in ("((d:1,e:2)'b c':3)root;", "((e:2,d:1)'b c':3)root;")
     assert others == ["f;", "(h:9)g;"]

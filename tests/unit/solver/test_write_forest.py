@@ -83,19 +83,22 @@ def test_a_table_has_names_of_vertices_or_numbers(
     tmp_path: Path, solved: Run, numbers: bool, edges: set[str]
 ) -> None:
     path = tmp_path / "forest.csv"
-    write_forest(solved, path, False, None, with_numbers=numbers)
+    write_forest(solved, [path], False, None, with_numbers=numbers)
     assert set(path.read_text().split()[1:]) == edges
 
 
-@pytest.mark.parametrize("suffix", [None, ".csv", ".h5"])
+@pytest.mark.parametrize(
+    "suffixes", [(), (".csv",), (".h5",), (".csv", ".h5"), (".h5", ".hdf5")]
+)
 def test_a_forest_has_its_digest_wherever_it_is_written(
-    tmp_path: Path, solved: Run, suffix: str | None
+    tmp_path: Path, solved: Run, suffixes: tuple[str, ...]
 ) -> None:
-    path = None if suffix is None else tmp_path / f"forest{suffix}"
-    summary = write_forest(solved, path, False, None)
+    paths = [tmp_path / f"forest{suffix}" for suffix in suffixes]
+    summary = write_forest(solved, paths, False, None)
     assert (
         summary.digest == mndmst.minimum_spanning_forest([0, 1], [1, 2], [2, 1]).digest
     )
-    if suffix == ".h5":
-        assert read_forest(path).header.digest == summary.digest
+    for path in paths:
+        if path.suffix != ".csv":
+            assert read_forest(path).header.digest == summary.digest
     assert (summary.weight, summary.trees) == (3, 1)
