@@ -1,5 +1,6 @@
 """Pictures of clusters: of points, the condensed tree, dendrogram and reachability."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,31 @@ def test_a_page_has_all_pictures_and_every_cluster(tmp_path: Path) -> None:
     text = path.read_text()
     assert text.count("<svg") == len(KINDS)
     assert text.count("<tr><td") == len(pictures.persistence)
+
+
+@pytest.mark.usefixtures("no_formulas")
+def test_pictures_and_pages_name_a_cluster_by_its_label(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    sizes = random.permutation(np.arange(15, 70, 5))  # clusters of 11 sizes
+    middles = np.repeat(np.divmod(np.arange(len(sizes)), 4), sizes, axis=1).T
+    points = random.permutation(10 * middles + random.normal(0, 0.5, (sizes.sum(), 2)))
+    pictures = pictures_of(points, 10)
+    labels, axes = pictures.labels, new_axes()
+    pictures.draw("clusters", axes)
+    assert len(axes.texts) == labels.max() + 1 == len(sizes)
+    for text in axes.texts:
+        own = points[labels == int(text.get_text())]
+        assert np.abs(own - text.get_position()).max() < 5  # clusters are 10 apart
+    with AtomicOutput() as files:
+        write_cluster_pictures(pictures, tmp_path / "page.html", None, files)
+    rows = re.findall(
+        r"<tr><td[^>]*>(\d+)</td><td[^>]*>(\d+)</td>",
+        (tmp_path / "page.html").read_text(),
+    )
+    counts = np.bincount(labels[labels >= 0]).tolist()
+    assert sorted((int(label), int(size)) for label, size in rows) == list(
+        enumerate(counts)
+    )
 
 
 def test_other_points_are_refused() -> None:
