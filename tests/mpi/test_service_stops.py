@@ -309,12 +309,14 @@ def test_a_computing_solve_is_cancelled_and_leaves_nothing(tmp_path: Path) -> No
                     solve |= {"weights": {"expression": "2 * weight + 1"}}
                     asked = pool.submit(client.connection.ask, "solve", **solve)
                     time.sleep(wait)
-                    other.cancel(name)
+                    cancelled = other.cancel(name)
                     try:
                         found = asked.result(60)
                         assert found["digest"] == answer.digest
+                        assert not cancelled
                     except ServiceError as error:
                         assert "the request was cancelled" in str(error)
+                        assert cancelled
                     assert held.solve().details["weight"] == answer.total
             assert held.forest.digest == answer.digest
             client.shutdown()
