@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 from processes import (
+    BEFORE,
     ROOT,
     Run,
     command,
@@ -45,6 +46,15 @@ class RealGraph(NamedTuple):
     m: int
     trees: int
     weight: int
+
+
+@pytest.fixture(autouse=True)
+def environment_of_before() -> Iterator[None]:
+    """Undo what commands that were called here have set in the environment."""
+    yield
+    for name in set(os.environ) - {*BEFORE, "PYTEST_CURRENT_TEST"}:
+        del os.environ[name]
+    os.environ.update(BEFORE)
 
 
 @pytest.fixture(scope="session")

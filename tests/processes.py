@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,10 @@ OVERSUBSCRIBE = {
 LAUNCHER_PREFIXES = ("PMI", "PMIX_", "HYDRA_", "OMPI_COMM_", "OMPI_UNIVERSE_", "SLURM_")
 
 
+# The environment in which the tests began
+BEFORE = dict(os.environ)
+
+
 class Run(NamedTuple):
     """How a process has ended."""
 
@@ -46,11 +51,11 @@ class Run(NamedTuple):
         return dict(field.split("=", 1) for field in fields)
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of a process that is started."""
+def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment of a process that is started, by default from this one."""
     inherited = {
         name: value
-        for name, value in os.environ.items()
+        for name, value in (os.environ if variables is None else variables).items()
         if not name.startswith(LAUNCHER_PREFIXES)
     }
     emulated = [EMULATED_CUDA] if EMULATED_CUDA in sys.path else []
@@ -130,13 +135,14 @@ class CommandServer:
     """A process that has loaded the program, and forks for each command."""
 
     def __init__(self) -> None:
-        self.environment = comparable(environment())
+        # That of the test at hand may differ, and would keep others from the server.
+        self.environment = comparable(environment(BEFORE))
         self._channel, other = socket.socketpair(type=socket.SOCK_SEQPACKET)
         program = python(ROOT / "tests" / "command_server.py", other.fileno())
         with closing(other):
             self._process = subprocess.Popen(
                 program,
-                env=environment(),
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[other.fileno()],
