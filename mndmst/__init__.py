@@ -38,6 +38,7 @@ _MODULES = {
     "ServiceError": "service.connection",
     "Session": "service.session",
     "StoppedError": "host.errors",
+    "approximate_predict": "points.functions",
     "clusters_by_count": "points.functions",
     "clusters_within": "points.functions",
     "components": "api.programs",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from .host.errors import OutputError as OutputError
     from .host.errors import StoppedError as StoppedError
     from .points.estimator import HDBSCAN as HDBSCAN
+    from .points.functions import approximate_predict as approximate_predict
     from .points.functions import clusters_by_count as clusters_by_count
     from .points.functions import clusters_within as clusters_within
     from .points.functions import condensed_tree as condensed_tree

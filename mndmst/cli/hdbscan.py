@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..points.clusters.density import Clustering
-    from ..points.clusters.density_clusters import DensityRule
+    from ..points.clusters.density_clusters import DensityClusters, DensityRule
     from ..points.clusters.parameters import Parameter
     from ..points.point_files import PointTable
     from ..points.point_forest import PointForest
@@ -85,7 +85,7 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
     from ..host.errors import ConfigError
     from ..points.clusters.cluster_measures import NO_CENTERS
     from ..points.clusters.density_clusters import density_rule
-    from ..points.pairwise_forest import NO_POINTS
+    from ..points.pairwise_forest import NO_NEAREST, NO_POINTS
 
     def samples() -> int:
         rule = density_rule(arguments)
@@ -93,6 +93,14 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
             raise ConfigError(NO_POINTS)
         if arguments.metric == "precomputed" and arguments.store_centers:
             raise ConfigError(NO_CENTERS)
+        if arguments.noise == "nearest":
+            if arguments.metric == "precomputed":
+                raise ConfigError(NO_NEAREST)
+            if arguments.prediction_data:
+                raise ConfigError(
+                    "--noise nearest gives noise the labels of clusters, and "
+                    "--prediction-data needs the clusters without it; leave one out"
+                )
         if arguments.prediction_data:
             _check_cluster_file("--prediction-data goes", arguments.outputs)
         if arguments.store_centers:
@@ -206,12 +214,18 @@ def _write_hdbscan(
 
     rule = density_rule(arguments)
     clusters = clusters_of(result, rule)
-    flat = _coded(arguments, table, clusters.flat)
+    exemplars = exemplars_of(clusters.tree, clusters.flat.labels)
+    flat = clusters.flat
+    if arguments.noise == "nearest":
+        flat = _without_noise(arguments, table.points, clusters, exemplars)
+    flat = _coded(arguments, table, flat)
     facts = {
         "num_clusters": int(flat.labels.max()) + 1,
-        "rule": _in_words(rule, arguments.alpha) + " approximate" * (not result.exact),
+        "rule": _in_words(rule, arguments.alpha)
+        + " approximate" * (not result.exact)
+        + " noise nearest" * (arguments.noise == "nearest"),
         "metric": arguments.metric,
-        "relative_validity": relative_validity(result.forest, flat.labels),
+        "relative_validity": relative_validity(result.forest, clusters.flat.labels),
     }
     none = np.empty(0, np.int64)
     columns = {
@@ -219,10 +233,10 @@ def _write_hdbscan(
         "probabilities": flat.probabilities,
         "outlier_scores": clusters.outlier_scores,
         "persistence": clusters.persistence,
-        "exemplars": np.concatenate([none, *exemplars_of(clusters.tree, flat.labels)]),
+        "exemplars": np.concatenate([none, *exemplars]),
         "linkage": clusters.linkage,
         **clusters.tree.columns(),
-        **_centers(arguments, table, flat),
+        **_centers(arguments, table, clusters.flat),
     }
     if arguments.prediction_data:
         facts |= prediction_facts(
@@ -250,6 +264,30 @@ def _write_hdbscan(
     )
     write(arguments, table, result, rule.samples, facts, columns, pictures)
     _print_result(flat.labels, f"exact={result.exact} search={result.search or 'none'}")
+
+
+def _without_noise(
+    arguments: argparse.Namespace,
+    points: "np.ndarray",
+    clusters: "DensityClusters",
+    exemplars: "list[np.ndarray]",
+) -> "Clustering":
+    """Return the clusters with each noise point in one of them."""
+    import numpy as np
+
+    from ..points.clusters.prediction import Connections, FlatMembership
+
+    points = np.asarray(points, np.float64)
+    membership = FlatMembership(
+        clusters.tree,
+        clusters.chosen,
+        clusters.flat.labels,
+        [points[members] for members in exemplars],
+        arguments.metric,
+        arguments.metric_params,
+    )
+    own = Connections(np.arange(len(points)), clusters.tree.point_distance)
+    return membership.without_noise(clusters.flat, points, own)
 
 
 def _in_words(rule: "DensityRule", alpha: float) -> str:

@@ -35,8 +35,7 @@ from .clusters.cluster_measures import (
     relative_validity,
 )
 from .clusters.cluster_pictures import ClusterPictures
-from .clusters.condensed import scale_of
-from .clusters.density import Clustering, clusters_by_label
+from .clusters.density import Clustering
 from .clusters.density_clusters import (
     DensityClusters,
     DensityRule,
@@ -45,9 +44,8 @@ from .clusters.density_clusters import (
 )
 from .clusters.prediction import (
     Connections,
+    FlatMembership,
     TrainingPoints,
-    membership,
-    nearest_distances,
     predicted_labels,
     predicted_scores,
 )
@@ -62,6 +60,7 @@ from .coordinates import (
 from .devices import searches_on
 from .devices.point_products import PointsOnDevice
 from .pairwise_forest import (
+    NO_NEAREST,
     NO_POINTS,
     Metric,
     check_forest,
@@ -193,6 +192,10 @@ core_dist_n_jobs, prediction_data
         Take rows with NaN or infinite coordinates as noise, or give them the labels -3
         with NaN and -2 without, or refuse them. hdbscan takes them as noise;
         scikit-learn gives the labels, and NaN the probability NaN.
+    noise : {"keep", "nearest"}
+        Keep noise, or give each noise point the cluster of its largest membership,
+        which is its probability; also in predictions. Other results, such as
+        exemplars, are those of the clusters without these points.
     search : {"auto", "tree", "product"}
         Find neighbours by a k-d tree, or by matrix products, on a GPU where there is
         one. It changes the time and no result; "auto" probes a sample of the points.
@@ -260,6 +263,7 @@ core_dist_n_jobs, prediction_data
         copy: bool | None = None,
         approximate: bool = False,
         non_finite: str = "noise",
+        noise: str = "keep",
         search: str = "auto",
         verbose: bool = False,
     ) -> None:
@@ -288,6 +292,7 @@ core_dist_n_jobs, prediction_data
         self.copy = copy
         self.approximate = approximate
         self.non_finite = non_finite
+        self.noise = noise
         self.search = search
         self.verbose = verbose
 
@@ -316,6 +321,8 @@ core_dist_n_jobs, prediction_data
         self._measure = self.metric, self._metric_parameters()
         self._check_algorithm(hasattr(X, "tocoo"))
         self._warn_of_parameters_without_effect()
+        if self.metric == "precomputed" and self.noise == "nearest":
+            raise ConfigError(NO_NEAREST)
         if self.metric == "precomputed":
             self._points = None
             self._search: OnDemand[TrainingPoints] | None = None
@@ -340,14 +347,17 @@ core_dist_n_jobs, prediction_data
             clusters = self._clusters.value
             flat, persistence = clusters.flat, clusters.persistence
         self.__dict__.pop("_exemplars", None)
-        self.labels_ = self._coded(flat.labels, LABEL_CODES)
-        self.probabilities_ = self._coded(flat.probabilities, PROBABILITY_CODES)
+        shown = flat
+        if self.noise == "nearest" and flat.labels.max() >= 0:
+            shown = self._membership.without_noise(flat, *self._own_connections())
+        self.labels_ = self._coded(shown.labels, LABEL_CODES)
+        self.probabilities_ = self._coded(shown.probabilities, PROBABILITY_CODES)
         self.cluster_persistence_ = persistence
         if self._points is not None and self.store_centers is not None:
             centers = centers_of(
                 self._points,
-                self.labels_,
-                self.probabilities_,
+                flat.labels,
+                flat.probabilities,
                 self.store_centers,
                 *self._measure,
             )
@@ -394,14 +404,24 @@ core_dist_n_jobs, prediction_data
         labels : ndarray of int64, shape (points,)
         probabilities : ndarray of float64, shape (points,)
         """
-        joined, clusters = self._connected(X)[1], self._fitted()
-        return predicted_labels(
-            clusters.tree,
-            clusters.chosen,
-            clusters.flat.labels,
-            self._epsilon,
-            joined,
+        points, joined = self._connected(X)
+        clusters = self._fitted()
+        found = Clustering(
+            *predicted_labels(
+                clusters.tree,
+                clusters.chosen,
+                clusters.flat.labels,
+                self._epsilon,
+                joined,
+            )
         )
+        if self.noise == "nearest":
+            found = self._membership.without_noise(found, points, joined)
+        return found.labels, found.probabilities
+
+    def generate_prediction_data(self) -> None:
+        """Do nothing: predictions need no preparation. Scripts for hdbscan call it."""
+        self._points_of_fit()
 
     def approximate_predict_scores(self, X: Any) -> np.ndarray:  # noqa: N803
         """Return the outlier scores (GLOSH) of new points, float64, 0 to 1."""
@@ -417,8 +437,7 @@ core_dist_n_jobs, prediction_data
             Rows add up to the probability of being in any cluster; rows that are not
             finite have zeros.
         """
-        points, joined = self._connected(X)
-        return self._memberships(points, joined.neighbour, joined.distance)
+        return self._membership.memberships(*self._connected(X))
 
     def all_points_membership_vectors(self) -> np.ndarray:
         """Return the membership of the points of the fit in each cluster.
@@ -428,9 +447,7 @@ core_dist_n_jobs, prediction_data
         ndarray of float64, shape (points, clusters)
             As from `membership_vector`.
         """
-        points = np.asarray(self._points_of_fit(), np.float64)
-        tree = self._fitted().tree
-        return self._memberships(points, np.arange(len(points)), tree.point_distance)
+        return self._membership.memberships(*self._own_connections())
 
     def plot(self, kind: str = "clusters", axis: Any = None) -> Any:
         """Draw a picture of the clusters, in the colours that all kinds share.
@@ -489,7 +506,7 @@ core_dist_n_jobs, prediction_data
     def condensed_tree_(self) -> CondensedTreeView:
         """The condensed tree, and the clusters that are selected in it."""
         clusters = self._fitted()
-        return CondensedTreeView(clusters.tree, clusters.chosen, self.labels_)
+        return CondensedTreeView(clusters.tree, clusters.chosen, clusters.flat.labels)
 
     @property
     def single_linkage_tree_(self) -> SingleLinkageTree:
@@ -513,13 +530,14 @@ core_dist_n_jobs, prediction_data
     @cached_property
     def _exemplars(self) -> list[np.ndarray]:
         assert self._points is not None
-        members = exemplars_of(self._fitted().tree, self.labels_)
+        clusters = self._fitted()
+        members = exemplars_of(clusters.tree, clusters.flat.labels)
         return [self._points[points].astype(np.float64) for points in members]
 
     @property
     def relative_validity_(self) -> float:
         """DBCV of the labels, computed from the spanning tree alone."""
-        return relative_validity(self.forest_, self.labels_)
+        return relative_validity(self.forest_, self._fitted().flat.labels)
 
     def weighted_cluster_centroid(self, cluster_id: int) -> np.ndarray:
         """Return the mean of a cluster's points, weighted by their probabilities.
@@ -785,28 +803,23 @@ core_dist_n_jobs, prediction_data
         assert self._search is not None
         return points, self._search.value.connect(points)
 
-    def _memberships(
-        self, points: np.ndarray, number: np.ndarray, distance: np.ndarray
-    ) -> np.ndarray:
-        """Return the memberships of points that join points of the fit at distances."""
+    def _own_connections(self) -> tuple[np.ndarray, Connections]:
+        """Return the points of the fit, each connected to itself."""
+        points = np.asarray(self._points_of_fit(), np.float64)
+        leaving = self._fitted().tree.point_distance
+        return points, Connections(np.arange(len(points)), leaving)
+
+    @property
+    def _membership(self) -> FlatMembership:
+        """The clusters of the fit, for memberships in them."""
         clusters = self._fitted()
-        tree = clusters.tree
-        chosen = clusters_by_label(tree, clusters.chosen, clusters.flat.labels)
-        result = np.zeros((len(points), len(chosen)))
-        known = np.isfinite(points).all(axis=1)
-        nearness = [
-            nearest_distances(points[known], exemplars, *self._measure)
-            for exemplars in self.exemplars_
-        ]
-        if nearness:
-            result[known] = membership(
-                tree,
-                chosen,
-                np.stack(nearness, axis=1),
-                tree.point_cluster[number[known]],
-                scale_of(distance[known]),
-            )
-        return result
+        return FlatMembership(
+            clusters.tree,
+            clusters.chosen,
+            clusters.flat.labels,
+            self.exemplars_,
+            *self._measure,
+        )
 
     def _members(self, cluster: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the points of a cluster, and their probabilities."""
@@ -818,8 +831,9 @@ core_dist_n_jobs, prediction_data
                 f"no cluster {shown(cluster)}: clusters are numbered from 0 on, and "
                 "noise (-1) is not one"
             )
-        inside = self.labels_ == cluster
-        return self._points[inside].astype(np.float64), self.probabilities_[inside]
+        flat = self._fitted().flat
+        inside = flat.labels == cluster
+        return self._points[inside].astype(np.float64), flat.probabilities[inside]
 
 
 def _clusters_of_points(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..io.edge_file import Edges
     from .clusters.condensed import CondensedTree
     from .clusters.density import Clustering
+    from .estimator import HDBSCAN
     from .search_reporter import SearchReporter
 
 
@@ -229,6 +230,32 @@ def single_linkage(
         reporter=_reporter(verbose),
     )
     return linkage_of(found.forest)
+
+
+def approximate_predict(model: "HDBSCAN", points: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels and probabilities of new points, as hdbscan's function does.
+
+    Parameters
+    ----------
+    model : HDBSCAN
+        A fitted estimator.
+    points : array-like or sparse matrix of numbers, shape (points, dimensions)
+
+    Returns
+    -------
+    labels : ndarray of int64, shape (points,)
+    probabilities : ndarray of float64, shape (points,)
+
+    Raises
+    ------
+    InputError
+        If the model is not an `HDBSCAN`, or the points do not suit it.
+    """
+    from .estimator import HDBSCAN
+
+    if not isinstance(model, HDBSCAN):
+        raise InputTypeError(f"model is {shown(model)}; give a mndmst.HDBSCAN")
+    return model.approximate_predict(points)
 
 
 def condensed_tree(linkage: Any, min_cluster_size: int) -> "CondensedTree":

@@ -57,6 +57,10 @@ SIMILARITIES = (
     "diagonal, as one of similarities; give distances, such as 1 - similarity"
 )
 NO_POINTS = "precomputed distances have no points, so nothing can be predicted"
+NO_NEAREST = (
+    "noise 'nearest' measures distances to exemplars, and precomputed distances have "
+    "no points"
+)
 # Points whose neighbours a search may list all.
 MOST_LISTED = 2000
 # Rows of a matrix that are checked at a time.

@@ -136,6 +136,12 @@ _TABLE = (
         choices=("noise", "codes", "error"),
     ),
     Parameter(
+        "noise", str, "keep",
+        "keep noise, or give each noise point the cluster of its largest membership, "
+        "which is its probability",
+        choices=("keep", "nearest"),
+    ),
+    Parameter(
         "store_centers", str, None,
         "compute the mean point of each cluster, weighted by probabilities, or the "
         "medoid, or both",

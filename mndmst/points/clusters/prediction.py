@@ -9,7 +9,7 @@ points alone, counts neighbours differently than in its fit, and does not let th
 probability of a point end with its neighbour.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..devices.point_products import PointsOnDevice
 from ..kernels.dendrogram import merge_scales, owners
 from ..pairwise_forest import Metric, simplified
 from .condensed import CondensedTree, scale_of
+from .density import Clustering, clusters_by_label
 from .training_search import training_search
 
 # New points that are handled at a time, and training points that are looked at first.
@@ -235,6 +236,81 @@ def membership(
     top = height[np.arange(len(best)), best]
     inside = 1 / _ratio(np.maximum(largest[chosen[best]], scale), top)
     return result * inside[:, None]
+
+
+@dataclass(frozen=True)
+class FlatMembership:
+    """Flat clusters of points, whose membership other points have.
+
+    Attributes
+    ----------
+    chosen : ndarray of bool
+        The selected clusters of the tree.
+    labels : ndarray of int64
+        Of the points of the tree; -1 is noise.
+    exemplars : list of ndarray, shape (exemplars, dimensions)
+        By label; see `exemplars_of`.
+    """
+
+    tree: CondensedTree
+    chosen: np.ndarray
+    labels: np.ndarray
+    exemplars: Sequence[np.ndarray]
+    metric: Metric
+    parameters: Mapping[str, Any]
+
+    def memberships(self, points: np.ndarray, joined: Connections) -> np.ndarray:
+        """Return the membership of points in each cluster; 0 for rows not finite."""
+        result = np.zeros((len(points), len(self.exemplars)))
+        known = finite_rows(points)
+        if self.exemplars:
+            result[known] = self._members(joined, known, self._near(points[known]))
+        return result
+
+    def without_noise(
+        self, flat: Clustering, points: np.ndarray, joined: Connections
+    ) -> Clustering:
+        """Return labels and probabilities of points, each in a cluster.
+
+        A noise point gets the cluster of its largest membership, or of the nearest
+        exemplar if it has none, and the membership for a probability. Rows that are not
+        finite stay noise, and all points where there is no cluster.
+        """
+        noise = (flat.labels < 0) & finite_rows(points)
+        if not self.exemplars or not noise.any():
+            return flat
+        nearness = self._near(points[noise])
+        found = self._members(joined, noise, nearness)
+        usual = found.sum(axis=1) > 0  # False of NaN, too
+        best = np.where(usual, found.argmax(axis=1), nearness.argmin(axis=1))
+        labels, probabilities = flat.labels.copy(), flat.probabilities.copy()
+        labels[noise] = best
+        probabilities[noise] = np.where(usual, found[np.arange(len(best)), best], 0)
+        return Clustering(labels, probabilities)
+
+    def _near(self, points: np.ndarray) -> np.ndarray:
+        """Return the distances of points to the nearest exemplars, by cluster."""
+        columns = [
+            nearest_distances(points, exemplars, self.metric, self.parameters)
+            for exemplars in self.exemplars
+        ]
+        return np.stack(columns, axis=1)
+
+    def _members(
+        self,
+        joined: Connections,
+        rows: np.ndarray,
+        nearness: np.ndarray,
+    ) -> np.ndarray:
+        """Return the memberships of some rows of the points, given as a mask."""
+        tree = self.tree
+        return membership(
+            tree,
+            clusters_by_label(tree, self.chosen, self.labels),
+            nearness,
+            tree.point_cluster[joined.neighbour[rows]],
+            scale_of(joined.distance[rows]),
+        )
 
 
 def _ratio(one: np.ndarray, other: np.ndarray) -> np.ndarray:

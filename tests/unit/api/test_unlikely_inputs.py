@@ -285,6 +285,7 @@ PUBLIC |= {
     "neighbour_graph, min_samples": lambda x: mndmst.neighbour_graph(POINTS, 3, x),
     "condensed_tree": lambda x: mndmst.condensed_tree(x, 3),
     "condensed_tree, size": lambda x: mndmst.condensed_tree(LINKAGE, x),
+    "approximate_predict, model": lambda x: mndmst.approximate_predict(x, [[1.0]]),
     "flat_clusters": mndmst.flat_clusters,
     "flat_clusters, epsilon": lambda x: mndmst.flat_clusters(TREE, epsilon=x),
     "clusters_within": lambda x: mndmst.clusters_within(x, 3),
