@@ -357,6 +357,17 @@ def test_graphs_of_igraph() -> None:
     assert list(forest) == [(0, 1, 1.0), (1, 2, 2.0)]
 
 
+def test_an_empty_weight_gives_each_edge_of_a_graph_1() -> None:
+    networkx = pytest.importorskip("networkx", reason="makes a graph")
+    graph = networkx.Graph()
+    graph.add_edge("a", "b", weight=5)
+    graph.add_edge("b", "c", cost=7.5)
+    assert mndmst.minimum_spanning_forest(graph, weight="").total_weight == 2
+    igraph = pytest.importorskip("igraph", reason="makes a graph")
+    graph = igraph.Graph([(0, 1), (1, 2)], edge_attrs={"weight": [5, 6]})
+    assert mndmst.minimum_spanning_forest(graph, weight="").total_weight == 2
+
+
 def test_graphs_of_rustworkx() -> None:
     rustworkx = pytest.importorskip("rustworkx", reason="reads graphs of rustworkx")
     graph = rustworkx.PyGraph()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from processes import ROOT
@@ -134,6 +135,11 @@ def test_no_module_hides_a_function_of_its_name() -> None:
     """An import of `mndmst.verify` would put the module in place of the function."""
     modules = {module.name for module in pkgutil.iter_modules(mndmst.__path__)}
     assert modules.isdisjoint(mndmst._MODULES)
+
+
+def test_functions_that_use_the_package_can_be_sent_to_workers() -> None:
+    """cloudpickle, of joblib, dask and ray, names modules of this very class alone."""
+    assert type(mndmst) is ModuleType
 
 
 def test_type_checkers_see_the_modules_that_names_are_loaded_from() -> None:
