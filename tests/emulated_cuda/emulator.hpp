@@ -252,6 +252,15 @@ inline unsigned __ballot_sync(unsigned, bool x) {
     for (int lane = 0; lane < 32; lane++) found |= unsigned(all.of[lane]) << lane;
     return found;
 }
+inline bool __all_sync(unsigned mask, bool x) {
+    return __ballot_sync(mask, x) == ~0u;
+}
+inline unsigned __reduce_or_sync(unsigned, unsigned value) {
+    emulated::Values all = emulated::exchange(value);
+    unsigned found = 0;
+    for (int lane = 0; lane < 32; lane++) found |= unsigned(all.of[lane]);
+    return found;
+}
 template <typename T>
 T __reduce_add_sync(unsigned, T value) {
     emulated::Values all = emulated::exchange(emulated::bits_of(value));

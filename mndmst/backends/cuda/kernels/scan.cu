@@ -19,25 +19,34 @@ __device__ inline Pick lighter(Pick earlier, Pick later) {
     return take ? later : earlier;
 }
 
-// Records the pick of a stretch of a row that may go on in other warps.
-__device__ inline void settle(
-    u64* best, const Key* keys, u32 row, Pick pick, i64 warp_begin)
-{
-    if (pick.at < 0) return;
-    u64 place = warp_begin + pick.at;
-    u64 seen = *(volatile u64*)&best[row];
-    while (seen == NONE || pick.key < keys[seen]
-           || (pick.key == keys[seen] && place < seen)) {
-        u64 found = atomicCAS(&best[row], seen, place);
+// The lightest arc, or NONE, of a stretch of a row that may go on in other warps.
+struct Stretch {
+    u32 row;
+    u64 arc;
+};
+
+// Puts the arc of a stretch into the slot of its row, which has held `seen`, unless a
+// lighter arc is there.
+__device__ inline void settle(u64* best, const Key* keys, Stretch stretch, u64 seen) {
+    while (seen != NONE && (keys[stretch.arc] < keys[seen]
+           || (keys[stretch.arc] == keys[seen] && stretch.arc < seen))) {
+        u64 found = atomicCAS(&best[stretch.row], seen, stretch.arc);
         if (found == seen) return;
         seen = found;
     }
 }
 
+// Puts the arc of a stretch into an empty slot; returns what else the slot holds.
+__device__ inline u64 claim(u64* best, Stretch stretch) {
+    if (stretch.arc == NONE) return NONE;
+    return atomicCAS(&best[stretch.row], NONE, stretch.arc);
+}
+
 // Puts the picks of a warp's threads together. `head` is the stretch of the row
 // that a thread begins with, `run` that of the row it ends with; they are one
-// stretch, held in `run`, unless a row ends between them (`split`).
-__device__ inline void join_warp(
+// stretch, held in `run`, unless a row ends between them (`split`). Returns the stretch
+// whose slot the thread still has to fill, if any.
+__device__ inline Stretch join_warp(
     u64* best, const Key* keys, i64 warp_begin,
     u32 head_row, Pick head, u32 row, Pick run, bool split)
 {
@@ -46,7 +55,7 @@ __device__ inline void join_warp(
     u32 row_after = __shfl_down_sync(~0u, head_row, 1);
     bool follows = lane > 0 && row_before == head_row;
     bool closed = split || !follows;
-    for (u32 step = 1; step < 32; step *= 2) {
+    for (u32 step = 1; step < 32 && !__all_sync(~0u, closed); step *= 2) {
         Pick other;
         other.key = __shfl_up_sync(~0u, run.key, step);
         other.at = __shfl_up_sync(~0u, run.at, step);
@@ -62,12 +71,20 @@ __device__ inline void join_warp(
     // Only the first and the last row of a warp can go on in others.
     u32 first_row = __shfl_sync(~0u, head_row, 0);
     u32 last_row = __shfl_sync(~0u, row, 31);
+    Stretch left = {0, NONE};
     auto record = [&](u32 of, Pick pick) {
-        if (of == first_row || of == last_row) settle(best, keys, of, pick, warp_begin);
-        else if (pick.at >= 0) best[of] = warp_begin + pick.at;
+        if (pick.at < 0) return;
+        Stretch stretch = {of, u64(warp_begin + pick.at)};
+        if (of != first_row && of != last_row) {
+            best[of] = stretch.arc;
+            return;
+        }
+        settle(best, keys, left, claim(best, left));
+        left = stretch;
     };
     if (split) record(head_row, follows ? lighter(carry, head) : head);
     if (lane == 31 || row_after != row) record(row, run);
+    return left;
 }
 
 // Finds the row of the first arc of each tile, and of the very last arc.
@@ -140,8 +157,11 @@ __device__ void scan_tile(
         run.at = take ? int(threadIdx.x % 32 * ITEMS + j) : run.at;
         listed |= u32(counts && key[j] <= cut_key) << j;
     }
+    Stretch stretch = {0, NONE};
     if (FIRST)
-        join_warp(best, keys, warp_begin, row[0], head, row[ITEMS - 1], run, split);
+        stretch = join_warp(
+            best, keys, warp_begin, row[0], head, row[ITEMS - 1], run, split);
+    u64 seen = claim(best, stretch);  // is used last: other work hides the latency
 
     // 3. Of the edges, leave those after the cut and those listed by the other row
     #pragma unroll
@@ -156,18 +176,23 @@ __device__ void scan_tile(
     // 4. Write the others
     Places places = reserve(__popc(listed), &state->found);
     u64 capacity = state->capacity;
+    u32 listed_in_warp = __reduce_or_sync(~0u, listed);
     #pragma unroll
     for (u32 j = 0; j < ITEMS; j++) {
+        if (!(listed_in_warp >> j & 1)) continue;
         u64 place = places.take(listed >> j & 1);
         if (!(listed >> j & 1) || place >= capacity) continue;
         u[place] = min(near(j), far[j]);
         v[place] = max(near(j), far[j]);
         list_key[place] = key[j];
     }
+    settle(best, keys, stretch, seen);
 }
 
-#define SCAN(name, FIRST, CHOSEN)                                                    \
-    extern "C" __global__ void __launch_bounds__(BLOCK) name(                        \
+// At least BLOCKS blocks fit on a multiprocessor: more hide its latency better, but a
+// thread then has fewer registers.
+#define SCAN(name, FIRST, CHOSEN, BLOCKS)                                            \
+    extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) name(                \
         const i64* offset, const u32* vertex, const i64* indptr, u64 arcs,           \
         u32 first, u32 low, u64 own, const u32* ends, const Key* keys,               \
         const u32* tile_row, const u32* label, Key lowest, Key highest,              \
@@ -178,6 +203,6 @@ __device__ void scan_tile(
             state);                                                                  \
     }
 
-SCAN(scan_first, true, false)
-SCAN(scan_all, false, false)
-SCAN(scan_chosen, false, true)
+SCAN(scan_first, true, false, 5)
+SCAN(scan_all, false, false, 5)
+SCAN(scan_chosen, false, true, 4)
