@@ -1,37 +1,37 @@
-"""Points as distances take them, of the type in which the user gives them.
+"""Points for searches: coordinates in the user's type, and their divisors.
 
 Distances are sums of float64 squares. Cosine distances take points of length 1, whose
-coordinates are quotients: two divisors for each point stand for a float64 copy of all.
+coordinates are quotients. Two divisors for each point avoid a float64 copy of them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..host.errors import InputError
 from ..kernels.threads import ALONE, Threads
 from .devices.point_products import PointsOnDevice
-from .metrics import METRICS, Norm, check_metric, prepared
+from .metrics import METRICS, Norm, check_directions, check_metric, prepared
 from .scale import SMALLEST, Scale, extremes, scale_for
 
-ROWS = 1 << 14  # points that are looked at together
-# Of fewer coordinates a float64 copy takes little memory and spares later divisions.
+ROWS = 1 << 14  # points of a block that a thread takes at once
+# A float64 copy of so few coordinates takes little memory and avoids later divisions.
 COPIED = 1 << 24
-# Points whose lengths a device and the host both compute: the bits must agree.
+# Points whose lengths the host compares with the device's: the bits must agree.
 COMPARED = 64
-# Labels and probabilities of rows with infinities alone, and of rows with NaN, as in
-# scikit-learn.
+# Labels and probabilities of points with infinite coordinates but no NaN, and of points
+# with NaN, as in scikit-learn.
 LABEL_CODES, PROBABILITY_CODES = (-2, -3), (0, np.nan)
-# Types whose numbers are all float32 numbers, too.
+# Types whose numbers float32 represents exactly.
 SMALL = ("b1", "i1", "u1", "i2", "u2", "f2", "f4")
 
 
 @dataclass(frozen=True)
 class PointCoordinates:
-    """Points before searches: coordinates, divisors and the scale.
+    """Points by number: coordinates, their divisors and their scale.
 
     Each point's coordinates are divided by `largest`, then by `length` (float64); both
-    are empty without divisors. `values` have been multiplied by the scale.
+    are empty if coordinates are not divided. `values` are scaled.
     """
 
     values: np.ndarray | PointsOnDevice
@@ -39,20 +39,20 @@ class PointCoordinates:
     length: np.ndarray
     scale: Scale
 
-    def of(self, rows: np.ndarray | slice) -> np.ndarray:
-        """Return the float64 coordinates of some points that distances are sums of."""
-        chosen = np.ascontiguousarray(self.values[rows], np.float64)
+    def of(self, points: np.ndarray | slice) -> np.ndarray:
+        """Return the float64 coordinates of some points, divided and scaled."""
+        chosen = np.ascontiguousarray(self.values[points], np.float64)
         if len(self.length) == 0:
             return chosen
-        return chosen / self.largest[rows, None] / self.length[rows, None]
+        return chosen / self.largest[points, None] / self.length[points, None]
 
     def all(self) -> np.ndarray:
-        """Return the float64 coordinates of all points; a copy unless they are that."""
+        """Return the float64 coordinates of all points; a copy unless `values` are."""
         return self.of(slice(None))
 
 
-def unscaled(points: np.ndarray) -> PointCoordinates:
-    """Return points whose coordinates are taken as they are."""
+def unscaled(points: np.ndarray | PointsOnDevice) -> PointCoordinates:
+    """Return points whose coordinates are neither divided nor scaled."""
     none = np.empty(0)
     return PointCoordinates(points, none, none, Scale())
 
@@ -60,10 +60,9 @@ def unscaled(points: np.ndarray) -> PointCoordinates:
 def point_coordinates(
     points: np.ndarray | PointsOnDevice, metric: str, threads: Threads = ALONE
 ) -> PointCoordinates:
-    """Return points of any type of numbers for searches by a metric.
+    """Return points for searches by a metric; see `prepared` for errors.
 
-    Points on a device stay there for Euclidean and cosine distances. Raises errors as
-    `prepared` does.
+    Points on a device stay there for Euclidean and cosine distances.
     """
     check_metric(metric)
     none = np.empty(0)
@@ -77,8 +76,8 @@ def point_coordinates(
         if points.size <= COPIED:
             divided = unscaled(divided.all())
         calls = [(part,) for part in _parts(len(points))]
-        span = threads.map(lambda part: extremes(divided.of(part)), calls)
-        smallest, largest = min(s for s, _ in span), max(x for _, x in span)
+        parts = threads.map(lambda part: extremes(divided.of(part)), calls)
+        smallest, largest = min(low for low, _ in parts), max(high for _, high in parts)
         scale = scale_for(Norm.EUCLIDEAN, smallest, largest)
         if scale.factor == 1:
             return divided
@@ -92,7 +91,7 @@ def point_coordinates(
 
 
 def float_type(dtype: np.dtype) -> type[np.float32] | type[np.float64]:
-    """Return float32 if that holds all numbers of a type; else float64."""
+    """Return float32 if it represents all numbers of a type, else float64."""
     return np.float32 if dtype.str[1:] in SMALL else np.float64
 
 
@@ -102,13 +101,7 @@ def finite_rows(
     """Return for each point whether all its coordinates are finite."""
     if not isinstance(points, np.ndarray):
         return np.isfinite(points.measures.largest)
-    finite = np.empty(len(points), np.bool_)
-
-    def look(part: slice) -> None:
-        finite[part] = np.isfinite(points[part]).all(axis=1)
-
-    threads.map(look, [(part,) for part in _parts(len(points))])
-    return finite
+    return _by_part(lambda part: np.isfinite(part).all(axis=1), points, threads)
 
 
 def coded(
@@ -116,44 +109,37 @@ def coded(
     points: np.ndarray | PointsOnDevice,
     codes: tuple[float, float],
 ) -> np.ndarray:
-    """Return values of points, with codes for rows that are not finite."""
+    """Return values of points, with codes for points that are not finite."""
     result = values.copy()
-    unknown = np.flatnonzero(~finite_rows(points))
-    result[unknown] = codes[0]
-    result[unknown[np.isnan(points[unknown]).any(axis=1)]] = codes[1]
+    not_finite = np.flatnonzero(~finite_rows(points))
+    result[not_finite] = codes[0]
+    result[not_finite[np.isnan(points[not_finite]).any(axis=1)]] = codes[1]
     return result
 
 
 def largest_sizes(
     points: np.ndarray | PointsOnDevice, threads: Threads = ALONE
 ) -> np.ndarray:
-    """Return for each point the size of its largest coordinate."""
+    """Return for each point the largest magnitude of its coordinates."""
     if not isinstance(points, np.ndarray):
         return points.measures.largest
-    largest = np.empty(len(points))
-
-    def look(part: slice) -> None:
-        largest[part] = np.abs(points[part]).max(axis=1, initial=0)
-
-    threads.map(look, [(part,) for part in _parts(len(points))])
-    return largest
+    return _by_part(lambda part: np.abs(part).max(axis=1, initial=0), points, threads)
 
 
 def _on_device(points: PointsOnDevice, metric: str) -> PointCoordinates | None:
-    """Return points that stay on a device; None if the host must scale them."""
+    """Return points that stay on a device; None if they must go to the host."""
     smallest, largest, length = points.measures
-    none = np.empty(0)
     if metric == "cosine" and largest.all():
-        some = _directions(points[:COMPARED], ALONE).length
-        if not np.array_equal(some, length[:COMPARED]):
-            return None  # NumPy adds up in another order than the device
+        host_length = _directions(points[:COMPARED], ALONE).length
+        if not np.array_equal(host_length, length[:COMPARED]):
+            return None  # this NumPy adds up in another order than the device
         smallest = smallest / largest / length
     elif metric != "euclidean":
         return None
     if smallest.min() < SMALLEST:
         return None
     if metric == "euclidean":
-        return PointCoordinates(points, none, none, Scale())
+        return unscaled(points)
     return PointCoordinates(points, largest, length, Scale())
 
 
@@ -168,17 +154,20 @@ def _directions(values: np.ndarray, threads: Threads) -> PointCoordinates:
     def divide(part: slice) -> None:
         block = values[part].astype(np.float64)
         largest[part] = np.abs(block).max(axis=1, initial=0)
-        if (largest[part] == 0).any():
-            zero = part.start + int(np.flatnonzero(largest[part] == 0)[0])
-            raise InputError(
-                f"point {zero} is zero in all coordinates, so it has no direction and "
-                "no cosine distance. Leave such points out."
-            )
+        check_directions(largest[part], part.start)
         block /= largest[part, None]
         length[part] = np.sqrt((block * block).sum(axis=1))
 
     threads.map(divide, [(part,) for part in _parts(len(values))])
     return PointCoordinates(values, largest, length, Scale())
+
+
+def _by_part(
+    function: Callable[[np.ndarray], np.ndarray], points: np.ndarray, threads: Threads
+) -> np.ndarray:
+    """Return a function's values of all points, which threads compute by parts."""
+    calls = [(points[part],) for part in _parts(len(points))]
+    return np.concatenate([function(points[:0]), *threads.map(function, calls)])
 
 
 def _parts(count: int) -> list[slice]:

@@ -1,13 +1,13 @@
-"""Metrics whose order is that of a norm, so that a tree can search them.
+"""Metrics that order points as a norm does, so that a tree can search them.
 
-Each metric prepares the points, searches by a norm, and turns the norm's distances into
-its own. The cosine, correlation and haversine distances grow with the chord between
-points of a sphere, so their norm is Euclidean.
+Each metric prepares the points; a search compares distances of the norm, which are then
+turned into those of the metric. The cosine, correlation and haversine distances grow
+with the chord between points of a sphere, so their norm is Euclidean.
 
 A new metric of a norm below is one entry in `METRICS`. A new norm is one member of
 `Norm`, with a branch in each of its methods, in each function of `kernels/norms.py` and
 in `kernels/leaf_vectors_llvm.py` on the host, in `cuda/kernels/point_tree.cu` on a GPU,
-and in `certificate/pairwise_certificate.py`, which computes distances of its own.
+and in `certificate/pairwise_certificate.py`, which computes its own distances.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ class Norm(IntEnum):
         return {1: "cityblock", 2: "euclidean", 3: "chebyshev"}[self]
 
     def add(self, total: np.ndarray, gap: np.ndarray) -> np.ndarray:
-        """Return reduced distances with the gaps (0 or more) of one more dimension."""
+        """Return reduced distances after adding the gaps (0 or more) of a dimension."""
         if self == Norm.CHEBYSHEV:
             return np.maximum(total, gap)
         return total + (gap * gap if self == Norm.EUCLIDEAN else gap)
@@ -60,9 +60,10 @@ class Norm(IntEnum):
 class TreeMetric:
     """A metric that a tree of points can search.
 
-    `prepare` takes points and the number of the first, and returns the points to
-    search; it raises InputError if a point does not suit the metric. `from_norm` turns
-    distances of the norm into distances of the metric, elementwise; it never descends.
+    `prepare` takes points and the first one's number for messages, and returns the
+    points to search; it raises InputError for a point that does not suit the metric.
+    `from_norm` turns distances of the norm into those of the metric, elementwise and
+    monotonically.
     """
 
     norm: Norm
@@ -77,9 +78,10 @@ def check_metric(metric: str) -> None:
 
 
 def prepared(points: np.ndarray, metric: str, first: int = 0) -> np.ndarray:
-    """Return the points to search for a metric; messages number points from `first` on.
+    """Return the points that a search for a metric compares.
 
-    Raises ConfigError for an unknown metric, InputError if a point does not suit it.
+    Messages number points from `first` on. Raises ConfigError for an unknown metric,
+    InputError for a point that does not suit it.
     """
     check_metric(metric)
     return METRICS[metric].prepare(points, first)
@@ -90,25 +92,30 @@ def from_norm(distance: np.ndarray, metric: str) -> np.ndarray:
     return METRICS[metric].from_norm(distance)
 
 
-def _as_given(points: np.ndarray, first: int = 0) -> np.ndarray:
-    return points
-
-
-def _on_sphere(points: np.ndarray, first: int) -> np.ndarray:
-    """Return points scaled to length 1."""
-    scale = np.abs(points).max(axis=1, initial=0)
-    if (scale == 0).any():
-        zero = first + int(np.flatnonzero(scale == 0)[0])
+def check_directions(largest: np.ndarray, first: int) -> None:
+    """Raise InputError if a point's largest magnitude is 0."""
+    if not largest.all():
+        zero = first + int(np.flatnonzero(largest == 0)[0])
         raise InputError(
             f"point {zero} is zero in all coordinates, so it has no direction and "
             "no cosine distance. Leave such points out."
         )
-    points = points / scale[:, None]
+
+
+def _unchanged(values: np.ndarray, first: int = 0) -> np.ndarray:
+    return values
+
+
+def _on_sphere(points: np.ndarray, first: int) -> np.ndarray:
+    """Return points scaled to length 1."""
+    largest = np.abs(points).max(axis=1, initial=0)
+    check_directions(largest, first)
+    points = points / largest[:, None]
     return points / np.sqrt((points * points).sum(axis=1))[:, None]
 
 
 def _centred_on_sphere(points: np.ndarray, first: int) -> np.ndarray:
-    """Return points without their means, scaled to length 1."""
+    """Return points less the means of their coordinates, scaled to length 1."""
     centred = points - points.mean(axis=1, keepdims=True)
     constant = np.flatnonzero(~centred.any(axis=1))
     if len(constant):
@@ -120,21 +127,17 @@ def _centred_on_sphere(points: np.ndarray, first: int) -> np.ndarray:
 
 
 def _on_globe(points: np.ndarray, first: int) -> np.ndarray:
-    """Return the points of a unit sphere at latitudes and longitudes."""
-    far = np.array([POLE, 2 * np.pi]) + BEYOND_POLE
-    if points.shape[1] != len(far) or (np.abs(points) > far).any():
+    """Return the points of the unit sphere at latitudes and longitudes."""
+    limits = np.array([POLE, 2 * np.pi]) + BEYOND_POLE
+    if points.shape[1] != len(limits) or (np.abs(points) > limits).any():
         raise InputError(
             "haversine distances take points with a latitude and a longitude, in "
             "radians; np.radians converts degrees."
         )
     latitude, longitude = np.clip(points[:, 0], -POLE, POLE), points[:, 1]
-    ring = np.cos(latitude)
-    columns = ring * np.cos(longitude), ring * np.sin(longitude), np.sin(latitude)
+    radius = np.cos(latitude)
+    columns = radius * np.cos(longitude), radius * np.sin(longitude), np.sin(latitude)
     return np.stack(columns, axis=1)
-
-
-def _unchanged(distance: np.ndarray) -> np.ndarray:
-    return distance
 
 
 def _one_minus_cosine(chord: np.ndarray) -> np.ndarray:
@@ -146,9 +149,9 @@ def _arc(chord: np.ndarray) -> np.ndarray:
 
 
 METRICS = {
-    "euclidean": TreeMetric(Norm.EUCLIDEAN, _as_given, _unchanged),
-    "manhattan": TreeMetric(Norm.MANHATTAN, _as_given, _unchanged),
-    "chebyshev": TreeMetric(Norm.CHEBYSHEV, _as_given, _unchanged),
+    "euclidean": TreeMetric(Norm.EUCLIDEAN, _unchanged, _unchanged),
+    "manhattan": TreeMetric(Norm.MANHATTAN, _unchanged, _unchanged),
+    "chebyshev": TreeMetric(Norm.CHEBYSHEV, _unchanged, _unchanged),
     "cosine": TreeMetric(Norm.EUCLIDEAN, _on_sphere, _one_minus_cosine),
     "correlation": TreeMetric(Norm.EUCLIDEAN, _centred_on_sphere, _one_minus_cosine),
     "haversine": TreeMetric(Norm.EUCLIDEAN, _on_globe, _arc),

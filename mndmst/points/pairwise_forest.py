@@ -1,13 +1,14 @@
 """The exact forest of points by any metric, and of matrices of distances.
 
-Metrics of `metrics.METRICS` are searched in a tree. For all others, and for distances
-scaled by `alpha`, Prim's algorithm reads the distances of one point at a time, so a
-matrix stays where it is, memory-mapped or not, and distances of other metrics are never
-stored. Time grows with the pairs of points.
+`points_forest` searches by the metrics of `metrics.METRICS`. For all others, and for
+distances divided by `alpha`, Prim's algorithm takes the distances of one point at a
+time: a matrix is not copied, it may be memory-mapped, and distances of other metrics
+are never stored. Its time grows with the number of pairs of points.
 """
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,8 @@ from .search_reporter import SearchReporter
 Metric = str | Callable[[np.ndarray, np.ndarray], float]
 ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
 
-# Metrics of SciPy whose distance of two points does not depend on their places among
-# the others, nor on which comes first, with their parameters.
+# Metrics of SciPy, with their parameters, that are symmetric and depend on two points
+# alone.
 PAIRWISE = {
     "minkowski": ("p", "w"),
     "seuclidean": ("V",),
@@ -61,11 +62,11 @@ NO_NEAREST = (
     "noise 'nearest' measures distances to exemplars, and precomputed distances have "
     "no points"
 )
-# Points whose neighbours a search may list all.
+# Most points of which a search may list all neighbours.
 MOST_LISTED = 2000
-# Rows of a matrix that are checked at a time.
+# Rows of a matrix that are checked at once.
 BLOCK = 256
-# Rows of distances between two reports of progress.
+# Rows of distances between two progress reports.
 REPORTED_ROWS = 64
 
 
@@ -113,11 +114,11 @@ class MatrixRows:
         return len(self.matrix)
 
     def from_point(self, point: np.ndarray) -> np.ndarray:
-        """Raise ConfigError: no distance of a new point is known."""
+        """Raise ConfigError: a matrix has no distances of new points."""
         raise ConfigError(NO_POINTS)
 
     def row(self, point: int) -> np.ndarray:
-        """Return the distances of a point; of two that rounding made the smaller."""
+        """Return a point's distances, the smaller where rounding made two differ."""
         row = np.array(self.matrix[point], np.float64)
         if not self.exact:
             np.minimum(row, self.matrix[:, point], out=row)
@@ -126,7 +127,7 @@ class MatrixRows:
 
 
 def checked_distances(row: np.ndarray, point: str) -> np.ndarray:
-    """Return distances themselves; InputError if one is negative or NaN."""
+    """Return distances unchanged; raise InputError if one is negative or NaN."""
     wrong = ~(row >= 0)
     if wrong.any():
         other = int(wrong.argmax())
@@ -140,8 +141,8 @@ def checked_distances(row: np.ndarray, point: str) -> np.ndarray:
 class MetricRows:
     """Distances of points by a metric of SciPy, or by a function of two points.
 
-    `parameters` are further arguments of the metric, such as `p` of minkowski, and `V`,
-    the variances of seuclidean or the covariance of mahalanobis.
+    `parameters` are arguments of the metric, such as `p` of minkowski, and `V`, the
+    variances of seuclidean or the covariance of mahalanobis.
     """
 
     def __init__(
@@ -167,7 +168,7 @@ class MetricRows:
         return len(self.points)
 
     def row(self, point: int) -> np.ndarray:
-        """Return the distances of a point."""
+        """Return a point's distances to all points."""
         row = self.from_point(self.points[point])
         row[point] = 0
         return checked_distances(row, f"point {point}")
@@ -177,11 +178,11 @@ class MetricRows:
         if self.metric in BINARY:
             point = point != 0
         if callable(self.metric):
-            measure, further = self.metric, self.parameters
-            found = (measure(point, other, **further) for other in self.points)
-            return np.fromiter(found, np.float64, len(self.points))
-        here = point[None, :]
-        return self._cdist(here, self.points, self.metric, **self.parameters)[0]
+            measure, parameters = self.metric, self.parameters
+            distances = (measure(point, other, **parameters) for other in self.points)
+            return np.fromiter(distances, np.float64, len(self.points))
+        one = point[None, :]
+        return self._cdist(one, self.points, self.metric, **self.parameters)[0]
 
 
 def forest_of_rows(
@@ -210,47 +211,48 @@ def forest_of_rows(
     points, outside = np.arange(n, dtype=np.uint32), np.ones(n, np.bool_)
     weight, key = np.full(n, np.inf), np.zeros(n, np.uint64)
     edges: list[tuple[float, int]] = []
-    here = 0
+    current = 0
     for done in range(n - 1):
         if done % REPORTED_ROWS == 0 and done:
             reporter.rows(n + done, 2 * n)
-        outside[here] = False
-        weight[here] = np.inf
-        distance = np.maximum(np.maximum(rows.row(here) / alpha, cores), cores[here])
-        edge = edge_keys(np.full(n, here, np.uint32), points)
-        nearer = (distance < weight) | ((distance == weight) & (edge < key))
+        outside[current] = False
+        weight[current] = np.inf
+        distance = rows.row(current) / alpha
+        distance = np.maximum(np.maximum(distance, cores), cores[current])
+        new_key = edge_keys(np.full(n, current, np.uint32), points)
+        nearer = (distance < weight) | ((distance == weight) & (new_key < key))
         nearer &= outside & (distance < np.inf)
-        weight[nearer], key[nearer] = distance[nearer], edge[nearer]
+        weight[nearer], key[nearer] = distance[nearer], new_key[nearer]
         least = weight.min()
-        if least == np.inf:  # the tree has ended; the next begins
-            here = int(np.flatnonzero(outside)[0])
+        if least == np.inf:  # no edge leaves the tree: begin the next one
+            current = int(np.flatnonzero(outside)[0])
             continue
         ties = np.flatnonzero(weight == least)
-        here = int(ties[np.argmin(key[ties])])
-        edges.append((least, int(key[here])))
+        current = int(ties[np.argmin(key[ties])])
+        edges.append((least, int(key[current])))
     weights = np.array([weight for weight, _ in edges], np.float64)
     keys = np.array([edge for _, edge in edges], np.uint64)
     return PointForest(forest_of_keys(weights, keys, n), len(edges), True)
 
 
 def _forest_of_largest(cores: np.ndarray) -> PointForest:
-    """Return the forest where each core distance is the largest distance of its point.
+    """Return the forest if each core distance is the largest distance of its point.
 
-    An edge then weighs as much as the larger core distance of its ends, and so joins
-    its point to all points of at most this core distance. The first of these edges in
-    the total order leads to the smallest of these points.
+    An edge then weighs as much as the larger core distance of its ends: at the weight
+    of its core distance, a point has edges to all points of at most this core distance.
+    The first of these edges leads to the smallest of these points.
     """
     n = len(cores)
     points = np.arange(n)
     levels, level = np.unique(cores, return_inverse=True)
     smallest = np.full(len(levels), n)
     np.minimum.at(smallest, level, points)
-    smallest = np.minimum.accumulate(smallest)  # of this level and all below
+    smallest = np.minimum.accumulate(smallest)  # point of this level and all below
     joined = points[smallest[level] != points]
-    fresh = np.flatnonzero(smallest[1:] < smallest[:-1]) + 1
-    src = np.concatenate([smallest[level[joined]], smallest[fresh]])
-    dst = np.concatenate([joined, smallest[fresh - 1]])
-    weights = np.concatenate([cores[joined], levels[fresh]])
+    lowered = np.flatnonzero(smallest[1:] < smallest[:-1]) + 1
+    src = np.concatenate([smallest[level[joined]], smallest[lowered]])
+    dst = np.concatenate([joined, smallest[lowered - 1]])
+    weights = np.concatenate([cores[joined], levels[lowered]])
     keys = edge_keys(src.astype(np.uint32), dst.astype(np.uint32))
     return PointForest(forest_of_keys(weights, keys, n), n - 1, True)
 
@@ -259,7 +261,7 @@ def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> Point
     """Return the exact forest of a sparse symmetric matrix of distances.
 
     Distances without an entry are infinite. A point with fewer than `min_samples`
-    entries beside the diagonal is in no tree with others.
+    entries off the diagonal is a tree of its own.
     """
     matrix = matrix.tocoo()
     n = matrix.shape[0]
@@ -279,31 +281,31 @@ def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> Point
             "The precomputed distance matrix is not symmetric: values on both sides of "
             "its diagonal differ"
         )
-    apart = src != dst
+    off_diagonal = src != dst
     diagonal, largest = matrix.diagonal(), np.zeros(n)
-    np.maximum.at(largest, src[apart], distance[apart])
+    np.maximum.at(largest, src[off_diagonal], distance[off_diagonal])
     if n > 1 and (diagonal >= largest).all() and (diagonal > 0).all():
         raise InputError(SIMILARITIES)
-    src, dst, distance = (column[apart] for column in (src, dst, distance))
+    src, dst, distance = (column[off_diagonal] for column in (src, dst, distance))
     cores = np.zeros(n)
     if min_samples:
         cores[:] = np.inf
         order = np.lexsort((distance, src))
         begin = np.searchsorted(src[order], np.arange(n + 1))
-        place = begin[:-1] + min(min_samples, n - 1) - 1
-        enough = place < begin[1:]
-        cores[enough] = distance[order][place[enough]]
+        index = begin[:-1] + min(min_samples, n - 1) - 1
+        enough = index < begin[1:]
+        cores[enough] = distance[order][index[enough]]
     distance = np.maximum(np.maximum(distance / alpha, cores[src]), cores[dst])
-    near = np.isfinite(distance)
-    src, dst = src[near].astype(np.int64), dst[near].astype(np.int64)
-    forest = minimum_spanning_forest(src, dst, distance[near], n)
+    finite = np.isfinite(distance)
+    src, dst = src[finite].astype(np.int64), dst[finite].astype(np.int64)
+    forest = minimum_spanning_forest(src, dst, distance[finite], n)
     return PointForest(forest, len(forest), True)
 
 
 def square_of_condensed(distances: np.ndarray) -> np.ndarray:
-    """Return the square matrix of the distances that SciPy's `pdist` returns.
+    """Return the square matrix of distances as SciPy's `pdist` returns them.
 
-    Raises InputError if their number is not that of the pairs of any number of points.
+    Raises InputError as `points_of_pairs` does.
     """
     n = points_of_pairs(len(distances))
     square = np.zeros((n, n))
@@ -314,7 +316,7 @@ def square_of_condensed(distances: np.ndarray) -> np.ndarray:
 
 
 def points_of_pairs(pairs: int) -> int:
-    """Return the number of points that have `pairs` pairs; InputError if none has."""
+    """Return the number of points with `pairs` pairs; InputError if there is none."""
     n = round((1 + math.sqrt(1 + 8 * pairs)) / 2)
     if n * (n - 1) // 2 != pairs:
         raise InputError(
@@ -327,10 +329,10 @@ def points_of_pairs(pairs: int) -> int:
 def with_variances(
     points: np.ndarray | PointsOnDevice, metric: Metric, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the parameters of a metric; V of seuclidean is by default the variances.
+    """Return the parameters of a metric; for seuclidean, with the variances as V.
 
-    Exact sums do not depend on the order of the points. Rows that are not finite do not
-    count.
+    The sums are exact, so they do not depend on the order of the points. Points that
+    are not finite are left out.
     """
     if metric != "seuclidean" or "V" in parameters:
         return dict(parameters)
@@ -345,7 +347,7 @@ def with_variances(
 
 
 def check_pairwise(metric: Metric) -> None:
-    """Raise ConfigError if no such metric is offered."""
+    """Raise ConfigError unless a metric is a function or in `ALL_PAIRS`."""
     if not callable(metric) and metric not in ALL_PAIRS:
         raise ConfigError(
             f"no metric '{metric}'; give {', '.join(METRICS)}, precomputed, "
@@ -354,7 +356,7 @@ def check_pairwise(metric: Metric) -> None:
 
 
 class PreparedRows:
-    """Distances of a metric that searches order by a distance of prepared points."""
+    """Distances of a metric in `METRICS`, from its norm between prepared points."""
 
     def __init__(self, points: np.ndarray, metric: str) -> None:
         norm = METRICS[metric].norm.scipy_name
@@ -365,7 +367,7 @@ class PreparedRows:
         return len(self.rows)
 
     def row(self, point: int) -> np.ndarray:
-        """Return the distances of a point."""
+        """Return a point's distances to all points."""
         return from_norm(self.rows.row(point), self.metric)
 
 
@@ -384,24 +386,24 @@ def metric_forest(
 ) -> PointForest:
     """Return the forest of mutual reachability distances of points.
 
-    Rows that are not finite are trees of their own. See `HDBSCAN` for the metric and
+    Points that are not finite are trees of their own. See `HDBSCAN` for the metric and
     its `parameters`, `points_forest` for other options. Distances, but not core
     distances, are divided by `alpha`. Raises ConfigError for an unknown metric, or one
-    that is not offered with `approximate` or with the given `search`; InputError if the
-    points do not suit the metric.
+    that does not go with `approximate` or `search`; InputError if the points do not
+    suit the metric.
     """
     name, further = simplified(metric, dict(parameters or {}))
     _check_request(name, alpha, approximate, search)
     finite_points, finite = _finite(points, threads)
     if len(finite_points) == 0:
         none = np.empty(0, np.int64)
-        found = PointForest(Forest(none, none, np.empty(0), none), 0, True)
+        forest = PointForest(Forest(none, none, np.empty(0), none), 0, True)
     elif (
         name in METRICS
         and alpha == 1
         and not lists_all(min_samples, len(finite_points))
     ):
-        found = points_forest(
+        forest = points_forest(
             finite_points,
             str(name),
             min_samples,
@@ -413,8 +415,8 @@ def metric_forest(
         )
     else:
         rows = rows_of(np.asarray(finite_points, np.float64), name, further)
-        found = forest_of_rows(rows, min_samples, alpha, reporter)
-    return found if finite.all() else _among_all(found, finite)
+        forest = forest_of_rows(rows, min_samples, alpha, reporter)
+    return forest if finite.all() else _with_single_trees(forest, finite)
 
 
 def check_forest(
@@ -453,20 +455,20 @@ def _check_request(name: Metric, alpha: float, approximate: bool, search: str) -
 def _finite(
     points: np.ndarray | PointsOnDevice, threads: int
 ) -> tuple[np.ndarray | PointsOnDevice, np.ndarray]:
-    """Return the points that are finite, and a boolean for each point."""
+    """Return the finite points, and for each point whether it is finite."""
     finite = finite_rows(points, Threads(threads or core_count()))
     return (points if finite.all() else points[finite]), finite
 
 
 def lists_all(min_samples: int, points: int) -> bool:
-    """Return whether a search would list all neighbours of very many points."""
+    """Return whether a search would list all neighbours of too many points."""
     return min_samples >= points - 1 >= MOST_LISTED
 
 
 def rows_of(
     points: np.ndarray, metric: Metric, parameters: Mapping[str, Any]
 ) -> DistanceRows:
-    """Return the distances of finite points by a metric, row by row."""
+    """Return the distances of finite points by a metric, as rows."""
     name, further = simplified(metric, dict(parameters))
     if name in METRICS:
         return PreparedRows(points, str(name))
@@ -476,9 +478,9 @@ def rows_of(
 def searchable_rows(
     points: np.ndarray, name: Metric, further: dict[str, Any]
 ) -> SearchableRows:
-    """Return the distances by a `simplified` metric outside `METRICS`.
+    """Return the distances by a `simplified` metric outside `METRICS`, as rows.
 
-    Those of a matrix, by the metric "precomputed", have none from new points.
+    For "precomputed", `points` are a matrix of distances.
     """
     if name == "precomputed":
         return MatrixRows(points)
@@ -505,27 +507,24 @@ def matrix_forest(distances: Any, min_samples: int, alpha: float = 1.0) -> Point
 
 def parameters_of(metric: str) -> tuple[str, ...]:
     """Return the names of all parameters that a metric of points takes."""
-    own = PERIODIC if metric in ("euclidean", "l2") else metric
-    parameters = ROW_METRICS[own].parameters if own in ROW_METRICS else ()
+    name = PERIODIC if metric in ("euclidean", "l2") else metric
+    parameters = ROW_METRICS[name].parameters if name in ROW_METRICS else ()
     return (*parameters, *PAIRWISE.get(metric, ()))
 
 
 def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
-    """Return a metric under its first name, and the arguments that remain.
+    """Return a metric's name without aliases, and the parameters that it still takes.
 
-    Raises
-    ------
-    ConfigError
-        If the metric does not take a parameter.
+    Raises ConfigError if the metric does not take a parameter.
     """
     if callable(metric):
         return metric, further
     if not isinstance(metric, str):
         raise ConfigError(f"no metric {metric!r}; give a name or a function")
-    for own in further.keys() - parameters_of(metric):
-        takers = [m for m in ("euclidean", *ALL_PAIRS) if own in parameters_of(m)]
+    for wrong in further.keys() - parameters_of(metric):
+        takers = [m for m in ("euclidean", *ALL_PAIRS) if wrong in parameters_of(m)]
         raise ConfigError(
-            f"{own} goes with the metric {', '.join(takers) or 'of a function'}, not "
+            f"{wrong} goes with the metric {', '.join(takers) or 'of a function'}, not "
             f"with {metric}"
         )
     if metric == "minkowski":
@@ -538,12 +537,10 @@ def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
     return row_metric(name, further) or name, further
 
 
-def _among_all(found: PointForest, finite: np.ndarray) -> PointForest:
-    """Return the forest with points that are not finite as trees of their own."""
-    number = np.flatnonzero(finite)
-    forest = found.forest
+def _with_single_trees(of_finite: PointForest, finite: np.ndarray) -> PointForest:
+    """Return the forest of all points; those that are not finite are single trees."""
+    point, forest = np.flatnonzero(finite), of_finite.forest
     labels = np.arange(len(finite))
-    labels[finite] = number[forest.labels]
-    src, dst = number[forest.src], number[forest.dst]
-    forest = Forest(src, dst, forest.weight, labels)
-    return PointForest(forest, found.certain, found.exact, found.search)
+    labels[finite] = point[forest.labels]
+    src, dst = point[forest.src], point[forest.dst]
+    return replace(of_finite, forest=Forest(src, dst, forest.weight, labels))

@@ -6,8 +6,8 @@ import uuid
 import zipfile
 from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
-from threading import Thread
 from tokenize import TokenError
 from typing import BinaryIO, NamedTuple
 
@@ -35,6 +35,7 @@ from ..io.formats.point_tables import (
 )
 from ..io.memory_limit import check_room
 from ..io.names import Names, names_of_values
+from .search.search_steps import start_in_thread
 
 EXAMPLES = ("rings", "blobs")
 EXAMPLE_POINTS = 100_000
@@ -42,25 +43,25 @@ _DAMAGED = (
     OSError, ValueError, EOFError, SyntaxError, TokenError, zipfile.BadZipFile,
     KeyError,
 )  # fmt: skip
-HASHED = 1 << 24  # bytes at a time
+HASHED = 1 << 24  # bytes that are hashed at once
 
-# The squares of differences of coordinates up to it can be added up in float64.
+# The sum of squared differences of coordinates up to this does not overflow in float64.
 LARGEST = 1e150
 
 
 class PointTable(NamedTuple):
     """Points of a file."""
 
-    points: np.ndarray  # float64; of any type of numbers if they are mapped
-    # int64 or str: the ids of the rows, if a column has them
+    points: np.ndarray  # float64; of any type of numbers if the file is mapped
+    # int64 or str: the points' ids, if a column has them
     ids: np.ndarray | None = None
-    id_name: str = ""  # of that column
-    notes: tuple[str, ...] = ()  # lines that tell users how the file is read
-    names: tuple[str, ...] = ()  # of the coordinates, of a table that names its columns
-    uuid: Future[str] | None = None  # `uuid_of` the points, where a file is to have it
+    id_name: str = ""  # the name of this column
+    notes: tuple[str, ...] = ()  # lines for users that say how the file is read
+    names: tuple[str, ...] = ()  # of the coordinates, if the table names its columns
+    uuid: Future[str] | None = None  # `uuid_of` the points, if an output needs it
 
     def as_distances(self) -> "PointTable":
-        """Return the table as a matrix of distances, without names and the note."""
+        """Return the table as a matrix of distances, without `LIKE_DISTANCES`."""
         notes = tuple(note for note in self.notes if not note.endswith(LIKE_DISTANCES))
         return self._replace(notes=notes, names=())
 
@@ -74,29 +75,29 @@ def read_point_table(
     finite: bool = True,
     metric: str = "",
 ) -> PointTable:
-    """Return points from a file, and the ids of its rows.
+    """Return points from a file, with one point in each row, and their ids.
 
-    The file is an array, a point a row: .npy, or .npz, where `points.npz:name` or `key`
-    names one of several; or a table: .csv, .tsv, .txt, each also compressed, .parquet,
-    .arrow or .feather. `columns` are the coordinates of a table, such as "lon,lat";
-    positions from 1 where columns have no names. By default all columns of numbers but
-    ids, index columns and labels (`io.formats.point_tables`).
+    The file is an array: .npy, or .npz, where `points.npz:name` or `key` names one of
+    several; or a table: .csv, .tsv, .txt, each also compressed, .parquet, .arrow or
+    .feather. `columns` are the coordinates of a table, such as "lon,lat"; numbers from
+    1 if columns have no names. The default is all columns of numbers but ids, index
+    columns and labels (`io.formats.point_tables`).
 
-    With `mapped`, the points of an .npy file stay there, as they are: `checked_points`
-    is for the part that is taken of them. With `typed`, arrays of float16 and float32
-    stay as they are. Without `finite`, coordinates that are not finite pass. For the
-    `metric` haversine a column that is named as a latitude comes first, and for
-    precomputed a table is a matrix of distances (`io.formats.distance_tables`).
+    With `mapped`, the points of an .npy file are memory-mapped and unchecked: callers
+    pass the part that they use to `checked_points`. With `typed`, arrays of float16 and
+    float32 keep their type. Without `finite`, coordinates may be infinite or NaN. For
+    the `metric` haversine a column named as a latitude comes first; for precomputed a
+    table is a matrix of distances (`io.formats.distance_tables`).
 
-    Raises InputError if the file does not hold points, or a coordinate cannot be
-    computed with; ConfigError if the user names a column or an array that is not there;
-    MissingExtraError for tables that need PyArrow.
+    Raises InputError if the file does not hold points, or a coordinate is not finite or
+    too large; ConfigError if there is no such column or array; MissingExtraError for
+    tables that need PyArrow.
     """
     path, key = split_key(Path(source), key)
-    asked = names_of(columns)
+    chosen_names = names_of(columns)
     suffix = point_suffix(path)
     if suffix in POINT_ARRAYS:
-        if asked:
+        if chosen_names:
             raise ConfigError(f"--columns goes with tables, and {path} has an array.")
         if key is not None and suffix != ".npz":
             raise ConfigError(f"--key goes with .npz files, and {path} is another.")
@@ -104,39 +105,40 @@ def read_point_table(
         if mapped and suffix == ".npy":
             return PointTable(points)
         points = checked_points(points, f"{path}: ", typed=typed, finite=finite)
-        return _told(path, PointTable(points))
+        return _with_note(path, PointTable(points))
     if key is not None:
         raise ConfigError(f"--key goes with .npz files, and {path} is another.")
     if metric == "precomputed":
-        if asked:
+        if chosen_names:
             raise ConfigError(
                 f"--columns names coordinates, and {path} has distances. Leave it out."
             )
         return _read_distances(path)
     if suffix in TYPED_POINTS:
-        found = read_typed_points(
-            TYPED_POINTS[suffix](path, FREE_MEMORY), asked, metric
+        table = read_typed_points(
+            TYPED_POINTS[suffix](path, FREE_MEMORY), chosen_names, metric
         )
     else:
         with readable(path):
-            found = read_point_text(path, asked, metric)
-    points = checked_points(found.points, f"{path}: ", finite=finite)
-    chosen = found.columns
+            table = read_point_text(path, chosen_names, metric)
+    points = checked_points(table.points, f"{path}: ", finite=finite)
+    chosen = table.columns
     name = "" if chosen.ids is None else chosen.names[chosen.ids]
     names = tuple(chosen.names[i] for i in chosen.coordinates if chosen.headed)
-    return _told(path, PointTable(points, found.ids, name, (chosen.text(),), names))
+    result = PointTable(points, table.ids, name, (chosen.text(),), names)
+    return _with_note(path, result)
 
 
 def _read_distances(path: Path) -> PointTable:
     """Return a matrix of distances from a table, and the names of its points."""
     suffix = point_suffix(path)
     if suffix in TYPED_POINTS:
-        found = read_typed_distances(TYPED_POINTS[suffix](path, FREE_MEMORY))
+        table = read_typed_distances(TYPED_POINTS[suffix](path, FREE_MEMORY))
     else:
         with readable(path):
-            found = read_distance_text(path)
-    ids = None if found.names is None else ids_of_words(found.names)
-    return PointTable(found.matrix, ids, "name", (f"{path}: {found.note}",))
+            table = read_distance_text(path)
+    ids = None if table.names is None else ids_of_words(table.names)
+    return PointTable(table.matrix, ids, "name", (f"{path}: {table.note}",))
 
 
 def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
@@ -164,7 +166,7 @@ def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
 
 
 def _read_npz(path: Path, file: BinaryIO, key: str | None) -> np.ndarray:
-    """Return an array of an .npz file: the only one, or that of a name."""
+    """Return an array of an .npz file: the array named `key`, or the only one."""
     with zipfile.ZipFile(file) as packed:
         sizes = {
             entry.filename.removesuffix(".npy"): entry.file_size
@@ -186,8 +188,8 @@ def _read_npz(path: Path, file: BinaryIO, key: str | None) -> np.ndarray:
         return np.asarray(arrays[key])
 
 
-def _told(path: Path, table: PointTable) -> PointTable:
-    """Return points with a note if they are a matrix of distances."""
+def _with_note(path: Path, table: PointTable) -> PointTable:
+    """Return points, with a note if they look like a matrix of distances."""
     if not is_like_distances(table.points):
         return table
     return table._replace(notes=(*table.notes, f"{path} {LIKE_DISTANCES}"))
@@ -200,7 +202,7 @@ LIKE_DISTANCES = (
 
 
 def is_like_distances(points: np.ndarray) -> bool:
-    """Return whether points may be a matrix of distances."""
+    """Return whether points look like a matrix of distances."""
     count = len(points)
     if count < LEAST_MATRIX or points.shape != (count, count):
         return False
@@ -208,7 +210,7 @@ def is_like_distances(points: np.ndarray) -> bool:
 
 
 def check_shape(points: np.ndarray, source: str = "") -> None:
-    """Raise InputError if an array does not hold a point a row."""
+    """Raise InputError if an array does not hold points."""
     if points.size == 0:
         raise InputError(f"{source}holds no points. Give one a row.")
     if points.ndim != 2 or points.dtype.kind not in "iuf":
@@ -222,11 +224,11 @@ def checked_points(
     typed: bool = False,
     finite: bool = True,
 ) -> np.ndarray:
-    """Return points as float64; with `typed`, float16 and float32 as they are.
+    """Return points as float64; with `typed`, float16 and float32 keep their type.
 
-    Messages begin with `source`, and number points from `first` on. Without `finite`,
-    rows that are not finite pass. Raises InputError if the array does not hold points,
-    or a coordinate cannot be computed with.
+    Messages begin with `source`, and number points from `first` on. Raises InputError
+    if the array does not hold points, or a coordinate is too large or, if `finite`, not
+    finite.
     """
     check_shape(points, source)
     check_integers(points, source, first)
@@ -234,27 +236,27 @@ def checked_points(
     if not (typed and small):
         points = points.astype(np.float64, copy=False)
     if finite and not np.isfinite(points).all():
-        row = first + int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
+        point = first + int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
         raise InputError(
-            f"{source}point {row} (from 0) has a coordinate that is not a finite "
+            f"{source}point {point} (from 0) has a coordinate that is not a finite "
             "number. Fix it, or leave the point out."
         )
     if small or np.abs(points).max() <= LARGEST:
         return points
     large = (np.abs(points) > LARGEST).any(axis=1) & np.isfinite(points).all(axis=1)
     if large.any():
-        row = first + int(np.flatnonzero(large)[0])
+        point = first + int(np.flatnonzero(large)[0])
         raise InputError(
-            f"{source}point {row} (from 0) has a coordinate beyond {LARGEST:g}, whose "
-            "distances float64 cannot hold. Fix or scale it."
+            f"{source}point {point} (from 0) has a coordinate beyond {LARGEST:g}, "
+            "whose distances float64 cannot hold. Fix or scale it."
         )
     return points
 
 
 def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
-    """Return points in the plane that fall into clusters, a tenth of them noise.
+    """Return points in the plane that form clusters, and a tenth of noise.
 
-    "rings" are inside each other, "blobs" are round clouds of different density.
+    "rings" are concentric; "blobs" are round clouds of different density.
     """
     generator = np.random.default_rng(seed)
     noise = generator.uniform(-6, 6, (count // 10, 2))
@@ -282,9 +284,9 @@ def named_points(
     finite: bool = True,
     metric: str = "",
 ) -> PointTable:
-    """Return the points of a file, or `count` points of the example of that name.
+    """Return the points of a file, or `count` points of the example with this name.
 
-    Raises ConfigError if an option goes with the other of the two.
+    Raises ConfigError for `count` with a file, and options of files with an example.
     """
     if str(name) not in EXAMPLES:
         if count is not None:
@@ -302,35 +304,23 @@ def named_points(
 
 
 def names_of_ids(source: str | Path, ids: np.ndarray | None) -> Names | None:
-    """Return the ids of points as names of vertices; None unless no two are equal."""
+    """Return the ids of points as names of vertices; None if two are equal."""
     if ids is None or len(np.unique(ids)) < len(ids):
         return None
     return names_of_values(source, ids.tolist())
 
 
 def uuid_of(points: np.ndarray) -> str:
-    """Return the UUID, from their contents, that files about points name them by."""
+    """Return a UUID of the coordinates, by which forest files identify their points."""
     digest = hashlib.sha256(repr(points.shape).encode())
-    rows = max(1, HASHED // (8 * points.shape[1]))
-    with np.errstate(all="ignore"):  # numbers beyond float64 are found by a check
-        for begin in range(0, len(points), rows):
-            part = points[begin : begin + rows]
+    count = max(1, HASHED // (8 * points.shape[1]))
+    with np.errstate(all="ignore"):  # a check refuses numbers beyond float64
+        for begin in range(0, len(points), count):
+            part = points[begin : begin + count]
             digest.update(np.ascontiguousarray(part, np.float64).data)
     return str(uuid.uuid5(uuid.NAMESPACE_OID, digest.hexdigest()))
 
 
 def start_uuid(points: np.ndarray) -> Future[str]:
-    """Start to compute `uuid_of` points, which stay as they are until it is found.
-
-    The thread is a daemon: a process that ends with an error does not wait for it.
-    """
-    found: Future[str] = Future()
-
-    def compute() -> None:
-        try:
-            found.set_result(uuid_of(points))
-        except BaseException as error:  # raised where the result is taken
-            found.set_exception(error)
-
-    Thread(target=compute, name="mndmst-uuid", daemon=True).start()
-    return found
+    """Start to compute `uuid_of` points, which must not change meanwhile."""
+    return start_in_thread(partial(uuid_of, points), "mndmst-uuid")

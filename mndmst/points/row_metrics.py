@@ -11,10 +11,10 @@ from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads, each_range
 from .kernels.allele_counts import ABSENT, count_alleles
 
-# What a missing entry does to the Hamming distance.
+# How missing entries count in the Hamming distance.
 MISSING_RULES = ("ignore", "equal", "differ")
 PERIODIC = "periodic"  # euclidean with a boxsize
-UNSEEN = 1  # of the codes of a column: a value that no training profile has
+UNSEEN = 1  # the code of a value that no training profile has
 
 
 class DistanceRows(Protocol):
@@ -23,7 +23,7 @@ class DistanceRows(Protocol):
     def __len__(self) -> int: ...
 
     def row(self, point: int) -> np.ndarray:
-        """Return the distances of a point, float64, shape (points,); its own is 0."""
+        """Return a point's distances to all points, float64; 0 to itself."""
 
 
 class SearchableRows(DistanceRows, Protocol):
@@ -36,11 +36,11 @@ class SearchableRows(DistanceRows, Protocol):
 class ProfileRows:
     """Hamming or Jaccard distances of categorical rows, such as cgMLST profiles.
 
-    Hamming is the share of columns that differ. Jaccard compares presence, an entry
-    other than 0: of the columns in which either row is present, the share in which
-    one is not. `missing` marks a missing entry. By the rule "ignore" columns with one
-    in either row are left out, and rows without any column in common are at distance
-    1; by "equal" they do not differ, by "differ" they do.
+    Hamming is the fraction of columns that differ. Jaccard compares presence, which is
+    an entry other than 0: of the columns in which at least one row is present, the
+    fraction in which one is absent. `missing` marks missing entries. The rule "ignore"
+    leaves out columns with a missing entry in either row; rows without common columns
+    are at distance 1. By "equal" such columns do not differ, by "differ" they do.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ProfileRows:
         return Threads(core_count())
 
     def row(self, point: int) -> np.ndarray:
-        """Return the distances of a point, which is at distance 0 of itself."""
+        """Return a point's distances to all points; 0 to itself."""
         row = self._distances(self.codes[point])
         row[point] = 0
         return row
@@ -92,44 +92,44 @@ class ProfileRows:
         return self._distances(self._coded(point[None, :])[0])
 
     def _coded(self, points: np.ndarray) -> np.ndarray:
-        """Return 0 for missing entries, and equal numbers for equal entries."""
+        """Return codes: 0 for a missing entry, and equal codes for equal entries."""
         if self.metric == "jaccard":
             codes = np.where(points != 0, ABSENT + 1, ABSENT).astype(self._type)
         else:
             codes = np.empty(points.shape, self._type)
             for j, values in enumerate(self._values):
-                place = np.searchsorted(values, points[:, j])
-                known = values[np.minimum(place, len(values) - 1)] == points[:, j]
-                codes[:, j] = np.where(known, place + UNSEEN + 1, UNSEEN)
+                index = np.searchsorted(values, points[:, j])
+                known = values[np.minimum(index, len(values) - 1)] == points[:, j]
+                codes[:, j] = np.where(known, index + UNSEEN + 1, UNSEEN)
         if self.missing is not None:
             codes[points == self.missing] = 0
         return codes
 
     def _distances(self, row: np.ndarray) -> np.ndarray:
         count, width = self.codes.shape
-        unlike, both, ones = np.zeros((3, count), np.uint32)
+        counts = np.zeros((3, count), np.uint32)
         ranges = each_range(self.threads.bounds(count))
-        self.threads.run(count_alleles, self.codes, row, *ranges, unlike, both, ones)
-        differing = unlike.astype(np.float64)
+        self.threads.run(count_alleles, self.codes, row, *ranges, *counts)
+        differing, compared, absent = counts.astype(np.float64)
         if self.metric == "jaccard":
-            divisor = both.astype(np.float64) - ones
+            divisor = compared - absent
         elif self.rule == "ignore":
-            divisor = both.astype(np.float64)
+            divisor = compared
         else:
             divisor = np.full(count, float(width))
             if self.rule == "differ":
-                differing += width - both.astype(np.float64)
+                differing += width - compared
         distance = np.zeros(count)
         if self.rule == "ignore":
-            distance[both == 0] = 1  # no column in common
+            distance[compared == 0] = 1  # no common column
         return np.divide(differing, divisor, out=distance, where=divisor > 0)
 
 
 class PeriodicRows:
-    """Euclidean distances in a box whose opposite sides are the same place.
+    """Euclidean distances in a box whose opposite sides coincide.
 
-    `boxsize` is the length of each side, one number for all or one for each
-    dimension; 0 for a dimension that is not periodic.
+    `boxsize` has the lengths of the sides: one number for all dimensions or one for
+    each; 0 for a dimension that is not periodic.
     """
 
     def __init__(self, points: np.ndarray, boxsize: Any) -> None:
@@ -153,7 +153,7 @@ class PeriodicRows:
         return len(self.points)
 
     def row(self, point: int) -> np.ndarray:
-        """Return the distances of a point."""
+        """Return a point's distances to all points."""
         return self._distances(self.points[point])
 
     def from_point(self, point: np.ndarray) -> np.ndarray:
@@ -164,9 +164,9 @@ class PeriodicRows:
         periodic = self.sides > 0
         outside = ((points < 0) | (points > self.sides)) & periodic
         if outside.any():
-            row = int(np.flatnonzero(outside.any(axis=1))[0])
+            point = int(np.flatnonzero(outside.any(axis=1))[0])
             raise InputError(
-                f"point {row} is outside the periodic box, which is from 0 to "
+                f"point {point} is outside the periodic box, which is from 0 to "
                 f"{self.sides.tolist()}. Wrap coordinates with x % boxsize."
             )
         return points
@@ -182,9 +182,9 @@ class PeriodicRows:
 
 
 class RowMetric(NamedTuple):
-    """A metric of this file; `pairwise_certificate` measures it anew for `verify`."""
+    """A metric of this file; `pairwise_certificate` has its own code for `verify`."""
 
-    # Takes finite points, and the parameters by their names
+    # Called with finite points, and with the parameters by name
     rows: Callable[..., SearchableRows]
     parameters: tuple[str, ...] = ()
 
@@ -198,10 +198,10 @@ ROW_METRICS = {
 }
 
 
-def row_metric(metric: str, further: dict[str, Any]) -> str:
-    """Return the name in `ROW_METRICS` of a metric with its parameters; "" if none."""
-    name = PERIODIC if metric == "euclidean" and "boxsize" in further else metric
-    if name == PERIODIC and "boxsize" not in further:
+def row_metric(metric: str, parameters: dict[str, Any]) -> str:
+    """Return the name in `ROW_METRICS` of a metric with some parameters, or ""."""
+    name = PERIODIC if metric == "euclidean" and "boxsize" in parameters else metric
+    if name == PERIODIC and "boxsize" not in parameters:
         raise ConfigError("a periodic box needs its boxsize, with the metric euclidean")
-    known = name in ROW_METRICS and further.keys() <= set(ROW_METRICS[name].parameters)
+    known = name in ROW_METRICS and set(ROW_METRICS[name].parameters) >= set(parameters)
     return name if known else ""

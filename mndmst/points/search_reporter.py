@@ -5,12 +5,12 @@ import time
 from ..host.formatting import counted
 from ..host.progress import Progress
 
-# Seconds of a phase after which it tells how long it may still take.
+# Seconds of a phase after which the remaining time is estimated.
 SOON = 2.0
 
 
 class SearchReporter:
-    """Writes how far a search is to a `Progress`; nothing without one."""
+    """Writes the progress of a search to a `Progress`; nothing without one."""
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.progress = progress
@@ -18,27 +18,27 @@ class SearchReporter:
         self._begun = self._since = time.monotonic()
 
     def detail(self, text: str) -> None:
-        """Write a detail, in a verbose run."""
+        """Write a detail in a verbose run."""
         if self.progress is not None:
             self.progress.detail(text)
 
     def rows(self, done: int, total: int) -> None:
-        """Write how many rows of a phase are searched, and how long the rest takes."""
+        """Write how many rows of a phase are done, and the remaining time."""
         if done == 0:
             self._since = time.monotonic()
         seconds = time.monotonic() - self._since
-        left = ""
+        estimate = ""
         if done and seconds > SOON:
-            left = f", about {seconds * (total - done) / done:.0f} s left"
-        self._write(f"{self.phase}: {done:,} of {counted(total, 'row')}{left}")
+            estimate = f", about {seconds * (total - done) / done:.0f} s left"
+        self._write(f"{self.phase}: {done:,} of {counted(total, 'row')}{estimate}")
 
-    def components(self, left: int) -> None:
-        """Write the number of components that remain."""
-        self.phase = f"joining, {counted(left, 'component')} left"
+    def components(self, count: int) -> None:
+        """Write the number of remaining components."""
+        self.phase = f"joining, {counted(count, 'component')} left"
         self._write(self.phase)
 
     def _write(self, text: str) -> None:
-        """Write a stage, in a log only where the search takes longer than its lines."""
+        """Write a stage; in a log, only after the time between two lines has passed."""
         if self.progress is None:
             return
         if time.monotonic() - self._begun >= self.progress.cadence:

@@ -82,10 +82,10 @@ def test_random_points(seed):
 
 
 def test_many_rows_and_columns_take_several_launches(monkeypatch):
-    from mndmst.points.cuda import point_products
+    from mndmst.points.cuda import device_products
 
-    monkeypatch.setattr(point_products, "ROWS", 1024)
-    monkeypatch.setattr(point_products, "COLUMNS", 512)
+    monkeypatch.setattr(device_products, "ROWS", 1024)
+    monkeypatch.setattr(device_products, "COLUMNS", 512)
     r = np.random.default_rng(8)
     check(r.standard_normal((5000, 33)).astype(np.float32), "cosine", 7)
 
@@ -109,7 +109,7 @@ def test_several_devices_share_the_rows(monkeypatch, min_samples):
 
 @pytest.mark.parametrize("min_samples", [0, 6])
 def test_points_larger_than_a_device_pass_in_parts(monkeypatch, min_samples):
-    from mndmst.points.cuda import point_products
+    from mndmst.points.cuda import device_products
     from mndmst.points.search.parted_products import PartedProducts
 
     made, begin = [], PartedProducts.__init__
@@ -120,9 +120,9 @@ def test_points_larger_than_a_device_pass_in_parts(monkeypatch, min_samples):
 
     monkeypatch.setattr(PartedProducts, "__init__", count)
     monkeypatch.setattr(
-        point_products.DeviceProducts, "bytes_of", lambda self, _: self.count
+        device_products.DeviceProducts, "bytes_of", lambda self, _: self.count
     )
-    monkeypatch.setattr(point_products, "free_bytes", lambda: 150)
+    monkeypatch.setattr(device_products, "free_bytes", lambda: 150)
     r = np.random.default_rng(6)
     points = np.repeat(r.standard_normal((9, 20)), 40, axis=0)
     points += 0.01 * r.integers(0, 3, points.shape)
@@ -190,15 +190,15 @@ def test_components_of_ranks_join_at_once(mpirun, ranks):
 def test_a_device_that_adds_up_with_few_bits_is_refused(monkeypatch):
     """A bound that no device keeps stands for a device without these bits."""
     from mndmst.host.errors import ConfigError
-    from mndmst.points.cuda import point_products
+    from mndmst.points.cuda import device_products
     from mndmst.points.devices.point_products import PointArrays
 
-    monkeypatch.setattr(point_products, "SUM_ROUNDING", 2.0**-40)
-    monkeypatch.setattr(point_products, "_TESTED", set())
+    monkeypatch.setattr(device_products, "SUM_ROUNDING", 2.0**-40)
+    monkeypatch.setattr(device_products, "_TESTED", set())
     points, none = np.random.default_rng(2).standard_normal((300, 9)), np.empty(0)
     row = np.arange(300, dtype=np.uint32)
     with pytest.raises(ConfigError, match="fewer bits"):
-        point_products.DeviceProducts(PointArrays(points, none, none, row, row))
+        device_products.DeviceProducts(PointArrays(points, none, none, row, row))
 
 
 def test_a_device_without_room_leaves_the_search_to_the_host(monkeypatch, capsys):

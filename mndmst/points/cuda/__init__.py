@@ -1,15 +1,17 @@
-"""Searches of points on CUDA devices: by products of points, and by a tree.
+"""Searches of points on CUDA devices: by matrix products, and by a tree.
 
-Importing this package is cheap; CuPy is imported by its modules.
+Importing this package is cheap: only its modules import CuPy.
 """
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...host.errors import optional
 
 if TYPE_CHECKING:
+    import cupy
+
     from ..devices import TreeEdges, TreePoints
     from ..devices.point_products import PointArrays, PointsOnDevice, QueriedProducts
 
@@ -38,8 +40,8 @@ def point_forest(points: "TreePoints", report: Callable[[int], object]) -> "Tree
     return CudaPointTree(points).forest(report)
 
 
-def points_on_device(array: Any) -> "PointsOnDevice":
-    """Return an array's points; see `PointSearches.points_on_device`."""
+def points_on_device(array: "cupy.ndarray") -> "PointsOnDevice":
+    """Return the points of an array; see `PointSearches.points_on_device`."""
     from .point_rows import CudaPoints
 
     array.device.synchronize()

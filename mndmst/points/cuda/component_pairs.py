@@ -3,48 +3,44 @@
 See `points.devices.component_pairs`.
 """
 
-from typing import Any
-
 import cupy
 import numpy as np
 
 from ...backends.cuda.modules import struct_of
 from ..devices.component_pairs import BlockOrder, order_by_component
 from ..devices.point_products import NO_POSITION, EdgesBetween, ReceivedPoints
+from .device_products import DevicePoints, DeviceProducts
 
-UNIT = 1 << 13  # positions that one launch multiplies with all they meet
-CAPACITY = 1 << 22  # pairs of points that are listed before they are taken
+UNIT = 1 << 13  # rows that one launch multiplies with all columns
+CAPACITY = 1 << 22  # most pairs of points that launches list before `take`
 THREADS, MULTIPLIERS = 128, 256  # as in point_products.cu and point_multiply.cu
-# Beside the bound of products: what rounding to float32 adds, to terms and to cores.
+# Relative errors that rounding to float32 adds to the bound: of terms and of cores.
 TERMS, CORES = 2.0**-20, 2.0**-22
 ORDERED = np.dtype([(n, np.uint64) for n in ("factors", "component", "term", "core")])
 SIDE = np.dtype([(n, np.uint64) for n in ("positions", "component", "cores")])
 EDGES = np.dtype([(n, np.uint64) for n in EdgesBetween._fields])
 BETWEEN = np.dtype(
-    [(n, np.uint64) for n in ("least", "rows", "columns", "found")]
+    [(n, np.uint64) for n in ("least", "rows", "columns", "count")]
     + [(n, np.int32) for n in ("components", "capacity", "width", "unused")]
 )
 
 
 class OrderedPoints:
-    """Points in the order of their components.
-
-    Parameters
-    ----------
-    products : point_products.DeviceProducts
-    points : point_products.DevicePoints
-    order : BlockOrder
-    cores : ndarray of float64, shape (points,)
-    """
+    """Points in the order of their components; `cores` are by position."""
 
     def __init__(
-        self, products: Any, points: Any, order: BlockOrder, cores: np.ndarray
+        self,
+        products: DeviceProducts,
+        points: DevicePoints,
+        order: BlockOrder,
+        cores: np.ndarray,
     ) -> None:
         self._products, self.points, self.count = products, points, len(order.positions)
         self._positions = products.upload(order.positions)
-        there = np.where(order.positions == NO_POSITION, np.uint32(0), order.positions)
+        # Position 0 stands in for NO_POSITION; its terms become infinite.
+        valid = np.where(order.positions == NO_POSITION, np.uint32(0), order.positions)
         self.side = {
-            "positions": products.upload(there),
+            "positions": products.upload(valid),
             "component": products.upload(order.component),
             "cores": products.upload(cores),
         }
@@ -54,12 +50,12 @@ class OrderedPoints:
     def width(self) -> float:
         """Return the largest possible difference of an upper and a lower bound."""
         products = self._products
-        plain = 4.001 * (products.gamma + TERMS) * self.points.most
-        plain += 8 * products.absolute
-        return plain + 4.001 * CORES * self._heaviest * self._heaviest
+        of_products = 4.001 * (products.gamma + TERMS) * self.points.most
+        of_products += 8 * products.absolute
+        return of_products + 4.001 * CORES * self._heaviest * self._heaviest
 
-    def facts(self, sign: int) -> Any:
-        """Return the struct of a kernel that finds upper bounds (1) or lower ones."""
+    def struct(self, sign: int) -> cupy.ndarray:
+        """Return the struct for upper bounds (`sign` 1) or for lower ones (-1)."""
         products = self._products
         gamma = sign * (products.gamma + TERMS)
         term, core = products.terms_of(
@@ -72,49 +68,61 @@ class OrderedPoints:
         )
         component = self.side["component"]
         columns = {"factors": self._factors, "component": component}
-        self._columns = {**columns, "term": term, "core": core}  # kept alive
+        # The struct has addresses of these arrays, so they are kept.
+        self._columns = {**columns, "term": term, "core": core}
         return struct_of(ORDERED, self._columns)
 
 
 class ComponentPairs:
-    """The pairs of a device's points with each other, and with those of other ranks.
+    """Pairs of components: bounds of their edges, and their listed edges, on a device.
+
+    The columns of launches are the device's points; the rows are the same points or
+    received ones.
 
     Attributes
     ----------
     width : float
-        How far upper bounds are above lower ones, at most.
+        The largest difference of an upper and a lower bound.
     failed : bool
-        Whether too many pairs are listed, or points of other ranks change the frame.
+        Whether too many pairs are listed, or received points changed the frame.
     units : int
-        Launches that the present rows take.
+        The number of launches that the current rows take.
     """
 
     def __init__(
-        self, products: Any, order: BlockOrder, cores: np.ndarray, components: int
+        self,
+        products: DeviceProducts,
+        order: BlockOrder,
+        cores: np.ndarray,
+        components: int,
     ) -> None:
         self._products, self._components = products, components
-        self._own = OrderedPoints(products, products.points, order, cores)
+        self._local = OrderedPoints(products, products.points, order, cores)
         self._unit = products.frame.factor**2
-        self._columns: dict[str, Any] = {
+        self._columns: dict[str, cupy.ndarray] = {
             "least": products.filled((components, components), np.inf),
             "rows": cupy.empty(CAPACITY, np.uint32),
             "columns": cupy.empty(CAPACITY, np.uint32),
-            "found": cupy.zeros(1, np.uint32),
+            "count": cupy.zeros(1, np.uint32),
         }
         self._sign, self.width, self.failed = 1, 0.0, False
 
-    def receive(self, received: ReceivedPoints | None, met: int = 0) -> None:
-        """Compare received points with the first local points; by default all local."""
-        products, own = self._products, self._own
-        rows, self._met = own, own.count
+    def receive(self, received: ReceivedPoints | None, compared: int = 0) -> None:
+        """Set the rows: received points, to compare with the first `compared` columns.
+
+        Without received points, the local points are compared with each other.
+        """
+        products, local = self._products, self._local
+        rows, self._compared = local, local.count
         if received is not None:
             order = order_by_component(received.component, self._components)
             points = products.queries(received.points, received.point)
-            self.failed |= products.points is not own.points
-            rows, self._met = OrderedPoints(products, points, order, received.core), met
+            self.failed |= products.points is not local.points
+            rows = OrderedPoints(products, points, order, received.core)
+            self._compared = compared
         self._rows, self.units = rows, 0 if self.failed else -(-rows.count // UNIT)
         self.width = max(
-            self.width, own.width() / self._unit, rows.width() / self._unit
+            self.width, local.width() / self._unit, rows.width() / self._unit
         )
         between = struct_of(
             BETWEEN,
@@ -123,12 +131,12 @@ class ComponentPairs:
             capacity=CAPACITY,
             width=products.width,
         )
-        own_facts = own.facts(self._sign)
-        row_facts = own_facts if rows is own else rows.facts(self._sign)
-        self._facts = row_facts, own_facts, between
+        of_columns = local.struct(self._sign)
+        of_rows = of_columns if rows is local else rows.struct(self._sign)
+        self._structs = of_rows, of_columns, between
 
     def least(self) -> np.ndarray:
-        """Return the upper bounds of squared distances that have been found."""
+        """Return the upper bounds of squared distances, by two components."""
         return cupy.asnumpy(self._columns["least"]) / self._unit
 
     def set_limits(self, limits: np.ndarray) -> None:
@@ -140,26 +148,26 @@ class ComponentPairs:
         self._sign = -1
 
     def launch(self, name: str, unit: int) -> None:
-        """Launch a kernel for a unit of rows, with the positions that these meet."""
+        """Launch a kernel for a unit of rows and their columns."""
         products, begin = self._products, unit * UNIT
         rows = np.int32(min(UNIT, self._rows.count - begin))
-        first = begin if self._rows is self._own else 0
-        columns = np.uint32(first), np.int32(self._met - first)
+        first = begin if self._rows is self._local else 0
+        columns = np.uint32(first), np.int32(self._compared - first)
         products.kernel(name, self._rows.points.arrays)(
             (products.processors,),
             (MULTIPLIERS,),
-            (*self._facts, np.uint32(begin), rows, *columns),
+            (*self._structs, np.uint32(begin), rows, *columns),
             shared_mem=products.shared_bytes,
         )
 
     def take(self) -> EdgesBetween:
         """Return the pairs listed since the last call, as edges of components."""
-        products, own, rows = self._products, self._own, self._rows
-        found = self._columns["found"]
-        count = int(found.get()[0])
+        products, local, rows = self._products, self._local, self._rows
+        listed = self._columns["count"]
+        count = int(listed.get()[0])
         self.failed |= count > CAPACITY
         count = 0 if self.failed else count
-        found.fill(0)
+        listed.fill(0)
         kinds = np.uint32, np.uint32, np.float64, np.uint64
         edges = EdgesBetween(*(cupy.empty(count, kind) for kind in kinds))
         if count:
@@ -167,10 +175,10 @@ class ComponentPairs:
                 (-(-count // THREADS),),
                 (THREADS,),
                 (
-                    products.set_of(rows.points),
-                    products.facts,
+                    products.struct_of_points(rows.points),
+                    products.struct,
                     struct_of(SIDE, rows.side),
-                    struct_of(SIDE, own.side),
+                    struct_of(SIDE, local.side),
                     self._columns["rows"],
                     self._columns["columns"],
                     np.uint32(count),

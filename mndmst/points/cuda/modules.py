@@ -1,22 +1,22 @@
-"""The kernels of `kernels/*.cu`, which search points, and their macros."""
+"""The kernels in `kernels/*.cu`, which search points, and their macros."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...backends.cuda.modules import KernelSources, Macros
 
-# Of `point_multiply`: factors, their parts, and how many of its tiles fit in the shared
-# memory of processors that run the code.
+# Of `point_multiply`: types of factors with their parts; and the stages that fit in the
+# shared memory of the processors of an architecture.
 FACTORS = ("f16", 1), ("bf16", 3)
 STAGES = {"sm_80": (2, 3), "sm_90": (4,), "compute_80": (4,)}
-# Of `point_products`: types of columns and of rows, and whether they are divided.
+# Of `point_products`: the types of columns and of rows, each with DIVIDED.
 POINT_TYPES = (
     ("float", 0, "float", 0), ("float", 1, "float", 1), ("double", 0, "double", 0),
     ("double", 1, "double", 1), ("float", 0, "double", 0), ("float", 1, "double", 0),
     ("double", 1, "double", 0),
 )  # fmt: skip
-# Of `point_tree`: how many neighbours a point lists for plain and for mutual
-# reachability distances; the norm, dimensions and lists that are compiled ahead.
+# Of `point_tree`: lengths of neighbour lists for plain and for mutual reachability
+# distances; the norm, dimensions and lists that are compiled ahead.
 PLAIN_LIST, MUTUAL_LISTS = 6, (8, 12, 18, 34, 66)
 EUCLIDEAN, TREE_DIMENSIONS = 2, (2, 3)
 TREE_LISTS = ((False, PLAIN_LIST), *((True, n) for n in MUTUAL_LISTS[:2]))

@@ -2,25 +2,25 @@
 
 Points are sorted along Hilbert's curve. A few consecutive points are a leaf of a
 complete binary tree of boxes (`kernels/point_tree.cu`). Core distances come from a walk
-of the tree for each point. In each Borůvka round a component knows the edges of its
-points that still lead outside, and those between neighbours on the curve. Only points
-that may have an edge as light walk the tree again, each within the lightest weight
-that its component knows, past all subtrees of the component. Components with more such
-points than others wait for these: the single-tree Borůvka of Prokopenko, Sao and
-Lebrun-Grandié (ICPP 2022), with bounds that last from round to round.
+of the tree for each point. In each Borůvka round the known edges of a component are
+those of its points to listed neighbours, and those between neighbours on the curve. The
+lightest of them is the component's bound. Only points that may have a lighter edge walk
+the tree again, within this bound, and skip all subtrees of the component. Components
+with more such points than others wait for a later round: the single-tree Borůvka of
+Prokopenko, Sao and Lebrun-Grandié (ICPP 2022), with bounds that stay valid from round
+to round.
 
 The kernels compute the distances of `points/kernels` in float64 and compare edges by
 (weight, smaller point, larger point), so the forest has the same bits as on a CPU.
 
-The usual path runs these kernels and sorts, and no other kernel of CuPy: CuPy compiles
-each of its own on first use.
+Unless many points share a cell of the curve, only these kernels and sorts run: CuPy
+compiles each kernel of its own on first use.
 """
 
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from time import perf_counter
-from typing import Any
 
 import cupy
 import numpy as np
@@ -30,33 +30,33 @@ from ...backends.cuda.modules import struct_of
 from ...backends.cuda.transfer import Transfer
 from ...host.memory_costs import DEVICE_LIBRARIES_RESERVE, DEVICE_TREE_POINT_BYTES
 from ..devices import TreeEdges, TreePoints
+from .device_products import check_room, current_device
 from .modules import MUTUAL_LISTS, PLAIN_LIST, SOURCES, tree_macros
-from .point_products import check_room, current_device
 
-LEAF = 8  # points of a leaf, at most
-BEYOND = 2  # neighbours listed in addition to `min_samples`, at least; see MUTUAL_LISTS
+LEAF = 8  # most points of a leaf
+BEYOND = 2  # least neighbours listed in addition to `min_samples`; see MUTUAL_LISTS
 BLOCK = 128  # threads of a block
 EXTENT_BLOCKS = 1024
-# Codes of more levels tell points apart that differ in no bit of float64's 53.
+# Codes of this many bits per coordinate separate all points that differ in float64.
 LEVELS_OF_BITS = 54
 # A component waits in a round if it has PATIENCE times the average number of searches.
 # So at least a third of all components take part.
 PATIENCE = 1.5
 TREE = np.dtype(
-    [(n, np.uint64) for n in ("points", "rows", "cores", "reach", "listed")]
-    + [(n, np.uint64) for n in ("boxes", "first_row", "least_core", "of_node")]
+    [(n, np.uint64) for n in ("points", "point", "cores", "lower_bound", "listed")]
+    + [(n, np.uint64) for n in ("boxes", "first_point", "least_core", "of_node")]
     + [(n, np.uint64) for n in ("count", "leaves", "leaf_size")]
 )
 ROUNDS = {
     "component": np.uint32,
     "weight": np.float64,
-    "other": np.uint32,
+    "end": np.uint32,
     "bound": np.uint64,
     "key": np.uint64,
     "chosen": np.uint32,
     "target": np.uint32,
     "parent": np.uint32,
-    "asking": np.uint32,
+    "uncertain": np.uint32,
     "queries": np.uint32,
     "counts": np.uint64,
     "edge_weight": np.float64,
@@ -72,9 +72,9 @@ class CudaPointTree:
     """
 
     def __init__(self, points: TreePoints) -> None:
-        values: Any = points.values
-        here = isinstance(values, cupy.ndarray)
-        self.device = values.device if here else cupy.cuda.Device(0)
+        values: np.ndarray | cupy.ndarray = points.values
+        on_device = isinstance(values, cupy.ndarray)
+        self.device = values.device if on_device else cupy.cuda.Device(0)
         self.count, self.dimensions = points.values.shape
         self.seconds: dict[str, float] = {}
         self._mutual = points.min_samples > 0
@@ -86,7 +86,7 @@ class CudaPointTree:
             check_room(f"a tree of {self.count:,} points takes", needed)
             self._transfer = Transfer()
             with self._timed("upload"):
-                if not here:
+                if not on_device:
                     values = self._transfer.to_device(values.reshape(-1))
                 values = cupy.ascontiguousarray(values).reshape(self.count, -1)
             with self._timed("compile"):
@@ -104,7 +104,7 @@ class CudaPointTree:
                 self._find_neighbours(points.min_samples)
 
     def bytes_needed(self, itemsize: int) -> int:
-        """Return about how many bytes of the device the points and the forest take."""
+        """Return about how many bytes the points and the forest take on the device."""
         nodes = 4 * self.count // LEAF  # at most
         boxes = nodes * (2 * self.dimensions * itemsize + 16)
         each = (
@@ -125,33 +125,33 @@ class CudaPointTree:
         spent = perf_counter() - begun
         self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
 
-    def _run(self, kernel: str, threads: int, *arguments: Any) -> None:
+    def _run(self, kernel: str, threads: int, *arguments: object) -> None:
         function = self._module.get_function(kernel)
         function((-(-threads // BLOCK),), (BLOCK,), arguments)
 
-    def _step(self, kernel: str, *arguments: Any, threads: int = 0) -> None:
+    def _step(self, kernel: str, *arguments: object, threads: int = 0) -> None:
         """Run a kernel of a round, by default with a thread a point."""
         threads = threads or self.count
         self._run(kernel, threads, self._tree, self._state, *arguments)
 
     # ------------------------------------------------------------ the tree
 
-    def _build(self, values: Any) -> None:
+    def _build(self, values: cupy.ndarray) -> None:
         """Sort the points, and compute the boxes of all nodes."""
-        rows = self._order(values)
+        point = self._order(values)
         self._points = cupy.empty(values.shape, values.dtype)
-        number = np.uint64(self.count)
-        self._run("gather_points", values.size, values, rows, number, self._points)
+        count = np.uint64(self.count)
+        self._run("gather_points", values.size, values, point, count, self._points)
         leaves = 1 << max(0, math.ceil(math.log2(self.count / LEAF)))
         self._leaves = leaves
         self._arrays = {
             "points": self._points,
-            "rows": rows,
+            "point": point,
             "cores": cupy.empty(self.count if self._mutual else 0),
-            "reach": cupy.empty(self.count),
+            "lower_bound": cupy.empty(self.count),
             "listed": cupy.empty(self._listed * self.count, np.uint32),
             "boxes": cupy.empty(4 * leaves * self.dimensions, values.dtype),
-            "first_row": cupy.empty(2 * leaves, np.uint32),
+            "first_point": cupy.empty(2 * leaves, np.uint32),
             "least_core": cupy.empty(2 * leaves if self._mutual else 0),
             "of_node": cupy.empty(2 * leaves, np.uint32),
         }
@@ -175,11 +175,11 @@ class CudaPointTree:
         self._run("least_core_of_leaves", self._leaves, self._tree)
         self._upwards("least_core_of_nodes")
 
-    def _order(self, values: Any) -> Any:
-        """Return the numbers of the points in the order of the curve."""
+    def _order(self, values: cupy.ndarray) -> cupy.ndarray:
+        """Return the points in the order of the curve."""
         count, frame = self.count, self._frame(values)
         codes = self._codes(values, NULL, count, frame, 0)
-        rows, ordered = cupy.empty(count, np.uint32), cupy.empty(count, np.uint64)
+        point, ordered = cupy.empty(count, np.uint32), cupy.empty(count, np.uint64)
         crowded = cupy.zeros(1, np.uint32)
         self._run(
             "apply_order",
@@ -188,20 +188,24 @@ class CudaPointTree:
             codes,
             np.uint64(count),
             np.uint64(LEAF),
-            rows,
+            point,
             ordered,
             crowded,
         )
         if int(crowded[0]):
-            self._order_inside_cells(values, frame, rows, ordered)
-        return rows
+            self._order_inside_cells(values, frame, point, ordered)
+        return point
 
     def _order_inside_cells(
-        self, values: Any, frame: Any, rows: Any, codes: Any
+        self,
+        values: cupy.ndarray,
+        frame: cupy.ndarray,
+        point: cupy.ndarray,
+        codes: cupy.ndarray,
     ) -> None:
-        """Order the points of each cell by the curve through the cell, and so on.
+        """Order the points inside crowded cells by the curve through each, recursively.
 
-        An outlier makes the cells of all other points large.
+        One outlier makes the cells of all other points large.
         """
         positions = None
         for level in range(1, -(-LEVELS_OF_BITS // _bits(self.dimensions))):
@@ -209,22 +213,22 @@ class CudaPointTree:
             if len(long) == 0:
                 break
             positions = long if positions is None else positions[long]
-            chosen = rows[positions]
+            chosen = point[positions]
             codes = self._codes(values, chosen, len(chosen), frame, level)
             order = cupy.argsort(codes)
             order = order[cupy.argsort(run[order])]
-            rows[positions] = chosen[order]
+            point[positions] = chosen[order]
             codes, run = codes[order], run[order]
             new = (codes[1:] != codes[:-1]) | (run[1:] != run[:-1])
             codes = cupy.zeros(len(order), np.int64)
             codes[1:] = cupy.cumsum(new)
 
-    def _frame(self, values: Any) -> Any:
+    def _frame(self, values: cupy.ndarray) -> cupy.ndarray:
         """Return the smallest coordinates, and the cells per unit of length."""
         d = self.dimensions
-        nothing = np.zeros(2 * d, np.uint64)
-        nothing[:d] = np.uint64(2**64 - 1)
-        extent = cupy.asarray(nothing)
+        empty_extent = np.zeros(2 * d, np.uint64)
+        empty_extent[:d] = np.uint64(2**64 - 1)
+        extent = cupy.asarray(empty_extent)
         threads = min(self.count, EXTENT_BLOCKS * BLOCK)
         self._run("find_extent", threads, values, np.uint64(self.count), extent)
         low, high = _floats(cupy.asnumpy(extent)).reshape(2, d)
@@ -234,8 +238,14 @@ class CudaPointTree:
         return cupy.asarray(np.append(low, min(cells, np.finfo(np.float64).max)))
 
     def _codes(
-        self, values: Any, chosen: Any, count: int, frame: Any, level: int
-    ) -> Any:
+        self,
+        values: cupy.ndarray,
+        chosen: cupy.ndarray | np.uint64,
+        count: int,
+        frame: cupy.ndarray,
+        level: int,
+    ) -> cupy.ndarray:
+        """Return the indices of cells on the curve; `chosen` is NULL for all points."""
         codes = cupy.empty(count, np.uint64)
         self._run(
             "make_codes",
@@ -252,7 +262,7 @@ class CudaPointTree:
     # ------------------------------------------------------------ the forest
 
     def forest(self, report: Callable[[int], object]) -> TreeEdges:
-        """Return the edges of the forest; `report` takes the components left."""
+        """Return the forest's edges; `report` takes the number of components."""
         with self._current():
             with self._timed("rounds"):
                 weight, key, certain = self._join(report)
@@ -263,7 +273,9 @@ class CudaPointTree:
                 key = self._transfer.to_host(key)
         return TreeEdges(weight, key, certain, self.seconds)
 
-    def _by_key(self, weight: Any, key: Any) -> tuple[Any, Any]:
+    def _by_key(
+        self, weight: cupy.ndarray, key: cupy.ndarray
+    ) -> tuple[cupy.ndarray, cupy.ndarray]:
         """Return edges in the order of their keys."""
         sorted_weight, sorted_key = cupy.empty_like(weight), cupy.empty_like(key)
         self._run(
@@ -278,8 +290,10 @@ class CudaPointTree:
         )
         return sorted_weight, sorted_key
 
-    def _join(self, report: Callable[[int], object]) -> tuple[Any, Any, int]:
-        """Join all components in rounds."""
+    def _join(
+        self, report: Callable[[int], object]
+    ) -> tuple[cupy.ndarray, cupy.ndarray, int]:
+        """Join all components; also return the number of edges of the first round."""
         count = self.count
         arrays = {name: cupy.empty(count, kind) for name, kind in ROUNDS.items()}
         arrays["counts"] = counts = cupy.zeros(3, np.uint64)
@@ -289,12 +303,12 @@ class CudaPointTree:
         edges = certain = 0
         while edges < count - 1:
             report(count - edges)
-            self._step("forget")
-            self._step("offer")
-            self._step("count_asking")
+            self._step("begin_round")
+            self._step("lower_bounds")
+            self._step("count_uncertain")
             searches = int(counts[1])
             most = np.uint64(PATIENCE * searches / (count - edges))
-            self._step("list_asking", most)
+            self._step("list_uncertain", most)
             if searches:
                 self._run("name_leaves", self._leaves, self._tree, arrays["component"])
                 self._upwards("name_nodes")
@@ -314,18 +328,18 @@ def _name_of(dtype: np.dtype) -> str:
 
 
 def _bits(dimensions: int) -> int:
-    """Return the bits of a coordinate in a code, as in point_tree.cu."""
+    """Return the number of bits of a coordinate in a code, as in point_tree.cu."""
     return min(32, 64 // dimensions)
 
 
 def _floats(ordered: np.ndarray) -> np.ndarray:
-    """Return the float64 numbers of bits that are ordered as they are."""
+    """Return the float64 numbers of bits as `ordered` in point_tree.cu returns them."""
     top = np.uint64(1 << 63)
     return np.where(ordered >= top, ordered ^ top, ~ordered).view(np.float64)
 
 
-def _long_runs(codes: Any) -> tuple[Any, Any]:
-    """Return the indices of codes in runs longer than a leaf, and the runs' numbers."""
+def _long_runs(codes: cupy.ndarray) -> tuple[cupy.ndarray, cupy.ndarray]:
+    """Return the indices of equal codes in runs longer than a leaf, and their runs."""
     none = cupy.empty(0, np.int64)
     if len(codes) <= LEAF or not bool((codes[LEAF:] == codes[:-LEAF]).any()):
         return none, none

@@ -61,13 +61,21 @@ def run_interruptibly(work: Callable[[], Result]) -> Result:
 
     If a signal raises an exception here, the function continues to its end.
     """
+    return start_in_thread(work, "mndmst-step").result()
+
+
+def start_in_thread(work: Callable[[], Result], name: str) -> Future[Result]:
+    """Start a function in a thread of its own, and return its future.
+
+    The thread is a daemon: a process that ends with an error does not wait for it.
+    """
     future: Future[Result] = Future()
 
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # raised below, by the thread that waits
+        except BaseException as error:  # `result` raises it
             future.set_exception(error)
 
-    Thread(target=run, daemon=True, name="mndmst-step").start()
-    return future.result()
+    Thread(target=run, daemon=True, name=name).start()
+    return future

@@ -1,5 +1,5 @@
 // Points as factors of products: less a centre, times a power of two, and rounded to
-// numbers of 16 bits; points/cuda/point_products.py has the bounds.
+// numbers of 16 bits; points/cuda/device_products.py has the bounds.
 //
 // VALUE is the type of the coordinates. Those of `divided` points are quotients by
 // `largest` and then `length` of their point, as in point_products.cu.
@@ -8,36 +8,37 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef unsigned short u16;
 
-#define NONE 0xFFFFFFFFu
+#define NO_POSITION 0xFFFFFFFFu
+#define WARP 0xFFFFFFFFu  // all lanes
 #define BLOCK 256
 #define WARPS (BLOCK / 32)
 
-// Points as they were given, by place.
+// Points before they become factors, by position.
 struct Given {
   const VALUE* values;
   const double* largest;
   const double* length;
-  const u32* source;  // the row of `values` of each place
+  const u32* source;  // the row of `values` of each position
   u64 count, dimensions, divided;
 
-  __device__ double at(u64 place, u64 d) const {
-    u64 index = source[place];
+  __device__ double at(u64 position, u64 d) const {
+    u64 index = source[position];
     double x = (double)values[index * dimensions + d];
     return divided ? x / largest[index] / length[index] : x;
   }
 };
 
 __device__ double largest_of_warp(double x) {
-  for (int step = 16; step; step /= 2) x = fmax(x, __shfl_xor_sync(NONE, x, step));
+  for (int step = 16; step; step /= 2) x = fmax(x, __shfl_xor_sync(WARP, x, step));
   return x;
 }
 
 __device__ double sum_of_warp(double x) {
-  for (int step = 16; step; step /= 2) x += __shfl_xor_sync(NONE, x, step);
+  for (int step = 16; step; step /= 2) x += __shfl_xor_sync(WARP, x, step);
   return x;
 }
 
-// Raise a number that is not negative: its bits have its order.
+// Raise a number to at least x, which is not negative: bits are ordered as numbers are.
 __device__ void raise(u64* number, double x) {
   atomicMax(number, (u64)__double_as_longlong(x));
 }
@@ -50,8 +51,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   u64 d = 32ull * blockIdx.x + lane;
   double sum = 0;
-  for (u64 place = warp; place < g.count && d < g.dimensions; place += WARPS)
-    sum += g.at(place, d);
+  for (u64 position = warp; position < g.count && d < g.dimensions; position += WARPS)
+    sum += g.at(position, d);
   sums[warp][lane] = sum;
   __syncthreads();
   if (warp || d >= g.dimensions) return;
@@ -59,16 +60,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   centre[d] = sum / g.count;
 }
 
-// Raise `extent` to the largest distance of a coordinate from the centre's; a warp takes
-// a point at a time.
+// Raise `extent` to the largest difference of a coordinate from the centre's; a warp
+// takes a point at a time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     find_extent(const Given* given, const double* centre, u64* extent) {
   const Given g = *given;
   u64 thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
   double most = 0;
-  for (u64 place = thread / 32; place < g.count; place += (u64)gridDim.x * WARPS)
+  for (u64 position = thread / 32; position < g.count; position += (u64)gridDim.x * WARPS)
     for (u64 d = thread % 32; d < g.dimensions; d += 32)
-      most = fmax(most, fabs(g.at(place, d) - centre[d]));
+      most = fmax(most, fabs(g.at(position, d) - centre[d]));
   most = largest_of_warp(most);
   if (thread % 32 == 0) raise(extent, most);
 }
@@ -77,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 __device__ u16 half_of(double x, double& rounded) {
   float size = fabsf((float)x);
   u32 bits;
-  if (size < 6.103515625e-05f) {  // 2^-14; below, float16 has the last place of 0.5f
+  if (size < 6.103515625e-05f) {  // 2^-14; below, float16 has the last position of 0.5f
     bits = __float_as_uint(size + 0.5f) - 0x3F000000u;
     rounded = bits * 5.9604644775390625e-08;  // 2^-24
   } else {
@@ -99,7 +100,7 @@ __device__ u16 bfloat_of(double x, double& rounded) {
 }
 
 // Write each point as a float16, or as the sum of three bfloat16, and the squared length
-// of the rounded point. Raise extremes[0] to the largest share of its length that a
+// of the rounded point. Raise extremes[0] to the largest fraction of its length that a
 // point loses, extremes[1] to the largest squared length.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     round_points(const Given* given, const double* centre, double factor, int parts,
@@ -107,22 +108,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const Given g = *given;
   u64 thread = (u64)blockIdx.x * BLOCK + threadIdx.x;
   double lost = 0, most = 0;
-  for (u64 place = thread / 32; place < g.count; place += (u64)gridDim.x * WARPS) {
-    double length = 0, away = 0;
+  for (u64 position = thread / 32; position < g.count; position += (u64)gridDim.x * WARPS) {
+    double length = 0, residue = 0;
     for (u64 d = thread % 32; d < width; d += 32) {
-      double exact = d < g.dimensions ? (g.at(place, d) - centre[d]) * factor : 0;
+      double exact = d < g.dimensions ? (g.at(position, d) - centre[d]) * factor : 0;
       double rest = exact;
       for (int part = 0; part < parts; part++) {
         double rounded;
         u16 bits = parts == 1 ? half_of(rest, rounded) : bfloat_of(rest, rounded);
-        factors[(place * parts + part) * width + d] = bits;
+        factors[(position * parts + part) * width + d] = bits;
         rest -= rounded;
       }
-      length += (exact - rest) * (exact - rest), away += rest * rest;
+      length += (exact - rest) * (exact - rest), residue += rest * rest;
     }
-    length = sum_of_warp(length), away = sum_of_warp(away);
-    if (thread % 32 == 0) square[place] = length;
-    if (away > 0) lost = fmax(lost, sqrt(away) / sqrt(length));
+    length = sum_of_warp(length), residue = sum_of_warp(residue);
+    if (thread % 32 == 0) square[position] = length;
+    if (residue > 0) lost = fmax(lost, sqrt(residue) / sqrt(length));
     most = fmax(most, length);
   }
   if (thread % 32 == 0) raise(extremes, lost), raise(extremes + 1, most);
@@ -135,36 +136,37 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   if (i < count) half[i] = (float)(square[i] / 2 * factor);
 }
 
-// Write a number to all places.
+// Fill an array with a number.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     fill_floats(float* numbers, u64 count, float number) {
   u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
   if (i < count) numbers[i] = number;
 }
 
-// Copy the factors of some places, `pieces` pieces of 16 bytes each; those of the first
-// place where there is none.
+// Copy the factors at some positions, `pieces` pieces of 16 bytes each; position 0 stands
+// in for NO_POSITION.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    gather_factors(const uint4* factors, const u32* places, u64 count, u64 pieces,
+    gather_factors(const uint4* factors, const u32* positions, u64 count, u64 pieces,
                    uint4* gathered) {
   u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
   if (i >= count * pieces) return;
-  u32 place = places[i / pieces];
-  gathered[i] = factors[(place == NONE ? 0 : place) * pieces + i % pieces];
+  u32 position = positions[i / pieces];
+  if (position == NO_POSITION) position = 0;
+  gathered[i] = factors[position * pieces + i % pieces];
 }
 
-// Write the terms of squared distances, and squared core distances, of places in order;
-// infinite terms where there is no place.
+// Write the terms of squared distances, and squared core distances, at some positions;
+// infinite terms for NO_POSITION.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    order_terms(const u32* places, u64 count, const double* square, const double* cores,
+    order_terms(const u32* positions, u64 count, const double* square, const double* cores,
                 double square_factor, double added, double core_factor, float* term,
                 float* core) {
   u64 i = (u64)blockIdx.x * BLOCK + threadIdx.x;
   if (i >= count) return;
-  u32 place = places[i];
-  bool there = place != NONE;
-  if (!there) place = 0;
-  term[i] = there ? (float)(square[place] * square_factor + added)
+  u32 position = positions[i];
+  bool valid = position != NO_POSITION;
+  if (!valid) position = 0;
+  term[i] = valid ? (float)(square[position] * square_factor + added)
                   : __int_as_float(0x7F800000);
-  core[i] = (float)(cores[place] * cores[place] * core_factor);
+  core[i] = (float)(cores[position] * cores[position] * core_factor);
 }

@@ -5,7 +5,7 @@
 // reach the device's memory. `point_products.cu` narrows the lists.
 //
 // FACTOR is f16 or bf16. PARTS factors that add up to a coordinate lie `width` apart.
-// STAGES tiles of factors fit in shared memory.
+// Shared memory holds STAGES stages of a tile.
 
 #include "point_products.cuh"
 
@@ -22,10 +22,10 @@ __device__ u32 shared_address(const void* p) {
   return (u32)__cvta_generic_to_shared(p);
 }
 
-// Copy 16 bytes to shared memory in the background; zeros where there is no row.
-__device__ void copy_ahead(u32 to, const u16* from, bool there) {
+// Copy 16 bytes to shared memory asynchronously; zeros for a row beyond the end.
+__device__ void copy_ahead(u32 to, const u16* from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to),
-               "l"(from), "r"(there ? 16 : 0));
+               "l"(from), "r"(valid ? 16 : 0));
 }
 
 __device__ void load_matrices(u32 (&r)[4], u32 from) {
@@ -46,7 +46,7 @@ __device__ void multiply_add(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// Pairs of parts whose products matter: the others are smaller than 2^-23 of the sum.
+// Pairs of parts that are multiplied: the other products are below 2^-23 of the sum.
 #if PARTS == 1
 #define PAIRS 1
 __device__ const int PART_OF_ROW[] = {0}, PART_OF_COLUMN[] = {0};
@@ -56,7 +56,7 @@ __device__ const int PART_OF_ROW[] = {0, 0, 1, 1, 0, 2},
                      PART_OF_COLUMN[] = {0, 1, 0, 1, 2, 0};
 #endif
 
-// The tile of rows and of columns with a number: GROUP tiles of rows side by side.
+// Find the row and column tiles of a tile. GROUP row tiles take a column tile in turn.
 __device__ void locate(u32 number, u32 row_tiles, u32 column_tiles, int& row,
                        int& column) {
   u32 each = GROUP * column_tiles, first = number / each * GROUP;
@@ -64,13 +64,13 @@ __device__ void locate(u32 number, u32 row_tiles, u32 column_tiles, int& row,
   row = first + rest % rows, column = rest / rows;
 }
 
-// The loads of a block, stage by stage, from one of its tiles into the next. A thread
-// copies 16 bytes of every 32nd row and column: `eight` of the eight that a row has in
-// a stage. They lie at the exclusive or of `eight` and the row, which spreads a column
-// of eight rows over all banks.
+// The loads of a block, stage by stage, without a break between tiles. A row has eight
+// units of 16 bytes in a stage. A thread copies unit `eight` of every 32nd row and
+// column to index (`eight` exclusive or row), which spreads a column of eight rows over
+// all banks.
 struct Loader {
-  const u16 *rows, *columns;          // of the launch
-  const u16 *own_rows, *own_columns;  // of this thread in the tile
+  const u16 *rows, *columns;                // of the launch
+  const u16 *thread_rows, *thread_columns;  // of this thread in the tile
   long long stride;
   int row_count, column_count, width;
   u32 row_tiles, column_tiles, tiles, tile;
@@ -82,16 +82,16 @@ struct Loader {
     locate(tile, row_tiles, column_tiles, row, column);
     int i = threadIdx.x / 8, eight = threadIdx.x % 8;
     row = row * ROWS + i, column = column * COLUMNS + i;
-    own_rows = rows + row * stride + eight * 8;
-    own_columns = columns + column * stride + eight * 8;
+    thread_rows = rows + row * stride + eight * 8;
+    thread_columns = columns + column * stride + eight * 8;
     depth = pair = 0;
   }
 
   // Begin to load the next stage, if there is one.
   __device__ void load(int stage) {
     if (tile < tiles) {
-      const u16* a = own_rows + PART_OF_ROW[pair] * width + depth;
-      const u16* b = own_columns + PART_OF_COLUMN[pair] * width + depth;
+      const u16* a = thread_rows + PART_OF_ROW[pair] * width + depth;
+      const u16* b = thread_columns + PART_OF_COLUMN[pair] * width + depth;
       u32 to = shared + stage * (STAGE * 2);
 #pragma unroll
       for (int i = 0; i < ROWS / 32; i++)
@@ -114,10 +114,10 @@ struct Loader {
 
 // A candidate for a row's neighbours: any column but the row itself.
 struct Near {
-  const u32* places;
+  const u32* positions;
   bool columns_too;
   __device__ bool takes(int row, u32 column) const {
-    return !columns_too || places[row] != column;
+    return !columns_too || positions[row] != column;
   }
 };
 
@@ -128,12 +128,13 @@ struct Leaving {
   Components components;
   __device__ bool takes(int row, u32 column) const {
     double weight = rows.weights[row];
-    return components.of_place[column] != rows.component[rows.places[row]] &&
-           components.reach[column] <= weight && components.cores[column] <= weight;
+    return components.of_position[column] != rows.component[rows.positions[row]] &&
+           components.lower_bound[column] <= weight &&
+           components.cores[column] <= weight;
   }
 };
 
-// Where a launch finds the row and the column with which a thread begins its scores.
+// The first row and column of a thread's scores.
 struct Corner {
   int row, column, row_count, column_count;
 };
@@ -153,8 +154,8 @@ struct Lists {
   __device__ __forceinline__ void collect(SCORES, const Corner& at) const;
 };
 
-// Multiply all rows with some columns, and collect the products. The blocks take tiles
-// in turn; the loads of the next tile begin before the last one is collected.
+// Multiply all rows with some columns, and collect the products. Blocks take tiles in
+// turn; the loads of the next tile begin before the current one is collected.
 template <typename Collector>
 __device__ void multiply_tiles(const u16* row_factors, const u16* factors,
                                int row_count, int column_count, int width,
@@ -174,7 +175,7 @@ __device__ void multiply_tiles(const u16* row_factors, const u16* factors,
   int i = threadIdx.x / 8;
   loader.shared = shared + i * DEPTH * 2 + (threadIdx.x % 8 ^ i % 8) * 16;
   loader.begin();
-  // Where this thread's rows of the matrices lie in a stage, before the exclusive or.
+  // Offsets of this thread's matrix rows in a stage, before the exclusive or.
   u32 left_rows = (warp_row + lane % 16) * DEPTH * 2;
   u32 right_rows = (ROWS + warp_column + lane % 8 + lane / 16 * 8) * DEPTH * 2;
   u32 left_eight = lane / 16, right_eight = lane / 8 % 2, flip = lane % 8;
@@ -189,8 +190,8 @@ __device__ void multiply_tiles(const u16* row_factors, const u16* factors,
 #pragma unroll
         for (int j = 0; j < 4; j++) sum[m][n][j] = 0;
     u32 left[2][4][4], right[2][4][4];
-    // Load the matrices of one sixteenth of a stage; they are multiplied one step
-    // later, so that loads and products overlap.
+    // Load the matrices for 16 factors of the stage; they are multiplied one step later,
+    // so that loads and products overlap.
     auto fetch = [&](int k, u32 (&l)[4][4], u32 (&r)[4][4]) {
       u32 from = shared + stage * (STAGE * 2);
       u32 a = from + left_rows + ((2 * k + left_eight) ^ flip) * 16;
@@ -201,7 +202,7 @@ __device__ void multiply_tiles(const u16* row_factors, const u16* factors,
       for (int n = 0; n < 4; n++) load_matrices(r[n], b + n * 16 * DEPTH * 2);
     };
     asm volatile("cp.async.wait_group %0;\n" ::"n"(STAGES - 2) : "memory");
-    __syncthreads();  // all have loaded this stage
+    __syncthreads();  // all threads have loaded this stage
     fetch(0, left[0], right[0]);
     for (int step = 0; step < steps; step++) {
 #pragma unroll
@@ -213,7 +214,7 @@ __device__ void multiply_tiles(const u16* row_factors, const u16* factors,
           stage = (stage + 1) % STAGES;
           if (step + 1 < steps) {
             asm volatile("cp.async.wait_group %0;\n" ::"n"(STAGES - 2) : "memory");
-            __syncthreads();  // all have loaded the next stage, and used the last
+            __syncthreads();  // all have loaded the next stage, and read the last one
             fetch(0, left[(k + 1) % 2], right[(k + 1) % 2]);
           }
         }
@@ -235,7 +236,7 @@ __device__ void multiply_tiles(const u16* row_factors, const u16* factors,
 
 template <typename Candidate>
 __device__ __forceinline__ void Lists<Candidate>::collect(SCORES, const Corner& at) const {
-  // All loads come first: behind a store the compiler would keep each in its place.
+  // All loads come first: the compiler does not move loads across a store.
   float threshold[8], less[16];
 #pragma unroll
   for (int m = 0; m < 8; m++) {
@@ -274,7 +275,7 @@ extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
     filter_near(const u16* row_factors, const u16* factors, int row_count,
                 int column_count, int width, u32 first_column, const float* half,
                 const Rows* given) {
-  Near near = {given->places, given->columns_too != 0};
+  Near near = {given->positions, given->columns_too != 0};
   Lists<Near> lists = {first_column, half, *given, near};
   multiply_tiles(row_factors, factors, row_count, column_count, width, lists);
 }
@@ -293,20 +294,20 @@ extern "C" __global__ void __launch_bounds__(MULTIPLIERS, 1)
 #define BLOCK 64  // points: a warp's rows are in one component, and so are its columns
 
 // Points in the order of their components. Each component begins at a multiple of
-// BLOCK; the terms of places without a point are infinite.
+// BLOCK; entries without a point have infinite terms.
 struct Ordered {
   const u16* factors;
   const u32* component;   // of each block of points
-  const float* term;      // of a squared distance: it is the sum of both terms less
-  const float* core;      // twice the product; squares, as distances are scaled
+  const float* term;      // a squared distance is both terms less twice the product
+  const float* core;      // squares of core distances
 };
 
-// Bounds on pairs of components, and the pairs of points found.
+// Bounds of pairs of components, and a list of pairs of points.
 struct Between {
-  float* least;  // by component and component: bounds on squared distances
+  float* least;  // by two components: bounds of squared distances
   u32* rows;
   u32* columns;
-  u32* found;
+  u32* count;    // of listed pairs
   int components, capacity, width;
 };
 
@@ -361,7 +362,7 @@ struct LowerBounds {
       for (int n = 0; n < 16; n++)
         least = fminf(least, terms.square(SUM(m, n), m, n));
     for (int step = 16; step; step /= 2)
-      least = fminf(least, __shfl_xor_sync(NONE, least, step));
+      least = fminf(least, __shfl_xor_sync(WARP, least, step));
     least = fmaxf(least, 0.0f);  // so that its bits have its order
     if (threadIdx.x % 32 == 0 && least < *entry)
       atomicMin((u32*)entry, __float_as_uint(least));
@@ -385,9 +386,9 @@ struct PairsWithin {
 #pragma unroll
       for (int n = 0; n < 16; n++)
         if (terms.square(SUM(m, n), m, n) <= bound) {
-          // Too many are counted once, so that the counter never starts again.
-          if (*(volatile u32*)o.found > (u32)o.capacity) return;
-          u32 slot = atomicAdd(o.found, 1u);
+          // Beyond the capacity the count stops, so that it never overflows.
+          if (*(volatile u32*)o.count > (u32)o.capacity) return;
+          u32 slot = atomicAdd(o.count, 1u);
           if (slot < (u32)o.capacity)
             o.rows[slot] = row + ROW_OF(m), o.columns[slot] = column + COLUMN_OF(n);
         }

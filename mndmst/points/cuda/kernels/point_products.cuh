@@ -4,24 +4,26 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef unsigned short u16;
 
-#define NONE 0xFFFFFFFFu
+#define NO_POSITION 0xFFFFFFFFu
+#define WARP 0xFFFFFFFFu  // all lanes
 #define INFINITE __int_as_float(0x7F800000)
 #define CAPACITY 512  // candidates that a row's list holds
 
+// Components of the columns; all but `bound` are by position.
 struct Components {
-  const u32* of_place;
+  const u32* of_position;
   const double* cores;
-  const double* reach;
-  u64* bound;  // bits of float64, which order positive numbers alike
+  const double* lower_bound;
+  u64* bound;  // by component; bits of float64, ordered as positive numbers are
 };
 
 // The rows of a launch, and the lists of their candidates.
 struct Rows {
-  const u32* places;     // of the rows among the queries
-  const u32* component;  // by place among the queries, as `cores`
+  const u32* positions;  // of the rows, among the queries
+  const u32* component;  // by position among the queries, as `cores`
   const double* cores;
-  double* weights;       // of the lightest edges so far, by row; or bounds
-  u32* others;           // their far ends, or NONE
+  double* weights;       // of the lightest edges so far, or bounds; by row, as below
+  u32* ends;             // positions of their far ends, or NO_POSITION
   float* scores;
   u32* candidates;
   int* counts;

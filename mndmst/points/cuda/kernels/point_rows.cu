@@ -1,4 +1,4 @@
-// The sizes of points, one thread a point: what a search must know before it begins.
+// Magnitudes of points, one thread a point, which decide on scales before a search.
 //
 // VALUE is the type of the coordinates.
 
@@ -8,7 +8,7 @@ typedef unsigned long long u64;
 #define LEAF 128   // terms that NumPy adds up without halving them
 #define DEEPEST 64
 
-// The squares of coordinates that are divided by the largest of their point.
+// The squares of a point's coordinates, divided by its largest one.
 struct Squares {
   const VALUE* row;
   double largest;
@@ -64,8 +64,8 @@ __device__ double Squares::sum(u64 count) const {
   return sums[0];
 }
 
-// Write the smallest size of a coordinate other than 0 and the largest, INFINITE if one
-// is not finite; and, of points that are divided by their largest, the squared length.
+// Write the smallest magnitude of a coordinate other than 0 and the largest, INFINITE if
+// one is not finite; and the squared length of the point divided by the largest.
 extern "C" __global__ void __launch_bounds__(128)
     measure_rows(const VALUE* values, u64 rows, u64 dimensions, double* smallest,
                  double* largest, double* square) {

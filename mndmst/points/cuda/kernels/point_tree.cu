@@ -15,38 +15,38 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-#define NOBODY 0xFFFFFFFFu
-#define MIXED NOBODY  // the component of a node with points of several
+#define NO_POSITION 0xFFFFFFFFu
+#define SEVERAL NO_POSITION  // in place of a component: points are in several
 #define INFINITE __longlong_as_double(0x7FF0000000000000ll)
 #define LARGEST 1.7976931348623157e308
 #define BITS (DIMENSIONS < 2 ? 32 : 64 / DIMENSIONS)  // of a coordinate in a code
 
 struct Tree {
   const VALUE* points;      // by position, as the arrays below
-  const u32* rows;          // the user's number of each point
+  const u32* point;         // the point at each position
   double* cores;            // core distances
-  double* reach;            // no point that is not listed is nearer
-  u32* listed;              // the nearest neighbours: first all points' nearest, and so on
-  VALUE* boxes;             // of each node: the smallest coordinates, then the largest
-  u32* first_row;           // of each node: the smallest number of its points
-  double* least_core;       // of each node
-  u32* of_node;             // the component of each node
+  double* lower_bound;      // of the distances to unlisted points
+  u32* listed;              // the nearest neighbours: of all points, then the second ones...
+  VALUE* boxes;             // by node: the smallest coordinates, then the largest
+  u32* first_point;         // by node: its smallest point
+  double* least_core;       // by node
+  u32* of_node;             // by node: its component, or SEVERAL
   u64 count, leaves, leaf_size;
 };
 
 // The components of points, by position. Components are named by one of their points.
 struct Rounds {
   u32* component;
-  double* weight;  // of each point's lightest edge; or a bound that all of them reach
-  u32* other;      // the far end of that edge, or NOBODY
-  u64* bound;      // of each component: no lightest edge weighs more (bits of float64)
-  u64* key;        // the smallest key of the edges of this weight
-  u32* chosen;     // the point whose edge it is
-  u32* target;     // the component at the far end, or NOBODY
-  u32* parent;     // links to the component that takes over
-  u32* asking;     // how many points of the component may have to search
-  u32* queries;    // the points that do
-  u64* counts;     // edges of the forest that are listed; points that may search, and do
+  double* weight;  // of each point's lightest edge; or a lower bound of its edges
+  u32* end;        // the far end of that edge, or NO_POSITION
+  u64* bound;      // of each component: an upper bound of its lightest edge (float64 bits)
+  u64* key;        // the smallest key of its edges of this weight
+  u32* chosen;     // the position whose edge it is
+  u32* target;     // the component at the far end, or NO_POSITION
+  u32* parent;     // links between components; a root is its own parent
+  u32* uncertain;  // number of its uncertain points
+  u32* queries;    // the positions that search
+  u64* counts;     // listed edges of the forest; uncertain points; queries
   double* edge_weight;
   u64* edge_key;
 };
@@ -55,7 +55,7 @@ __device__ inline u64 thread_of_grid() { return (u64)blockIdx.x * blockDim.x + t
 
 // ------------------------------------------------------------------ distances
 
-// A reduced distance with the gap of one more dimension, as in points/kernels/norms.py.
+// Adds the gap of a dimension to a reduced distance, as points/kernels/norms.py does.
 __device__ inline double add_gap(double total, double gap) {
 #if NORM == 2
   return __dadd_rn(total, __dmul_rn(gap, gap));
@@ -129,8 +129,8 @@ extern "C" __global__ void find_extent(const VALUE* points, u64 count, u64* exte
   }
 }
 
-// Computes places on Hilbert's curve (Skilling, Programming the Hilbert curve, 2004): of
-// the cell of each point, or at a deeper level of the part of the cell that it is in.
+// Computes indices on Hilbert's curve (Skilling, Programming the Hilbert curve, 2004): of
+// the cell of each point, or at a deeper level of its cell inside the cell above.
 // `frame` has the smallest coordinates and the cells per unit of length.
 extern "C" __global__ void make_codes(const VALUE* points, const u32* chosen, u64 count,
                                       const double* frame, int level, u64* codes) {
@@ -168,38 +168,39 @@ extern "C" __global__ void make_codes(const VALUE* points, const u32* chosen, u6
   codes[i] = code;
 }
 
-// Puts numbers and codes of points in an order, and notes whether more than `leaf` points
-// have one code.
+// Writes points and codes in an order. Sets `crowded` if more than `leaf` points have one
+// code.
 extern "C" __global__ void apply_order(const i64* order, const u64* codes, u64 count, u64 leaf,
-                                       u32* rows, u64* sorted, u32* crowded) {
+                                       u32* point, u64* sorted, u32* crowded) {
   u64 i = thread_of_grid();
   if (i >= count) return;
-  u64 row = (u64)order[i], code = codes[row];
-  rows[i] = (u32)row, sorted[i] = code;
+  u64 p = (u64)order[i], code = codes[p];
+  point[i] = (u32)p, sorted[i] = code;
   if (i + leaf < count && codes[order[i + leaf]] == code) *crowded = 1;
 }
 
-extern "C" __global__ void gather_points(const VALUE* values, const u32* rows, u64 count,
+extern "C" __global__ void gather_points(const VALUE* values, const u32* point, u64 count,
                                          VALUE* points) {
   u64 i = thread_of_grid();
   if (i >= count * DIMENSIONS) return;
-  points[i] = values[(u64)rows[i / DIMENSIONS] * DIMENSIONS + i % DIMENSIONS];
+  points[i] = values[(u64)point[i / DIMENSIONS] * DIMENSIONS + i % DIMENSIONS];
 }
 
 // ------------------------------------------------------------------ nodes
 
-// Computes the boxes and the smallest numbers of the leaves. An empty leaf has no room.
+// Computes the boxes and the smallest points of the leaves. The box of an empty leaf is
+// infinitely far from all points.
 extern "C" __global__ void box_leaves(const Tree* given) {
   const Tree tree = *given;
   u64 leaf = thread_of_grid();
   if (leaf >= tree.leaves) return;
   u64 begin = leaf * tree.leaf_size, end = min(begin + tree.leaf_size, tree.count);
   VALUE low[DIMENSIONS], high[DIMENSIONS];
-  u32 first = NOBODY;
+  u32 first = NO_POSITION;
 #pragma unroll
   for (int d = 0; d < DIMENSIONS; d++) low[d] = INFINITE, high[d] = -INFINITE;
   for (u64 p = begin; p < end; p++) {
-    first = min(first, tree.rows[p]);
+    first = min(first, tree.point[p]);
 #pragma unroll
     for (int d = 0; d < DIMENSIONS; d++) {
       VALUE x = tree.points[p * DIMENSIONS + d];
@@ -210,7 +211,7 @@ extern "C" __global__ void box_leaves(const Tree* given) {
   VALUE* box = tree.boxes + node * 2 * DIMENSIONS;
 #pragma unroll
   for (int d = 0; d < DIMENSIONS; d++) box[d] = low[d], box[DIMENSIONS + d] = high[d];
-  tree.first_row[node] = first;
+  tree.first_point[node] = first;
 }
 
 // The same for the nodes [begin, 2 begin), one level, from their children.
@@ -225,7 +226,7 @@ extern "C" __global__ void box_nodes(const Tree* given, u64 begin) {
     box[d] = min(left[d], right[d]);
     box[DIMENSIONS + d] = max(left[DIMENSIONS + d], right[DIMENSIONS + d]);
   }
-  tree.first_row[node] = min(tree.first_row[2 * node], tree.first_row[2 * node + 1]);
+  tree.first_point[node] = min(tree.first_point[2 * node], tree.first_point[2 * node + 1]);
 }
 
 extern "C" __global__ void least_core_of_leaves(const Tree* given) {
@@ -250,9 +251,9 @@ extern "C" __global__ void name_leaves(const Tree* given, const u32* component) 
   u64 leaf = thread_of_grid();
   if (leaf >= tree.leaves) return;
   u64 begin = leaf * tree.leaf_size, end = min(begin + tree.leaf_size, tree.count);
-  u32 name = begin < end ? component[begin] : MIXED;
+  u32 name = begin < end ? component[begin] : SEVERAL;
   for (u64 p = begin + 1; p < end; p++)
-    if (component[p] != name) name = MIXED;
+    if (component[p] != name) name = SEVERAL;
   tree.of_node[tree.leaves + leaf] = name;
 }
 
@@ -261,21 +262,21 @@ extern "C" __global__ void name_nodes(const Tree* given, u64 begin) {
   u64 node = begin + thread_of_grid();
   if (node >= 2 * begin) return;
   u32 left = tree.of_node[2 * node], right = tree.of_node[2 * node + 1];
-  bool empty = tree.first_row[2 * node + 1] == NOBODY;
-  tree.of_node[node] = left == right || empty ? left : MIXED;
+  bool empty = tree.first_point[2 * node + 1] == NO_POSITION;
+  tree.of_node[node] = left == right || empty ? left : SEVERAL;
 }
 
 // ------------------------------------------------------------------ walks
 
-// Visits the leaves that a search may need, from the leaf of a position on upwards:
-// first each sibling of an ancestor, below it the nearer child. `gap` returns the reduced
-// distance to a node, or infinity for one that the search can do without.
+// Visits the leaves that a search may need: the leaf of a position, then the subtrees of
+// its ancestors' siblings, from the leaf upwards, in each the nearer child first. `gap`
+// returns the reduced distance to a node, or infinity if the search can skip the node.
 template <typename Search>
 __device__ inline void walk(const Tree& tree, u32 position, Search& search) {
   const u32 leaves = (u32)tree.leaves, size = (u32)tree.leaf_size;
-  u32 own = position / size;
-  search.visit(leaves + own, own * size);
-  u32 node = leaves + own, height = 0, pending = leaves - 1;
+  u32 own_leaf = position / size;
+  search.visit(leaves + own_leaf, own_leaf * size);
+  u32 node = leaves + own_leaf, height = 0, pending = leaves - 1;
   while (pending) {
     u32 up = __ffs(pending) - 1;
     pending &= pending - 1;
@@ -286,7 +287,7 @@ __device__ inline void walk(const Tree& tree, u32 position, Search& search) {
       double left = search.gap(2 * node), right = search.gap(2 * node + 1);
       bool second = right < left;
       if (left == right && left < INFINITE)
-        second = tree.first_row[2 * node + 1] < tree.first_row[2 * node];
+        second = tree.first_point[2 * node + 1] < tree.first_point[2 * node];
       node = 2 * node + second;
       needed = fmin(left, right) < INFINITE;
       if (fmax(left, right) < INFINITE) pending |= 1u << height;
@@ -300,12 +301,12 @@ struct NearestSearch {
   Point point;
   u32 position;
   double near[LISTED];  // reduced distances, ascending
-  u32 found[LISTED];
+  u32 listed[LISTED];   // positions
 
   __device__ NearestSearch(const Tree& tree, u32 position)
       : tree(tree), point(tree.points + (u64)position * DIMENSIONS), position(position) {
 #pragma unroll
-    for (int j = 0; j < LISTED; j++) near[j] = INFINITE, found[j] = NOBODY;
+    for (int j = 0; j < LISTED; j++) near[j] = INFINITE, listed[j] = NO_POSITION;
   }
   __device__ double gap(u32 node) const {
     double gap = point.gap_to(tree.boxes + (u64)node * 2 * DIMENSIONS);
@@ -323,24 +324,24 @@ struct NearestSearch {
     for (int j = LISTED - 1; j > 0; j--) {
       bool before = reduced < near[j - 1], here = reduced < near[j];
       near[j] = before ? near[j - 1] : here ? reduced : near[j];
-      found[j] = before ? found[j - 1] : here ? p : found[j];
+      listed[j] = before ? listed[j - 1] : here ? p : listed[j];
     }
-    if (reduced < near[0]) near[0] = reduced, found[0] = p;
+    if (reduced < near[0]) near[0] = reduced, listed[0] = p;
   }
 };
 
-// Lists the nearest neighbours of all points, and computes their core distances: those to
-// neighbour `min_samples`, the nearest being 1.
+// Lists the nearest neighbours of all points, and computes core distances: the distances
+// to neighbour `min_samples`, where the nearest is neighbour 1.
 extern "C" __global__ void find_neighbours(const Tree* given, u64 min_samples) {
   const Tree tree = *given;
   u64 position = thread_of_grid();
   if (position >= tree.count) return;
   NearestSearch search(tree, (u32)position);
   walk(tree, (u32)position, search);
-  tree.reach[position] = distance_of(search.near[LISTED - 1]);
+  tree.lower_bound[position] = distance_of(search.near[LISTED - 1]);
 #pragma unroll  // so that lists stay in registers
   for (int j = 0; j < LISTED; j++) {
-    tree.listed[j * tree.count + position] = search.found[j];
+    tree.listed[j * tree.count + position] = search.listed[j];
     if (MUTUAL && j + 1 == min_samples) tree.cores[position] = distance_of(search.near[j]);
   }
 }
@@ -358,59 +359,59 @@ __device__ inline void lower(u64* at, u64 to) {
   if (to < *at) atomicMin(at, to);
 }
 
-// The first edge, by (weight, row of the far end), from a point to another component.
-// For one point this is the order of (weight, smaller row, larger row).
+// Finds the first edge, by (weight, far end), from a point to another component. From one
+// point this is the order of (weight, smaller point, larger point).
 struct LightestSearch {
   const Tree& tree;
   const Rounds& rounds;
   Point point;
-  u32 own, other, other_row;
+  u32 component, end, end_point;  // of the far end: its position, and which point it is
   double core, weight, limit;
   double nearest;  // boxes at least as far have no lighter edge
 
   __device__ LightestSearch(const Tree& tree, const Rounds& rounds, u32 position)
       : tree(tree), rounds(rounds), point(tree.points + (u64)position * DIMENSIONS),
-        own(rounds.component[position]), other(NOBODY), other_row(NOBODY),
+        component(rounds.component[position]), end(NO_POSITION), end_point(NO_POSITION),
         core(MUTUAL ? tree.cores[position] : 0), nearest(INFINITE) {
-    weight = __longlong_as_double(rounds.bound[own]);
+    weight = __longlong_as_double(rounds.bound[component]);
     limit = limit_of(weight);
   }
   __device__ double gap(u32 node) const {
-    if (tree.of_node[node] == own) return INFINITE;
+    if (tree.of_node[node] == component) return INFINITE;
     double least = MUTUAL ? tree.least_core[node] : 0;
     if (MUTUAL && least > weight) return INFINITE;
     double gap = point.gap_to(tree.boxes + (u64)node * 2 * DIMENSIONS);
     if (gap > limit) return INFINITE;
     bool tied = gap >= nearest || (MUTUAL && fmax(core, least) >= weight);
-    return tied && tree.first_row[node] >= other_row ? INFINITE : gap;
+    return tied && tree.first_point[node] >= end_point ? INFINITE : gap;
   }
   __device__ void visit(u32 node, u32 begin) {
-    if (tree.of_node[node] == own) return;
-    u64 known = __ldcg(rounds.bound + own);
-    if (known < bits_of(weight)) {  // an edge of the component is lighter than all here
+    if (tree.of_node[node] == component) return;
+    u64 known = __ldcg(rounds.bound + component);
+    if (known < bits_of(weight)) {  // another point of the component has a lighter edge
       weight = __longlong_as_double(known), limit = limit_of(weight);
-      other = other_row = NOBODY, nearest = INFINITE;
+      end = end_point = NO_POSITION, nearest = INFINITE;
     }
-    u32 end = (u32)min(begin + tree.leaf_size, tree.count);
-    bool found = false;
-    for (u32 p = begin; p < end; p++) {
-      if (rounds.component[p] == own) continue;
+    u32 leaf_end = (u32)min(begin + tree.leaf_size, tree.count);
+    bool improved = false;
+    for (u32 p = begin; p < leaf_end; p++) {
+      if (rounds.component[p] == component) continue;
       double reduced = point.reduced(tree.points + (u64)p * DIMENSIONS);
       if (reduced > limit) continue;
-      double distance = distance_of(reduced), at = distance;
-      if (MUTUAL) at = fmax(at, fmax(core, tree.cores[p]));
-      u32 row = tree.rows[p];
-      if (at < weight || (at == weight && row < other_row)) {
-        weight = at, other = p, other_row = row, limit = limit_of(at);
-        nearest = distance >= at ? reduced : INFINITE;
-        found = true;
+      double distance = distance_of(reduced), this_weight = distance;
+      if (MUTUAL) this_weight = fmax(distance, fmax(core, tree.cores[p]));
+      u32 this_point = tree.point[p];
+      if (this_weight < weight || (this_weight == weight && this_point < end_point)) {
+        weight = this_weight, end = p, end_point = this_point, limit = limit_of(weight);
+        nearest = distance >= weight ? reduced : INFINITE;
+        improved = true;
       }
     }
-    if (found) lower(rounds.bound + own, bits_of(weight));
+    if (improved) lower(rounds.bound + component, bits_of(weight));
   }
 };
 
-// Searches the first edge of all listed points.
+// Searches the first edge of each query.
 extern "C" __global__ void walk_lightest(const Tree* given, const Rounds* state) {
   const Tree tree = *given;
   const Rounds rounds = *state;
@@ -419,10 +420,10 @@ extern "C" __global__ void walk_lightest(const Tree* given, const Rounds* state)
   u32 position = rounds.queries[i];
   LightestSearch search(tree, rounds, position);
   walk(tree, position, search);
-  rounds.other[position] = search.other;
-  // Without an edge up to the bound, all edges of the point weigh more.
-  u64 more = bits_of(search.weight) + (search.other == NOBODY);
-  rounds.weight[position] = __longlong_as_double(more);
+  rounds.end[position] = search.end;
+  // Without an edge within the bound, all edges of the point weigh more.
+  u64 least = bits_of(search.weight) + (search.end == NO_POSITION);
+  rounds.weight[position] = __longlong_as_double(least);
 }
 
 // ------------------------------------------------------------------ Boruvka rounds
@@ -433,106 +434,109 @@ extern "C" __global__ void start_rounds(const Tree* given, const Rounds* state) 
   u64 p = thread_of_grid();
   if (p >= given->count) return;
   rounds.component[p] = rounds.parent[p] = (u32)p;
-  rounds.weight[p] = 0, rounds.other[p] = NOBODY;
+  rounds.weight[p] = 0, rounds.end[p] = NO_POSITION;
 }
 
-// Begins a round: components know nothing.
-extern "C" __global__ void forget(const Tree* given, const Rounds* state) {
+// Begins a round: resets bounds, keys, targets and counts.
+extern "C" __global__ void begin_round(const Tree* given, const Rounds* state) {
   const Rounds rounds = *state;
   u64 p = thread_of_grid();
   if (p == 0) rounds.counts[1] = rounds.counts[2] = 0;
   if (p >= given->count || rounds.component[p] != p) return;
   rounds.bound[p] = bits_of(INFINITE), rounds.key[p] = ~0ull;
-  rounds.target[p] = NOBODY, rounds.asking[p] = 0;
+  rounds.target[p] = NO_POSITION, rounds.uncertain[p] = 0;
 }
 
-// Finds the lightest edge of a point to a listed neighbour outside its component. If
-// others, which are not listed, may be as light, the edge is but a bound.
-__device__ inline void look_up(const Tree& tree, const Rounds& rounds, u64 p, u32 own) {
-  double reach = tree.reach[p], lightest = INFINITE;
-  u32 other = NOBODY, other_row = NOBODY;
+// Finds the lightest edge of a point to a listed neighbour outside its component. If an
+// unlisted point may be as near, only the lower bound is stored.
+__device__ inline void look_up(const Tree& tree, const Rounds& rounds, u64 p, u32 component) {
+  double lower_bound = tree.lower_bound[p], lightest = INFINITE;
+  u32 end = NO_POSITION, end_point = NO_POSITION;
   for (int j = 0; j < LISTED; j++) {
     u32 q = tree.listed[j * tree.count + p];
-    if (q == NOBODY || rounds.component[q] == own) continue;
+    if (q == NO_POSITION || rounds.component[q] == component) continue;
     double weight = weight_of(tree, p, q);
-    u32 row = tree.rows[q];
-    if (weight < lightest || (weight == lightest && row < other_row))
-      lightest = weight, other = q, other_row = row;
+    u32 point = tree.point[q];
+    if (weight < lightest || (weight == lightest && point < end_point))
+      lightest = weight, end = q, end_point = point;
   }
-  lower(rounds.bound + own, bits_of(lightest));
-  bool certain = lightest < reach;
-  rounds.other[p] = certain ? other : NOBODY, rounds.weight[p] = certain ? lightest : reach;
+  lower(rounds.bound + component, bits_of(lightest));
+  bool certain = lightest < lower_bound;
+  rounds.end[p] = certain ? end : NO_POSITION;
+  rounds.weight[p] = certain ? lightest : lower_bound;
 }
 
-// Lowers the bounds of components by edges that are known: the lightest of a point, if
-// the far end is still outside, or another of its list, and those to the next point on
+// Lowers the bounds of components to known edges: each point's lightest edge, if its far
+// end is still outside; else one to a listed neighbour; and the edge to the next point on
 // the curve.
-extern "C" __global__ void offer(const Tree* given, const Rounds* state) {
+extern "C" __global__ void lower_bounds(const Tree* given, const Rounds* state) {
   const Tree tree = *given;
   const Rounds rounds = *state;
   u64 p = thread_of_grid();
   if (p >= tree.count) return;
-  u32 own = rounds.component[p], other = rounds.other[p];
-  if (other != NOBODY && rounds.component[other] != own)
-    lower(rounds.bound + own, bits_of(rounds.weight[p]));
-  else if (bits_of(rounds.weight[p]) < bits_of(tree.reach[p]))
-    look_up(tree, rounds, p, own);
+  u32 component = rounds.component[p], end = rounds.end[p];
+  if (end != NO_POSITION && rounds.component[end] != component)
+    lower(rounds.bound + component, bits_of(rounds.weight[p]));
+  else if (bits_of(rounds.weight[p]) < bits_of(tree.lower_bound[p]))
+    look_up(tree, rounds, p, component);
   else
-    rounds.other[p] = NOBODY;
+    rounds.end[p] = NO_POSITION;
   if (p + 1 == tree.count) return;
   u32 next = rounds.component[p + 1];
-  if (next == own) return;
+  if (next == component) return;
   u64 weight = bits_of(weight_of(tree, p, p + 1));
-  lower(rounds.bound + own, weight), lower(rounds.bound + next, weight);
+  lower(rounds.bound + component, weight), lower(rounds.bound + next, weight);
 }
 
-// Whether a point may have an edge within the bound of its component that is not known.
-__device__ inline bool may_search(const Rounds& rounds, u64 p, u32 own) {
-  return rounds.other[p] == NOBODY && bits_of(rounds.weight[p]) <= rounds.bound[own];
+// Whether a point may have an unknown edge within the bound of its component.
+__device__ inline bool is_uncertain(const Rounds& rounds, u64 p, u32 component) {
+  return rounds.end[p] == NO_POSITION && bits_of(rounds.weight[p]) <= rounds.bound[component];
 }
 
-// Counts the points that may search, by components and in all.
-extern "C" __global__ void count_asking(const Tree* given, const Rounds* state) {
+// Counts the uncertain points, by component and in all.
+extern "C" __global__ void count_uncertain(const Tree* given, const Rounds* state) {
   const Rounds rounds = *state;
   u64 p = thread_of_grid();
-  u32 own = p < given->count ? rounds.component[p] : NOBODY;
-  bool asks = p < given->count && may_search(rounds, p, own);
-  // Most warps have points of one component: one addition for all of them.
-  u32 first = __shfl_sync(~0u, own, 0);
-  u32 together = __ballot_sync(~0u, asks && own == first), all = __ballot_sync(~0u, asks);
-  if (threadIdx.x % 32 == 0 && together) atomicAdd(rounds.asking + first, __popc(together));
+  u32 component = p < given->count ? rounds.component[p] : NO_POSITION;
+  bool counts = p < given->count && is_uncertain(rounds, p, component);
+  // Most warps have points of one component, which one addition counts.
+  u32 first = __shfl_sync(~0u, component, 0);
+  u32 of_first = __ballot_sync(~0u, counts && component == first);
+  u32 all = __ballot_sync(~0u, counts);
+  if (threadIdx.x % 32 == 0 && of_first) atomicAdd(rounds.uncertain + first, __popc(of_first));
   if (threadIdx.x % 32 == 0 && all) atomicAdd(rounds.counts + 1, (u64)__popc(all));
-  if (asks && own != first) atomicAdd(rounds.asking + own, 1u);
+  if (counts && component != first) atomicAdd(rounds.uncertain + component, 1u);
 }
 
-// Returns a place in a list for each thread of the warp that adds to it.
-__device__ inline u64 place_in(u64* length, bool adds) {
-  u32 adding = __ballot_sync(~0u, adds), lane = threadIdx.x % 32;
-  u64 place = 0;
-  if (lane == 0 && adding) place = atomicAdd(length, (u64)__popc(adding));
-  return __shfl_sync(~0u, place, 0) + __popc(adding & ((1u << lane) - 1));
+// Returns an index in a list to each thread of the warp that appends to it.
+__device__ inline u64 index_in(u64* length, bool appends) {
+  u32 appending = __ballot_sync(~0u, appends), lane = threadIdx.x % 32;
+  u64 first = 0;
+  if (lane == 0 && appending) first = atomicAdd(length, (u64)__popc(appending));
+  return __shfl_sync(~0u, first, 0) + __popc(appending & ((1u << lane) - 1));
 }
 
-// Lists the points that search: those of components of which at most `most` may.
-extern "C" __global__ void list_asking(const Tree* given, const Rounds* state, u64 most) {
+// Lists the queries: the uncertain points of components with at most `most` of them.
+extern "C" __global__ void list_uncertain(const Tree* given, const Rounds* state, u64 most) {
   const Rounds rounds = *state;
   u64 p = thread_of_grid();
-  u32 own = p < given->count ? rounds.component[p] : NOBODY;
-  bool asks = p < given->count && rounds.asking[own] <= most && may_search(rounds, p, own);
-  u64 place = place_in(rounds.counts + 2, asks);
-  if (asks) rounds.queries[place] = (u32)p;
+  u32 component = p < given->count ? rounds.component[p] : NO_POSITION;
+  bool searches = p < given->count && rounds.uncertain[component] <= most &&
+                  is_uncertain(rounds, p, component);
+  u64 i = index_in(rounds.counts + 2, searches);
+  if (searches) rounds.queries[i] = (u32)p;
 }
 
 // Whether a point's edge has the weight of the lightest edge of its component.
 __device__ inline bool is_lightest(const Rounds& rounds, u64 p, u64 most) {
-  u32 own = rounds.component[p];
-  return rounds.other[p] != NOBODY && bits_of(rounds.weight[p]) == rounds.bound[own] &&
-         rounds.asking[own] <= most;
+  u32 component = rounds.component[p];
+  return rounds.end[p] != NO_POSITION && bits_of(rounds.weight[p]) == rounds.bound[component] &&
+         rounds.uncertain[component] <= most;
 }
 
-// Edges of one weight are ordered by the numbers of their ends, the smaller one first.
+// Edges of equal weight are ordered by their smaller, then by their larger point.
 __device__ inline u64 key_of(const Tree& tree, const Rounds& rounds, u64 p) {
-  u64 one = tree.rows[p], other = tree.rows[rounds.other[p]];
+  u64 one = tree.point[p], other = tree.point[rounds.end[p]];
   return min(one, other) << 32 | max(one, other);
 }
 
@@ -549,31 +553,31 @@ extern "C" __global__ void choose_edges(const Tree* given, const Rounds* state, 
   const Rounds rounds = *state;
   u64 p = thread_of_grid();
   if (p >= tree.count || !is_lightest(rounds, p, most)) return;
-  u32 own = rounds.component[p];
-  if (key_of(tree, rounds, p) != rounds.key[own]) return;
-  rounds.chosen[own] = (u32)p, rounds.target[own] = rounds.component[rounds.other[p]];
+  u32 component = rounds.component[p];
+  if (key_of(tree, rounds, p) != rounds.key[component]) return;
+  rounds.chosen[component] = (u32)p, rounds.target[component] = rounds.component[rounds.end[p]];
 }
 
-// Links components along their first edges and lists these. Two components may choose
-// the same edge: the smaller then keeps its name.
+// Links components along their first edges, and lists these. If two components choose the
+// same edge, the smaller becomes the root.
 extern "C" __global__ void link_components(const Tree* given, const Rounds* state) {
   const Tree tree = *given;
   const Rounds rounds = *state;
   u64 c = thread_of_grid();
   bool links = false;
-  if (c < tree.count && rounds.component[c] == c && rounds.target[c] != NOBODY) {
+  if (c < tree.count && rounds.component[c] == c && rounds.target[c] != NO_POSITION) {
     u32 target = rounds.target[c];
     links = c > target || rounds.target[target] != c;
     if (links) rounds.parent[c] = target;
   }
-  u64 place = place_in(rounds.counts, links);
+  u64 i = index_in(rounds.counts, links);
   if (!links) return;
   u32 p = rounds.chosen[c];
-  rounds.edge_weight[place] = rounds.weight[p];
-  rounds.edge_key[place] = key_of(tree, rounds, p);
+  rounds.edge_weight[i] = rounds.weight[p];
+  rounds.edge_key[i] = key_of(tree, rounds, p);
 }
 
-// Follows the links of each point's component to their end, and shortens them.
+// Relabels each point with the root of its component; shortens the links on the way.
 extern "C" __global__ void rename_points(const Tree* given, const Rounds* state) {
   const Rounds rounds = *state;
   u64 p = thread_of_grid();
