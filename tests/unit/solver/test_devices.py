@@ -2,14 +2,16 @@
 
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pytest
 from fake_accelerator import register_accelerator
-from graphs import random, write_graph
+from graphs import NASTY, random, write_graph
+from oracle import kruskal
 
 import mndmst
+from mndmst.backends.base import DeviceMemoryError
 from mndmst.backends.costs import COSTS
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.world import world
@@ -148,3 +150,34 @@ def test_a_device_looks_at_the_arcs_that_it_gets(
         assert len(device.looked) == turn
     assert device.looked[0] is not None
     assert device.looked[0].edges == expected.num_edges
+
+
+class Full(Gpu):
+    """A device whose memory another program takes once it has its rows."""
+
+    def row_hooks(self, *_: Any) -> NoReturn:
+        raise DeviceMemoryError("another program has the memory")
+
+
+HUBS = random(300, 2000, 5)
+HUBS = HUBS._replace(src=np.where(np.arange(2000) % 3, HUBS.src, 7))
+GRAPHS = NASTY | {"hub": HUBS, "ties at a hub": HUBS.with_weights([2, 1], "int32")}
+
+
+@pytest.mark.parametrize("device", [Gpu, Full])
+@pytest.mark.parametrize("ratio", [0.01, 0.6])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_both_devices_of_a_rank_find_the_forest(
+    gpus: ModuleType, tmp_path: Path, name: str, ratio: float, device: type[Gpu],
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Also if the first one fails: the second has its rows then."""
+    gpus.make_device = lambda *_: device(1)
+    path = write_graph(tmp_path / "graph", GRAPHS[name])
+    both = mndmst.solve(path, ratio=ratio, threads=2)
+    failed = "the CPU alone: another program has" in capsys.readouterr().err
+    if name == "hub":  # some parts of other graphs are empty
+        assert failed == (device is Full)
+    alone = mndmst.solve(path, backend="cpu", threads=2)
+    assert both.digest == alone.digest
+    assert both.forest_edges == len(kruskal(*GRAPHS[name]).src)
