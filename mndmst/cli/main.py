@@ -62,6 +62,7 @@ COMMANDS = {
     "verify": ".solve",
     "draw": ".pictures",
     "info": ".info",
+    "plan": ".plan",
     "report": ".pictures",
     "compile": ".compile",
 }

@@ -3,7 +3,7 @@
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..host.errors import InputError
 from ..host.formatting import counted
@@ -15,6 +15,7 @@ from .options import (
     add_quiet,
     notice_not_kept,
 )
+from .parser import Commands
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 SHOWN = 10  # trees whose roots are printed
 
 
-def add_root(commands: Any) -> None:
+def add_root(commands: Commands) -> None:
     """Add the command to the parser."""
     from ..tree.rooted_trees import RULES, SMALLEST
 

@@ -24,6 +24,8 @@ STORED_ROW_BYTES, PIECE_ROW_BYTES = 20, 64
 # Buffers of HDF5 and MPI, and code that is loaded on demand, on each rank; and the
 # memory of MPI for each rank that exchanges messages with it
 RANK_RESERVE, PEER_RANK_BYTES = 8 * MIB, 128 << 10
+# A rank before it reads, with Python, its packages and MPI: 71 MiB have been seen
+RANK_PROCESS_BYTES = 80 * MIB
 # A vertex of the graph, where the ranks of a host contract on shared arrays
 HOST_VERTEX_BYTES = 32
 # Host memory that a process's devices take once they are started, at most

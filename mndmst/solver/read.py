@@ -207,7 +207,7 @@ def keep_to_host(
     share_of_rows = 1 / comm.size if most is None else most
     rows = math.ceil(graph.num_vertices * share_of_rows)
     arcs = math.ceil(graph.num_arcs * share_of_rows)
-    row_bytes = _row_bytes(graph, rows, arcs)
+    row_bytes = bytes_of_rows(graph.num_vertices, graph.weight_dtype, rows, arcs)
     work = budget.for_rows(rows, arcs, row_bytes, comm.size) - row_bytes
     # `work` is for the worst case, which few graphs need
     needed = row_bytes + work // 2
@@ -242,14 +242,14 @@ def cut_rows(
         indptr = graph.read_indptr(begin, end)
     indptr -= indptr[0]
     rows, arcs = end - begin, int(indptr[-1])
-    row_bytes = _row_bytes(graph, rows, arcs)
+    row_bytes = bytes_of_rows(graph.num_vertices, graph.weight_dtype, rows, arcs)
     needed = budget.for_rows(rows, arcs, row_bytes, comm.size)
     budget = replace(budget, enough=comm.max(held + needed))
     if budget.enough <= budget.limit:
         return [end], budget
     keep_nothing()
     cost = indptr  # bytes of all rows before each row
-    cost *= ARC_BYTES + _arc_bytes(graph)
+    cost *= ARC_BYTES + _arc_bytes(graph.num_vertices, graph.weight_dtype)
     cost += PIECE_ROW_BYTES * np.arange(len(cost))
     # A piece ends with the row in which its cost reaches `size`: it may exceed `size`
     # by the largest row, which is therefore subtracted.
@@ -263,13 +263,15 @@ def cut_rows(
     return bounds, budget
 
 
-def _row_bytes(graph: ShardedGraph, rows: int, arcs: int) -> int:
-    """Return the bytes of some rows in memory."""
-    return 8 * (rows + 1) + arcs * _arc_bytes(graph)
+def bytes_of_rows(
+    num_vertices: int, weight_dtype: np.dtype, rows: int, arcs: int
+) -> int:
+    """Return the bytes of some rows in memory, of a graph of `num_vertices`."""
+    return 8 * (rows + 1) + arcs * _arc_bytes(num_vertices, weight_dtype)
 
 
-def _arc_bytes(graph: ShardedGraph) -> int:
-    return graph.weight_dtype.itemsize + (8 if graph.num_vertices > 1 << 32 else 4)
+def _arc_bytes(num_vertices: int, weight_dtype: np.dtype) -> int:
+    return weight_dtype.itemsize + (8 if num_vertices > 1 << 32 else 4)
 
 
 def _asymmetry(
