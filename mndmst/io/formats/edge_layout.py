@@ -162,18 +162,18 @@ def _check_matrix(
         except InputError as error:
             raise InputError(
                 f"{error} The table looks like a matrix, with as many rows as columns. "
-                f"{_as_matrix(path)}."
+                f"{precomputed_advice(path)}."
             ) from error
     if what:
         source, target, weight = names[skipped : skipped + 3]
         raise InputError(
-            f"{path}: {what}, not a list of edges. {_as_matrix(path)}; if its lines "
-            f"are edges, give --columns source={titled(source)},"
+            f"{path}: {what}, not a list of edges. {precomputed_advice(path)}; if its "
+            f"lines are edges, give --columns source={titled(source)},"
             f"target={titled(target)},weight={titled(weight)}."
         )
 
 
-def _as_matrix(path: object) -> str:
+def precomputed_advice(path: object) -> str:
     """Return the remedy for a matrix; a sparse one would lose distances of 0."""
     return (
         f"If it holds distances, cluster it: mndmst linkage {path} --metric "

@@ -24,6 +24,7 @@ from ..edge_file import EdgeFile, Edges, checked_edges
 from ..file_access import opened
 from ..memory_limit import check_room
 from .binary_graphs import Binary, RowsFile, StoredArray
+from .edge_layout import precomputed_advice
 from .packed_files import COMPRESSIONS, import_scipy, read_bytes
 
 # Errors of NumPy, SciPy and zipfile on files that are damaged or of another kind
@@ -147,8 +148,8 @@ def _check_square(path: Path, shape: tuple[int, ...]) -> None:
 
 def _damaged(path: Path, error: object) -> InputError:
     return InputError(
-        f"{path}: is not a sparse matrix of SciPy, or damaged ({error}). Save it with "
-        "scipy.sparse.save_npz, or copy it again."
+        f"{path}: is not a sparse matrix of SciPy, or damaged ({error}). Copy it "
+        f"again. {precomputed_advice(path)}."
     )
 
 

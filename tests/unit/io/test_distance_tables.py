@@ -204,3 +204,9 @@ def test_messages_advise_the_metric_which_keeps_distances_of_zero(
     assert "save_npz" not in run.stderr and len(run.stderr) < 1000
     run = mndmst("linkage", path, "--metric", "precomputed")
     assert f"weight={149.0}" in run.stdout
+    np.savez(tmp_path / "d.npz", matrix)
+    run = mndmst("partition", tmp_path / "d.npz", tmp_path / "g")
+    advised = f"mndmst linkage {tmp_path}/d.npz --metric precomputed"
+    assert run.returncode and advised in run.stderr and "save_npz" not in run.stderr
+    run = mndmst(*advised.split()[1:])
+    assert f"weight={149.0}" in run.stdout
