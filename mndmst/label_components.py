@@ -1,8 +1,8 @@
 """Connected components: the second program on the calls of HyPar.
 
-It differs from the spanning forest in its exception condition only: any edge between
-two components of a part may contract, so that no edge inside a part is left. Weights
-still choose which edges come first, as a sample.
+It differs from the spanning forest only in its exception condition: components may be
+contracted along any edge of a part, so no edge inside a part remains. Weights still
+determine which edges come first, as a sample.
 """
 
 from collections.abc import Sequence
@@ -77,12 +77,12 @@ def connected_components(
 ) -> Components:
     """Find the connected components of a sharded graph. Collective.
 
-    `path` is a directory of shards, its index, or a graph in one shard. `labels` are
-    written with each vertex's label, the smallest vertex of its component, or with
-    names unless `numbers`; `report` is the file of the run's record. With `overwrite`
-    they replace files that are not earlier results. The result is the same on every
-    rank, except for the report. Raises MndmstError on every rank if the input, the
-    options or the output cannot be used.
+    `path` is a directory of shards, its index, or a graph in one shard. The files
+    `labels` get the label of each vertex, the smallest vertex of its component; tables
+    have names instead unless `numbers`. `report` is the file of the run's record. With
+    `overwrite` they may replace files that are not earlier results. The result is the
+    same on every rank, except for the report. Raises MndmstError on every rank if the
+    input, the options or the output cannot be used.
     """
     outputs: list[Output] = [(file, LABELS) for file in labels]
     outputs.append((report, REPORT))
@@ -153,7 +153,7 @@ def component_sizes(directory: Directory, labels: np.ndarray) -> np.ndarray:
 
 
 def _histogram(comm: Comm, sizes: np.ndarray) -> list[int]:
-    """Count sizes over all ranks by powers of two, up to the last that occurs."""
+    """Count sizes over all ranks by powers of two, up to the largest."""
     exponents = np.frexp(sizes.astype(np.float64))[1] - 1
     counts = comm.sum(np.bincount(exponents, minlength=64))
     return counts[: np.flatnonzero(counts).max(initial=-1) + 1].tolist()

@@ -1,9 +1,8 @@
 """START HERE: a run from shards to forest, one call for each step.
 
 Every rank runs this file. The four calls are HyPar's (`solver/merging/strategy.py`).
-The strategy by which parts merge is chosen once (`solver/merging/choose.py`). The
-module of a step explains the step; only `solver/devices.py` knows which devices there
-are.
+`solver/merging/choose.py` chooses the strategy by which parts merge. The module of a
+step explains the step; only `solver/devices.py` distinguishes kinds of devices.
 """
 
 from collections.abc import Sequence
@@ -57,10 +56,10 @@ def solve(
 ) -> Summary:
     """Compute the minimum spanning forest of a sharded graph. Collective.
 
-    It is the maximum spanning forest if the graph was made for these; `maximum` refuses
-    any other. `path` is a directory of shards, its index, or a graph in one shard. The
-    result is the same on every rank. Raises MndmstError on every rank if the input, the
-    options or the output cannot be used.
+    It is the maximum spanning forest if the graph was made for these; with `maximum`
+    other graphs are refused. `path` is a directory of shards, its index, or a graph in
+    one shard. The result is the same on every rank. Raises MndmstError on every rank if
+    the input, the options or the output cannot be used.
     """
     report = Report(comm, progress)
     outputs: list[Output] = [(file, FOREST_OR_TABLE) for file in targets.forests]
@@ -83,14 +82,14 @@ def solve(
         with Checkpoint(
             ranks, targets.checkpoint, config.checkpoint_interval, targets.resume
         ) as checkpoint:
-            # 1. Every rank reads its rows, balanced by arcs; 2. they go to its devices
+            # 1. Every rank reads its rows, balanced by arcs; 2. its devices get them
             run = part_graph(ranks, path, config, report, assigned=assigned)
             if run.graph.maximum:
                 progress.say("maximum forest: the graph was made with --maximum")
             resumed = checkpoint.start(run.graph, run.state, report)
             run = replace(run, resumed=resumed, save=checkpoint.save)
 
-            # 3. to 7. Parts contract, and merge until no edge is left
+            # 3. to 7. Parts contract, and merge until no edge remains
             contract(run)
 
             # 8. Every rank writes the forest edges that begin at its vertices
@@ -105,7 +104,7 @@ def solve(
             checkpoint.remove()
         return summary
 
-    # Where a host has more ranks than devices, the ranks with a device do the work
+    # If a host has more ranks than devices, only the ranks with a device compute
     return on_working_ranks(comm, path, config, report, forest)
 
 
@@ -117,12 +116,12 @@ def contract(
     """Contract rows that are on their devices: steps 3 to 7. Collective.
 
     Afterwards `run.state` has the edges along which each rank has contracted. `proceed`
-    is collective and called before each step; it may raise on all ranks. `exception`
-    says how far a component may grow in a part (`solver/merging/strategy.py`).
+    is collective and called before each step; it may raise on all ranks. `exception` is
+    the exception condition (`solver/merging/strategy.py`).
     """
-    # The lightest edges go first, then the heavier edges that still matter. A strategy
-    # contracts each phase by indComp, mergeParts and postProcess (`HyPar.contract`).
-    # A strategy that cannot go on returns the next.
+    # Phases contract the lightest edges first, then heavier candidates, each by
+    # indComp, mergeParts and postProcess (`HyPar.contract`). A strategy that cannot
+    # continue returns the next one.
     strategy: Strategy | None = choose(run, exception)
     while strategy is not None:
         with strategy:

@@ -1,7 +1,7 @@
 """The third program: the forest of a graph, after changes of the graph.
 
-The graph is read, but not solved again: what changes does to the forest is found from
-the forest, and from the rows of the smaller pieces that deletions cut off.
+The graph is read, but not solved again: the new forest is computed from the old one,
+and from the rows of the smaller pieces that deletions cut off.
 """
 
 import time
@@ -105,8 +105,7 @@ def update(
                 batch = _in_present_ids(batch, names)
             batch = replace(batch, names=names)
     progress.say("reading the rows")
-    own = threads or locate(comm).share
-    rows, num_edges = _read(comm, graph, memory, own)
+    rows, num_edges = _read(comm, graph, memory, threads or locate(comm).share)
     progress.say("applying the changes")
     changing = ChangingForest(
         comm, rows, graph.weight_dtype, index, maximum=graph.maximum
@@ -120,7 +119,7 @@ def update(
 def read_index(path: Path, graph: ShardedGraph) -> ForestIndex:
     """Read the forest of a graph, and index it.
 
-    Raises InputError if it is damaged, no forest, or of another graph.
+    Raises InputError if it is damaged, is not a forest, or is of another graph.
     """
     file = read_forest(path)
     if file.header.graph_uuid != graph.uuid:
@@ -146,12 +145,12 @@ def read_index(path: Path, graph: ShardedGraph) -> ForestIndex:
 def _in_present_ids(batch: Batch, ids: GraphNames | IdRange) -> Batch:
     """Return changes with the ids of a graph's rows, given the ids of its file.
 
-    Raises InputError if no vertex of the graph had an id that is given.
+    Raises InputError for an id that no vertex of the graph had in the file.
     """
     ends = np.concatenate((batch.src, batch.dst))
-    found = ids.find(IntegerNames(ends))
-    if (found < 0).any():
-        missing = int((found < 0).argmax())
+    vertices = ids.find(IntegerNames(ends))
+    if (vertices < 0).any():
+        missing = int((vertices < 0).argmax())
         where = batch.where(missing % len(batch.src))
         if isinstance(ids, IdRange):
             raise InputError(
@@ -162,14 +161,14 @@ def _in_present_ids(batch: Batch, ids: GraphNames | IdRange) -> Batch:
             f"{where}: the graph has no vertex {ends[missing]}. Leave the change out, "
             "or make the graph again with the vertex."
         )
-    src, dst = np.split(found, 2)
+    src, dst = np.split(vertices, 2)
     return replace(batch, src=src, dst=dst)
 
 
 def _read(
     comm: Comm, graph: ShardedGraph, memory: int, threads: int
 ) -> tuple[Rows, int]:
-    """Return this rank's rows, and how many edges the graph has."""
+    """Return this rank's rows, and the number of edges of the graph."""
     budget = Budget(memory)
     if not budget.given:
         budget = keep_to_host(comm, graph, budget, lambda: None)
@@ -208,16 +207,16 @@ def _write(
         edges = changing.forest.edges()
     weights = graph.weights(edges.key)
     total, digest = exact_total(comm, weights), forest_digest(comm, edges.u, edges.v)
-    place = names_location(graph)
-    if place is not None and files.graph_out is not None:
-        place = NamesLocation(uuid, str(files.graph_out))
+    names_file = names_location(graph)
+    if names_file is not None and files.graph_out is not None:
+        names_file = NamesLocation(uuid, str(files.graph_out))
     first = 0 if graph.id_range is None else graph.id_range.first
     header = ForestHeader(
         uuid,
         graph.num_vertices,
         total,
         digest,
-        names=place,
+        names=names_file,
         first_id=first,
         maximum=graph.maximum,
     )

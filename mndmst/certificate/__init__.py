@@ -1,6 +1,6 @@
 """The certificate: whether a forest file is the minimum spanning forest of a graph.
 
-Needs the two files only and trusts nothing the solver has computed.
+It needs only the two files, and trusts no result of the solver.
 """
 
 from .certificate import Verdict, verify

@@ -17,14 +17,14 @@ from ..io.results.digest_and_total import ExactSum, PairDigest
 from ..io.results.forest_file import ForestFile, differences
 from .kernels import build_links, smallest_nodes
 
-LIMIT = 10  # problems of one kind that are named
+LIMIT = 10  # reported problems of one kind
 
-# A problem in words, in pieces: the integers among them are vertices.
+# The text of a problem in pieces; integers among them are vertices.
 Problem = tuple[str | int, ...]
 
 
 def in_words(problem: Problem, names: NameSource | None = None) -> str:
-    """Return a problem as a text, with the names of its vertices if they have any."""
+    """Return the text of a problem, with names of vertices if there are any."""
 
     def word(piece: str | int) -> str:
         # A malformed edge may have ends that are not vertices
@@ -37,7 +37,7 @@ def in_words(problem: Problem, names: NameSource | None = None) -> str:
 
 
 class Described(Protocol):
-    """The subject of a forest: a graph, or points."""
+    """The graph or the points of a forest."""
 
     @property
     def uuid(self) -> str:
@@ -57,12 +57,12 @@ class Described(Protocol):
 
 
 class Examination(NamedTuple):
-    """The findings of a forest file's edges."""
+    """The result of reading a forest file's edges."""
 
-    faults: list[Problem]  # Why the file cannot be a forest; it is tested no further
-    differences: list[str]  # Attributes that do not agree with the edges
-    digest: str
-    weight: int | float  # Both computed again from the edges
+    faults: list[Problem]  # malformed edges, which end the test
+    differences: list[str]  # attributes that do not agree with the edges
+    digest: str  # computed from the edges
+    weight: int | float  # computed from the edges
 
 
 def examine(graph: Described, forest: ForestFile) -> Examination:
@@ -82,10 +82,10 @@ def examine(graph: Described, forest: ForestFile) -> Examination:
     return Examination(malformed[:LIMIT], texts, digest.hexdigest(), total.total())
 
 
-def unlike(graph: Described, forest: ForestFile) -> list[str]:
-    """Return how the headers show that a forest is of another graph; [] if not at all.
+def header_differences(graph: Described, forest: ForestFile) -> list[str]:
+    """Return the header fields by which a forest is of another graph.
 
-    Most forests that are refuted are refuted here, before any edge is read.
+    They refute most wrong forests before any edge is read.
     """
     texts = []
     if forest.header.graph_uuid != graph.uuid:
@@ -120,7 +120,7 @@ def _malformed(
     before: tuple[int, int],
     num_vertices: int,
 ) -> list[Problem]:
-    """Name the first edges of a piece that no forest file may hold."""
+    """Return the first malformed edges of a piece."""
     last_src = np.concatenate(([before[0]], src[:-1]))
     last_dst = np.concatenate(([before[1]], dst[:-1]))
     same = src == last_src
@@ -132,56 +132,55 @@ def _malformed(
         "of weight NaN": weight != weight,
     }
     return [
-        ("edge (", int(src[place]), ", ", int(dst[place]), f") is {kind}")
+        ("edge (", int(src[edge]), ", ", int(dst[edge]), f") is {kind}")
         for kind, wrong in kinds.items()
-        for place in np.flatnonzero(wrong)[:LIMIT]
+        for edge in np.flatnonzero(wrong)[:LIMIT]
     ]
 
 
 class Candidate(NamedTuple):
-    """A forest in memory, its vertices numbered as nodes in the order of their ids."""
+    """A forest in memory; nodes are its vertices, numbered in the order of ids."""
 
-    # uint32 or int64: the ids of the nodes. The last node, without edges, stands for
-    # all vertices that are not in the forest, and its id means nothing. Empty if every
-    # vertex of the graph is a node under its own id.
+    # uint32 or int64: the ids of the nodes. The last node, without edges, represents
+    # all vertices that are not in the forest; its id is arbitrary. Empty if every
+    # vertex of the graph is the node with its id.
     vertices: np.ndarray
-    # uint32 or int64, shape (edges,): the ends of the edges as nodes; sorted, as in the
-    # file.
+    # uint32 or int64, shape (edges,): the ends of the edges as nodes, in the order of
+    # the file
     a: np.ndarray
     b: np.ndarray
-    # uint32 or uint64, shape (edges,): the keys of the edges, as in the file and in the
-    # order.
-    key: np.ndarray
-    ranked: np.ndarray
-    # uint32 or int64: see `certificate.kernels.build_links`.
+    key: np.ndarray  # uint32 or uint64, shape (edges,): the keys, in the same order
+    ranked: np.ndarray  # the keys in ascending order
+    # uint32 or int64: see `certificate.kernels.build_links`
     edge: np.ndarray
     link: np.ndarray
-    # int64: edges that close a cycle with those before them in the order.
-    closing: np.ndarray
+    closing: (
+        np.ndarray
+    )  # int64: edges that close a cycle with earlier ones in the order
     # uint32 or int64: the smallest node of each node's tree; empty if the file has no
-    # labels.
+    # labels
     smallest: np.ndarray
 
     def nodes(self, ids: np.ndarray) -> np.ndarray:
         """Return vertices, in the graph's id type, as nodes."""
         if len(self.vertices) == 0:
             return ids
-        places = np.searchsorted(self.vertices[:-1], ids)
-        places[self.vertices[places] != ids] = len(self.vertices) - 1
-        return places.astype(self.a.dtype)
+        nodes = np.searchsorted(self.vertices[:-1], ids)
+        nodes[self.vertices[nodes] != ids] = len(self.vertices) - 1
+        return nodes.astype(self.a.dtype)
 
     def ids(self, nodes: np.ndarray) -> np.ndarray:
         """Return the vertices of nodes."""
         return self.vertices[nodes] if len(self.vertices) else nodes
 
-    def describe(self, place: int, order: "WeightOrder") -> Problem:
-        """Return an edge in words."""
-        ends = self.ids(np.array([self.a[place], self.b[place]]))
-        return order.edge(ends, self.key[place])
+    def describe(self, edge: int, order: "WeightOrder") -> Problem:
+        """Return the text of an edge."""
+        ends = self.ids(np.array([self.a[edge], self.b[edge]]))
+        return order.edge(ends, self.key[edge])
 
 
 class WeightOrder(NamedTuple):
-    """The type of weights, and whether a larger one comes first."""
+    """The type of weights, and whether larger weights come first."""
 
     dtype: np.dtype
     maximum: bool
@@ -191,7 +190,7 @@ class WeightOrder(NamedTuple):
         return keys_to_weights(key[np.newaxis], *self)[0].item()
 
     def edge(self, ends: np.ndarray, key: np.ndarray) -> Problem:
-        """Return an edge in words."""
+        """Return the text of an edge."""
         u, v = ends.tolist()
         return "edge (", u, ", ", v, f") weight {self.weight(key)}"
 
@@ -199,8 +198,8 @@ class WeightOrder(NamedTuple):
 def load(forest: ForestFile) -> Candidate:
     """Load a well-formed forest and link its components in the order of its edges.
 
-    It takes 28 to 36 bytes for an edge and its vertex, or 56 beyond 2**32 vertices,
-    and while it is loaded about 20 more.
+    The result takes 28 to 36 bytes per edge and vertex, or 56 beyond 2**32 vertices;
+    the peak is about 20 bytes more.
     """
     num_vertices, num_edges = forest.header.num_vertices, forest.num_edges
     a, b = (np.empty(num_edges, id_dtype(num_vertices)) for _ in range(2))
@@ -211,7 +210,8 @@ def load(forest: ForestFile) -> Candidate:
         a[piece], b[piece], weights[piece] = src, dst, weight
         begin = piece.stop
     key = weights_to_keys(weights, forest.header.maximum)
-    # Without renumbering the arcs are tested fastest; it must not cost much more room.
+    # Vertices are renumbered only if this saves much memory, because it slows the test
+    # of arcs.
     vertices, num_nodes = a[:0], num_vertices
     if num_vertices > 4 * num_edges + 1024:
         ends = np.unique(np.concatenate((a, b)))
@@ -232,7 +232,7 @@ def _loading_bytes(forest: ForestFile) -> int:
     """Return the bytes that `load` takes at its peak."""
     ends = id_dtype(forest.header.num_vertices).itemsize
     weights = forest.weight_dtype.itemsize
-    # a, b, edge; weights, key, ranked; the result of the sort, and what closes a cycle
+    # a, b, edge; weights, key, ranked; the result of the sort, and the mask of cycles
     edge = 3 * ends + 3 * weights + 8 + 1
     return forest.num_edges * edge + forest.header.num_vertices * 2 * ends
 
@@ -240,8 +240,8 @@ def _loading_bytes(forest: ForestFile) -> int:
 def load_on_machine(node: Comm, forest: ForestFile) -> Candidate:
     """Load a forest once for all ranks of a machine.
 
-    Raises InputError if the file is damaged; ConfigError if there is no room to load
-    it, or for the ranks to share it.
+    Raises InputError if the file is damaged; ConfigError if the machine lacks memory to
+    load it, or to share it between the ranks.
     """
     arrays: list[np.ndarray] = []
     with node.raise_on_all():
@@ -254,11 +254,11 @@ def load_on_machine(node: Comm, forest: ForestFile) -> Candidate:
 def share_arrays(node: Comm, arrays: list[np.ndarray]) -> list[np.ndarray]:
     """Return rank 0's arrays on every rank of a machine (`Comm.node`). Collective.
 
-    The list is emptied, so that rank 0's own go one by one; on other ranks it is empty.
-    The ranks see one copy, which is freed when no rank refers to it any more; no rank
-    may change it. Where the system hides ranks from each other, as it may in
-    containers, each has a copy of its own. Raises ConfigError on every rank if the
-    machine has no room for them.
+    `arrays` is empty on other ranks. On rank 0 the call empties it, to free each array
+    after its copy. The ranks share one copy, which none may change, and which is freed
+    when no rank refers to it. If the system hides ranks from each other, as in some
+    containers, each rank gets a copy. Raises ConfigError on every rank if the machine
+    lacks memory.
     """
     if node.size == 1:
         return arrays
@@ -272,32 +272,32 @@ def share_arrays(node: Comm, arrays: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _share(
-    memory: SharedMemory, own: np.ndarray | None, shape: tuple, dtype: np.dtype
+    memory: SharedMemory, source: np.ndarray | None, shape: tuple, dtype: np.dtype
 ) -> np.ndarray:
     node, length = memory.comm, math.prod(shape)
-    # Asked before, since a process that touches more than there is ends.
-    _check_room(node, length * dtype.itemsize)
+    # Checked before, because the system kills a process that touches too much memory.
+    _check_memory(node, length * dtype.itemsize)
     try:
         (shared,) = memory.arrays((length, dtype))
     except ConfigError:  # on all ranks
-        _check_room(node, (node.size - 1) * length * dtype.itemsize)
-        return _copy(node, own).reshape(shape)
-    if own is not None:
-        shared[:] = own.ravel()
+        _check_memory(node, (node.size - 1) * length * dtype.itemsize)
+        return _copy(node, source).reshape(shape)
+    if source is not None:
+        shared[:] = source.ravel()
     return shared.reshape(shape)
 
 
-def _copy(node: Comm, own: np.ndarray | None) -> np.ndarray:
-    """Return rank 0's array, the other ranks a copy of it."""
-    if own is None:
+def _copy(node: Comm, source: np.ndarray | None) -> np.ndarray:
+    """Return rank 0's array on rank 0, and a copy on the other ranks."""
+    if source is None:
         return node.recv(0)[0]
     for rank in range(1, node.size):
-        node.send([own.ravel()], rank)
-    return own
+        node.send([source.ravel()], rank)
+    return source
 
 
 def require(nbytes: int, ranks: int) -> None:
-    """Raise a ConfigError if a rank of a machine may not take some bytes."""
+    """Raise a ConfigError if a rank of a machine may not allocate some bytes."""
     if nbytes > room(FREE_MEMORY):
         holder = f"the {ranks} ranks of a machine have" if ranks > 1 else "there is"
         raise ConfigError(
@@ -307,7 +307,7 @@ def require(nbytes: int, ranks: int) -> None:
         )
 
 
-def _check_room(node: Comm, nbytes: int) -> None:
-    """Raise an error on all ranks if one of them may not take some bytes."""
+def _check_memory(node: Comm, nbytes: int) -> None:
+    """Raise an error on all ranks if one of them may not allocate some bytes."""
     with node.raise_on_all():
         require(nbytes, node.size)

@@ -1,9 +1,9 @@
 """The certificate: a forest file is refuted, or it is the minimum spanning forest.
 
-A forest whose edges are all edges of the graph, without a cycle, whose trees no edge
-of the graph joins, spans every component. It is the minimum one if no edge of the
-graph precedes, in the order, the last edge on the forest path between its ends: the
-cycle property (Tarjan 1983; tested with a tree of merges as in King 1997).
+A set of edges of the graph without a cycle is a spanning forest if no edge of the graph
+joins two of its trees. It is the minimum one if no edge of the graph precedes, in the
+order, the last edge on the forest path between its ends: the cycle property (Tarjan
+1983; tested with a tree of merges as in King 1997).
 """
 
 import time
@@ -33,9 +33,9 @@ from .candidate import (
     Problem,
     WeightOrder,
     examine,
+    header_differences,
     in_words,
     load_on_machine,
-    unlike,
 )
 from .kernels import (
     APART,
@@ -56,29 +56,29 @@ KINDS = ("missing", "unequal", "apart", "lighter", "label")
 
 
 class Findings(NamedTuple):
-    """The findings of some rows of the graph about the forest."""
+    """The result of testing some rows of the graph against the forest."""
 
-    problems: dict[str, list[Problem]]  # For each of `KINDS` the first problems
-    distinct: int  # Undirected edges, without self-loops, parallel ones counted once
-    balance: int  # Zero, modulo 2**64, over all rows of a symmetric graph
+    problems: dict[str, list[Problem]]  # the first problems of each of `KINDS`
+    distinct: int  # undirected edges, without self-loops, parallel ones counted once
+    balance: int  # modulo 2**64; the sum over all rows of a symmetric graph is zero
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of verifying a forest file; `weight` and `digest` are computed again.
+    """The result of verifying a forest file.
 
-    They are None if the headers show that the forest is of another graph, and its edges
-    have not been read.
+    `weight` and `digest` are computed from the edges; they are None if the headers show
+    that the forest is of another graph, because its edges are then not read.
     """
 
     n: int  # vertices of the graph
     edges: int  # of the forest
-    problems: list[str]  # why the forest is refuted; at most ten of each kind
+    problems: list[str]  # the reasons of a refutation, at most ten of each kind
     seconds: float
     # undirected edges of the graph, without self-loops, parallel ones counted once;
     # None if the forest was refuted before the graph was read
     m: int | None = None
-    # of the forest; None if its edges have not been searched for cycles
+    # trees of the forest; None if its edges have not been searched for cycles
     trees: int | None = None
     weight: int | float | None = None
     digest: str | None = None
@@ -86,14 +86,14 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether the file is the spanning forest of the graph, in full."""
+        """Whether the file is the spanning forest of the graph."""
         return not self.problems
 
     def text(self) -> str:
-        """Return the problems, a line each, and a line of all that was found."""
+        """Return the problems, one per line, and the line VERDICT."""
         m, trees, weight, digest = (
-            "unknown" if found is None else found
-            for found in (self.m, self.trees, self.weight, self.digest)
+            "unknown" if fact is None else fact
+            for fact in (self.m, self.trees, self.weight, self.digest)
         )
         summary = (
             f"VERDICT {'ok' if self.ok else 'refuted'} n={self.n} m={m} "
@@ -110,43 +110,45 @@ def verify(
 ) -> Verdict:
     """Decide whether a forest file is the minimum spanning forest of a graph.
 
-    Every rank calls it and gets the same verdict, whatever their number; it has the
-    names of vertices if the graph has any. A machine
-    holds the forest once (`candidate.load`); each thread of a rank reads and tests a
-    piece of rows (`pieces`). Raises InputError if a file is damaged, or the graph
-    is not symmetric; ConfigError if the ranks of a machine have no room to share the
-    forest, or `threads` is below 1.
+    Collective. The verdict is the same on every rank and for every number of ranks,
+    with names of vertices if the graph has any. Each machine holds the forest once
+    (`candidate.load`); each thread of a rank reads and tests a piece of rows
+    (`pieces`). Raises InputError if a file is damaged, or the graph is not symmetric;
+    ConfigError if the ranks of a machine lack memory to share the forest, or `threads`
+    is below 1.
     """
     begin = time.perf_counter()
     with comm.raise_on_all():
         if threads < 1:
             raise ConfigError(f"--threads {threads}: give 1 or more")
         forest = read_forest(forest_path)
-    strange = comm.bcast(unlike(graph, forest))
-    if strange:
+    differing = comm.bcast(header_differences(graph, forest))
+    if differing:
         seconds = comm.max(time.perf_counter() - begin)
         return Verdict(
             graph.num_vertices,
             forest.num_edges,
-            strange,
+            differing,
             seconds,
             maximum=graph.maximum,
         )
     with comm.raise_on_all():
         first = examine(graph, forest) if comm.rank == 0 else None
-    seen: Examination = comm.bcast(first)
-    problems: list[Problem] = [*seen.faults, *((text,) for text in seen.differences)]
+    examined: Examination = comm.bcast(first)
+    problems: list[Problem] = [
+        *examined.faults, *((text,) for text in examined.differences)
+    ]  # fmt: skip
     m = trees = None
-    if not seen.faults:
+    if not examined.faults:
         node = comm.node()
-        with comm.raise_on_all():  # all ranks of a machine fail alike
+        with comm.raise_on_all():  # all ranks of a machine raise the same error
             candidate = load_on_machine(node, forest)
-        findings = _hold(comm, graph, forest, candidate, threads)
+        findings = _test_rows(comm, graph, forest, candidate, threads)
         m = findings.distinct
         trees = graph.num_vertices - forest.num_edges + len(candidate.closing)
         problems += [
-            (*candidate.describe(place, _order(graph)), " closes a cycle")
-            for place in candidate.closing[:LIMIT]
+            (*candidate.describe(edge, _order(graph)), " closes a cycle")
+            for edge in candidate.closing[:LIMIT]
         ]
         problems += [each for kind in KINDS for each in findings.problems[kind]]
     with comm.raise_on_all():
@@ -160,23 +162,23 @@ def verify(
         seconds=seconds,
         m=m,
         trees=trees,
-        weight=seen.weight,
-        digest=seen.digest,
+        weight=examined.weight,
+        digest=examined.digest,
         maximum=graph.maximum,
     )
 
 
-def _hold(
+def _test_rows(
     comm: Comm,
     graph: ShardedGraph,
     forest: ForestFile,
     candidate: Candidate,
     threads: int,
 ) -> Findings:
-    """Test all rows of the graph against the forest, each rank its share."""
+    """Test all rows of the graph against the forest; each rank tests a share."""
     check = partial(check_rows, graph, forest, candidate)
     with comm.raise_on_all():
-        # No row at first: the kernels are compiled before threads use them.
+        # The first call, without rows, compiles the kernels before threads use them.
         parts = [check(0, 0)]
         shares = pieces(graph, comm.rank, comm.size)
         if threads > 1:
@@ -196,7 +198,7 @@ def _hold(
 
 
 def merge(parts: list[Findings]) -> Findings:
-    """Return the findings of consecutive rows as one."""
+    """Combine the findings of consecutive rows."""
     problems = {
         kind: [each for part in parts for each in part.problems[kind]][:LIMIT]
         for kind in KINDS
@@ -212,7 +214,7 @@ def pieces(
     most_arcs: int = PIECE_ARCS,
     most_rows: int = PIECE_ROWS,
 ) -> Iterator[tuple[int, int]]:
-    """Yield row ranges of bounded size that make up one of some equal shares of arcs.
+    """Yield row ranges of bounded size in share `part` of `parts` equal shares of arcs.
 
     Raises InputError if a part of the graph is damaged.
     """
@@ -228,7 +230,7 @@ def pieces(
 
 
 def _row_at(graph: ShardedGraph, part: int, parts: int) -> int:
-    """Return the first row of a share of the arcs; rows are never cut."""
+    """Return the first row of a share of the arcs; rows are not divided."""
     arc = graph.num_arcs * part // parts
     if part in (0, parts):
         return graph.num_vertices if part else 0
@@ -285,7 +287,7 @@ def _order(graph: ShardedGraph) -> WeightOrder:
 
 
 class CheckedRows(NamedTuple):
-    """Rows of a graph that are checked, and the order of weights for messages."""
+    """Rows of a graph, and the order of their weights for messages."""
 
     first: int
     indptr: np.ndarray
@@ -304,7 +306,7 @@ class CheckedRows(NamedTuple):
         return np.array([self.first + row, self.indices[arc]], self.indices.dtype)
 
     def describe(self, arc: int) -> Problem:
-        """Return an arc in words."""
+        """Return the text of an arc."""
         return self.order.edge(self.ends(arc), self.keys[arc])
 
 
@@ -345,7 +347,7 @@ def _absent_edges(
 
 
 def _lighter(rows: CheckedRows, candidate: Candidate, arc: int) -> Problem:
-    """Return in words that an arc belongs into the forest instead of another edge."""
+    """Return the problem of an arc that should replace an edge of the forest."""
     ends = candidate.nodes(rows.ends(arc))
     last = candidate.edge[last_on_path(candidate.link, len(candidate.edge), *ends)]
     words = ("heavier", "maximal") if rows.order.maximum else ("lighter", "minimal")
@@ -364,8 +366,8 @@ def _wrong_labels(
 ) -> list[Problem]:
     least = candidate.ids(candidate.smallest[heads])
     if len(candidate.vertices):
-        alone = heads == len(candidate.vertices) - 1
-        least = np.where(alone, vertices, least)
+        isolated = heads == len(candidate.vertices) - 1
+        least = np.where(isolated, vertices, least)
     return [
         (
             "vertex ",

@@ -1,10 +1,10 @@
 """Kernels of the certificate: the tree of merges, and every arc tested on it.
 
-Kruskal's algorithm on the forest links components by size, without shortening
-paths, so that no path is longer than log2(nodes). Every link keeps the rank of the
-edge that made it; ranks grow on the way to the root. The last edge, in the order, on
-the forest path between two nodes is the one that joined their components: climbing
-from both, always over the earlier link, the last one crossed.
+Kruskal's algorithm on the forest links components by size, without path compression, so
+no path is longer than log2(nodes). Every link has the rank of the edge that made it;
+ranks ascend towards the root. The last edge, in the order, on the forest path between
+two nodes is the edge that merged their components. To find it, both nodes climb, always
+the one with the earlier link, until they meet: it is the edge of the last link.
 
 These kernels share no code with the solver's.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from ..kernels.binary_search import first_above
 from ..native.kernel import kernel
 
-FINE, APART, LIGHTER, MISSING, UNEQUAL = range(5)  # what can be wrong with an edge
+FINE, APART, LIGHTER, MISSING, UNEQUAL = range(5)  # flaws of an edge
 
 # Odd constants of the splitmix64 generator.
 _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
@@ -25,14 +25,12 @@ _MIX_3 = np.uint64(0x94D049BB133111EB)
 
 
 class Links(NamedTuple):
-    """A forest whose components have been linked, edge after edge in the order.
+    """A forest with the links of its components; see `build_links`."""
 
-    `edge` and `link` are as in `build_links`.
-    """
-
-    a: np.ndarray  # the ends as nodes, which compare as their ids do
-    b: np.ndarray  # as `a`
-    ranked: np.ndarray  # the keys in the order, so that one access finds the last one's
+    # the ends as nodes, which compare as their ids do
+    a: np.ndarray
+    b: np.ndarray
+    ranked: np.ndarray  # the keys of the edges in ascending order
     edge: np.ndarray
     link: np.ndarray
 
@@ -41,10 +39,10 @@ class Links(NamedTuple):
 def build_links(a, b, edge, link, closes):
     """Link the components of a forest's nodes, edge after edge in the order.
 
-    `a` and `b` are the ends as nodes, `edge` the edges in the order, as positions in
-    them. `link`, shape (nodes, 2), becomes the node above and the rank of the edge
-    between; a root is its own node above, and its rank is the number of edges. `closes`
-    is set where an edge closes a cycle with those before it.
+    `a` and `b` are the ends as nodes; `edge` has their positions in the order. `link`,
+    shape (nodes, 2), becomes the parent of each node and the rank of the edge between
+    them; a root is its parent, and its rank is the number of edges. `closes` marks
+    edges that close a cycle with earlier ones.
     """
     num_edges = len(edge)
     size = np.ones(len(link), link.dtype)
@@ -94,15 +92,15 @@ def last_on_path(link, num_edges, a, b):
 
 @kernel
 def check_arcs(csr, heads, nodes, forest, flaw):
-    """Test the arcs of some rows, each from its smaller end, and sum up all.
+    """Test the arcs of some rows that lead to larger ids, and hash all arcs.
 
     `heads` and `nodes` are the rows' vertices and `csr.indices` as nodes of the forest.
-    `flaw` is zero, by arc, and becomes APART or LIGHTER where an arc refutes the
+    `flaw` (by arc, initially zero) becomes APART or LIGHTER for arcs that refute the
     forest.
 
     Returns the number of arcs to larger ids, parallel ones counted once, and a balance:
-    a hash of the arcs to larger ids minus that of the others, modulo 2**64. Over all
-    rows it is zero if each edge stands in the rows of both its ends.
+    a hash of the arcs to larger ids minus that of the others, modulo 2**64. The sum
+    over all rows is zero if each edge is in the rows of both its ends.
     """
     first, indptr, indices, keys = csr
     a, b, ranked, edge, link = forest
@@ -133,9 +131,9 @@ def check_arcs(csr, heads, nodes, forest, flaw):
 def match_edges(csr, src, dst, edge_keys, found, flaw):
     """Look forest edges up in the rows of their smaller ends.
 
-    `src` are vertices of the rows. `found` becomes the key of the lightest arc, where
-    there is one; `flaw`, at first zero, MISSING, or UNEQUAL where `found` is not the
-    edge's key.
+    `src` are vertices of the rows. `found` becomes the key of the edge's lightest arc,
+    if there is one. `flaw` (initially zero) becomes MISSING, or UNEQUAL if `found` is
+    not the edge's key.
     """
     first, indptr, indices, keys = csr
     for position in range(len(src)):

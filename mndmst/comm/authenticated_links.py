@@ -1,8 +1,8 @@
 """Authenticated TCP connections between neighbouring ranks of a ring.
 
 A rank listens on the loopback interface if the rank before it is on the same host, else
-on the address towards that rank's host. Other programs may connect there, too; only
-ranks know the token, which MPI distributes.
+on the address towards that rank's host. Other programs may connect there, too, but only
+ranks have the token, which MPI distributes.
 """
 
 import contextlib
@@ -35,30 +35,30 @@ class RankAddress(NamedTuple):
     process: int
 
 
-def listen(own: RankAddress, before: RankAddress) -> socket.socket:
-    """Return a socket that listens where the rank before this one can reach it.
+def listen(this: RankAddress, before: RankAddress) -> socket.socket:
+    """Return a listening socket for connections from the rank before this one.
 
     Raises OSError if there is no address or port for it.
     """
-    near = before.host == own.host
+    near = before.host == this.host
     return socket.create_server(
         (LOOPBACK if near else _address_towards(before), 0), backlog=BACKLOG
     )
 
 
-def own_address() -> str:
-    """Return the address of this machine towards others, if there is one."""
-    # Sends nothing; the network is reserved for documentation.
+def local_address() -> str:
+    """Return the address of this machine in its network; empty without one."""
+    # The address is reserved for documentation; a datagram socket sends nothing here.
     return _route("192.0.2.1") or ""
 
 
 def _address_towards(peer: RankAddress) -> str:
-    """Return the address of this machine on the way to another rank's."""
+    """Return the address of this machine on the route to another rank's."""
     for name in filter(None, (peer.host, peer.address)):
         address = _route(name)
         if address and not address.startswith("127."):
             return address
-    raise OSError(f"no way to {peer.host}")
+    raise OSError(f"no route to {peer.host}")
 
 
 def _route(name: str) -> str | None:
@@ -70,7 +70,7 @@ def _route(name: str) -> str | None:
 
 def connect(address: tuple[str, int], token: bytes) -> socket.socket:
     """Connect to a listening rank, and send the token; raise OSError if that fails."""
-    link = socket.socket()  # addresses are numbers: no name is looked up
+    link = socket.socket()  # numeric addresses need no name lookup
     try:
         link.settimeout(CONNECT_SECONDS)
         link.connect(address)
@@ -93,9 +93,9 @@ def accept(
     """Return the connection of the rank before, and close the listener.
 
     That rank may still wait for a message of this one, which some MPI libraries deliver
-    only while the sender calls them: so `progress` is called between polls. Raises
-    OSError if the rank does not connect within `seconds`, and sends the token within
-    `token_seconds`.
+    only while the sender calls them; therefore `progress` is called between polls.
+    Raises OSError unless the rank connects within `seconds`, and then sends the token
+    within `token_seconds`.
     """
     deadline = time.monotonic() + seconds
     listener.setblocking(False)
@@ -119,7 +119,7 @@ def accept(
 
 
 class _Unauthenticated:
-    """Connections without a token yet: few, each for a limited time."""
+    """Connections that have not sent the token: a few, each for a limited time."""
 
     def __init__(self, selector: selectors.BaseSelector, seconds: float) -> None:
         self._selector, self._seconds = selector, seconds
@@ -131,7 +131,7 @@ class _Unauthenticated:
         try:
             link, _ = listener.accept()
         except OSError:
-            return  # closed meanwhile
+            return  # the connection has closed
         if len(self._until) == MOST_UNAUTHENTICATED:
             self.release(next(iter(self._until))).close()
         link.setblocking(False)
@@ -142,7 +142,7 @@ class _Unauthenticated:
     def receive(self, link: socket.socket) -> bytes:
         """Return the bytes received on a link; drop the link if no more can follow."""
         if link not in self._received:
-            return b""  # closed meanwhile
+            return b""  # the connection has closed
         received = self._received[link]
         with contextlib.suppress(OSError):
             received += link.recv(TOKEN_BYTES - len(received))
@@ -151,11 +151,11 @@ class _Unauthenticated:
         else:
             self._received[link] = received
             if len(received) == TOKEN_BYTES:
-                self._until[link] = 0.0  # closed next, unless this is the token
+                self._until[link] = 0.0  # `expire` closes it, unless this is the token
         return received
 
     def expire(self, now: float) -> None:
-        """Close the connections whose time is over."""
+        """Close the connections whose time is over at the time `now`."""
         for link in [link for link, until in self._until.items() if until < now]:
             self.release(link).close()
 

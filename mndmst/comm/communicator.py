@@ -1,6 +1,6 @@
 """Communicators: the few MPI patterns of this program.
 
-Every pattern counts the bytes it sends. No array grows with the square of the number of
+Every pattern counts the bytes it sends. No array has a size quadratic in the number of
 ranks.
 """
 
@@ -14,15 +14,15 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..host.cores import own_cores
+from ..host.cores import usable_cores
 from ..host.errors import MndmstError
 from ..host.launcher import launched_local_size, launched_processes
 from ..host.progress import notice
 from . import messages, mpi_library
 from .exchange import EAGER_BYTES, Coded, exchange, reply
 
-# Set in tests of programs with several threads: a call of MPI from another thread than
-# the main one ends the process.
+# Set in tests of programs with several threads: a call of MPI from a thread other than
+# the main thread ends the process.
 GUARDED = os.environ.get("MNDMST_GUARD_MPI", "0") not in ("", "0")
 GUARD_STATUS = 70
 # Bytes of a broadcast that arrive with its length.
@@ -41,7 +41,7 @@ class Comm:
         self._mpi = mpi
         self.rank: int = mpi.rank
         self.size: int = mpi.size
-        # Counts, and how to wait; common to all communicators split from one world.
+        # Counts and waiting mode, common to all communicators split from one world
         self.shared = shared or messages.Shared()
         self.exchanges = 0  # Exchanges by consensus so far; see `exchange`
         self._node: Comm | None = None
@@ -65,12 +65,12 @@ class Comm:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether this rank waits for others now; for any thread."""
+        """Whether this rank waits for others now; any thread may read it."""
         return self.shared.depth > 0
 
     @property
     def steps(self) -> int:
-        """A count that grows with every wait and message; for any thread."""
+        """A count that every wait and message increments; any thread may read it."""
         return self.shared.steps
 
     @property
@@ -127,7 +127,7 @@ class Comm:
     def exscan(self, value: Any) -> Any:
         """Return the sum of a number or small array over the ranks before this one."""
         array = np.atleast_1d(np.asarray(value))
-        before = np.zeros_like(array)  # MPI leaves rank 0's as it is
+        before = np.zeros_like(array)  # MPI does not write rank 0's
         self.all_ranks("Exscan", array, before)
         self.count(array.nbytes if self.size > 1 else 0, self._steps_of_collective)
         return before if np.ndim(value) else before[0].item()
@@ -158,12 +158,12 @@ class Comm:
 
         Rank 0 makes it, so that no other rank receives the objects of all.
         """
-        self.barrier()  # yields the core while it waits; `gather` does not
+        self.barrier()  # yields the core while waiting, unlike `gather`
         gathered = self.gather(value)
         return self.bcast(None if gathered is None else combined(gathered))
 
     def allgatherv(self, array: np.ndarray) -> np.ndarray:
-        """Return the arrays of all ranks, one after the other, on every rank.
+        """Return the concatenated arrays of all ranks on every rank.
 
         Every rank must have memory for the whole result. Arrays are sent in pieces of
         at most `messages.PIECE_BYTES`.
@@ -182,7 +182,7 @@ class Comm:
         return result
 
     def barrier(self, politely: bool = False) -> None:
-        """Wait for all ranks; politely, if others can use this rank's core."""
+        """Wait for all ranks; with `politely`, other processes can use the core."""
         before = self.shared.polite
         self.shared.polite |= politely
         self.all_ranks("Barrier", idle=True)
@@ -213,7 +213,7 @@ class Comm:
     def cores(self) -> set[int]:
         """Return the cores that any of these ranks, on one machine, may use."""
         with self.shared.waiting():
-            return set().union(*self.mpi.allgather(own_cores()))
+            return set().union(*self.mpi.allgather(usable_cores()))
 
     def hosts(self) -> np.ndarray:
         """Return the host of every rank, named by its first rank. Collective."""
@@ -238,13 +238,13 @@ class Comm:
     def alltoallv(
         self, counts: np.ndarray, *columns: np.ndarray | Coded
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Send each rank its slice of some columns; return the columns that all send.
+        """Send each rank its slice of some columns; return the received columns.
 
-        `counts` (int64, one per rank) are the entries that go to each rank; the columns
-        are ordered by rank and as long as all counts together. Returns the entries that
-        came from each rank, and the columns that came, ordered by rank; of a `Coded`
-        its bytes. Data moves only between pairs of ranks with entries, in messages of
-        at most `messages.PIECE_BYTES`.
+        `counts` (int64, one per rank) are the numbers of entries for each rank; the
+        columns are ordered by rank, and their length is the sum of the counts. Returns
+        the number of entries from each rank, and the received columns, ordered by rank;
+        for a `Coded` its bytes. Data moves only between pairs of ranks with entries, in
+        messages of at most `messages.PIECE_BYTES`.
         """
         return exchange(self, counts, columns)
 
@@ -260,11 +260,11 @@ class Comm:
     def reply(
         self, asked: np.ndarray, counts: np.ndarray, *columns: np.ndarray | Coded
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Send slices to the ranks that sent a request; return the replies to ours.
+        """Send slices to the ranks that sent requests; return the replies to this one.
 
-        As `alltoallv`, without synchronizing all ranks. The ranks whose entry in
-        `asked` (int64) is not 0 reply to this one. An entry of `counts` is 0 if and
-        only if that rank expects no reply.
+        It works as `alltoallv` without synchronizing all ranks. The ranks with a
+        nonzero entry in `asked` (int64) reply to this one. An entry of `counts` is 0 if
+        and only if that rank expects no reply.
         """
         return reply(self, asked, counts, columns)
 
@@ -285,9 +285,10 @@ class Comm:
     def gather_arrays(self, arrays: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
         """Return the arrays of ranks 1 to the last on rank 0; elsewhere nothing.
 
-        Small arrays travel with their kinds. An MPI library takes few messages to a
-        rank at a time, and a sender must have a core again for each further one: 8
-        arrays of each of 128 ranks on 2 cores took 2.5 s one by one, 0.2 s so.
+        Small arrays are sent together with their kinds. An MPI library accepts few
+        messages to a rank at a time, and a sender needs a core again for each further
+        one: 8 arrays of each of 128 ranks on 2 cores took 2.5 s one by one, and 0.2 s
+        together.
         """
         nbytes = sum(array.nbytes for array in arrays)
         small = nbytes <= EAGER_BYTES
@@ -317,7 +318,7 @@ class Comm:
     ) -> Callable[[], list[np.ndarray]]:
         """Begin to exchange arrays, which must not change until the exchange is over.
 
-        The callable waits for the end of the exchange, and returns what has arrived.
+        The callable waits for the end of the exchange, and returns the received arrays.
         """
         with self.shared.waiting():
             arriving = self.mpi.sendrecv(messages.kinds(arrays), dest, source=source)
@@ -335,7 +336,7 @@ class Comm:
         messages.wait(requests, self.shared)
 
     def progress(self) -> None:
-        """Let MPI deliver messages, while this rank waits for something else."""
+        """Let MPI deliver messages while this rank waits outside MPI."""
         self.mpi.Iprobe()
 
     def all_ranks(
@@ -355,8 +356,8 @@ class Comm:
     def raise_on_all(self) -> Iterator[None]:
         """Raise on every rank the error that the block raised on any of them.
 
-        The block must not communicate. Only errors the user can fix are shared;
-        any other ends the whole job through the abort hook of `__main__`.
+        The block must not communicate. Only MndmstErrors are shared; any other error
+        ends the whole job through the abort hook of `__main__`.
         """
         error: MndmstError | None = None
         try:

@@ -1,10 +1,10 @@
 """The distributed directory: the present component of every vertex.
 
 The entry of a vertex is on its owner, the rank that has its row. A rank that contracts
-components notifies the owners of renamed components; a rank that holds a ghost
-asks its owner for its present name. So components can move between ranks, and no rank
-has to know where they are (a distributed parent array, as in Sanders and Schimek, IPDPS
-2023, in place of the ghost lists of MND-MST).
+components notifies the owners of renamed components; a rank that holds a ghost looks up
+its present name at its owner. So components can move between ranks without a record of
+their location (a distributed parent array, as in Sanders and Schimek, IPDPS 2023, in
+place of the ghost lists of MND-MST).
 """
 
 from functools import cached_property
@@ -29,11 +29,11 @@ from ..native.call_columns import ArrayPieces
 from .communicator import Comm
 from .exchange import Coded
 
-# Names in one lookup phase, which bounds the memory for requests.
-PHASE = 1 << 22
+# Names in one batch of a lookup, which bounds the memory for requests.
+BATCH = 1 << 22
 # Entries of one call of pointer jumping.
 STEP = 1 << 16
-# The name of no component.
+# A value that is the name of no component
 NO_OWNER = -1
 
 
@@ -52,7 +52,7 @@ class Directory:
 
     @cached_property
     def parent(self) -> np.ndarray:
-        """For each vertex of this rank the representative it was last merged into.
+        """For each vertex of this rank the representative of its last merge.
 
         An array of uint32 or int64; a representative points to itself.
         """
@@ -65,7 +65,7 @@ class Directory:
     def record_here(self, old: np.ndarray | range, new: np.ndarray) -> None:
         """Record new names of components, both owned by this rank.
 
-        If these are all vertices of this rank, `new` is kept and not copied.
+        If `old` has all vertices of this rank, `new` becomes the array of parents.
         """
         every = range(self.first, self.last)
         if isinstance(old, range) and old == every and new.dtype == self.id_dtype:
@@ -89,11 +89,11 @@ class Directory:
         old, new = self._noted[0] if self._noted else (none, none)
         if len(self._noted) > 1:
             old, new = (np.concatenate(c) for c in zip(*self._noted, strict=True))
-            # A name kept in one contraction may be given up in another.
+            # A component may be unchanged in one contraction and merged in another.
             old, new = old[old != new], new[old != new]
             order = np.argsort(old)
             old, new = old[order], new[order]
-            # Follow names given up since: ghosts ask for one step only.
+            # Follow later merges, because a lookup of a ghost takes one step only.
             while ((newer := present_names(new, old, new)) != new).any():
                 new = newer
         self._noted.clear()
@@ -102,10 +102,10 @@ class Directory:
     def lookup_here(self, ids: np.ndarray) -> np.ndarray:
         """Return the components of ids (int64), as far as this rank owns the path."""
         inside = (ids >= self.first) & (ids < self.last)
-        places = ids[inside] - self.first
-        jump_to_representatives(self.parent, self.first, places)
+        positions = ids[inside] - self.first
+        jump_to_representatives(self.parent, self.first, positions)
         names = ids.copy()
-        names[inside] = self.parent[places]
+        names[inside] = self.parent[positions]
         return names
 
     def record(self, old: np.ndarray, new: np.ndarray) -> None:
@@ -113,47 +113,47 @@ class Directory:
 
         `old` must be ascending.
         """
-        counts, here = self._away_and_here(old)
-        if here.stop - here.start == len(self.parent):
-            self.parent[:] = new[here]
+        counts, owned = self._split_by_owner(old)
+        if owned.stop - owned.start == len(self.parent):
+            self.parent[:] = new[owned]
         else:
-            self.parent[old[here] - self.first] = new[here]
+            self.parent[old[owned] - self.first] = new[owned]
         if self.comm.size == 1:
             return
-        old, new = without(old, here), without(new, here)
+        old, new = without(old, owned), without(new, owned)
         names = Coded(*encode_near(new, old, counts))
         _, vertices, (data,) = self._send_ids(counts, old, names)
         self.parent[vertices - self.first] = decode_near(data, vertices)
 
     def lookup(self, ids: np.ndarray) -> np.ndarray:
         """Return the parents of some ascending ids (int64). Collective."""
-        phases = self.comm.max(-(-len(ids) // PHASE))
+        batches = self.comm.max(-(-len(ids) // BATCH))
         answers = [
-            self._look_up(ids[phase * PHASE : (phase + 1) * PHASE])
-            for phase in range(phases)
+            self._look_up(ids[batch * BATCH : (batch + 1) * BATCH])
+            for batch in range(batches)
         ]
         return np.concatenate(answers) if answers else np.empty(0, np.int64)
 
     def _look_up(self, ids: np.ndarray) -> np.ndarray:
-        counts, here = self._away_and_here(ids)
-        mine = self.parent[ids[here] - self.first]
+        counts, owned = self._split_by_owner(ids)
+        owned_names = self.parent[ids[owned] - self.first]
         if self.comm.size == 1:
-            return mine
-        away = without(ids, here)
-        received, asked, _ = self._send_ids(counts, away)
+            return owned_names
+        others = without(ids, owned)
+        received, asked, _ = self._send_ids(counts, others)
         parents = self.parent[asked - self.first]
         names = Coded(*encode_near(parents, asked, received))
         _, (data,) = self.comm.reply(counts, received, names)
-        names_away = decode_near(data, away)
-        before, after = names_away[: here.start], names_away[here.start :]
-        return np.concatenate([before, mine, after])
+        answers = decode_near(data, others)
+        before, after = answers[: owned.start], answers[owned.start :]
+        return np.concatenate([before, owned_names, after])
 
-    def _away_and_here(self, ids: np.ndarray) -> tuple[np.ndarray, slice]:
-        """Return the number of ids each other rank owns, and the range of own ids."""
+    def _split_by_owner(self, ids: np.ndarray) -> tuple[np.ndarray, slice]:
+        """Return the number of ids each other rank owns, and the slice of owned ids."""
         counts = self.count_by_owner(ids)
-        before, mine = counts[: self.comm.rank].sum(), counts[self.comm.rank]
+        before, owned = counts[: self.comm.rank].sum(), counts[self.comm.rank]
         counts[self.comm.rank] = 0
-        return counts, slice(before, before + mine)
+        return counts, slice(before, before + owned)
 
     def _send_ids(
         self, counts: np.ndarray, ids: np.ndarray, *columns: Coded
@@ -172,8 +172,8 @@ class Directory:
     def jump(self, positions: np.ndarray) -> None:
         """Point some entries of this rank to their representatives. Collective.
 
-        Pointer jumping: every round at least halves the paths. Steps that stay on the
-        rank cost no message; an entry that points to its representative is finished.
+        Pointer jumping: every round at least halves the paths. Steps inside the rank
+        need no message. An entry that points to its representative is complete.
         """
         while self.comm.max(len(positions)):
             positions = jump_to_representatives(self.parent, self.first, positions)
@@ -183,10 +183,10 @@ class Directory:
             positions = positions[ahead != parents]
 
     def members_elsewhere(self, excluding: int) -> np.ndarray:
-        """Return a boolean per vertex of this rank: whether other ranks have members.
+        """Mark the vertices of this rank that name components of other ranks' vertices.
 
-        Collective. True for the names of components that have vertices owned by other
-        ranks, except the component `excluding`; the directory must have been resolved.
+        Collective. The component `excluding` is not marked. The directory must have
+        been resolved.
         """
         foreign = self.parent[entries_leading_away(self.parent, self.first, excluding)]
         asked, _ = distinct(foreign.astype(np.int64))
@@ -198,7 +198,7 @@ class Directory:
     def resolve(self) -> None:
         """Point every vertex to its representative. Collective.
 
-        Paths mostly leave the rank from few vertices, so only these ask other ranks.
+        Paths leave the rank from few vertices, so only these need lookups.
         """
         self.jump(entries_leading_away(self.parent, self.first, NO_OWNER))
         self.shorten()
@@ -228,5 +228,5 @@ def present_names(names: np.ndarray, old: np.ndarray, new: np.ndarray) -> np.nda
     """Return names with those in `old` (ascending) replaced by those in `new`."""
     if len(old) == 0:
         return names
-    place = np.minimum(np.searchsorted(old, names), len(old) - 1)
-    return np.where(old[place] == names, new[place], names)
+    position = np.minimum(np.searchsorted(old, names), len(old) - 1)
+    return np.where(old[position] == names, new[position], names)

@@ -1,11 +1,11 @@
 """Exchanges of columns between ranks: every rank sends every other its slices.
 
-Mostly a rank has data for few others, its partners. With many ranks, messages go to
+A rank usually has data for few others, its partners. With many ranks, messages go to
 partners only. A receiver does not know its senders, so ranks agree that all messages
-have arrived by non-blocking consensus (Hoefler, Siebert, Lumsdaine, PPoPP 2010): a rank
-sends synchronously, which completes once the receiver has the message; then it enters a
-non-blocking barrier, and goes on to receive until the barrier completes. With few ranks
-one `MPI_Alltoall` of the sizes is as fast.
+have arrived by non-blocking consensus (Hoefler, Siebert, Lumsdaine, PPoPP 2010). A rank
+sends synchronously, which completes once the receiver has the message. Then it enters a
+non-blocking barrier, and receives until the barrier completes. With few ranks one
+`MPI_Alltoall` of the sizes is as fast.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,8 +16,8 @@ import numpy as np
 from . import mpi_library
 from .messages import Backoff, Shared, receive_pieces, send_pieces
 
-# A partner's slices of at most this many bytes in all travel with their sizes in one
-# message; larger ones follow in messages of their own.
+# A partner's slices of at most this many bytes in total are sent with their sizes in
+# one message; larger slices follow in separate messages.
 EAGER_BYTES = 1 << 15
 # Tags of messages with sizes. Two alternate between exchanges by consensus: a rank may
 # leave one exchange, and send messages of the next, while its partner still receives.
@@ -103,7 +103,7 @@ def reply(
 
 
 class _Slices(NamedTuple):
-    """Columns that are cut into a slice for each rank."""
+    """Columns that are divided into a slice for each rank."""
 
     data: list[np.ndarray]
     # int64, shape (ranks, 1 + columns): the number of entries for each rank, and the
@@ -112,7 +112,7 @@ class _Slices(NamedTuple):
 
     @classmethod
     def of(cls, counts: np.ndarray, columns: Sequence[Column]) -> "_Slices":
-        """Cut columns by the counts, coded ones by their own sizes."""
+        """Divide columns by the counts, and coded ones by their sizes."""
         coded = [isinstance(column, Coded) for column in columns]
         sizes = [c.sizes if isinstance(c, Coded) else counts for c in columns]
         data = [
@@ -130,10 +130,10 @@ class _Slices(NamedTuple):
             for array, begin, end in zip(self.data, begins, ends, strict=True)
         ]
 
-    def partners(self, own: int) -> list[int]:
-        """Return the other ranks that have entries."""
+    def partners(self, this_rank: int) -> list[int]:
+        """Return the other ranks with entries."""
         ranks = np.flatnonzero(self.sizes.any(axis=1)).tolist()
-        return [rank for rank in ranks if rank != own]
+        return [rank for rank in ranks if rank != this_rank]
 
     def nbytes(self, sizes: np.ndarray) -> np.ndarray:
         """Return the bytes of the slices of each row of `sizes`."""
@@ -146,8 +146,8 @@ def _send_large(
 ) -> tuple[dict[int, np.ndarray], list[Any]]:
     """Begin to send the large slices.
 
-    Returns for each partner its sizes, with its slices if these are small; and the
-    requests of the slices that are not in these messages.
+    Returns a message for each partner, with its sizes and its slices if these are
+    small; and the requests of the large slices.
     """
     nbytes = slices.nbytes(slices.sizes)
     messages: dict[int, np.ndarray] = {}
@@ -190,7 +190,7 @@ def _consensus(
 def _receive_any(
     mpi: Any, sources: Iterable[int], tag: int, arrived: dict[int, np.ndarray]
 ) -> int:
-    """Receive the messages that have come from some sources; return their number."""
+    """Receive the messages that have arrived from some sources; return their number."""
     status, found = mpi_library.load().Status(), 0
     for source in sources:
         if mpi.Iprobe(source, tag, status):
@@ -219,10 +219,10 @@ def _complete(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the counts and columns of all ranks, once they are complete.
 
-    `arriving` (int64, shape (ranks, 1 + columns)) are the sizes of the slices that
-    arrive from other ranks, and `arrived` the messages with these sizes and small
-    slices. Without any, sizes were exchanged otherwise, and all slices travel in
-    messages of their own. `requests` are sends of slices to other ranks under way.
+    `arriving` (int64, shape (ranks, 1 + columns)) are the sizes of the slices from
+    other ranks, and `arrived` the messages with these sizes and small slices. If
+    `arrived` is empty, the sizes were exchanged by a collective, and all slices have
+    separate messages. `requests` are unfinished sends of slices to other ranks.
     """
     arriving[group.rank] = slices.sizes[group.rank]
     ends = np.cumsum(arriving[:, 1:], axis=0)
@@ -238,8 +238,8 @@ def _complete(
             for result, (begin, end) in zip(results, bounds, strict=True)
         ]
         if rank == group.rank:
-            for part, own in zip(parts, slices.of_rank(rank), strict=True):
-                part[:] = own
+            for part, local in zip(parts, slices.of_rank(rank), strict=True):
+                part[:] = local
         elif rank in arrived and small[rank]:
             begin = arriving[rank].nbytes  # behind the sizes
             for part in parts:

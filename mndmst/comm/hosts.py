@@ -14,17 +14,17 @@ from .shared_memory import SharedMemory
 class HostTeam(Team):
     """The threads of all ranks of a host, which share memory. Collective.
 
-    `comm` has the ranks of the host. All of them contribute the number of threads of
-    the smallest. The memory is `kept` for the next team; see `SharedMemory`. Raises
-    ConfigError on every rank if the system gives them no memory to share.
+    `comm` has the ranks of the host. Each contributes as many threads as the rank with
+    the fewest. `reused` passes the memory on to the next team; see `SharedMemory`.
+    Raises ConfigError on every rank if the system gives them no memory to share.
     """
 
     def __init__(
-        self, comm: Comm, threads: Threads, kept: list[np.ndarray] | None = None
+        self, comm: Comm, threads: Threads, reused: list[np.ndarray] | None = None
     ) -> None:
-        self._comm, self._memory = comm, SharedMemory(comm, threads, kept)
+        self._comm, self._memory = comm, SharedMemory(comm, threads, reused)
         self.threads, self.processes, self.rank = threads, comm.size, comm.rank
-        # All ranks are done with the team before once they contribute to the minimum.
+        # After this collective no rank uses the previous team any more
         self.most = comm.min(threads.count)
         size = comm.size * self.most
         (self._words,) = self._memory.arrays((words_for(size), np.int64))
@@ -46,27 +46,27 @@ class HostTeam(Team):
 
 
 class Hosts:
-    """The hosts of all ranks; with `each_rank`, each rank is one. Collective."""
+    """The hosts of all ranks; with `each_rank`, each rank is a host. Collective."""
 
     def __init__(self, comm: Comm, each_rank: bool = False) -> None:
-        own = comm.split(comm.rank) if each_rank else None
-        self.here = own or comm.node()  # The ranks of this host, in their order
+        single = comm.split(comm.rank) if each_rank else None
+        self.here = single or comm.node()  # The ranks of this host, in their order
         self._leaders = comm.split(0 if self.here.rank == 0 else None)
-        self._made = [part for part in (own, self._leaders) if part is not None]
+        self._made = [part for part in (single, self._leaders) if part is not None]
         hosts = comm.allgather(self.here.bcast(comm.rank))  # each by its first rank
         first = np.flatnonzero(hosts == np.arange(comm.size))
         self._ranks = [np.flatnonzero(hosts == host).tolist() for host in first]
         self.count = len(self._ranks)
 
-    def team(self, threads: Threads, kept: list[np.ndarray] | None = None) -> Team:
+    def team(self, threads: Threads, reused: list[np.ndarray] | None = None) -> Team:
         """Return the threads of this host's ranks as a team. Collective.
 
-        Memory is `kept` as in `HostTeam`. Raises ConfigError on every rank of the host
-        if they get no memory to share.
+        `reused` is as for `HostTeam`. Raises ConfigError on every rank of the host if
+        they get no memory to share.
         """
         if self.here.size == 1:
             return Team(threads)
-        return HostTeam(self.here, threads, kept)
+        return HostTeam(self.here, threads, reused)
 
     def complete(self, team: Team, array: np.ndarray, bounds: Sequence[int]) -> None:
         """Fill in the parts of other hosts' ranks in an array of the team. Collective.
@@ -76,13 +76,13 @@ class Hosts:
         """
         team.sync()
         if self._leaders is not None and self.count > 1:
-            mine = self._ranks[self._leaders.rank]
-            parts = [array[bounds[rank] : bounds[rank + 1]] for rank in mine]
-            every, place = self._leaders.allgatherv(np.concatenate(parts)), 0
+            ranks_here = self._ranks[self._leaders.rank]
+            parts = [array[bounds[rank] : bounds[rank + 1]] for rank in ranks_here]
+            every, begin = self._leaders.allgatherv(np.concatenate(parts)), 0
             for rank in (rank for host in self._ranks for rank in host):
                 part = array[bounds[rank] : bounds[rank + 1]]
-                part[:] = every[place : place + len(part)]
-                place += len(part)
+                part[:] = every[begin : begin + len(part)]
+                begin += len(part)
         team.sync()
 
     def free(self) -> None:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 PIECE_BYTES = 64 << 20
-# Seconds between two polls of a polite rank. Pauses grow with the ranks per core, so
-# that the polls of all ranks take the same fraction of a core. While no data can move,
-# a pause may be a fraction of the time waited so far.
+# Seconds between two polls of a polite rank. Pauses are proportional to the ranks per
+# core, so that the polls of all ranks take the same fraction of a core. While no data
+# can move, a pause may be a fraction of the time waited so far.
 SHORTEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE_PER_RANK = 20e-6, 200e-6, 50e-6
 IDLE_FRACTION, LONGEST_IDLE_PAUSE = 0.01, 20e-3
-# Bytes in all that MPI libraries gather in log2(ranks) steps; more go around a ring.
+# MPI libraries gather at most this many bytes in log2(ranks) steps, more around a ring.
 IN_STEPS_BYTES = 50_000
 # Ranks from which an exchange sends messages to partners only (see `exchange`).
 SPARSE_FROM = 16
@@ -30,20 +30,20 @@ Count = Callable[[int, int], None]
 
 @dataclass
 class Shared:
-    """State shared by all communicators of a rank: counts, and how to wait."""
+    """State shared by all communicators of a rank: counts, and the waiting mode."""
 
     bytes_sent: int = 0
     messages_sent: int = 0
     seconds_waited: float = 0.0
-    polite: bool = False  # Whether to leave the core to others while waiting
+    polite: bool = False  # Whether to yield the core while waiting
     ranks_per_core: float = 1.0  # Of this machine; at least 1
     # Whether the launcher has started all processes on this machine.
     one_host: bool = False
     # Ranks of a group from which exchanges send messages to partners only.
     sparse_from: int = SPARSE_FROM
     depth: int = 0  # Open blocks of `waiting`: 0 while the rank computes
-    # Number of waits begun and ended, and of messages arrived meanwhile. It stands
-    # still while a rank computes, and while it waits for a message that never comes.
+    # Number of begun and ended waits, and of messages that arrived in them. It stays
+    # constant while a rank computes, and while it waits for a message that never comes.
     steps: int = 0
 
     @contextmanager
@@ -62,7 +62,7 @@ class Shared:
 
 
 def kinds(arrays: Sequence[np.ndarray]) -> list[Kind]:
-    """Return the types and lengths of arrays, by which another rank receives them."""
+    """Return the types and lengths of arrays, which their receiver needs."""
     return [(array.dtype.str, len(array)) for array in arrays]
 
 

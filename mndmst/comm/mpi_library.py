@@ -3,10 +3,10 @@
 `mpi4py.MPI` is imported here and nowhere else, on first use, so that commands without
 MPI never start it.
 
-*Leftovers.* MPICH's ranks on a machine share a file in /dev/shm, which keeps its name
-until the last of them ends normally; UCX, on which it is built, removes its names at
-once. A few killed jobs fill the /dev/shm of a container, and then no job starts any
-more. Starting MPI removes such files.
+*Leftovers.* MPICH's ranks on a machine share a file in /dev/shm, which the last of them
+removes when it ends normally; UCX, on which MPICH is built, removes its files at once.
+The files of a few killed jobs fill the /dev/shm of a container, so that no further job
+starts. Starting MPI removes such files.
 
 *Binding.* Open MPI binds each rank to one core if it starts one or two on a host, and
 to a part of the host otherwise. A rank has threads for all of its cores, so most of the
@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..host.cores import own_cores
+from ..host.cores import usable_cores
 from ..host.errors import ConfigError, MissingExtraError
 from ..host.launcher import (
     by_open_mpi,
@@ -39,21 +39,21 @@ from ..host.progress import notice
 
 SHARED_MEMORY = Path("/dev/shm")
 LEFTOVER = re.compile(r"(mpich_shm_[0-9a-f]+_[0-9]+|ucx_shm_posix_[0-9a-f]+)")
-# Long past the moment between making a file and opening it on all ranks; but Slurm
-# starts a requeued job, whose file has the same name, after two minutes.
+# Seconds: much longer than the ranks need to open a new file, but shorter than the two
+# minutes after which Slurm starts a requeued job, whose file has the same name.
 LEAST_AGE = 60.0
-# Other ranks that look at a file at the same moment have it open, for a moment.
+# Other ranks that check the same file have it open for a moment.
 TRIES, PAUSE = 5, 0.002
-# The signal that the kernel sends if a process opens a leased file: by default it
-# does nothing, where the usual one would end the process.
+# The signal that the kernel sends if a process opens a leased file. It is ignored by
+# default; the usual signal would end the process.
 HARMLESS = signal.SIGURG
 
 
 def remove_leftovers(directory: Path = SHARED_MEMORY, age: float = LEAST_AGE) -> None:
-    """Remove the files of this user that no process uses, and no others.
+    """Remove the files of this user's MPI jobs that no process uses.
 
-    All ranks of a host may do so at once: some may be in MPI before the others. A file
-    stays until nothing about it has changed for `age` seconds.
+    All ranks of a host may do so at the same time, even if some have already started
+    MPI. A file stays until it has been unchanged for `age` seconds.
     """
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
@@ -65,10 +65,10 @@ def remove_leftovers(directory: Path = SHARED_MEMORY, age: float = LEAST_AGE) ->
 def _remove_unless_used(path: Path, age: float) -> None:
     """Remove a file if the kernel grants a lease on it.
 
-    The lease is granted only if no other process has the file open or mapped, also in
-    containers whose processes this one cannot see. A process that opens it then waits
-    until the lease is given back. Raises OSError if another process has the file, or
-    the file system or user gets no leases.
+    The kernel grants the lease only if no other process has the file open or mapped,
+    even in containers whose processes are invisible to this one. A process that then
+    opens the file waits until the lease ends. Raises OSError if another process has the
+    file, or the file system or user gets no leases.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     handle = os.open(path, flags)
@@ -115,10 +115,10 @@ _SETTINGS = (
 
 
 def widen_binding(comm: Any) -> None:
-    """Let ranks use all cores that their launcher has, if most of them were idle.
+    """Let ranks use all cores of their launcher if most of these would be idle.
 
-    Collective over all ranks. The launcher's own cores are the ones that its control
-    group, Slurm or `taskset` allows. A warning tells the user of the change.
+    Collective over all ranks. The launcher may use the cores that its control group,
+    Slurm or `taskset` allows. A notice tells the user of the change.
     """
     if not by_open_mpi():
         return
@@ -128,7 +128,7 @@ def widen_binding(comm: Any) -> None:
     allowed: set[int] = set()
     if launcher:
         with contextlib.suppress(OSError):
-            allowed = own_cores(launcher)
+            allowed = usable_cores(launcher)
     asked = bool(launcher) and _user_has_bound(launcher)
     idle = 2 * len(bound) <= len(allowed)
     wanted = bool(comm.max(int(asked)))
@@ -192,7 +192,7 @@ def start() -> Any:
     mpi = load()
     if not mpi.Is_initialized():
         check_launcher(mpi.Get_library_version())
-        remove_leftovers()  # their space, or names, may be missing
+        remove_leftovers()  # they may fill the space for shared memory
         choose_network(mpi.Get_library_version())
         forgo_memory_of_others()
         with without_networks():
@@ -201,9 +201,9 @@ def start() -> Any:
 
 
 def check_launcher(library: str) -> None:
-    """Refuse a launcher that a library of this description cannot start under.
+    """Raise ConfigError if the library cannot start under this launcher.
 
-    MPICH would abort with an error of its own under the mpirun of Open MPI.
+    Under the mpirun of Open MPI, MPICH would abort with an obscure error.
     """
     if by_open_mpi() and library.startswith("MPICH"):
         raise other_launcher(launched_processes(), "cannot start under it", library)
@@ -231,12 +231,12 @@ class _Span(ctypes.Structure):
 
 
 def forgo_memory_of_others() -> None:
-    """Keep MPICH, before it starts, from reading memory of other processes.
+    """Keep MPICH from reading memory of other processes if the system forbids it.
 
-    It reads long messages by process_vm_readv, and fails in the middle of a run where
-    the system forbids the call, as some containers and emulators do. A process may
-    always read its own memory, so if that fails, the call is forbidden. A setting that
-    the user has made is kept.
+    MPICH reads long messages by process_vm_readv, and fails during a run if the system
+    forbids the call, as some containers and emulators do. The call is tried on memory
+    of this process, which it may always read unless the call is forbidden. Must be
+    called before MPI starts; a setting of the user has precedence.
     """
     if not _reads_memory():
         os.environ.setdefault("MPIR_CVAR_CH4_CMA_ENABLE", "0")
@@ -259,11 +259,11 @@ def _reads_memory() -> bool:
 
 
 def forgo_memory_events() -> None:
-    """Keep MPI, before it starts, from tracking memory maps.
+    """Keep UCX from tracking memory maps; must be called before MPI starts.
 
-    UCX tracks them for memory registered with a network, and drops its records when it
-    registers more. A process that serves requests has threads that come and go, each
-    with a stack of its own, and would grow by half a kilobyte for each request.
+    UCX tracks them for memory registered with a network, and drops its records only
+    when it registers more. A server starts and ends threads, each with a new stack, so
+    its memory would grow by half a kilobyte per request.
     """
     os.environ.setdefault("UCX_MEM_EVENTS", "no")
 
@@ -272,10 +272,10 @@ def choose_network(library: str) -> None:
     """Choose a network with which an MPI library starts, given its description.
 
     MPICH with UCX (seen with 5.0.2) publishes 4 KiB of memory from the UCX address on,
-    whatever lies behind it. Memory without zeros, which MPICH would leave out, makes a
-    line longer than Slurm reads from a process, and Slurm ends the step. So where Slurm
-    itself starts ranks on several nodes, and the library has libfabric as well, that is
-    used. A setting that the user has made is kept.
+    without zeros. If the memory behind the address has few zeros, the line is longer
+    than Slurm reads from a process, and Slurm ends the step. So if Slurm itself starts
+    ranks on several nodes, and the library also has libfabric, libfabric is chosen. A
+    setting of the user has precedence.
     """
     both = re.search(r"MPICH Device:\s*ch4:(ucx.*ofi|ofi.*ucx)", library)
     if both and slurm_started_nodes() > 1:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from ..host.cores import own_cores
+from ..host.cores import usable_cores
 from ..host.formatting import counted
 from .communicator import Comm
 
@@ -17,7 +17,7 @@ class RankPlacement(NamedTuple):
 
     rank: int
     host: str
-    # Its number among the ranks of its machine, and their number.
+    # Its number among the ranks of its machine, and the number of these
     local_rank: int
     local_size: int
     cores: frozenset[int]  # The cores it may use; ranks may share cores
@@ -29,7 +29,7 @@ class RankPlacement(NamedTuple):
     def equipped(
         self, gpus: Sequence[str], device: int | None, threads: int | None = None
     ) -> "RankPlacement":
-        """Return the placement with a GPU or none, and threads beside the GPU's."""
+        """Return the placement with a GPU or none, and threads of the CPU worker."""
         chosen = threads or max(1, self.share - (device is not None))
         return self._replace(gpus=tuple(gpus), device=device, threads=chosen)
 
@@ -39,7 +39,7 @@ class RankPlacement(NamedTuple):
         return "" if self.device is None else self.gpus[self.device]
 
     def line(self) -> str:
-        """Return a line for people."""
+        """Return the placement as a line of text."""
         return (
             f"rank {self.rank:<4} host {self.host:<12} local rank {self.local_rank} of "
             f"{self.local_size}  cores {ranges(self.cores)}  threads {self.threads}  "
@@ -50,7 +50,7 @@ class RankPlacement(NamedTuple):
 def locate(comm: Comm) -> RankPlacement:
     """Return the placement of this rank. Collective."""
     node = comm.node()
-    cores = frozenset(own_cores())
+    cores = frozenset(usable_cores())
     masks = node.bcast(node.gather(cores))
     return RankPlacement(
         rank=comm.rank,
@@ -65,8 +65,8 @@ def locate(comm: Comm) -> RankPlacement:
 def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:
     """Return a rank's share of the cores, at least 1.
 
-    `masks` has the cores that each rank of a machine may use. Launchers bind each rank
-    to cores of its own, or to the same ones as others: a core that several ranks may
+    `masks` has the cores that each rank of a machine may use. Launchers bind ranks to
+    different cores, or several ranks to the same ones: a core that several ranks may
     use is divided between them.
     """
     users = Counter(core for mask in masks for core in mask)
@@ -77,9 +77,10 @@ def share_of_cores(masks: Sequence[frozenset[int]], local_rank: int) -> int:
 def assigned_devices(visible: Sequence[Sequence[str]]) -> list[int | None]:
     """Return the device of each rank of a host, as an index of its visible ones.
 
-    `visible` has the identifiers of the devices that each rank sees. A device belongs
-    to one rank: its context, its kernels and its pinned memory are made once. Ranks
-    take devices in their order; a rank whose devices are all taken gets None.
+    `visible` has the identifiers of each rank's visible devices. A device belongs to
+    one rank, so that its context, kernels and pinned memory exist once. Ranks are
+    assigned devices in their order; a rank whose visible devices are all assigned gets
+    None.
     """
     taken: set[str] = set()
     assigned: list[int | None] = []
@@ -93,14 +94,14 @@ def assigned_devices(visible: Sequence[Sequence[str]]) -> list[int | None]:
 
 @contextmanager
 def cores_of_waiting_ranks(comm: Comm, works: bool) -> Iterator[None]:
-    """Let ranks that work use the cores of ranks of their host that wait. Collective.
+    """Let working ranks use the cores of waiting ranks of their host. Collective.
 
-    Launchers such as `srun` bind each rank to cores of its own, so the cores of waiting
-    ranks would be idle. Threads that exist already keep their cores.
+    Launchers such as `srun` bind ranks to different cores, so the cores of waiting
+    ranks would be idle. Existing threads keep their cores.
     """
     node = comm.node()
-    own = own_cores()
-    ranks = node.bcast(node.gather((own, works)))
+    cores_before = usable_cores()
+    ranks = node.bcast(node.gather((cores_before, works)))
     workers = [cores for cores, at_work in ranks if at_work]
     waiting = [cores for cores, at_work in ranks if not at_work]
     free = sorted(set().union(*waiting) - set().union(*workers))
@@ -110,23 +111,23 @@ def cores_of_waiting_ranks(comm: Comm, works: bool) -> Iterator[None]:
     number = sum(at_work for _, at_work in ranks[: node.rank])
     count = len(workers)
     share = free[number * len(free) // count : (number + 1) * len(free) // count]
-    with suppress(OSError):  # the system may refuse: then the rank has its own
-        os.sched_setaffinity(0, own | set(share))
+    with suppress(OSError):  # if the system refuses, the rank keeps its cores
+        os.sched_setaffinity(0, cores_before | set(share))
     try:
         yield
     finally:
         with suppress(OSError):
-            os.sched_setaffinity(0, own)
+            os.sched_setaffinity(0, cores_before)
 
 
-def warnings(places: Sequence[RankPlacement]) -> list[str]:
+def warnings(placements: Sequence[RankPlacement]) -> list[str]:
     """Return warnings about the placements of all ranks, with threads and GPUs.
 
     Machines with the same fault share a line.
     """
     machines = defaultdict(list)
-    for place in places:
-        machines[place.host].append(place)
+    for placement in placements:
+        machines[placement.host].append(placement)
     faults = defaultdict(list)
     for host, ranks in machines.items():
         for fault in filter(None, (_crowded_cores(ranks), _idle_gpu(ranks))):
@@ -138,8 +139,8 @@ def warnings(places: Sequence[RankPlacement]) -> list[str]:
 
 
 def _crowded_cores(ranks: Sequence[RankPlacement]) -> str:
-    threads = sum(place.threads for place in ranks)
-    cores = len(frozenset().union(*(place.cores for place in ranks)))
+    threads = sum(rank.threads for rank in ranks)
+    cores = len(frozenset().union(*(rank.cores for rank in ranks)))
     if threads <= cores:
         return ""
     return (
@@ -149,8 +150,8 @@ def _crowded_cores(ranks: Sequence[RankPlacement]) -> str:
 
 
 def _idle_gpu(ranks: Sequence[RankPlacement]) -> str:
-    idle = {gpu for place in ranks for gpu in place.gpus} - {r.gpu for r in ranks}
-    without = [place.rank for place in ranks if place.gpus and not place.gpu]
+    idle = {gpu for rank in ranks for gpu in rank.gpus} - {rank.gpu for rank in ranks}
+    without = [rank.rank for rank in ranks if rank.gpus and not rank.gpu]
     if not (without and idle):
         return ""
     have = "has" if len(without) == 1 else "have"

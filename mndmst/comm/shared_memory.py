@@ -1,13 +1,13 @@
 """Arrays shared by the ranks of one host.
 
-They are in files without names, which ranks open through the process that has made
-them. So the size of /dev/shm does not limit them, and they disappear with the last
-process that has them, however it ends. The others see what a rank has written after a
-barrier.
+They are in anonymous files, which ranks open through the process that made them. So the
+size of /dev/shm does not limit them, and the system frees them after the last process
+that uses them, however it ends. After a barrier every rank sees the writes of the
+others.
 
-There is a file for each part, and the threads of all ranks touch their shares at the
-same time: the system provides the pages of a file one at a time, so 16 ranks would wait
-12 µs for each page of a single file. Large blocks get huge pages where the system can
+A block consists of several files, and the threads of all ranks touch their shares at
+the same time: the system provides the pages of a file one at a time, so 16 ranks would
+wait 12 µs for each page of a single file. Large blocks get huge pages if the system can
 collapse memory into them.
 """
 
@@ -36,40 +36,39 @@ _MAP_FIXED, _MADV_COLLAPSE = 0x10, 25
 class SharedMemory:
     """Memory of all ranks, which must be on one host (`Comm.is_one_host`).
 
-    The threads of this rank touch its part of the pages. The list `kept` passes blocks
-    from one memory of the same ranks to the next, which drops the blocks that it does
-    not need; no rank uses arrays of the earlier one any more.
+    The threads of this rank touch its part of the pages. The list `reused` passes
+    blocks from one `SharedMemory` of the same ranks to the next, which drops the blocks
+    that it does not need. No rank may use arrays of the earlier one any more.
     """
 
     def __init__(
         self,
         comm: Comm,
         threads: Threads = ALONE,
-        kept: list[np.ndarray] | None = None,
+        reused: list[np.ndarray] | None = None,
     ) -> None:
         self.comm, self.threads = comm, threads
-        self._kept, self._unused = kept, list(kept or ())
-        if kept is not None:
-            kept.clear()
+        self._reused, self._unused = reused, list(reused or ())
+        if reused is not None:
+            reused.clear()
 
     def arrays(self, *shapes: Shape) -> list[np.ndarray]:
-        """Return arrays of some lengths and types, zeros unless kept. Collective.
+        """Return arrays of some lengths and types; new blocks are zero. Collective.
 
-        An array that is not kept lives as long as a rank has it. Raises ConfigError on
-        every rank if the system gives none. Ranks of one host may not share if they are
+        Raises ConfigError on every rank if the system gives no memory, such as to ranks
         in containers that hide their processes from each other.
         """
-        places = _offsets(shapes)
-        memory = self._memory(places[-1])
+        offsets = _offsets(shapes)
+        memory = self._memory(offsets[-1])
         return [
-            memory[place : place + length * np.dtype(dtype).itemsize].view(dtype)
-            for (length, dtype), place in zip(shapes, places, strict=False)
+            memory[offset : offset + length * np.dtype(dtype).itemsize].view(dtype)
+            for (length, dtype), offset in zip(shapes, offsets, strict=False)
         ]
 
     def _memory(self, nbytes: int) -> np.ndarray:
-        """Return the smallest unused block that fits, unless much larger; or a new one.
+        """Return the smallest unused block of one to two times the size, or a new one.
 
-        All ranks have the same blocks, so all choose the same.
+        All ranks have the same blocks, so they choose the same one.
         """
         page = HUGE_PAGE if nbytes >= HUGE_PAGE else PAGE
         length = -(-nbytes // page) * page
@@ -79,8 +78,8 @@ class SharedMemory:
             memory = self._unused.pop(sizes.index(min(fitting)))
         else:
             memory = self._new_memory(length, page)
-        if self._kept is not None:
-            self._kept.append(memory)
+        if self._reused is not None:
+            self._reused.append(memory)
         return memory
 
     def _new_memory(self, nbytes: int, page: int) -> np.ndarray:
@@ -112,21 +111,24 @@ class SharedMemory:
         """
         part, size = -(-nbytes // (PARTS * page)) * page, self.comm.size
         parts = -(-nbytes // part)
-        # All files find room over the first, which reaches over all, and to a page.
-        mine = [
+        # The first file is mapped over the whole block, up to the next page; the other
+        # files replace its parts.
+        local_files = [
             _new_file(part if number else nbytes + page)
             for number in range(self.comm.rank, parts, size)
         ]
         files = np.full((-(-parts // size), 3), -1)
-        for place, file in enumerate(mine):
+        for number, file in enumerate(local_files):
             inode = os.fstat(file).st_ino if file >= 0 else -1
-            files[place] = os.getpid(), file, inode
+            files[number] = os.getpid(), file, inode
         every = self.comm.allgather(files).swapaxes(0, 1).reshape(-1, 3)[:parts]
         memory = None
         with suppress(OSError):
             memory = _mapped(every.tolist(), nbytes, part, page)
-        everywhere = self.comm.min(int(memory is not None))  # opened by all by now
-        for file in mine:
+        everywhere = self.comm.min(
+            int(memory is not None)
+        )  # all ranks have opened them
+        for file in local_files:
             if file >= 0:
                 os.close(file)
         return memory if everywhere else None
@@ -151,31 +153,31 @@ def _mapped(
 ) -> np.ndarray:
     """Return the memory of files; see `SharedMemory._map`.
 
-    A file is a process that has it open, its descriptor there and its inode. From where
-    one begins to where the next does there are `part` bytes. Raises OSError if a file
-    cannot be opened or mapped.
+    A file is given by a process that has it open, its descriptor there and its inode.
+    The files are `part` bytes apart. Raises OSError if a file cannot be opened or
+    mapped.
     """
     descriptors: list[int] = []
     try:
         for process, number, inode in files:
             descriptor = os.open(f"/proc/{process}/fd/{number}", os.O_RDWR)
             descriptors.append(descriptor)
-            # In a container of its own another process may have this number.
+            # In another container, another process may have this number.
             if os.fstat(descriptor).st_ino != inode:
                 raise FileNotFoundError(f"/proc/{process}/fd/{number}")
         memory = np.frombuffer(mmap.mmap(descriptors[0], nbytes + page), np.uint8)
         begin = -address_of(memory) % page
         memory = memory[begin : begin + nbytes]
-        for place, descriptor in enumerate(descriptors):
-            _lay_over(memory[place * part : (place + 1) * part], descriptor)
+        for number, descriptor in enumerate(descriptors):
+            _map_over(memory[number * part : (number + 1) * part], descriptor)
         return memory
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def _lay_over(memory: np.ndarray, descriptor: int) -> None:
-    """Map the begin of a file over mapped memory, with which it is unmapped."""
+def _map_over(memory: np.ndarray, descriptor: int) -> None:
+    """Map a file over mapped memory; it is unmapped together with the memory."""
     address = address_of(memory)
     given = _library().mmap(
         ctypes.c_void_p(address), ctypes.c_size_t(len(memory)),
@@ -189,8 +191,8 @@ def _lay_over(memory: np.ndarray, descriptor: int) -> None:
 def _use_huge_pages(memory: np.ndarray) -> None:
     """Collapse whole huge pages, which must be aligned, if the system can.
 
-    The system collapses memory that has a page, and fills the rest with zeros. It does
-    so where it gives a file no huge page at the first touch, as is common.
+    The system collapses memory with at least one page, and fills the rest with zeros.
+    It does so even if it gives files no huge pages at the first touch, as is common.
     """
     memory[::HUGE_PAGE].sum()
     start, length = ctypes.c_void_p(address_of(memory)), ctypes.c_size_t(len(memory))
@@ -210,8 +212,8 @@ def _offsets(shapes: Sequence[Shape]) -> list[int]:
 
     They begin at different offsets of a page; see `allocate_staggered`.
     """
-    places = [0]
+    offsets = [0]
     for number, (length, dtype) in enumerate(shapes, 1):
-        end = places[-1] + max(1, length * np.dtype(dtype).itemsize)
-        places.append(end + (number * STAGGER - end) % PAGE)
-    return places
+        end = offsets[-1] + max(1, length * np.dtype(dtype).itemsize)
+        offsets.append(end + (number * STAGGER - end) % PAGE)
+    return offsets

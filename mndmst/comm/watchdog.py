@@ -1,15 +1,15 @@
 """The watchdog: ends a job that has lost a host or a rank, where MPI would hang.
 
-The ranks, ordered by host, form a ring of TCP connections, and a thread of each waits
-for news of its two neighbours. The kernel of a machine answers keep-alive probes
-whatever its processes do. So a rank that computes for an hour is not lost, but a rank
-whose host or network has failed is, and the connection of a killed rank closes. The
-rank that learns of it first prints the error and notifies its neighbours, which pass it
-on: the job ends everywhere, whatever the launcher does.
+The ranks, ordered by host, form a ring of TCP connections, and a thread of each rank
+waits for messages of its two neighbours. The kernel of a machine answers keep-alive
+probes even while its processes compute. So a rank that computes for an hour is not
+lost, but a rank whose host or network has failed is, and the connection of a killed
+rank closes. The first rank that detects a loss prints the error and notifies its
+neighbours, which pass it on, so that the job ends on all hosts with any launcher.
 
-Every few seconds the thread also sends a heartbeat. A suspended process (SIGSTOP, or by
+Every few seconds the thread also sends a heartbeat. A suspended process (by SIGSTOP or
 a scheduler) sends none, but may continue later: the job waits, and the rank before it
-names it to the user.
+reports it to the user.
 """
 
 import atexit
@@ -32,7 +32,7 @@ from .authenticated_links import (
     accept,
     connect,
     listen,
-    own_address,
+    local_address,
 )
 from .communicator import Comm
 
@@ -45,7 +45,7 @@ SILENT = b"?"  # local only; never sent
 class Pace(NamedTuple):
     """Times of a watchdog, in seconds."""
 
-    grace: float = 2.0  # in which a launcher that notices by itself ends the job
+    grace: float = 2.0  # for the launcher to end the job before the watchdog does
     beat: float = 10.0  # between heartbeats
     quiet: float = 60.0  # without a heartbeat, until a rank counts as stopped
 
@@ -58,7 +58,7 @@ class Heartbeat:
     """Heartbeats to and from the neighbours of a rank.
 
     The first link is to the rank after this one, which is watched, the second to the
-    one before. `say` takes notices, `now` returns the time in seconds.
+    rank before. `say` writes a notice, `now` returns the time in seconds.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Heartbeat:
             self._begin()  # this process was stopped, and received nothing
         self._due = self._now() + self._pace.beat
         for number, (link, _) in enumerate(self._links):
-            # The kernel would buffer unread heartbeats, and give up in the end.
+            # The kernel would buffer unread heartbeats, and finally close the link.
             if not self._quiet(number):
                 with contextlib.suppress(OSError):
                     link.send(RUNNING)
@@ -116,27 +116,27 @@ class Heartbeat:
 
 
 def _print(text: str, event: str = "notice") -> None:
-    """Write a notice; the main thread may hold the lock of `sys.stderr`."""
+    """Write a notice without the lock of `sys.stderr`, which may be held."""
     with contextlib.suppress(OSError):
         os.write(sys.stderr.fileno(), notice_line(text, event).encode())
 
 
 def watch(comm: Comm, seconds: int) -> str:
-    """Watch over the job from now on until the process ends. Collective.
+    """Start the watchdog of this rank. Collective.
 
-    A host may be out of reach for `seconds`; 0 does nothing. Returns the reason why
-    there is no watchdog; an empty one if there is.
+    It ends the job if a host is out of reach for `seconds`; 0 starts none. Returns the
+    reason if the watchdog cannot start, else an empty text.
     """
     if comm.size == 1 or seconds == 0:
         return ""
-    own = RankAddress(socket.gethostname(), comm.rank, own_address(), os.getpid())
-    peers = comm.gather(own)
+    this = RankAddress(socket.gethostname(), comm.rank, local_address(), os.getpid())
+    peers = comm.gather(this)
     ring = comm.bcast(sorted(peers) if peers else None)
-    here = ring.index(own)
-    before, after = ring[here - 1], ring[(here + 1) % comm.size]
+    number = ring.index(this)
+    before, after = ring[number - 1], ring[(number + 1) % comm.size]
     links, reason = [], ""
     try:
-        links = _links(comm, own, before, after)
+        links = _links(comm, this, before, after)
     except OSError as error:
         reason = f"rank {comm.rank} cannot reach its neighbours, rank {before.rank} on "
         reason += f"{before.host} and rank {after.rank} on {after.host}"
@@ -146,12 +146,12 @@ def watch(comm: Comm, seconds: int) -> str:
         for link, _ in links:
             link.close()
         return str(comm.bcast(reason, root=first))
-    atexit.register(Watchdog(own, links, seconds).dismiss)
+    atexit.register(Watchdog(this, links, seconds).dismiss)
     return ""
 
 
 def _links(
-    comm: Comm, own: RankAddress, before: RankAddress, after: RankAddress
+    comm: Comm, this: RankAddress, before: RankAddress, after: RankAddress
 ) -> list[Link]:
     """Return connections to the rank after this one and to the one before. Collective.
 
@@ -159,32 +159,32 @@ def _links(
     """
     listener = None
     with contextlib.suppress(OSError):
-        listener = listen(own, before)
+        listener = listen(this, before)
     gathered = comm.gather(listener and listener.getsockname())
-    places, token = comm.bcast((gathered, secrets.token_bytes(TOKEN_BYTES)))
-    if listener is None or places[after.rank] is None:
+    addresses, token = comm.bcast((gathered, secrets.token_bytes(TOKEN_BYTES)))
+    if listener is None or addresses[after.rank] is None:
         raise OSError("no port to listen at")
-    link = connect(places[after.rank], token)
+    link = connect(addresses[after.rank], token)
     return [(link, after), (accept(listener, token, comm.progress), before)]
 
 
 class Watchdog:
-    """Watches over the two neighbours of a rank on a thread of its own.
+    """A thread that watches the two neighbours of a rank.
 
     `links` and `say` are as for `Heartbeat`. A host may be out of reach for `seconds`.
-    `end` takes a message and ends this process.
+    `end` gets a message and ends this process.
     """
 
     def __init__(
         self,
-        own: RankAddress,
+        this: RankAddress,
         links: list[Link],
         seconds: int,
         end: Callable[[str], object] | None = None,
         say: Callable[[str], object] | None = None,
         pace: Pace | None = None,
     ) -> None:
-        self.own = own
+        self.this = this
         self.pace = pace or PACE
         self._say = say or _print
         self.links = links
@@ -203,10 +203,10 @@ class Watchdog:
             with contextlib.suppress(OSError):
                 link.shutdown(socket.SHUT_RDWR)
 
-    def _send(self, news: bytes) -> None:
+    def _send(self, message: bytes) -> None:
         for link, _ in self.links:
             with contextlib.suppress(OSError):
-                link.send(news)
+                link.send(message)
 
     def _watch(self) -> None:
         selector = selectors.DefaultSelector()
@@ -215,29 +215,29 @@ class Watchdog:
         heartbeat = Heartbeat(self.links, self.pace, self._say)
         while selector.get_map():
             for key, _ in selector.select(heartbeat.pause()):
-                news = _next_news(self.links[key.data][0])
-                if news == RUNNING:
+                message = _next_message(self.links[key.data][0])
+                if message == RUNNING:
                     heartbeat.hear(key.data)
                     continue
-                message = self._reason(key.data, news)
-                if message is not None and not self._dismissed:
+                reason = self._reason(key.data, message)
+                if reason is not None and not self._dismissed:
                     self._send(LOST)
-                    self._end(message)
+                    self._end(reason)
                 selector.unregister(key.fileobj)
             heartbeat.beat()
 
-    def _reason(self, number: int, news: bytes) -> str | None:
+    def _reason(self, number: int, message: bytes) -> str | None:
         """Return why the job must end, or None if a neighbour has ended normally."""
         peer = self.links[number][1]
-        if news == LEAVING:
+        if message == LEAVING:
             return None
-        if news == LOST:
+        if message == LOST:
             return ""  # another rank has printed the error
         # One neighbour prints the error; the other one only if the first cannot.
-        time.sleep(self.pace.grace * (number + (news != SILENT)))
-        if news == SILENT:
+        time.sleep(self.pace.grace * (number + (message != SILENT)))
+        if message == SILENT:
             return (
-                f"rank {self.own.rank} on {self.own.host} has had no sign of "
+                f"rank {self.this.rank} on {self.this.host} has had no sign of "
                 f"{peer.host} (rank {peer.rank}) for {self.seconds} s. Check that "
                 f"machine and the network between the two, then {_AGAIN}"
             )
@@ -247,7 +247,7 @@ class Watchdog:
         )
 
 
-def _next_news(link: socket.socket) -> bytes:
+def _next_message(link: socket.socket) -> bytes:
     """Return a neighbour's next message; empty if its connection closed."""
     try:
         return link.recv(1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..host.cores import own_cores
+from ..host.cores import usable_cores
 from ..host.launcher import launched_processes, started_alone
 from . import messages, mpi_library
 from .communicator import Comm
@@ -19,9 +19,9 @@ from .exchange import Coded
 def world(polite: bool = False) -> Comm:
     """Return the communicator of all ranks; start MPI if a launcher has started them.
 
-    A process that no launcher has started is alone. It needs no MPI library, whose
-    start takes up to a second, unless its program has loaded one. With `polite`,
-    waiting ranks yield their core, as they do if they outnumber the cores. Raises
+    A process without a launcher is the only rank. It needs no MPI library, whose start
+    takes up to a second, unless its program has loaded one. With `polite`, waiting
+    ranks yield their core, as they always do if there are more ranks than cores. Raises
     ConfigError if the launcher started more processes than this MPI library sees;
     MissingExtraError if no MPI library can be loaded.
     """
@@ -38,7 +38,7 @@ def world(polite: bool = False) -> Comm:
 
 
 class SingleProcess(Comm):
-    """The communicator of one process, without MPI; it sends to itself alone."""
+    """The communicator of one process, without MPI."""
 
     def __init__(self, shared: messages.Shared | None = None) -> None:
         super().__init__(SimpleNamespace(rank=0, size=1), shared)
@@ -74,7 +74,7 @@ class SingleProcess(Comm):
         return None if color is None else SingleProcess(self.shared)
 
     def cores(self) -> set[int]:
-        return set(own_cores())
+        return set(usable_cores())
 
     def free(self) -> None:
         pass

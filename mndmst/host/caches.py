@@ -1,11 +1,11 @@
-"""Directories that only the user can change, for files kept between runs.
+"""Directories that only the user can change, for files that later runs use.
 
-The program trusts the files of a cache, and executes compiled code. So a directory
-serves only if no other user but root can put a file there, or put another directory in
-its place; and a file only if no other user can write to it. A directory or file that a
-group can write to does not serve. This covers access control lists of POSIX: where a
-list lets another user write, its mask does, and the mode of a file shows the mask as
-the permissions of the group.
+The program trusts the files of a cache, and executes compiled code. So it uses a
+directory only if no other user but root can create a file there or replace the
+directory, and a file only if no other user can write to it. It refuses directories and
+files that are writable by a group. This covers access control lists of POSIX: if a list
+permits another user to write, so does its mask, and the mode of a file shows the mask
+as the permissions of the group.
 """
 
 import atexit
@@ -21,28 +21,27 @@ from pathlib import Path
 from .errors import ConfigError
 from .launcher import launched_rank
 
-# As many as the kernel follows.
-MOST_LINKS = 40
+MOST_LINKS = 40  # symbolic links that the kernel follows
 DAY = 86_400.0  # seconds
 # `native/cache_cleaning.py` removes files that no run has used for this many days.
 UNUSED_DAYS = 30
 
 
-def weak_place(directory: Path) -> Path | None:
-    """Return the first path on the way to a directory that others can change, if any.
+def weak_ancestor(directory: Path) -> Path | None:
+    """Return the first directory on a path that others can change, if any.
 
     Every directory, from the root of the file system on, must belong to the user or to
-    root, and only they may write there. In a directory above, others may write if it is
-    sticky, as `/tmp` is: they cannot replace the user's files there. Symbolic links and
-    their targets follow the same rules. Missing directories are not checked. Raises
-    OSError if a file on the way cannot be read, or is not a directory.
+    root, and only they may write there. Directories above may be writable by others if
+    they are sticky, such as `/tmp`: there, others cannot replace the user's files.
+    Symbolic links and their targets follow the same rules. Missing directories are not
+    checked. Raises OSError if a component cannot be read, or is not a directory.
     """
-    place, ahead, links = Path("/"), _steps(directory.absolute()), 0
+    reached, ahead, links = Path("/"), _components(directory.absolute()), 0
     while True:
-        weak = _others_write(place, inside=not ahead)
+        weak = _others_write(reached, is_last=not ahead)
         if weak or not ahead:
-            return place if weak else None
-        step = place / ahead.pop()
+            return reached if weak else None
+        step = reached / ahead.pop()
         try:
             facts = step.lstat()
         except FileNotFoundError:
@@ -53,25 +52,25 @@ def weak_place(directory: Path) -> Path | None:
             if links == MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(step))
             target, links = step.readlink(), links + 1
-            ahead += _steps(target)
-            place = Path("/") if target.is_absolute() else place
+            ahead += _components(target)
+            reached = Path("/") if target.is_absolute() else reached
         elif step.name == "..":
-            place = place.parent
+            reached = reached.parent
         else:
-            place = step
+            reached = step
 
 
 def weak_file(file: Path | int) -> bool:
     """Return whether another user can write to a file, or it is not a regular file.
 
-    A descriptor is of the file that will then be read. Raises OSError if the file
-    cannot be looked at.
+    A descriptor refers to the open file that is then read. Raises OSError if the file
+    cannot be inspected.
     """
     facts = os.fstat(file) if isinstance(file, int) else file.lstat()
     return not stat.S_ISREG(facts.st_mode) or _open_to_others(facts)
 
 
-def own_bases() -> Iterator[Path]:
+def user_cache_bases() -> Iterator[Path]:
     """Yield the directories for this user's cache, the preferred one first."""
     if os.environ.get("MNDMST_CACHE_DIR"):
         yield Path(os.environ["MNDMST_CACHE_DIR"]) / "kernels"
@@ -85,7 +84,7 @@ def own_bases() -> Iterator[Path]:
 
 
 def home_directory() -> Path | None:
-    """Return the user's home; None for a user id that has none, as in containers."""
+    """Return the user's home directory; None for a user id without one."""
     try:
         return Path.home()
     except RuntimeError:
@@ -93,16 +92,16 @@ def home_directory() -> Path | None:
 
 
 def read_trusted(path: Path) -> bytes | None:
-    """Return the contents of a file; None unless no other user can write to it.
+    """Return the contents of a file; None if another user can write to it.
 
-    The check is of the open file. A symbolic link is not followed. Of a file that
-    others can write to a line says so.
+    The check is of the open file, and symbolic links are not followed. A notice names a
+    refused file.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with suppress(OSError), os.fdopen(os.open(path, flags), "rb") as file:
         if not weak_file(file.fileno()):
             return file.read()
-        _tell_of_file(path)
+        _report_refused_file(path)
     return None
 
 
@@ -113,11 +112,11 @@ def replace_file(path: Path, content: bytes) -> None:
     """
     import tempfile  # few processes write to a cache
 
-    made, part = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix=".part-")
     try:
-        with os.fdopen(made, "wb") as file:
+        with os.fdopen(handle, "wb") as file:
             file.write(content)
-            os.fchmod(made, 0o644)  # permissions of the directory limit readers
+            os.fchmod(handle, 0o644)  # permissions of the directory limit readers
         Path(part).replace(path)
     except OSError:
         Path(part).unlink()
@@ -125,14 +124,14 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def mark_used(path: Path) -> None:
-    """Set the time of change of a user's file to now, once a day."""
+    """Set the modification time of a user's file to now, at most once a day."""
     with suppress(OSError):
         if time.time() - path.stat().st_mtime > DAY:
             os.utime(path)
 
 
 def has_trusted(path: Path) -> bool:
-    """Return whether a file is there, and no other user can write to it."""
+    """Return whether a file exists and no other user can write to it."""
     try:
         return not weak_file(path)
     except OSError:
@@ -140,7 +139,7 @@ def has_trusted(path: Path) -> bool:
 
 
 def weak_file_in(directory: Path) -> Path | None:
-    """Return a file in a directory that another user can write to, if there is one.
+    """Return a file in a directory that another user can write to, if any.
 
     Raises OSError if the directory cannot be read.
     """
@@ -155,26 +154,26 @@ def weak_file_in(directory: Path) -> Path | None:
 def make_private(directory: Path) -> Path | None:
     """Make a directory for the user alone; return a path others can change, if any.
 
-    No directory is made below such a path. Raises OSError if it cannot be made, or not
-    be written.
+    No directory is made below such a path. Raises OSError if the directory cannot be
+    created or written.
     """
-    weak = weak_place(directory)
+    weak = weak_ancestor(directory)
     if weak is None:
         missing = [p for p in (directory, *directory.parents) if not p.exists()]
         for path in reversed(missing):
             path.mkdir(mode=0o700, exist_ok=True)
         if not os.access(directory, os.W_OK):
             raise PermissionError(f"{directory} cannot be written")
-        weak = weak_place(directory)
+        weak = weak_ancestor(directory)
         if weak is None and directory.stat().st_uid != os.geteuid():
             weak = directory
     return weak
 
 
 def fresh_directory() -> Path:
-    """Return a new directory for this process alone, which removes it as it ends.
+    """Return a new directory for this process, which removes it when it exits.
 
-    Raises ConfigError if others could replace it in every possible place.
+    Raises ConfigError if others could replace it below every candidate.
     """
     import tempfile  # few processes are without a cache
 
@@ -184,7 +183,7 @@ def fresh_directory() -> Path:
         except OSError:
             continue
         atexit.register(_remove, made, os.getpid())
-        if weak_place(made) is None:
+        if weak_ancestor(made) is None:
             return made
     raise ConfigError(
         "there is no place for compiled kernels that others cannot change. Point "
@@ -192,8 +191,8 @@ def fresh_directory() -> Path:
     )
 
 
-def tell_once(refused: Path, weak: Path, instead: Path) -> None:
-    """Print on the first rank that a cache is not used."""
+def report_refused_cache(refused: Path, weak: Path, instead: Path) -> None:
+    """Print on the first rank that another cache is used than the preferred one."""
     _notice(
         f"not using the cache {refused}, for others can change {weak}; using "
         f"{instead}. Remove their permission: chmod go-w {weak}, or point "
@@ -201,8 +200,8 @@ def tell_once(refused: Path, weak: Path, instead: Path) -> None:
     )
 
 
-def tell_without_cache(refused: tuple[Path, Path] | None) -> None:
-    """Print on the first rank that compiled kernels are not kept."""
+def report_no_cache(refused: tuple[Path, Path] | None) -> None:
+    """Print on the first rank that compiled kernels are not stored."""
     why = f"others can change {refused[1]}" if refused else "no directory is writable"
     _notice(
         f"no usable cache ({why}); kernels are recompiled every run. Point "
@@ -211,7 +210,7 @@ def tell_without_cache(refused: tuple[Path, Path] | None) -> None:
 
 
 @functools.cache
-def _tell_of_file(path: Path) -> None:
+def _report_refused_file(path: Path) -> None:
     _notice(
         f"not loading {path}, for others can write to it; its kernel is compiled "
         f"again. Remove the file, or let no other user write: chmod 644 {path}"
@@ -220,29 +219,30 @@ def _tell_of_file(path: Path) -> None:
 
 def _notice(text: str) -> None:
     """Print a notice on the first rank."""
-    from .progress import notice  # most processes have none
+    from .progress import notice  # most processes print no notice
 
     if launched_rank() == 0:
         notice(text)
 
 
-def _steps(path: Path) -> list[str]:
-    """Return the names on a path, the first one last."""
+def _components(path: Path) -> list[str]:
+    """Return the components of a path, the first one last."""
     return [name for name in reversed(path.parts) if name != "/"]
 
 
-def _others_write(place: Path, inside: bool) -> bool:
-    """Return whether others can change the entries of a directory.
+def _others_write(directory: Path, is_last: bool) -> bool:
+    """Return whether others can change the user's entries of a directory.
 
-    If `inside`, they may not even add to it, which they may in a sticky one.
+    In the last directory of a path, they must not add entries either, as is possible in
+    a sticky directory.
     """
-    facts = place.lstat()
+    facts = directory.lstat()
     if not stat.S_ISDIR(facts.st_mode):
-        raise NotADirectoryError(f"{place} is not a directory")
+        raise NotADirectoryError(f"{directory} is not a directory")
     if not _open_to_others(facts):
         return False
     sticky = facts.st_mode & stat.S_ISVTX and _trusted(facts.st_uid)
-    return inside or not sticky
+    return is_last or not sticky
 
 
 def _open_to_others(facts: os.stat_result) -> bool:
@@ -258,5 +258,5 @@ def _trusted(owner: int) -> bool:
 def _remove(directory: Path, maker: int) -> None:
     import shutil
 
-    if os.getpid() == maker:  # and not a process forked from it
+    if os.getpid() == maker:  # not in a process that was forked from it
         shutil.rmtree(directory, ignore_errors=True)

@@ -2,16 +2,15 @@
 
 import os
 
-# More than any machine has cores: the system would refuse to start them.
+# More than any machine has cores; the system would refuse to start more threads.
 MOST_THREADS = 1 << 12
 
 
-def own_cores(process: int = 0) -> set[int]:
+def usable_cores(process: int = 0) -> set[int]:
     """Return the cores that a process, by default this one, may use.
 
-    Systems that bind no process to cores, such as macOS, have no call to ask: all cores
-    of the machine count as the process's own. Raises OSError if there is no such
-    process.
+    On systems without core binding, such as macOS, these are all cores of the machine.
+    Raises OSError if there is no such process.
     """
     ask = getattr(os, "sched_getaffinity", None)
     return set(range(os.cpu_count() or 1)) if ask is None else ask(process)
@@ -19,4 +18,4 @@ def own_cores(process: int = 0) -> set[int]:
 
 def core_count() -> int:
     """Return the number of cores this process may use, at least 1."""
-    return len(own_cores())
+    return len(usable_cores())

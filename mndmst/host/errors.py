@@ -8,17 +8,17 @@ from typing import Any
 
 from .signals import interrupts_deferred
 
-# The room of the package that may be absent: the graph programs do without it.
+# The part of the package that may be absent; the graph programs do not need it.
 POINTS = "mndmst.points"
 
 
 class MndmstError(Exception):
-    """An error that a user can fix; the message names the place and the remedy.
+    """An error that a user can fix; the message names its location and the remedy.
 
-    Raised on `ranks` ranks alike (see `comm.Comm.raise_on_all`), printed by one:
+    `ranks` ranks raise it together (see `comm.Comm.raise_on_all`), and one prints it:
     `__main__` ends the others. `status` is the exit status of the program. `source`
-    names the data, such as a file, and precedes the message; `remedy` is one more
-    sentence, which only a caller knows, and follows it.
+    names the data, such as a file, and precedes the message. `remedy` is a sentence
+    that a caller adds after the message.
     """
 
     ranks: int = 1
@@ -38,7 +38,7 @@ class InputError(MndmstError, ValueError):
 
 
 class InputTypeError(InputError, TypeError):
-    """Data of a type that has no meaning there, such as weights that are text."""
+    """Data of an unsupported type, such as weights that are text."""
 
 
 class OutputError(MndmstError):
@@ -87,7 +87,7 @@ def points_required(subject: str = "This needs") -> Iterator[None]:
 
 @contextmanager
 def about(source: object) -> Iterator[None]:
-    """Name the source of the data in each InputError of a block that names none."""
+    """Set the source of each InputError of the block that has no source."""
     try:
         yield
     except InputError as error:
@@ -96,7 +96,7 @@ def about(source: object) -> Iterator[None]:
 
 
 def shown(value: object) -> str:
-    """Return a value as messages show it: on one line, shortened."""
+    """Return the text of a value for messages: one line, shortened."""
     if getattr(value, "shape", None) == ():  # a number or text of NumPy
         value = value.item()  # type: ignore[attr-defined]
     text = " ".join(repr(value).split())
@@ -113,8 +113,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def optional(module: str, extra: str, subject: str = "This needs") -> Any:
     """Return a module of an optional package, which an extra of mndmst installs.
 
-    The message begins with `subject`. Raises MissingExtraError if it is not installed,
-    or cannot be loaded, for which memory may be too little.
+    Raises MissingExtraError, whose message begins with `subject`, if the module is not
+    installed or cannot be loaded, for example for lack of memory.
     """
     package = module.partition(".")[0]
     try:

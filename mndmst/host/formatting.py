@@ -37,7 +37,7 @@ def option_size(nbytes: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text with escapes, such as \\u0001, for what no picture can show."""
+    """Return a text with escapes, such as \\u0001, for unprintable characters."""
     return _UNPRINTABLE.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
 
 
@@ -49,7 +49,7 @@ def to_json(value: Any, indent: int | None = None) -> str:
     """
     try:
         return json.dumps(value, indent=indent, default=_plain, allow_nan=False)
-    except ValueError:  # Python's own words for infinity and NaN are no JSON
+    except ValueError:  # JSON has no infinity and no NaN
         return json.dumps(_finite(value), indent=indent, default=_plain)
 
 

@@ -10,8 +10,9 @@ from .cores import core_count
 from .errors import ConfigError
 
 _WORLD_SIZE = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-# Variables of the processes that launchers start: MPICH and Intel, Open MPI, MVAPICH,
-# Slurm, Cray, IBM, Flux. Others of their prefixes (PMIX_MCA_gds) are settings.
+# Variables that launchers set for their processes: MPICH and Intel, Open MPI, MVAPICH,
+# Slurm, Cray, IBM, Flux. Other variables with such prefixes (PMIX_MCA_gds) are
+# settings.
 _BY_LAUNCHER = (
     "PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_ID", "PMI_PORT", "PMIX_RANK",
     "PMIX_NAMESPACE", "HYDI_", "MPI_LOCALNRANKS", "MPI_LOCALRANKID", "OMPI_COMM_WORLD",
@@ -20,8 +21,8 @@ _BY_LAUNCHER = (
 )  # fmt: skip
 _WORLD_RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")
-# Open MPI's own code for messages asks no network, and UCX, of MPICH, with these
-# transports reads 200 files of /proc and /sys less.
+# With these settings Open MPI sends messages without searching networks, and UCX, which
+# MPICH uses, reads 200 files of /proc and /sys less.
 _ONE_HOST = {"OMPI_MCA_pml": "ob1", "UCX_TLS": "self,sm"}
 # Buffers of MPICH on a crowded host.
 CELLS_OF_HOST = 512
@@ -41,8 +42,8 @@ def launched_processes() -> int:
 def started_alone() -> bool:
     """Return whether no launcher of MPI programs has started this process.
 
-    An unknown launcher would start many processes that all take themselves for alone.
-    So variables and processes of every launcher that is known count.
+    Each process of an unrecognised launcher would run the whole job by itself. So the
+    variables and processes of all known launchers are checked.
     """
     named = any(name.startswith(_BY_LAUNCHER) for name in os.environ)
     return not (named or _ancestor((*_LAUNCHERS, *_DAEMONS, *_STARTERS)))
@@ -68,12 +69,12 @@ def launched_local_size() -> int:
 def prepare_environment(matrices: bool = True) -> None:
     """Set variables for NumPy, the MPI library and Numba, before they are loaded.
 
-    With more ranks than cores a waiting rank must yield its core, or the ranks that
-    compute become slow; with enough cores the same setting would slow every
-    message. NumPy's OpenBLAS starts a thread per core, which spins for 0.1 s: a run
-    that multiplies no `matrices` has one, and every rank gets its share of the machine.
-    Where a launcher gives ranks a terminal, Numba's colours for errors would end the
-    output with a control code. Settings that the user has made are kept.
+    With more ranks than cores a waiting rank must yield its core, or the computing
+    ranks become slow; with enough cores the same setting would slow every message.
+    NumPy's OpenBLAS starts a thread per core, which spins for 0.1 s: a run that
+    multiplies no `matrices` gets one thread, and otherwise every rank gets its share of
+    the machine. If ranks write to a terminal, Numba's colours for errors would end the
+    output with a control code. Settings of the user have precedence.
     """
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     sharers = launched_local_size()
@@ -94,10 +95,10 @@ def prepare_environment(matrices: bool = True) -> None:
 
 @contextmanager
 def without_networks() -> Iterator[None]:
-    """Start MPI without a look for networks, where all ranks are on this host.
+    """Start MPI in the block without searching networks if all ranks are on this host.
 
-    Ranks are ready a sixth of a second sooner. Settings that the user has made are
-    kept, and programs that are started later see none of these.
+    Ranks are ready 0.17 s sooner. Settings of the user have precedence, and the
+    variables are removed after the block.
     """
     one_host = _first_integer(_LOCAL_SIZE, 0) == launched_processes()
     wanted = _ONE_HOST if one_host else {}
@@ -111,7 +112,7 @@ def without_networks() -> Iterator[None]:
 
 
 def slurm_started_nodes() -> int:
-    """Return on how many nodes Slurm's own PMI started the processes, else 0."""
+    """Return the number of nodes on which Slurm's PMI started the processes, else 0."""
     by_launcher = any(map(os.environ.get, _LOCAL_SIZE))
     if by_launcher or "PMI_FD" not in os.environ:
         return 0
@@ -121,8 +122,8 @@ def slurm_started_nodes() -> int:
 def crowded() -> bool:
     """Return whether the launcher started more ranks here than this one has cores.
 
-    What has to be set before MPI starts depends on it: ranks that are bound to a core
-    each count as crowded, until they can ask one another (`Comm.ranks_per_core`).
+    Settings before the start of MPI depend on it. Ranks that are bound to one core each
+    count as crowded, until MPI has started (`Comm.ranks_per_core`).
     """
     return _first_integer(_LOCAL_SIZE, 1) > core_count()
 
@@ -155,10 +156,10 @@ def launcher_of_this_host() -> int:
 
 
 def end_launcher(seconds: float) -> None:
-    """End the launcher, if it runs on this machine and does not end by itself.
+    """Kill the launcher on this machine after some seconds.
 
-    It may wait forever for its helper on a host that has failed. A separate process,
-    which outlives this one, ends it.
+    It may wait forever for its helper on a failed host. A separate process, which
+    outlives this one, kills it.
     """
     from subprocess import DEVNULL, Popen  # only the end of a failed job needs it
 
@@ -176,7 +177,7 @@ def end_launcher(seconds: float) -> None:
 
 
 def _ancestor(names: tuple[str, ...]) -> int:
-    """Return the nearest process above this one whose name begins so, or 0."""
+    """Return the nearest ancestor process whose name has one of the prefixes, or 0."""
     process = os.getppid()
     with suppress(OSError):
         while process > 1:

@@ -1,8 +1,8 @@
 """The memory that a rank may still take.
 
 Batch systems and containers limit a job by control groups. The system still reports the
-free memory of the whole machine, and ends a process that exceeds its group's limit. So
-the free memory is the smaller of the two.
+free memory of the whole machine, and kills a process that exceeds its group's limit. So
+the free memory is the minimum of the two.
 """
 
 import ctypes
@@ -40,42 +40,42 @@ class _Files(NamedTuple):
     cache: str
 
 
-# The first version writes the largest number there is, in whole pages.
+# The first version reports the largest integer, in whole pages, for no limit.
 _NO_BOUND = 1 << 62
 _ONE = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 _TWO = _Files("memory.max", "memory.current", "inactive_file")
 
 
 def allowed_bytes(
-    own: Path = Path("/proc/self/cgroup"), mounted: Path = Path("/sys/fs/cgroup")
+    groups: Path = Path("/proc/self/cgroup"), mounted: Path = Path("/sys/fs/cgroup")
 ) -> int:
     """Return the bytes that the groups still allow; sys.maxsize without a bound.
 
-    `own` lists the groups of this process; `mounted` is the mount point of cgroups. In
-    a container it may begin at the process's own.
+    `groups` is the file with the groups of this process; `mounted` is the mount point
+    of cgroups, which in a container may be the process's group.
     """
     try:
-        return min(starmap(_left, _bounded(own, mounted)), default=sys.maxsize)
-    except (OSError, ValueError):  # no such system, or not as we know it
+        return min(starmap(_remaining, _bounded(groups, mounted)), default=sys.maxsize)
+    except (OSError, ValueError):  # no control groups, or an unknown format
         return sys.maxsize
 
 
 @cache
-def _bounded(own: Path, mounted: Path) -> list[tuple[Path, _Files]]:
-    """Return the groups of this process that bound memory: most often there is none."""
+def _bounded(groups: Path, mounted: Path) -> list[tuple[Path, _Files]]:
+    """Return the groups of this process that bound memory; usually there is none."""
     return [
         (root / path.relative_to("/"), files)
-        for root, group, files in _hierarchies(own, mounted)
+        for root, group, files in _hierarchies(groups, mounted)
         for path in (group, *group.parents)
         if _limit(root / path.relative_to("/"), files) < _NO_BOUND
     ]
 
 
 def _hierarchies(
-    own: Path, mounted: Path
+    groups: Path, mounted: Path
 ) -> Iterator[tuple[Path, PurePosixPath, _Files]]:
-    """Yield the roots of the groups that bound memory, and this process's below."""
-    for line in own.read_text().splitlines():
+    """Yield the roots of hierarchies for memory, and this process's group in each."""
+    for line in groups.read_text().splitlines():
         number, controllers, group = line.split(":", 2)
         if "memory" in controllers.split(","):
             yield mounted / "memory", PurePosixPath(group), _ONE
@@ -84,7 +84,7 @@ def _hierarchies(
 
 
 def _limit(group: Path, files: _Files) -> int:
-    """Return the bound of a group; _NO_BOUND if it has none, or is not there."""
+    """Return the bound of a group; _NO_BOUND if it has none or does not exist."""
     try:
         limit = (group / files.limit).read_text().strip()
     except OSError:
@@ -92,7 +92,7 @@ def _limit(group: Path, files: _Files) -> int:
     return _NO_BOUND if limit == "max" else int(limit)
 
 
-def _left(group: Path, files: _Files) -> int:
+def _remaining(group: Path, files: _Files) -> int:
     """Return the bytes that a group still allows."""
     used = int((group / files.usage).read_text())
     counts = dict(map(str.split, (group / "memory.stat").read_text().splitlines()))
@@ -109,7 +109,7 @@ def resident_bytes() -> int:
 
     Without /proc it is the largest number of bytes that were in memory at a time.
     """
-    return _own_bytes(_RESIDENT)
+    return _process_bytes(_RESIDENT)
 
 
 def peak_bytes() -> int:
@@ -123,10 +123,10 @@ def data_bytes() -> int:
 
     Without /proc it is the largest number of bytes that were in memory at a time.
     """
-    return _own_bytes(_DATA)
+    return _process_bytes(_DATA)
 
 
-def _own_bytes(field: int) -> int:
+def _process_bytes(field: int) -> int:
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[field])
     except OSError:
@@ -151,7 +151,7 @@ def free_bytes() -> int:
 
 
 def give_back_freed() -> None:
-    """Return freed memory to the system, where glibc keeps it."""
+    """Return freed memory to the system, which glibc would keep."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
@@ -167,18 +167,17 @@ def held_bytes() -> int:
 class Budget:
     """The memory that a process may hold, passed as an argument.
 
-    It is immutable: a call that gives another limit makes another budget, so calls in
-    threads do not change each other's.
+    It is immutable, so calls in several threads do not change each other's limits.
     """
 
     limit: int = 0  # Bytes; 0 for the free memory of the machine
-    one_band: bool = False  # Whether all edges of the rows are contracted at once
+    one_band: bool = False  # Whether all edges of the rows are contracted in one band
     # Whether the limit is the rank's share of its host, and not the user's
     shared: bool = False
     # Bytes that suffice for any graph with these rows and arcs on each rank
     enough: int = 0
-    # Whether the process does nothing but one command, so that the limit of the system
-    # for the whole process may enforce this one
+    # Whether the process runs a single command, so that the system's limit for the
+    # process may enforce this limit
     whole_process: bool = False
 
     LEAST_PIECE = 1 << 18  # bytes of a piece of the rows
@@ -195,18 +194,18 @@ class Budget:
         return max(0, self.limit - held_bytes())
 
     def fits(self, nbytes: int) -> bool:
-        """Return whether a reduced graph of some bytes can be taken in.
+        """Return whether a reduced graph of some bytes can be received.
 
-        Also without a limit: a leader must not take more than its machine has.
+        Without a limit, a leader still must not exceed the memory of its machine.
         """
         return self.has(REDUCED_GRAPH_COPIES * nbytes)
 
     def has(self, nbytes: int) -> bool:
-        """Return whether the rank can take some more bytes."""
+        """Return whether the rank can allocate some more bytes."""
         return nbytes <= min(self.room(), free_bytes())
 
     def for_rows(self, rows: int, arcs: int, row_bytes: int, ranks: int) -> int:
-        """Return the bytes that rows take, and contracting and merging them.
+        """Return the bytes that rows need, with their contraction and merge.
 
         `row_bytes` is the size of the rows themselves; `ranks` is the number of ranks.
         """

@@ -16,14 +16,14 @@ def plain(text: str) -> bool:
 class Number:
     """Reads an int or float within inclusive bounds; the `type` of an option.
 
-    An infinite bound allows infinity, and NaN is never allowed.
+    An infinite bound permits infinity; NaN is not permitted.
     """
 
     def __init__(self, kind: type, least: float, most: float = math.inf) -> None:
         self.kind, self.least, self.most = kind, least, most
 
     def __call__(self, text: str) -> Any:
-        """Return the number that a text is; see `argparse`'s `type`."""
+        """Return the number that a text denotes; see `argparse`'s `type`."""
         try:
             number = self.kind(text) if plain(text) else math.nan
         except ValueError:

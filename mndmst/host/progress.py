@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from .formatting import counted, to_json
 
-LONG_SECONDS = 5  # Longer stages tell the time left
+LONG_SECONDS = 5  # Longer stages show the remaining time
 _json_lines = False
 
 
@@ -41,12 +41,12 @@ def json_line(event: str, **facts: Any) -> str:
 class Progress:
     """A bar on a terminal, lines in a log, or JSON lines (`use_json_lines`).
 
-    The bar needs tqdm. It shows the stage and the time; once the number of edges is
-    known, also the share of the edges that are done, their rate, and the time left.
-    Without tqdm, and in a log, there is a line for each stage, in a log at most one in
-    every `cadence` seconds. JSON lines name every stage. Only an active rank writes,
-    and details only if `verbose`. `since` is the beginning of the run on the monotonic
-    clock; now by default.
+    The bar needs tqdm. It shows the stage and the time and, once the number of edges is
+    known, the share of processed edges, their rate, and the remaining time. Without
+    tqdm, and in a log, there is a line for each stage, in a log at most one in
+    `cadence` seconds. JSON lines name every stage. Only an active rank writes, and
+    writes details only if `verbose`. `since` is the beginning of the run on the
+    monotonic clock, by default the present time.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Progress:
         self.bar = _bar(self.stream) if shows_bar else None
 
     def stage(self, name: str, **details: Any) -> None:
-        """Say that a stage begins, unless the last line is recent."""
+        """Report the begin of a stage, unless the last line is recent."""
         text = " ".join([name, *(f"{key} {value}" for key, value in details.items())])
         if self.bar is not None:
             self.bar.set_description_str(f"mndmst {text}")
@@ -86,9 +86,9 @@ class Progress:
                 self.say(text)
 
     def edges(self, name: str, edges: int) -> None:
-        """Say how many edges are left after a step, unless the last line is recent.
+        """Report the remaining edges after a step, unless the last line is recent.
 
-        The first call tells how many there are.
+        The first call reports the number of all edges.
         """
         if self.json:
             self._write_json("edges", stage=name, edges=int(edges))
@@ -104,12 +104,12 @@ class Progress:
         self.bar.refresh()
 
     def detail(self, text: str) -> None:
-        """Say a detail, in a verbose run only."""
+        """Write a line in a verbose run."""
         if self.verbose:
             self.say(text)
 
     def say(self, text: str) -> None:
-        """Say something at once."""
+        """Write a line immediately."""
         if not self.active:
             return
         if self.json:
@@ -136,18 +136,18 @@ class Progress:
             self.bar = None
 
 
-def done_and_left(done: int, total: int, since: float) -> str:
-    """Return the share of a stage that is done, and how long the rest takes.
+def progress_text(done: int, total: int, since: float) -> str:
+    """Return the completed share of a stage, and its remaining time, as a text.
 
-    `since` is when the stage began, on the monotonic clock.
+    `since` is the begin of the stage on the monotonic clock.
     """
     text = f"{100 * done // max(1, total)} %"
     seconds = time.monotonic() - since
     if seconds < LONG_SECONDS or not 0 < done < total:
         return text
-    left = seconds * (total - done) / done
-    rest = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} min"
-    return f"{text}, about {rest} left"
+    remaining = seconds * (total - done) / done
+    time_text = f"{remaining:.0f} s" if remaining < 120 else f"{remaining / 60:.0f} min"
+    return f"{text}, about {time_text} left"
 
 
 def _bar(stream: TextIO) -> Any:
@@ -167,9 +167,9 @@ def _bar(stream: TextIO) -> Any:
 
 
 def process_start() -> float:
-    """Return when this process began, as `time.monotonic` counts.
+    """Return the start of this process on the clock of `time.monotonic`.
 
-    If the system does not say, now.
+    It is the present time if the system does not report the start.
     """
     now = time.monotonic()
     try:

@@ -1,8 +1,8 @@
 """Signals that ask a run to save its state and stop, SIGTERM and SIGUSR1; Ctrl-C.
 
-Batch systems send them some time before they end a job (Slurm: `--signal`), be it
-while the job starts. So the program holds them from its first moment on, before it
-knows whether the run keeps checkpoints.
+Batch systems send them some time before they end a job (Slurm: `--signal`), even while
+the job starts. So the program holds them from its begin, before it knows whether the
+run has checkpoints.
 """
 
 import os
@@ -16,7 +16,7 @@ STOP = (signal.SIGTERM, signal.SIGUSR1)
 
 
 class StopSignals:
-    """Remembers which signal to stop has come, instead of stopping at once."""
+    """Records signals that ask the program to stop, instead of ending it."""
 
     def __init__(self) -> None:
         self.received = 0  # The number of the last signal, 0 if there was none
@@ -27,9 +27,9 @@ class StopSignals:
     def hold(self) -> None:
         """Hold signals back until `catch`, `listen` or `release`.
 
-        MPI libraries put their own handlers in place as they start (MPICH one for
-        SIGUSR1), so handlers alone would lose signals. The threads of libraries that
-        start meanwhile leave signals to the main thread.
+        MPI libraries install handlers when they start (MPICH one for SIGUSR1), so
+        handlers alone would lose signals. Threads of libraries that start meanwhile
+        have the signals blocked, so the main thread gets them.
         """
         self._held = True
         if self._mask is None:
@@ -37,18 +37,18 @@ class StopSignals:
         self._install()
 
     def catch(self) -> None:
-        """Remember signals from now on, blocked ones included."""
+        """Record signals from now on, including blocked ones."""
         self._install()
         self._let_through()
 
     def listen(self, call: Callable[[], object]) -> None:
-        """Call a function on a thread for each signal, blocked ones included.
+        """Call a function on a thread for each signal, including blocked ones.
 
-        This is for a program that sleeps. A handler runs once the main thread goes on,
-        and a signal that comes just before it falls asleep, or that another thread
-        takes, does not wake it. But the interpreter notes each in a pipe at once. The
-        function is called for Ctrl-C too, which is raised as soon as it has woken the
-        main thread.
+        This is for a program whose main thread sleeps. A Python handler runs only when
+        the main thread continues, and a signal just before it sleeps, or one that
+        another thread receives, does not wake it. But the interpreter writes each
+        signal to a pipe immediately. The function is called for Ctrl-C, too, and must
+        wake the main thread, which then raises KeyboardInterrupt.
         """
         notes, noted = os.pipe()
         os.set_blocking(noted, False)
@@ -75,11 +75,11 @@ class StopSignals:
             os.kill(os.getpid(), number)
 
     def finish(self) -> None:
-        """Forget signals, for the run is over.
+        """Discard signals at the end of a run.
 
-        A program that has held them ends now, with its result, and ignores further
-        ones: a handler would be gone before the interpreter is. Elsewhere the former
-        handlers return.
+        A program that has held signals now ends with its result, and ignores further
+        ones, because its handlers would not last until the interpreter's end. Otherwise
+        the former handlers are restored.
         """
         if self._held:
             self.received = 0
@@ -115,16 +115,16 @@ class StopSignals:
         return signal.Signals(number).name
 
 
-# Handlers belong to the process, and so does the signal that they remember.
+# Handlers belong to the process, and so does the recorded signal.
 stop_signals = StopSignals()
 
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Hold Ctrl-C back until the end of the block.
+    """Block Ctrl-C until the end of the block.
 
-    A process forked inside keeps it blocked forever. Such a process would raise
-    KeyboardInterrupt even in callbacks of the fork, which print and forget it.
+    A process forked inside keeps it blocked, because it could otherwise raise
+    KeyboardInterrupt in callbacks of the fork, which print and drop it.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
@@ -138,10 +138,10 @@ def interrupts_blocked() -> Iterator[None]:
 def interrupts_deferred() -> Iterator[None]:
     """Raise a Ctrl-C of the block at its end.
 
-    It is for imports: Python forgets a module that KeyboardInterrupt leaves half
-    imported, but not the modules that this one has imported, and a second import of
-    asyncio, pandas or scipy then fails until the process ends. Only the main thread
-    hears Ctrl-C, so that in other threads nothing is to be done.
+    It is for imports: after KeyboardInterrupt, Python drops the half-imported module
+    but not the modules that it has imported, and a second import of asyncio, pandas or
+    scipy then fails until the process ends. Only the main thread receives Ctrl-C, so
+    other threads need no deferral.
     """
     handler = signal.getsignal(signal.SIGINT)
     in_main = threading.current_thread() is threading.main_thread()
@@ -161,7 +161,7 @@ def interrupts_deferred() -> Iterator[None]:
 def die_at_interrupt() -> None:
     """End the process at the next Ctrl-C, without a KeyboardInterrupt.
 
-    A process that is about to end would raise it in callbacks of its end, which print a
+    A process that is about to end could raise it in exit callbacks, which print a
     traceback, or before it has ended the other ranks.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

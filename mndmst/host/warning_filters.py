@@ -1,7 +1,7 @@
 """Filters of Python's warnings while a block runs, in one thread at a time.
 
-Python has one list of filters for all threads. Two blocks that overlap would restore it
-in the wrong order, and leave the filters of one to the rest of the program.
+Python has one list of filters for all threads. Two overlapping blocks would restore it
+in the wrong order, and the filters of one would stay for the rest of the program.
 """
 
 import warnings

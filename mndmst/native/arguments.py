@@ -1,8 +1,8 @@
 """Arguments of kernels: their types, types as text, and the machine words to pass.
 
 In Numba's calling convention an array is passed as seven words or more: two owners, its
-length, its item's size, its address, its shape and its strides. Types are the ones that
-Numba's typing distinguishes:
+length, its item's size, its address, its shape and its strides. The types are those of
+Numba's typing:
 
 | text | argument |
 |---|---|
@@ -104,7 +104,7 @@ def pack(arguments: tuple, words: list) -> tuple[Hashable, ...]:
     """Append the words of the arguments; return a key that identifies their types.
 
     A word is a number, or an array of numbers if it differs from call to call. Raises
-    TypeError if no kernel takes an argument of such a type.
+    TypeError for an argument that kernels do not support.
     """
     return tuple([_PACK.get(type(a), _pack_other)(a, words) for a in arguments])
 

@@ -1,8 +1,8 @@
 """Removal of cached files that this user's runs have not used for a long time.
 
-Each state of the kernels' sources has its own directory of machine code; no run removes
-another's. A file is removed only if mndmst has written it, by its name and contents, in
-the user's own cache. A directory with any other file is kept.
+Each state of the kernels' sources has a separate directory of machine code; no run
+removes another's. Only files in the user's cache are removed whose names and contents
+show that mndmst wrote them. A directory with any other file stays.
 """
 
 import re
@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..host.caches import DAY, UNUSED_DAYS, own_bases, read_trusted
+from ..host.caches import DAY, UNUSED_DAYS, read_trusted, user_cache_bases
 from .cache_dirs import DIGEST_BYTES, is_trusted
 from .code_store import is_code_file, without_digest
 from .loader import LOCK
@@ -34,16 +34,16 @@ class Unused(NamedTuple):
 
 
 def remove_unused(days: float = UNUSED_DAYS) -> list[Unused]:
-    """Remove what no run has used for some days, and return what was removed.
+    """Remove files and directories that no run has used for some days; return them.
 
-    A use sets the time of change of a directory (`caches.mark_used`); file
-    systems that record times of access add those.
+    A use sets the modification time of a directory (`caches.mark_used`). Times of
+    access count, too, if the file system records them.
     """
     return [
-        found
-        for base in filter(is_trusted, own_bases())
-        for found in _unused(base, time.time() - days * DAY)
-        if _remove(found)
+        unused
+        for base in filter(is_trusted, user_cache_bases())
+        for unused in _unused(base, time.time() - days * DAY)
+        if _remove(unused)
     ]
 
 
@@ -56,12 +56,12 @@ def _unused(base: Path, since: float) -> Iterator[Unused]:
             times = [max(state.st_atime, state.st_mtime) for state in facts]
             last_used = max([path.lstat().st_mtime, *times])
             nbytes = sum(state.st_size for state in facts)
-            if files and last_used < since and all(map(_is_own, files)):
+            if files and last_used < since and all(map(_is_ours, files)):
                 yield Unused(path, files, nbytes, last_used)
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the files of a directory of code, or a file of the cache, by its name."""
+    """Return the files of a code directory, or the path of a file with a known name."""
     if path.is_symlink():
         return []
     if _CODE_DIRECTORY.fullmatch(path.name) and path.is_dir():
@@ -70,7 +70,7 @@ def _files(path: Path) -> list[Path]:
     return [path] if any(name.fullmatch(path.name) for name in known) else []
 
 
-def _is_own(path: Path) -> bool:
+def _is_ours(path: Path) -> bool:
     """Return whether mndmst has written a file, by its name and contents."""
     name, nbytes = path.name, path.lstat().st_size
     if _PART.fullmatch(name):
@@ -84,12 +84,12 @@ def _is_own(path: Path) -> bool:
     return is_code_file(path)
 
 
-def _remove(found: Unused) -> bool:
-    """Remove the files, and then their directory; return whether all are gone."""
+def _remove(unused: Unused) -> bool:
+    """Remove the files, and then their directory; return whether all are removed."""
     with suppress(OSError):
-        for file in found.files:
+        for file in unused.files:
             file.unlink()
-        if found.path not in found.files:
-            found.path.rmdir()
+        if unused.path not in unused.files:
+            unused.path.rmdir()
         return True
     return False

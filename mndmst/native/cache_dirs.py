@@ -1,8 +1,8 @@
-"""Directories of compiled kernels, named by a digest of everything the code depends on.
+"""Directories of compiled kernels, named by a digest of all that the code depends on.
 
 A directory belongs to one state of the kernels' sources, one version of the compiler,
 and one level of the processor. So a second installation of the same sources compiles
-nothing, and no code of another version or processor is ever loaded.
+nothing, and no process loads code of another version or processor.
 """
 
 import functools
@@ -19,12 +19,12 @@ from pathlib import Path
 from ..host.caches import (
     make_private,
     mark_used,
-    own_bases,
     read_trusted,
     replace_file,
-    tell_once,
-    tell_without_cache,
-    weak_place,
+    report_no_cache,
+    report_refused_cache,
+    user_cache_bases,
+    weak_ancestor,
 )
 from ..host.errors import ConfigError
 from .processor_levels import NATIVE, best_level, processor
@@ -36,21 +36,21 @@ SHIPPED = Path(__file__).with_name("objects")
 # which versions compiled its code.
 PACKAGES, VERSIONS = ("numba", "llvmlite"), "compiler-versions"
 DIGEST_BYTES = 16
-# Sources that have changed in this time are read by every process.
+# Nanoseconds. While sources have changed more recently, every process reads them.
 SETTLED_NS = 2_000_000_000
 
-# Docstrings and comments of Python, and strings, in which there are neither.
+# Docstrings and comments of Python; and strings, so that no comment matches inside one.
 _TEXTS = re.compile(
     rb'(?:\A|(?<=:\n))\s*"""(?s:.*?)"""|#.*'
     rb'|(?P<string>"""(?s:.*?)"""|(?P<quote>["\'])(?:\\.|(?!(?P=quote)).)*(?P=quote))'
 )
 
-_known: list[tuple[Path, ...]] = []
+_directories: list[tuple[Path, ...]] = []
 
 
-def use_directories(found: tuple[Path, ...]) -> None:
-    """Use the directories that another process of this host has found."""
-    _known[:] = [found]
+def use_directories(dirs: tuple[Path, ...]) -> None:
+    """Use the directories that another process of this host has chosen."""
+    _directories[:] = [dirs]
 
 
 def directories() -> tuple[Path, ...]:
@@ -59,29 +59,29 @@ def directories() -> tuple[Path, ...]:
     Directories for exactly this processor (`NATIVE`) come first, then directories for
     its level.
     """
-    if not _known:
+    if not _directories:
         use_directories(_find_directories())
-    return _known[0]
+    return _directories[0]
 
 
 def _find_directories() -> tuple[Path, ...]:
-    own, exact = writable(), directories_named(state(NATIVE))
+    users, exact = writable(), directories_named(state(NATIVE))
     if best_level() == NATIVE:
         return exact
     shared = directories_named(state(best_level()), _shared_bases())
-    return (*exact, *([own] if own else []), *shared)
+    return (*exact, *([users] if users else []), *shared)
 
 
 def is_trusted(directory: Path) -> bool:
     """Return whether a directory exists and no other user can write to it."""
     try:
-        return directory.is_dir() and weak_place(directory) is None
+        return directory.is_dir() and weak_ancestor(directory) is None
     except OSError:
         return False
 
 
 def writable() -> Path | None:
-    """Return the directory for new code of kernels, created if missing; or None."""
+    """Return the user's directory for new code, created if missing; or None."""
     return writable_named(state(best_level()))
 
 
@@ -89,11 +89,11 @@ def directories_named(
     name: str, bases: Iterable[Path] | None = None
 ) -> tuple[Path, ...]:
     """Return the trusted directories of a name below bases, by default all of them."""
-    bases = bases or (*own_bases(), *_shared_bases())
-    found = tuple(base / name for base in bases if is_trusted(base / name))
-    for directory in found:
+    bases = bases or (*user_cache_bases(), *_shared_bases())
+    trusted = tuple(base / name for base in bases if is_trusted(base / name))
+    for directory in trusted:
         mark_used(directory)
-    return found
+    return trusted
 
 
 @functools.cache
@@ -101,10 +101,10 @@ def writable_named(name: str) -> Path | None:
     """Return a directory for new code, created if missing; None without one.
 
     Candidates are `MNDMST_CACHE_DIR`, the user's cache, and the temporary directory, in
-    this order. The first one wins that this user, and no other user, can write to.
+    this order. The first one that this user, and no other user, can write to is chosen.
     """
     refused = None
-    for base in own_bases():
+    for base in user_cache_bases():
         directory = base / name
         try:
             weak = make_private(directory)
@@ -112,27 +112,27 @@ def writable_named(name: str) -> Path | None:
             continue
         if weak is None:
             if refused:
-                tell_once(*refused, directory)
+                report_refused_cache(*refused, directory)
             mark_used(directory)
             return directory
         refused = refused or (directory, weak)
-    tell_without_cache(refused)
+    report_no_cache(refused)
     return None
 
 
 def directory_for(base: Path | None, name: str) -> Path:
     """Create and return a directory for code below `base`, readable by all users.
 
-    Without a base, return the user's own directory. Raises ConfigError if there is
-    none, or the directory is not writable, or other users can write to it.
+    Without a base, return the directory in the user's cache. Raises ConfigError if
+    there is none, or the directory is not writable, or other users can write to it.
     """
     if base is None:
-        own = writable_named(name)
-        if own is None:
+        users = writable_named(name)
+        if users is None:
             raise ConfigError(
                 "no directory for compiled kernels is writable; see above"
             )
-        return own
+        return users
     directory = base.absolute() / name
     parents = (directory, *directory.parents)
     missing = [folder for folder in parents if not folder.exists()]
@@ -181,23 +181,23 @@ def _sources() -> bytes:
     """
     sources = sorted(kernel_files(PACKAGE))
     facts, newest = _file_facts(sources)
-    known = _digest_file()
-    stored = (known and read_trusted(known)) or b""
-    if known and stored.startswith(facts) and len(stored) == 2 * DIGEST_BYTES:
-        mark_used(known)
+    file = _digest_file()
+    stored = (file and read_trusted(file)) or b""
+    if file and stored.startswith(facts) and len(stored) == 2 * DIGEST_BYTES:
+        mark_used(file)
         return stored[DIGEST_BYTES:]
     text = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for source in sources:
         text.update(f"{source.relative_to(PACKAGE)}\n".encode() + _code(source))
-    # Two changes in one tick of the file system's clock would leave equal facts
-    if known is not None and newest < time.time_ns() - SETTLED_NS:
+    # Two changes in one tick of the file system's clock would have equal facts
+    if file is not None and newest < time.time_ns() - SETTLED_NS:
         with suppress(OSError):
-            replace_file(known, facts + text.digest())
+            replace_file(file, facts + text.digest())
     return text.digest()
 
 
 def _code(source: Path) -> bytes:
-    """Return a source; one of Python without docstrings, comments and blank lines."""
+    """Return a source; Python sources without docstrings, comments and blank lines."""
     code = source.read_bytes()
     if source.suffix == ".py":
         code = _TEXTS.sub(lambda text: text["string"] or b"", code)
@@ -222,7 +222,7 @@ def _file_facts(sources: Iterable[Path]) -> tuple[bytes, int]:
 def _digest_file() -> Path | None:
     """Return the cache file with the digest of these sources; None without a cache."""
     package = hashlib.blake2b(os.fsencode(PACKAGE), digest_size=8).hexdigest()
-    bases = (base for base in own_bases() if is_trusted(base))
+    bases = (base for base in user_cache_bases() if is_trusted(base))
     return next((base / f"sources-{package}" for base in bases), None)
 
 
@@ -230,8 +230,8 @@ def _digest_file() -> Path | None:
 def _compiler() -> bytes:
     """Return the versions of Numba and llvmlite, which compile the kernels.
 
-    An installation without them, such as an image, uses the code of a shared directory
-    and has the versions from its file.
+    An installation without them, such as an image, uses the code of a shared directory,
+    and reads the versions from a file there.
     """
     if has_compiler():
         return b"".join(_version(name) for name in PACKAGES)
@@ -242,19 +242,19 @@ def _compiler() -> bytes:
 
 
 def has_compiler() -> bool:
-    """Return whether the packages are installed that compile kernels."""
+    """Return whether the packages that compile kernels are installed."""
     return all(find_spec(name) is not None for name in PACKAGES)
 
 
 def _version(package: str) -> bytes:
     """Return the version of a package without importing it."""
-    found = find_spec(package)
-    assert found is not None and found.origin is not None
-    return Path(found.origin).with_name("_version.py").read_bytes() + b"\n"
+    spec = find_spec(package)
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).with_name("_version.py").read_bytes() + b"\n"
 
 
 def kernel_files(package: Path) -> list[Path]:
-    """Return the source files of kernels and of the tuples that they take."""
+    """Return the source files of kernels and of the tuples in their arguments."""
     return [
         *package.glob("native/*.ll"),
         package / "native" / "compiler.py",

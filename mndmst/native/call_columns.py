@@ -1,8 +1,9 @@
 """Arguments and results of many calls of a kernel as columns of numbers.
 
 Python takes microseconds for each tuple, array slice and number of a list of calls. A
-column describes an argument of all calls: NumPy computes on it in the same time for any
-number of calls, and fills it into a table of calls (`CompiledKernel.call_all`).
+column describes an argument of all calls: NumPy processes a column in about the same
+time for any number of calls, and writes it to a table of calls
+(`CompiledKernel.call_all`).
 """
 
 from collections.abc import Sequence
@@ -28,13 +29,13 @@ class ArrayPieces:
     dtype: np.dtype
     address: np.ndarray  # int64, by call
     lengths: np.ndarray  # int64, by call
-    owners: Any  # keeps the memory
+    owners: object  # keeps the memory alive
 
     @classmethod
     def of(
         cls, array: np.ndarray, begins: np.ndarray, ends: np.ndarray | None = None
     ) -> "ArrayPieces":
-        """Cut an array at the bounds of its pieces, or take out pieces [begin, end)."""
+        """Divide an array at bounds, or select its pieces [begins, ends)."""
         assert array.flags.c_contiguous
         if ends is None:
             begins, ends = begins[:-1], begins[1:]
@@ -68,9 +69,9 @@ class ArrayPieces:
 
 
 class _View:
-    """The memory of an array, for NumPy, and its owner."""
+    """An array interface for NumPy that keeps the owner of the memory alive."""
 
-    def __init__(self, interface: dict, owner: Any) -> None:
+    def __init__(self, interface: dict[str, object], owner: object) -> None:
         self.__array_interface__, self._owner = interface, owner
 
 
@@ -80,9 +81,9 @@ def array_at(
     shape: tuple[int, ...],
     strides: tuple[int, ...] | None,
     writable: bool,
-    owner: Any,
+    owner: object,
 ) -> np.ndarray:
-    """Return the array at an address, which keeps the owner of its memory."""
+    """Return the array at an address; it keeps the owner of its memory alive."""
     interface = {
         "version": 3, "typestr": dtype.str, "data": (address, not writable),
         "shape": shape, "strides": strides,
@@ -92,14 +93,14 @@ def array_at(
 
 def address_of(array: Any) -> int:
     """Return the address of an array's first item."""
-    try:  # three times as fast as the general way
+    try:  # three times as fast as the array interface
         return addressof(c_char.from_buffer(array))
     except (TypeError, ValueError):  # read-only, strided or empty
         return array.__array_interface__["data"][0]
 
 
 def calls_of(column: Any, count: int) -> list[Any]:
-    """Return the value of each call, given an argument that stands for all of them."""
+    """Return the argument of each call, given the column for all calls."""
     if isinstance(column, PerCall):
         return list(map(column.kind, column.values))
     if isinstance(column, ArrayPieces):

@@ -1,7 +1,7 @@
 """The store of compiled kernels: one file per kernel and types of arguments.
 
 `cache_dirs.py` chooses the directories. A file is loaded only if no other user can
-write to it, from the bytes of the same open file whose owner and mode were checked.
+write to it; owner and mode are checked on the open file that is read.
 """
 
 import hashlib
@@ -13,8 +13,7 @@ from typing import NamedTuple
 from ..host.caches import has_trusted, read_trusted, replace_file
 
 # The runtime: functions that count references to arrays, allocate and free their
-# memory. Compiled kernels call them. The store has the runtime under this name, without
-# types.
+# memory, which compiled kernels call. Its name in the store, which has no signature.
 RUNTIME_NAME = "mndmst.native.memory"
 RELEASE = "NRT_decref"
 RUNTIME = {
@@ -45,12 +44,12 @@ def find(dirs: Iterable[Path], name: str, signature: str) -> Code | None:
 
 
 def has(dirs: Iterable[Path], name: str, signature: str) -> bool:
-    """Return whether a directory has a trusted file for a kernel; it may be damaged."""
+    """Return whether a directory has a trusted file for a kernel, maybe damaged."""
     file = _file_name(name, signature)
     return any(has_trusted(directory / file) for directory in dirs)
 
 
-def keep(name: str, signature: str, code: Code, directory: Path) -> None:
+def save(name: str, signature: str, code: Code, directory: Path) -> None:
     """Save code in a directory for other processes; a failure is ignored."""
     head = "\t".join((name, signature, code.symbol, code.result)).encode()
     content = with_digest(head + b"\n" + code.code)
@@ -59,12 +58,12 @@ def keep(name: str, signature: str, code: Code, directory: Path) -> None:
 
 
 def is_code_file(path: Path) -> bool:
-    """Return whether a file has the code of the kernel that its name says."""
+    """Return whether a file has the code of the kernel in its name."""
     return _parse(read_trusted(path), path.name) is not None
 
 
 def with_digest(code: bytes) -> bytes:
-    """Return code and behind it its digest, which tools for cubins ignore."""
+    """Return code followed by its digest, which tools for cubins ignore."""
     return code + _digest(code)
 
 
@@ -77,7 +76,7 @@ def without_digest(content: bytes) -> bytes | None:
 def _parse(content: bytes | None, file: str) -> tuple[str, str, Code] | None:
     """Return the name, signature and code of a kernel, given its file's content.
 
-    None if the content is damaged, or its kernel has a file of another name.
+    Returns None if the content is damaged, or its kernel's file has another name.
     """
     head, _, code = (without_digest(content or b"") or b"").partition(b"\n")
     if not code:

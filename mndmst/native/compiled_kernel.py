@@ -25,9 +25,9 @@ _ARRAY = "owner", "parent", "items", "itemsize", "data"
 
 
 class _Memory:
-    """Releases arrays that kernels have returned: `owners` are reference counts.
+    """Releases arrays that kernels have returned; `owners` are their reference counts.
 
-    An owner is 0 if one of the arguments, which stay alive, has the memory.
+    An owner is 0 if an argument, which stays alive, has the memory.
     """
 
     def __init__(self, owners: list[int], release: Release, arguments: tuple) -> None:
@@ -40,7 +40,7 @@ class _Memory:
 
 
 def _layout(kind: Type) -> np.dtype:
-    """Return the memory layout of a result, which is that of C."""
+    """Return the memory layout of a result, as in C."""
     if isinstance(kind, Array):
         shape = [f"{of}{i}" for of in ("shape", "stride") for i in range(kind.ndim)]
         fields = [(name, np.int64) for name in (*_ARRAY, *shape)]
@@ -54,7 +54,7 @@ def _layout(kind: Type) -> np.dtype:
 def _result(kind: Type, memory: Any, array_of: Callable[[Array, Any], Any]) -> Any:
     """Return a result, given its memory: a number or a tuple, or columns of these.
 
-    As in Numba, all integers of a single result become Python's int.
+    As in Numba, all integers of a single result become Python integers.
     """
     if isinstance(kind, Tuple):
         parts = memory
@@ -71,8 +71,8 @@ def _result(kind: Type, memory: Any, array_of: Callable[[Array, Any], Any]) -> A
 _WORDS = {"i8": ctypes.c_int64, "f4": ctypes.c_float, "f8": ctypes.c_double}
 # Statuses of success: a result, and the result None.
 DONE, DONE_WITH_NONE = 0, -2
-# Words of arguments in a queued call, the two pointers included; the words before them
-# are the status, 0 for success, the address of the code, and that of an exception.
+# Words of arguments in a queued call, including the two pointers; before them are the
+# status (0 for success), the address of the code, and the address of an exception.
 MOST_WORDS = 192
 HEAD_WORDS, FAULT = 3, 2
 
@@ -80,9 +80,9 @@ HEAD_WORDS, FAULT = 3, 2
 class CompiledKernel:
     """A loaded kernel for one signature, callable with packed arguments.
 
-    A worker thread can make the call if it `can_be_queued`: floating-point arguments
-    travel in other registers than `intrinsics.make_call` fills. `seconds` is the time
-    that threads of Python have spent in kernels, for benchmarks. The `runtime`, memory
+    A worker thread can make the call if it `can_be_queued`: `intrinsics.make_call` does
+    not fill the registers of floating-point arguments. `seconds` is the time that
+    Python threads have spent in kernels, for benchmarks. The `runtime`, the memory
     functions that kernels call, is loaded once.
     """
 
@@ -110,9 +110,9 @@ class CompiledKernel:
 
         def array_of(kind: Array, item: tuple) -> np.ndarray:
             owner, data, shape = item[0], item[4], item[5 : 5 + kind.ndim]
-            kept = _Memory([owner], self._release, () if owner else arguments)
+            memory = _Memory([owner], self._release, () if owner else arguments)
             dtype, strides = np.dtype(kind.item), item[5 + kind.ndim :]
-            return array_at(data, dtype, shape, strides, kind.writable, kept)
+            return array_at(data, dtype, shape, strides, kind.writable, memory)
 
         return _result(self._kind, memory.item(), array_of)
 
@@ -125,12 +125,12 @@ class CompiledKernel:
     ) -> Any:
         """Return the results of many calls as columns, or raise the first exception.
 
-        `columns` has the `words` that differ, by place. Results are arrays of numbers
-        or `ArrayPieces`; tuples have one per member. `make_calls` takes queued calls,
-        one row of words (int64) per call: the status, the code's address, the address
-        of the exception; then what the code takes: pointers to the result and to the
-        exception, and the arguments. `intrinsics.make_call` loads more words than a row
-        has; these follow the last row.
+        `columns` has the `words` that differ from call to call, by index. Results are
+        arrays of numbers or `ArrayPieces`; tuples have one per member. `make_calls`
+        gets queued calls, one row of words (int64) per call: the status, the address of
+        the code, the address of the exception; then the arguments of the code: pointers
+        to the result and to the exception, and the kernel's arguments. The table is
+        longer than its rows, because `intrinsics.make_call` loads `MOST_WORDS` words.
         """
         count, width = len(next(iter(columns.values()))), HEAD_WORDS + 2 + len(words)
         results = np.zeros(count, self._layout)
@@ -141,8 +141,8 @@ class CompiledKernel:
         call = np.arange(count)
         rows[:, 3] += results.itemsize * call
         rows[:, 4] += rows.strides[0] * call
-        for place, column in columns.items():
-            rows[:, len(head) + place] = column
+        for word, column in columns.items():
+            rows[:, len(head) + word] = column
         make_calls(rows)
         for failed in np.flatnonzero(rows[:, 0]):
             raise _error(int(rows[failed, FAULT]), self._name)
@@ -150,9 +150,9 @@ class CompiledKernel:
         def array_of(kind: Array, memory: np.ndarray) -> ArrayPieces:
             if kind.ndim > 1 or not kind.in_c_order:
                 raise TypeError(f"results of type {kind} make no column")
-            kept = _Memory(memory["owner"].tolist(), self._release, arguments)
+            owner = _Memory(memory["owner"].tolist(), self._release, arguments)
             address, lengths = memory["data"].copy(), memory["shape0"].copy()
-            return ArrayPieces(np.dtype(kind.item), address, lengths, kept)
+            return ArrayPieces(np.dtype(kind.item), address, lengths, owner)
 
         return _result(self._kind, results, array_of)
 

@@ -1,4 +1,4 @@
-"""Compile a kernel to object code, by Numba.
+"""Compile kernels to object code by Numba.
 
 Part of the interface used here is not public in Numba. It is tested with 0.68;
 `self_test` checks whether the code of another version can be called.
@@ -101,8 +101,8 @@ def compile_runtime(processors: str) -> Code:
 class _Codegen(codegen.AOTCPUCodegen):
     """Code generator for the processors of a level.
 
-    Numba derives the features of a processor from its name alone. This processor may
-    have fewer features, because a hypervisor hides some.
+    Numba derives the features of a processor from its name. This processor may have
+    fewer features, because a hypervisor hides some.
     """
 
     def __init__(self, processors: str) -> None:
@@ -118,7 +118,7 @@ class _Codegen(codegen.AOTCPUCodegen):
 
 
 class _Part(codegen.AOTCodeLibrary):
-    """A function that only kernels call, so it needs no address of its own."""
+    """A library of a function that only kernels call, which needs no address."""
 
     def get_pointer_to_function(self, name: str) -> int:
         return 0
@@ -133,7 +133,7 @@ class _Parts(_Codegen):
 
 @contextmanager
 def _only_linked(processors: str) -> Iterator[None]:
-    """Keep Numba from loading the functions that kernels call as code of their own."""
+    """Keep Numba from loading the functions that kernels call separately."""
     context = registry.cpu_target.target_context
     before = context._internal_codegen
     context._internal_codegen = _Parts(processors)

@@ -12,7 +12,7 @@ from typing import Any
 
 from .arguments import named, pack, types_of
 
-# For development of kernels: Numba compiles and calls them, without the store.
+# For development: Numba compiles and calls kernels, without the store.
 JIT = bool(os.environ.get("MNDMST_JIT"))
 _lock = threading.Lock()
 
@@ -64,8 +64,8 @@ class Kernel:
 def kernel(function: Callable[..., Any] | None = None, *, inline: str = "never") -> Any:
     """Decorate a function as a kernel.
 
-    `inline="always"` inlines its source where other kernels call it. LLVM inlines the
-    code of small kernels in any case.
+    `inline="always"` inlines its source in other kernels. LLVM also inlines the code of
+    small kernels without it.
     """
     if function is None:
         return lambda function: kernel(function, inline=inline)

@@ -1,9 +1,9 @@
 """A linker of relocatable x86-64 objects into this process.
 
-LLVM's own linker would take 52 MB of a single process and 140 ms of its start; with 16
-ranks on a host, which share the library's pages, 10 MB of each and 270 ms. Objects of
-kernels need little: a few kinds of relocations, against sections of their own, code
-loaded before, and the C library (System V ABI, AMD64 supplement; ELF-64 format).
+LLVM's linker would take 52 MB and 140 ms of the start of a single process; with 16
+ranks on a host, which share the library's pages, 10 MB and 270 ms of each. Objects of
+kernels need only a few kinds of relocations, against their sections, earlier loaded
+code, and the C library (System V ABI, AMD64 supplement; ELF-64 format).
 """
 
 import ctypes
@@ -27,7 +27,7 @@ _LOCAL = 0
 _ABSOLUTE, _RELATIVE, _CALL, _POINTERS = 1, 2, 4, (9, 41, 42)
 # Slot of a symbol: a jump to the address in its upper half, jmp *2(%rip), aligned.
 _JUMP, _JUMP_TARGET, _SLOT = b"\xff\x25\x02\x00\x00\x00\x00\x00", 8, 16
-# Distance that displacements of 32 bits reach from anywhere in the code.
+# Distance within which 32-bit displacements suffice anywhere in the code.
 _REACHED = 1 << 30
 _READ_AND_EXECUTE = mmap.PROT_READ | mmap.PROT_EXEC
 
@@ -113,10 +113,10 @@ class Linker:
         if symbol.section != _UNDEFINED or not name:
             return 0
         if name not in self._addresses:
-            found = getattr(self._library, name, None)
-            if found is None:
+            function = getattr(self._library, name, None)
+            if function is None:
                 raise OSError(f"code needs {name}, which no loaded library has")
-            self._addresses[name] = ctypes.cast(found, ctypes.c_void_p).value or 0
+            self._addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
         return self._addresses[name]
 
 
@@ -215,8 +215,8 @@ def _relocate(
 ) -> None:
     """Apply the relocations of an object to its loaded code.
 
-    Every symbol has a slot. Targets beyond the reach of 32 bits are called through its
-    jump, and data is found through the address in it.
+    Every symbol has a slot with a jump to its address. Calls of targets farther than 32
+    bits go through the jump, and data is accessed through the address in the slot.
     """
     for number, value in enumerate(values):
         at = slots + _SLOT * number

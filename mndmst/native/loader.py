@@ -15,7 +15,7 @@ from ..host.launcher import launched_rank
 from ..host.progress import notice
 from .arguments import named
 from .cache_dirs import directories, has_compiler, writable
-from .code_store import RUNTIME_NAME, Code, find, keep
+from .code_store import RUNTIME_NAME, Code, find, save
 from .compiled_kernel import CompiledKernel
 from .processor_levels import best_level
 
@@ -29,25 +29,25 @@ _loaded: list[tuple[str, str]] = []
 
 
 class _Announcement:
-    """The line on a compilation, which `say` writes once."""
+    """Writes a line about a compilation by `say`, at most once."""
 
     def __init__(self, say: Callable[[str], object]) -> None:
-        self._say, self._said = say, False
+        self._say, self._written = say, False
 
     def __call__(self) -> None:
-        if not self._said and launched_rank() == 0:
-            self._said = True
+        if not self._written and launched_rank() == 0:
+            self._written = True
             self._say("compiling kernels, once on this machine")
 
 
-# The announcement of a thread in a block of `announcing_compilation`, and of all others
+# The announcement in a block of `announcing_compilation`, and the one outside of blocks
 _announcement: ContextVar[_Announcement] = ContextVar("announcement")
 _OTHERS = _Announcement(notice)
 
 
 @contextmanager
 def announcing_compilation(say: Callable[[str], object]) -> Iterator[None]:
-    """Have `say` write the line on a compilation that this thread does in the block."""
+    """Have `say` announce long compilations by this thread in the block."""
     before = _announcement.set(_Announcement(say))
     try:
         yield
@@ -87,8 +87,8 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
         # Another process may save it while this one waits for the lock.
         with announced(), _locked(name, signature):
             code = find(directories(), name, signature)
-            if code is None and _compiler_serves():
-                code = compile_and_keep(name, signature, function)
+            if code is None and _compiler_works():
+                code = compile_and_save(name, signature, function)
     if code is None:
         from .compiler import dispatcher_of
 
@@ -97,7 +97,7 @@ def load(name: str, function: Callable[..., Any], signature: str) -> Callable:
     return CompiledKernel(name, code, signature, _runtime())
 
 
-def compile_and_keep(
+def compile_and_save(
     name: str,
     signature: str,
     function: Callable[..., Any] | None = None,
@@ -117,7 +117,7 @@ def compile_and_keep(
     else:
         code = compile_kernel(function or named(name).function, signature, level)
     if directory is not None:
-        keep(name, signature, code, directory)
+        save(name, signature, code, directory)
     return code
 
 
@@ -126,7 +126,7 @@ def _locked(name: str, signature: str) -> Iterator[None]:
     """Hold the file lock of a kernel, so that one process compiles and others wait."""
     directory = writable()
     with ExitStack() as stack:
-        with suppress(OSError):  # a file system may have no locks
+        with suppress(OSError):  # some file systems have no locks
             if directory is not None:
                 file = stack.enter_context((directory / LOCK).open("w"))
                 byte = zlib.crc32(f"{name} {signature}".encode())
@@ -143,11 +143,11 @@ def loaded() -> list[tuple[str, str]]:
 def _runtime() -> Code:
     """Return the code of the memory functions that kernels call."""
     code = find(directories(), RUNTIME_NAME, "")
-    return code or compile_and_keep(RUNTIME_NAME, "")
+    return code or compile_and_save(RUNTIME_NAME, "")
 
 
 @functools.cache
-def _compiler_serves() -> bool:
+def _compiler_works() -> bool:
     """Return whether compiled code of the installed Numba passes the self-test.
 
     Part of the interface is not public, so another version of Numba may differ. A
@@ -163,7 +163,7 @@ def _compiler_serves() -> bool:
         if call(WORDS, ARGUMENTS) == EXPECTED:
             return True
         reason = "the self-test returned a wrong result"
-    except Exception as error:  # whatever an unknown version may raise
+    except Exception as error:  # an unknown version may raise any exception
         reason = f"{type(error).__name__}: {error}"
     if launched_rank() == 0:
         notice(

@@ -4,8 +4,8 @@
 arguments: under `solve`, `verify` and `update` for graphs in files, `arrays` and
 `matrices` for graphs in memory, each with a type of weights; under `points` and
 `service`; and under `others` for kernels that no command waits for. `python -m
-tests.called_kernels` writes the file from runs it watches, and a test compares the two.
-The first call compiles a kernel that the list lacks.
+tests.called_kernels` writes the file from the kernels of its runs, and a test compares
+the two. A kernel that the list lacks is compiled in its first call.
 
 The parent writes fixed-size records of kernels to a file. All worker processes share
 its position: each reads the next record, compiles that kernel and saves its code.
@@ -27,7 +27,7 @@ from ..host.progress import notice
 from ..host.signals import interrupts_blocked
 from .cache_dirs import directories, has_compiler, writable
 from .code_store import RUNTIME_NAME, has
-from .loader import announced, compile_and_keep
+from .loader import announced, compile_and_save
 from .processor_levels import best_level
 
 PARENT = Path(__file__).parents[2]
@@ -51,19 +51,19 @@ def listed_kernels(
     """Return the kernels of one user (see `signatures.txt`), or of all users.
 
     The first entry is the runtime, which allocates memory for the others. Of the users
-    with weights, kernels for weights of one type are returned. The list is without the
-    kernels of rooms that this installation lacks (`points`).
+    with weights, kernels for weights of one type are returned. Kernels of packages that
+    this installation lacks (`points`) are left out.
     """
     wanted = user if weights is None else f"{user}:{weights.str[1:]}"
-    found = [KernelSignature(RUNTIME_NAME, "")]
+    kernels = [KernelSignature(RUNTIME_NAME, "")]
     installed = {entry.name for entry in FILE.parents[1].iterdir()}
     for line in FILE.read_text().splitlines():
         if not line.startswith("#"):
             users, name, signature = line.split(" ", 2)
-            room = name.partition(".")[0]
-            if room in installed and (not wanted or wanted in users.split(",")):
-                found.append(KernelSignature(f"mndmst.{name}", signature))
-    return found
+            package = name.partition(".")[0]
+            if package in installed and (not wanted or wanted in users.split(",")):
+                kernels.append(KernelSignature(f"mndmst.{name}", signature))
+    return kernels
 
 
 def without_code(
@@ -161,8 +161,8 @@ def _run_workers(
                     try:
                         worker.wait(REPORT_SECONDS)
                     except subprocess.TimeoutExpired:
-                        left = without_code(wanted, [folder])
-                        report(len(wanted) - len(left), len(wanted))
+                        missing = without_code(wanted, [folder])
+                        report(len(wanted) - len(missing), len(wanted))
         except BaseException:
             for worker in workers:
                 worker.kill()
@@ -186,7 +186,7 @@ def _warn(failed: Sequence[str]) -> None:
 
 
 def _work(parent: int, directory: Path, processors: str) -> None:
-    """Compile kernels of the records until they end or the parent process is gone.
+    """Compile kernels of the records until their end or the end of the parent process.
 
     A stale list may name removed kernels or wrong types; such entries are reported, and
     the others are compiled.
@@ -194,7 +194,7 @@ def _work(parent: int, directory: Path, processors: str) -> None:
     while os.getppid() == parent and (record := os.read(0, RECORD)):
         name, signature = record.decode().rstrip(" ").split("\t")
         try:
-            compile_and_keep(name, signature, None, processors, directory)
+            compile_and_save(name, signature, None, processors, directory)
         except Exception as error:  # Numba raises many kinds
             why = str(error).strip().partition("\n")[0].replace("\t", " ")
             print(name, why, sep="\t", flush=True)

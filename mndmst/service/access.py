@@ -80,9 +80,9 @@ class Access:
     def _own_host(self) -> str:
         if self.certificate:  # which names a host, not its address
             return socket.gethostname()
-        from ..comm.authenticated_links import own_address
+        from ..comm.authenticated_links import local_address
 
-        return own_address() or self.host
+        return local_address() or self.host
 
 
 def is_loopback(host: str) -> bool:

@@ -23,7 +23,7 @@ from ..comm.authenticated_links import (
     accept,
     connect,
     listen,
-    own_address,
+    local_address,
 )
 from ..comm.communicator import Comm
 from ..comm.watchdog import end_job
@@ -60,7 +60,9 @@ class ControlChannel:
 
         Raises ConfigError on every rank if some cannot be reached.
         """
-        here = RankAddress(socket.gethostname(), comm.rank, own_address(), os.getpid())
+        here = RankAddress(
+            socket.gethostname(), comm.rank, local_address(), os.getpid()
+        )
         peers = comm.gather(here) or []
         listeners: list[socket.socket] = []
         links: list[socket.socket] = []

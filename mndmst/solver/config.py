@@ -15,7 +15,8 @@ from ..host.errors import ConfigError, nearest, shown
 if TYPE_CHECKING:
     from ..comm.communicator import Comm
 
-# The keys of `CANDIDATES` (`solver/merging/choose.py`), which options do not load
+# The keys of `CANDIDATES` in `solver/merging/choose.py`, which this module does not
+# import
 MERGES = ("auto", "devices", "hosts", "replicated", "messages", "ring", "boruvka")
 CHOICES = {"backend": backend_names(), "merge": MERGES}
 RANGES = {
@@ -27,10 +28,10 @@ RANGES = {
     "timeout": (0, 1_000_000),
     **SETTINGS,
 }
-# Ranks may differ in these, as their devices do.
+# Options that may differ between ranks
 OF_RANK = ("backend", "ratio", "threads", "gpu_memory")
 
-# Returns an option and its value as they were typed.
+# Returns the text of an option and its value as the user typed them.
 Typed = Callable[[str, Any], str]
 
 
@@ -40,7 +41,7 @@ def _keyword(name: str, value: Any) -> str:
 
 _UNITS = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", start=1):
-    # A letter alone is a power of 1024, as Slurm and Docker take it
+    # A single letter is a power of 1024, as in Slurm and Docker
     _UNITS |= dict.fromkeys((_letter, f"{_letter}ib"), 1024**_power)
     _UNITS[f"{_letter}b"] = 1000**_power
 
@@ -84,8 +85,8 @@ class Config:
     Attributes
     ----------
     backend : {"auto", "cpu", "cuda"}
-        Which workers a rank has; auto is the faster one of CPU and GPU by a prediction,
-        and both if `ratio` is given or the run is long.
+        The workers of a rank; auto is the predicted faster one of CPU and GPU, and both
+        if `ratio` is given or the run is long.
     ratio : float or None
         The GPU's share of a rank's arcs. None chooses it by the devices' speeds, which
         are measured on samples of the rows.
@@ -94,21 +95,21 @@ class Config:
     memory : int
         Bytes a rank may hold; 0 is its share of the memory of its host, or of its job.
     gpu_memory : int
-        Bytes of its GPU that a rank may take; 0 is its share of the free memory. Rows
+        Bytes of its GPU that a rank may use; 0 is its share of the free memory. Rows
         that do not fit are streamed from host memory.
     merge : one of `MERGES`
-        The strategy by which ranks merge. auto takes the first that suits of devices
+        The strategy by which ranks merge. auto is the first suitable one of devices
         (GPUs of one host merge directly), hosts (the ranks of a host are one team) and
         messages (global Borůvka rounds, then one leader). replicated is hosts without
-        shared memory; ring (rings and levels of leaders) and boruvka (rounds alone) are
-        messages by one method. A strategy that does not suit the run is replaced by
-        the next, and the run says why.
+        shared memory; ring (rings and levels of leaders) and boruvka (only rounds) are
+        variants of messages. If a strategy does not suit the run, the next one is used,
+        and the run prints the reason.
     light_edges : float
         Edges a vertex in the first band; 0 puts all edges into one band.
     checkpoint_interval : float
         Seconds from one checkpoint to the next; 0 saves as often as possible.
     timeout : int
-        Seconds that a host may be out of reach before the job ends; 0 waits forever.
+        Seconds for which a host may be unreachable before the job ends; 0 is forever.
     tuning : Tuning
         Thresholds. Users set those in `SETTINGS`; the others are measured.
     """
@@ -152,7 +153,7 @@ class Config:
         """
         config = cls()
         if file is not None:
-            from ..io.file_access import read_toml  # loads NumPy, which --help spares
+            from ..io.file_access import read_toml  # loads NumPy, which --help avoids
 
             config = config.updated(
                 read_toml(file), lambda name, value: f"{file}: {name} = {value!r}"
@@ -171,15 +172,15 @@ class Config:
     def updated(self, values: Mapping[str, Any], typed: Typed = _keyword) -> "Config":
         """Return a copy with some options set, from text or values.
 
-        Options are fields, and settings of `tuning`. `typed` returns a name and a value
-        as the user has typed them, for messages. Raises ConfigError for an option that
-        does not exist or an invalid value.
+        Options are fields, and settings of `tuning`. `typed` returns the text of a name
+        and a value as the user typed them, for messages. Raises ConfigError for an
+        option that does not exist or an invalid value.
         """
         for name in sorted(values.keys() - DEFAULTS.keys()):
-            meant = nearest(name, DEFAULTS)
+            similar = nearest(name, DEFAULTS)
             raise ConfigError(
                 f"{typed(name, values[name])}: there is no such option"
-                + (f"; did you mean {meant}?" if meant else "")
+                + (f"; did you mean {similar}?" if similar else "")
             )
         changes = _values(values, typed)
         settings = {each: changes.pop(each) for each in SETTINGS if each in changes}
@@ -202,15 +203,15 @@ DEFAULTS = {
 
 
 def on_all_ranks(comm: "Comm", load: Callable[[], Config]) -> Config:
-    """Return the options of the first rank, but this rank's own for its devices.
+    """Return the options of the first rank, except `OF_RANK`. Collective.
 
-    Collective: ranks may have been given another environment, or files that differ. An
-    error of `load` is raised on every rank.
+    Ranks may have different environments, or different files. An error of `load` is
+    raised on every rank.
     """
     with comm.raise_on_all():
-        mine = load()
-    own = {name: getattr(mine, name) for name in OF_RANK}
-    return replace(comm.bcast(mine), **own)
+        loaded = load()
+    of_rank = {name: getattr(loaded, name) for name in OF_RANK}
+    return replace(comm.bcast(loaded), **of_rank)
 
 
 def _variable(name: str) -> str:
@@ -236,7 +237,7 @@ def _value(name: str, given: Any, typed: Typed) -> Any:
 
 
 def _read(name: str, value: Any) -> Any:
-    """Return the value of an option, given as such or as text."""
+    """Return the checked value of an option, given as a value or as text."""
     if name == "ratio":
         return parse_ratio(value)
     if name in CHOICES:

@@ -52,13 +52,13 @@ DEVICE_SHARE = 0.9
 
 
 class VisibleDevices(NamedTuple):
-    """The devices that a rank sees, and the one that it drives."""
+    """The visible devices of a rank, and the one that it uses."""
 
-    kind: str | None  # in `ACCELERATORS`; None if the rank sees no device
+    kind: str | None  # in `ACCELERATORS`; None without a visible device
     ids: tuple[str, ...]  # unique on the host
     device: int | None  # Index of the rank's device in `ids`
-    on_host: bool  # Whether any rank of the host drives a device
-    reason: str | None  # Why the rank sees none
+    on_host: bool  # Whether any rank of the host uses a device
+    reason: str | None  # Why the rank has no visible device
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class DeviceAssignment:
     ids: tuple[str, ...]
     device: int | None
     works: bool
-    # Predicted seconds of CPU and GPU; None where the user has chosen.
+    # Predicted seconds of CPU and GPU; None if the user has chosen
     seconds: tuple[float, float] | None
     # Whether the graph has so few arcs that one rank solves it without kernels.
     few_arcs: bool = False
@@ -117,19 +117,19 @@ def assign_devices(
 ) -> DeviceAssignment:
     """Return the device of this rank, and whether it works. Collective.
 
-    With `auto` the ranks have the devices that `COSTS` predicts to be faster, and the
-    first one has all of a graph of few arcs (`Tuning.few_arcs`). Raises
-    MissingExtraError on every rank if a GPU was asked for and a host has none.
+    With `auto` ranks get the devices that `COSTS` predicts to be faster, and the first
+    rank gets all of a graph of few arcs (`Tuning.few_arcs`). Raises MissingExtraError
+    on every rank if the user chose a GPU and a host has none.
     """
     free = config.backend == "auto" and config.ratio is None
     if free and _has_few_arcs(config, graph):
         if comm.size > 1:
             progress.say("one rank solves the graph: it has few arcs; the others wait")
         return DeviceAssignment(None, (), None, comm.rank == 0, None, few_arcs=True)
-    place = locate(comm)
-    cores = comm.min(config.threads or place.share)
+    placement = locate(comm)
+    cores = comm.min(config.threads or placement.share)
     arcs = graph.num_arcs / comm.size
-    cpu = COSTS.cpu_seconds(arcs, cores, comm.max(place.local_size))
+    cpu = COSTS.cpu_seconds(arcs, cores, comm.max(placement.local_size))
     chosen = "cpu" if free and cpu <= COSTS.gpu_seconds(arcs) else config.backend
     visible = visible_devices(comm, chosen)
     with comm.raise_on_all():
@@ -170,7 +170,7 @@ def assign_devices(
 
 
 def _has_few_arcs(config: Config, graph: ShardedGraph) -> bool:
-    """Return whether one rank solves the graph; not if a strategy is asked for."""
+    """Return whether one rank solves the graph, as the user has named no strategy."""
     few = config.merge == "auto" and graph.has_few_arcs(config.tuning)
     return few and _fits(config, graph, 1)
 
@@ -184,7 +184,7 @@ def _device_room(config: Config, visible: VisibleDevices) -> float:
 
 
 def _fits(config: Config, graph: ShardedGraph, workers: int) -> bool:
-    """Return whether `--memory` holds the rows of a rank if some ranks have all."""
+    """Return whether the rows of a rank fit `--memory` if `workers` ranks have all."""
     rows, arcs = -(-graph.num_vertices // workers), -(-graph.num_arcs // workers)
     row_bytes = 8 * rows + (8 + graph.weight_dtype.itemsize) * arcs
     budget = Budget(config.memory, one_band=not config.light_edges)
@@ -203,11 +203,12 @@ def on_working_ranks(
     report: Report,
     program: Callable[[Comm, DeviceAssignment | None], ResultT],
 ) -> ResultT:
-    """Run a program on the ranks that work, while the others wait. Collective.
+    """Run a program on the working ranks, while the others wait. Collective.
 
-    The program gets the communicator of these ranks and the device of its rank (None if
-    it has yet to be chosen). It returns the same on every rank, but for its field
-    `report`, which only the first has. Every rank returns it, or raises its error.
+    The program gets the communicator of the working ranks and the device of its rank
+    (None if it has not been chosen). It returns the same on every rank, except the
+    field `report`, which only the first rank has. Every rank returns it, or raises its
+    error.
     """
     if comm.size == 1 or config.backend == "cpu":
         return program(comm, None)
@@ -226,7 +227,7 @@ def on_working_ranks(
                 result = program(workers, assigned)
             except MndmstError as raised:
                 if raised.ranks < workers.size:
-                    raise  # alone: it ends the other ranks
+                    raise  # a single rank fails, which ends the other ranks
                 error = raised
         comm.barrier(politely=True)
     if workers is not None:
@@ -246,23 +247,23 @@ def make_backends(
 ) -> tuple[list[Backend], int]:
     """Return this rank's devices, the GPU first, and its threads on the host.
 
-    Collective over the ranks that work. A rank has both devices if the ratio is given,
-    or if the faster one takes so long that measuring the speeds of both pays
-    (`Tuning.measured_seconds`).
+    Collective over the working ranks. A rank has both devices if the ratio is given, or
+    if the predicted time of the faster one makes a measurement of both speeds
+    worthwhile (`Tuning.measured_seconds`).
 
     Each rank gets an equal share of the cores, and one core fewer for its CPU worker if
-    it drives a GPU. Warns of poor placement (see `placement`).
+    it uses a GPU. Warns of poor placement (see `placement`).
     """
     if assigned.seconds is not None:
         cpu, gpu = assigned.seconds
         report.facts["device_seconds"] = {"cpu": cpu, "gpu": gpu}
         report.progress.detail(f"predicted: CPU {cpu:.2f} s, GPU {gpu:.2f} s")
-    place = locate(comm).equipped(assigned.ids, assigned.device, config.threads)
-    for warning in warnings(comm.gather(place) or []):
+    placement = locate(comm).equipped(assigned.ids, assigned.device, config.threads)
+    for warning in warnings(comm.gather(placement) or []):
         report.progress.say(warning)
     keep_freed()
     make_host = few_arcs_device if assigned.few_arcs else cpu_device
-    host = make_host(place.threads, config.tuning)
+    host = make_host(placement.threads, config.tuning)
     backends = [host]
     if assigned.kind is not None and assigned.device is not None:
         device = accelerator(assigned.kind).make_device(
@@ -279,7 +280,7 @@ def make_backends(
             backends = [Fallback(device, host), host]
     report.facts |= {
         "devices": [backend.describe() for backend in backends],
-        "threads": place.threads,
-        "cores": ranges(place.cores),
+        "threads": placement.threads,
+        "cores": ranges(placement.cores),
     }
-    return backends, place.threads
+    return backends, placement.threads

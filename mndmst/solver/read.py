@@ -1,9 +1,9 @@
-"""Step 1: every rank reads its rows, straight from the shards.
+"""Step 1: every rank reads its rows directly from the shards.
 
 The numbers of shards and of ranks are independent. Every rank gets consecutive rows
-with about the same number of arcs, each vertex counted as `VERTEX_COST` arcs; this
-keeps the locality of a graph. Rows that `--memory` does not hold are read in pieces,
-and stay in their file. `io/shards/row_reading.py` reads the files.
+with about the same number of arcs, where each vertex counts as `VERTEX_COST` arcs; this
+preserves the locality of a graph. Rows that exceed `--memory` stay in their file and
+are read in pieces. `io/shards/row_reading.py` reads the files.
 """
 
 import math
@@ -35,7 +35,7 @@ from ..kernels.freed_memory import KEPT_SHARE, keep_freed, keep_nothing
 from ..kernels.threads import Threads
 
 VERTEX_COST = 28
-# Rows whose pointers are read at once to find a rank's first vertex among them.
+# The bisection for a rank's first vertex ends by reading the pointers of so many rows.
 BISECTED_ROWS = 1 << 16
 BUCKETS = 4096
 
@@ -58,7 +58,7 @@ def balanced_vtxdist(
     with comm.raise_on_all():
         first = _first_with_load(graph, load)
     firsts = comm.allgatherv(np.array([first], np.int64))
-    # Damaged row pointers may give first vertices in disorder; reading finds the damage
+    # With damaged row pointers first vertices may descend; reading detects the damage
     return np.append(np.maximum.accumulate(firsts), graph.num_vertices)
 
 
@@ -96,7 +96,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class RankRead:
-    """The read of this rank's rows: row pointers are read, `finish` reads the arcs."""
+    """An ongoing read of this rank's rows: `finish` reads the arcs."""
 
     comm: Comm
     # The rows that stay in memory: all, or none if the rows stay in their file.
@@ -113,10 +113,10 @@ class RankRead:
         return self.whole.rows
 
     def rows_for(self, backends: list[Backend]) -> Rows:
-        """Return the rows as devices take them: one GPU alone reads them itself.
+        """Return the rows for devices: a single GPU gets files to read itself.
 
-        Collective, because it opens the files for the GPU. The host reads stored rows,
-        because it checks each piece in any case.
+        Collective, because it opens the files for the GPU. The host always reads stored
+        rows, because it checks each piece.
         """
         with self.comm.raise_on_all():
             if len(backends) == 1 and backends[0].inspects_arcs and not self.stored:
@@ -124,7 +124,7 @@ class RankRead:
         return self.rows
 
     def pieces(self) -> Iterable[Rows]:
-        """Return the rows in memory, then stored pieces, which are read again."""
+        """Yield the rows in memory, then stored pieces, which are read again."""
         return chain([self.rows], self.stored)
 
     def finish(
@@ -132,9 +132,10 @@ class RankRead:
     ) -> int:
         """Read all arcs and check them; return the number of edges. Collective.
 
-        An `inspection` of `rows` runs on a device meanwhile. If `on_device`, the device
-        reads the arcs, too; the host reads them only to name a fault. Edges are those
-        of the whole graph, distinct and undirected, without self-loops.
+        An `inspection` of `rows` runs on a device meanwhile. With `on_device` the
+        device reads the arcs, too; the host then reads them only to locate a fault. The
+        edges of the whole graph are counted as distinct and undirected, without
+        self-loops.
         """
         comm = self.comm
         with comm.raise_on_all():
@@ -170,11 +171,11 @@ def begin_read(
     threads: int = 1,
     entry: dict[str, Any] | None = None,
 ) -> RankRead:
-    """Read the row pointers of this rank's rows, and take memory for their arcs.
+    """Read the row pointers of this rank's rows, and allocate memory for their arcs.
 
-    Collective. `entry` gets the seconds taken for row pointers and arcs. Raises
-    ConfigError if not even pieces of the rows fit into the memory limit; InputError if
-    a part is damaged.
+    Collective. `entry` gets the seconds for row pointers and arcs. Raises ConfigError
+    if not even pieces of the rows fit the memory limit; InputError if a part is
+    damaged.
     """
     begin, end = int(vtxdist[comm.rank]), int(vtxdist[comm.rank + 1])
     pool = Threads(threads)
@@ -198,11 +199,11 @@ def keep_to_host(
 ) -> Budget:
     """Return a budget limited to the rank's share of its host, if the rows need more.
 
-    Collective. If the rows fit easily, the budget stays as it is, and the allocator may
-    keep much of the memory that it frees for the next step. If they fit only just, the
-    function first calls `start_devices`, because started devices take memory that the
-    rows cannot have. `most` is the largest share of the rows that a rank has; by
-    default all ranks have the same.
+    Collective. If the rows fit easily, the budget is returned unchanged, and the
+    allocator may keep much of the freed memory for the next step. If little memory
+    would remain, the function first calls `start_devices`, whose memory the rows cannot
+    use. `most` is the largest share of the rows on a rank; by default all shares are
+    equal.
     """
     share_of_rows = 1 / comm.size if most is None else most
     rows = math.ceil(graph.num_vertices * share_of_rows)
@@ -222,9 +223,9 @@ def keep_to_host(
 
 
 def share_of_host(comm: Comm) -> int:
-    """Return the bytes that each rank may have of its host. Collective.
+    """Return a rank's share of its host's free memory, in bytes. Collective.
 
-    The same on all ranks: the share of the fullest host.
+    It is the minimum over all hosts.
     """
     return comm.min(free_bytes() // comm.node().size)
 
@@ -235,7 +236,7 @@ def cut_rows(
     """Return the bounds of pieces that fit the budget; only `end` if all rows fit.
 
     Collective. Also returns the budget with `enough`, the bytes that suffice for all
-    rows. Raises ConfigError, which names a limit that suffices, if no piece fits.
+    rows. Raises ConfigError, which states a sufficient limit, if no piece fits.
     """
     held = held_bytes()
     with comm.raise_on_all():
@@ -248,11 +249,11 @@ def cut_rows(
     if budget.enough <= budget.limit:
         return [end], budget
     keep_nothing()
-    cost = indptr  # bytes of all rows before each row
+    cost = indptr  # becomes the bytes of all rows before each row
     cost *= ARC_BYTES + _arc_bytes(graph.num_vertices, graph.weight_dtype)
     cost += PIECE_ROW_BYTES * np.arange(len(cost))
-    # A piece ends with the row in which its cost reaches `size`: it may exceed `size`
-    # by the largest row, which is therefore subtracted.
+    # A piece ends with the row in which its cost reaches `size`, so it may exceed
+    # `size` by the largest row, which is subtracted before.
     size = budget.for_piece(budget.limit - held, rows, comm.size)
     size -= int(np.diff(cost).max(initial=0))
     with comm.raise_on_all():

@@ -20,7 +20,7 @@ from mndmst.backends.base import LabelledForest
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import Rows
 from mndmst.graph.order import keys_to_weights
-from mndmst.host.cores import own_cores
+from mndmst.host.cores import usable_cores
 from mndmst.host.formatting import counted
 from mndmst.host.memory import free_bytes
 from mndmst.io.results.digest_and_total import ExactSum
@@ -184,7 +184,7 @@ def ranks(folder: Path) -> Iterator[list[RanksContender]]:
 
     Without a second core there are none.
     """
-    cores = sorted(own_cores())[:RANKS]
+    cores = sorted(usable_cores())[:RANKS]
     with ExitStack() as stack:
         processes = [Process(folder, 1, core) for core in cores if len(cores) == RANKS]
         for process in processes:

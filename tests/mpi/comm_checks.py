@@ -247,13 +247,13 @@ def check_shared_memory(comm: Comm) -> None:
 
 def check_kept_shared_memory(comm: Comm) -> None:
     kept: list[np.ndarray] = []
-    first = SharedMemory(comm, kept=kept)
+    first = SharedMemory(comm, reused=kept)
     (large,), (small,) = (first.arrays((n, np.int64)) for n in (3 << 20, 1 << 10))
     large[comm.rank] = small[comm.rank] = 1
     places = {array.ctypes.data for array in (large, small)}
     for count in (2, 3, 1):  # a block that fits is found in any order, and no other
         comm.barrier()
-        second = SharedMemory(comm, kept=kept)
+        second = SharedMemory(comm, reused=kept)
         found = [second.arrays((n, np.int64))[0] for n in (1 << 9, 3 << 20, 64)[:count]]
         assert {array.ctypes.data for array in found[:2]} <= places
         assert len(kept) == count

@@ -178,9 +178,9 @@ def use_private_cache() -> None:
     from ...host.caches import (
         fresh_directory,
         home_directory,
-        tell_once,
+        report_refused_cache,
+        weak_ancestor,
         weak_file_in,
-        weak_place,
     )
 
     given, home = os.environ.get("CUPY_CACHE_DIR"), home_directory()
@@ -189,7 +189,7 @@ def use_private_cache() -> None:
         return
     directory = Path(given) if given else Path(home or "") / ".cupy" / "kernel_cache"
     try:
-        weak = weak_place(directory)
+        weak = weak_ancestor(directory)
         if weak is None and directory.exists():
             weak = weak_file_in(directory)
     except OSError:
@@ -197,4 +197,4 @@ def use_private_cache() -> None:
     if weak:
         fresh = fresh_directory()
         os.environ["CUPY_CACHE_DIR"] = str(fresh)
-        tell_once(directory, weak, fresh)
+        report_refused_cache(directory, weak, fresh)

@@ -32,7 +32,7 @@ from ...host.errors import ConfigError
 from ...host.formatting import counted, option_size, size_text
 from ...host.memory import Budget
 from ...host.memory_costs import MIB, PARTITION_RESERVE
-from ...host.progress import Progress, done_and_left
+from ...host.progress import Progress, progress_text
 from ...native.loader import announcing_compilation
 from ..edge_file import (
     EdgeFile,
@@ -462,7 +462,7 @@ class _Passes:
             if not plan.in_rows:
                 since = time.monotonic()
                 pieces = self._report(
-                    lambda done: f"routing: {done_and_left(done, total, since)}",
+                    lambda done: f"routing: {progress_text(done, total, since)}",
                     share_pieces(comm, file, spool, again=True),
                 )
                 run = open_run_file(options.work, comm.rank, in_memory)

@@ -21,7 +21,7 @@ from ...graph.model import Rows
 from ...graph.order import key_dtype, keys_to_weights, stored_id_dtype
 from ...host.errors import MndmstError, OutputError
 from ...host.memory import give_back_freed
-from ...host.progress import Progress, done_and_left
+from ...host.progress import Progress, progress_text
 from ...kernels.sorting import sort_words
 from ..edge_file import EdgeFile, RowPiece
 from ..file_access import writing
@@ -159,7 +159,7 @@ def write_parts(
     since = time.monotonic()
     with writer, comm.raise_on_all():
         for part in range(comm.rank, parts, comm.size):
-            progress.stage(f"sorting: {done_and_left(part, parts, since)}")
+            progress.stage(f"sorting: {progress_text(part, parts, since)}")
             if _noted(work, part) is None or not writer.is_whole(part):
                 sums = write_part(plan, writer, part, rows_of)
                 write_json(part_note(work, part), sums)

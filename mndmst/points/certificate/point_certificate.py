@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...certificate.candidate import Examination, examine, in_words, unlike
+from ...certificate.candidate import Examination, examine, header_differences, in_words
 from ...certificate.certificate import Verdict
 from ...host.errors import InputError, optional
 from ...host.formatting import counted
@@ -147,7 +147,7 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
     forest = read_forest(forest_path)
     n = len(points)
     point_set = PointSet(uuid_of(points), n, np.dtype(np.float64))
-    strange = unlike(point_set, forest)
+    strange = header_differences(point_set, forest)
     if strange:
         seconds = time.perf_counter() - begin
         return Verdict(n, forest.num_edges, strange, seconds)

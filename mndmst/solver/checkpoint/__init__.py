@@ -2,22 +2,23 @@
 
 A checkpoint on disk is one file for each rank that wrote it, and a manifest:
 
-    mndmst-checkpoint.json    format, version, creator, the graph, the progress, and
-                              of every file its name, vertices, edges and digest
+    mndmst-checkpoint.json    format, version, creator, the graph, the progress, and the
+                              name, vertices, edges and digest of every file
     TOKEN-00000.h5            one for each rank
         parent                uint32 or int64 [vertices]   of the rank's vertices
-        u, v, key             [edges]                      forest edges it has found
+        u, v, key             [edges]                      the rank's forest edges
 
 The token is new for every checkpoint; see `folder`. All files are on disk before the
-manifest, TOKEN.json at first, replaces the one before it; only then the files of that
-one are removed. So there is a whole checkpoint at any time, once there has been one.
+new manifest, written as TOKEN.json, replaces the previous one; then the files of the
+previous checkpoint are removed. So once there is a checkpoint, there is a complete one
+at any time.
 
-At a safe point the directory knows everything that has been contracted. Then three
-things describe a run, whatever ranks and devices it has: the forest edges found so far,
-the component of every vertex, and the key up to which the bands of weights are done. A
-run that resumes, on any number of ranks, reads its rows and these three, and continues
-with the edges between components (coordinated checkpointing, as in Elnozahy,
-Alvisi, Wang and Johnson, ACM Computing Surveys 2002; graphs in flight need no copy).
+At a safe point the directory has the results of all contractions. Then three things
+describe a run independently of its ranks and devices: the forest edges so far, the
+component of every vertex, and the key up to which the bands of weights are done. A run
+that resumes, on any number of ranks, reads its rows and these three, and continues with
+the edges between components (coordinated checkpointing, as in Elnozahy, Alvisi, Wang
+and Johnson, ACM Computing Surveys 2002; no messages are in flight at a safe point).
 """
 
 import hashlib
@@ -56,9 +57,9 @@ class Saved(NamedTuple):
     """The part of a checkpoint that a rank saves or restores."""
 
     done: int | None  # All bands of weights up to this key are done
-    # uint32 or int64: the directory's entries of the vertices that this rank owns.
+    # uint32 or int64: the directory's entries of the vertices that this rank owns
     parent: np.ndarray
-    forest_edges: EdgeList  # Forest edges; on all ranks together every one once
+    forest_edges: EdgeList  # Forest edges, each on one rank
 
 
 def identity(graph: ShardedGraph) -> dict[str, Any]:
@@ -74,10 +75,11 @@ def identity(graph: ShardedGraph) -> dict[str, Any]:
 def save(
     folder: Folder, graph: dict[str, Any], vtxdist: np.ndarray, state: Saved
 ) -> int:
-    """Write a checkpoint and remove the one before; return this rank's bytes.
+    """Write a checkpoint and remove the previous one; return this rank's bytes.
 
-    Collective. Raises OutputError on every rank if any could not write. The one before
-    is still there, or the new one, if only its directory could not be put on disk.
+    Collective. Raises OutputError on every rank if any rank could not write. Then the
+    previous checkpoint is still there, or the new one if only the flush of the
+    directory failed.
     """
     comm, token = folder.comm, folder.new_token()
     path = folder.path / f"{token}-{comm.rank:05d}.h5"
@@ -98,10 +100,10 @@ def save(
                 flush_to_disk(made[-1].path)
                 made[-1].publish(folder.path / MANIFEST)
     except BaseException:
-        for own in made:
-            own.remove()
+        for file in made:
+            file.remove()
         raise
-    # From here on the manifest names the new files: whatever fails, they stay.
+    # The manifest names the new files now, so they stay even after a failure.
     with comm.raise_on_all(), writing(folder.path):
         if parts is not None:
             flush_to_disk(folder.path)
@@ -111,7 +113,7 @@ def save(
 
 
 def load(comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray) -> Saved:
-    """Read a checkpoint, whatever number of ranks has written it. Collective.
+    """Read a checkpoint, written by any number of ranks. Collective.
 
     Raises InputError on every rank if it is damaged or not of this graph.
     """
@@ -177,22 +179,22 @@ def _write(path: Path, columns: dict[str, np.ndarray]) -> None:
             file.create_dataset(name, data=column, **(chunked if len(column) else {}))
 
 
-# The share of a run's time that checkpoints may take.
+# The largest fraction of a run's time for checkpoints
 COST_SHARE = 0.05
 
 
 class Checkpoint:
     """Saves a run at intervals, and resumes it. Inactive without a folder. Collective.
 
-    Used as a context manager, which releases the folder at its end. The folder is that
-    of one run and is made. At least `interval` seconds pass from one checkpoint to the
-    next, more where they take more than `COST_SHARE` of the time; 0 saves at every safe
-    point. With `resume` the run goes on from the checkpoint in the folder.
+    It is a context manager, which releases the folder at its end. The folder is
+    created, and belongs to one run. At least `interval` seconds pass between two
+    checkpoints, more if they take more than `COST_SHARE` of the time; 0 saves at every
+    safe point. With `resume` the run continues from the checkpoint in the folder.
 
-    Raises ConfigError if another run uses the folder, there is none to resume from, or
-    files in it that are not the program's have the names it needs; OutputError on every
-    rank if any of them cannot write there; StoppedError on every rank if a rank has
-    been told to stop by now.
+    Raises ConfigError if another run uses the folder, there is no checkpoint to resume
+    from, or other programs' files have the names it needs; OutputError on every rank if
+    any rank cannot write there; StoppedError on every rank if a rank has received a
+    signal to stop.
     """
 
     def __init__(
@@ -206,12 +208,12 @@ class Checkpoint:
         self._resume = resume
         self._interval = interval
         self._due = time.monotonic() + interval
-        self._kept = None
+        self._folder = None
         if resume and folder is None:
             with comm.raise_on_all():
                 raise ConfigError("--resume: give --checkpoint DIR too")
         if folder is not None:
-            self._kept = Folder(comm, folder)
+            self._folder = Folder(comm, folder)
             try:
                 stop_signals.catch()
                 self._stop_early(comm)
@@ -265,12 +267,11 @@ class Checkpoint:
         return None if self.folder is None else self._safe_point
 
     def _safe_point(self, state: State) -> None:
-        """Save the state if it is time to, or if the run is to stop. Collective.
+        """Save the state if a checkpoint is due, or if the run must stop. Collective.
 
-        Whatever has been contracted must have been published. Raises StoppedError on
-        every rank after saving, if a rank has been told to stop; OutputError on every
-        rank if it then could not save. A checkpoint that no run has asked for may fail;
-        the one before it stays.
+        All contractions must have been published. If a rank has received a signal to
+        stop, raises StoppedError on every rank after saving, or OutputError if saving
+        failed. If a periodic checkpoint fails, the previous one stays.
         """
         comm = state.directory.comm
         due = comm.rank == 0 and time.monotonic() >= self._due
@@ -296,7 +297,7 @@ class Checkpoint:
             self._due = end + max(self._interval, (end - begin) / COST_SHARE)
 
     def _stop_early(self, comm: Comm) -> None:
-        """Stop before there is anything to save, if a rank has been told to."""
+        """Stop before the first safe point, if a rank has received a signal to stop."""
         number = comm.max(stop_signals.received)
         if number:
             raise _stopped(
@@ -308,23 +309,23 @@ class Checkpoint:
     def _write(self, state: State) -> None:
         directory = state.directory
         first, *others = state.forest_edges
-        found = first.followed_by(*others)
-        state.forest_edges = [found]
-        saved = Saved(state.done, directory.parent, found)
-        assert self._kept is not None
+        edges = first.followed_by(*others)
+        state.forest_edges = [edges]
+        saved = Saved(state.done, directory.parent, edges)
+        assert self._folder is not None
         with self._report.stage("checkpoint") as entry:
-            entry["bytes"] = save(self._kept, self._graph, directory.vtxdist, saved)
+            entry["bytes"] = save(self._folder, self._graph, directory.vtxdist, saved)
 
     def remove(self) -> None:
-        """Remove the checkpoint, for the forest is written."""
-        if self._kept is not None:
-            self._kept.clear()
+        """Remove the checkpoint after the forest has been written."""
+        if self._folder is not None:
+            self._folder.clear()
 
     def close(self) -> None:
-        """Release the folder, and forget signals."""
-        if self._kept is not None:
+        """Release the folder, and discard signals."""
+        if self._folder is not None:
             stop_signals.finish()
-            self._kept.close()
+            self._folder.close()
 
 
 def _stopped(comm: Comm, number: int, state: str) -> StoppedError:

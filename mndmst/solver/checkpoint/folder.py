@@ -5,8 +5,8 @@
     TOKEN-RANK.h5, TOKEN.json made by the checkpoint with this token
 
 A token is new for every checkpoint, and is on disk in the lock file before any file
-gets its name from it. Files with such a name, and no others, are the program's own and
-may be removed, also files of a run that was killed.
+with it in its name is created. Only files with such names are the program's and may be
+removed, including files of a killed run.
 """
 
 import os
@@ -25,16 +25,15 @@ from .manifest import MANIFEST, check_own, tokens_of
 LOCK = "mndmst-checkpoint.lock"
 _HEAD = b"mndmst-checkpoint: the tokens that names of its files begin with"
 _TOKEN = re.compile(r"[0-9a-f]{12}")
-_OWN_NAME = re.compile(r"([0-9a-f]{12})(-\d{5,}\.h5|\.json)")
+_FILE_NAME = re.compile(r"([0-9a-f]{12})(-\d{5,}\.h5|\.json)")
 
 
 class Folder:
     """A directory for the checkpoints of one run at a time. Collective.
 
-    Rank 0 makes it and holds the lock until `close`; the others know the path. Raises
-    ConfigError on every rank if another process has it, or a file in it has the name of
-    the lock or of the manifest and is none; OutputError on every rank if it cannot be
-    made.
+    Rank 0 creates it and holds the lock until `close`. Raises ConfigError on every rank
+    if another process has the lock, or a file with the name of the lock or the manifest
+    is not one; OutputError on every rank if the directory cannot be created.
     """
 
     def __init__(self, comm: Comm, path: Path) -> None:
@@ -44,7 +43,7 @@ class Folder:
         self._tokens: set[str] = set()
         with comm.raise_on_all():
             if comm.rank == 0:
-                self._take()
+                self._lock_directory()
         self._check_shared()
 
     def _check_shared(self) -> None:
@@ -65,13 +64,13 @@ class Folder:
             self.close()
             raise
 
-    def _take(self) -> None:
-        """Lock the directory, and learn which files in it are the program's own."""
+    def _lock_directory(self) -> None:
+        """Lock the directory, and read the tokens of the program's files in it."""
         name = self.path / LOCK
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
         try:
-            # On a file system without locks the user keeps the folder for one run
+            # On a file system without locks the user must use the folder for one run
             self._lock = LockFile.take(name)
         except BusyError as error:
             raise ConfigError(
@@ -88,14 +87,14 @@ class Folder:
         self._tokens |= tokens_of(self.path / MANIFEST)
 
     def _recorded(self, lock: LockFile) -> set[str]:
-        """Return the tokens in the lock file; begin it if it is new."""
+        """Return the tokens in the lock file; write its head if it is new."""
         head = os.pread(lock.handle, len(_HEAD), 0)
         if not _HEAD.startswith(head):
             raise ConfigError(
                 f"{lock.path}: is not a lock of mndmst. Rename it, or give "
                 "--checkpoint another directory."
             )
-        if head != _HEAD:  # it is new, or its creator was killed
+        if head != _HEAD:  # the file is new, or its creator was killed
             _append(lock, _HEAD, 0)
         content = os.pread(lock.handle, os.fstat(lock.handle).st_size, 0)
         lines = content.decode(errors="replace").split("\n")
@@ -115,29 +114,29 @@ class Folder:
         return token
 
     def sweep(self, keep: Container[str] = ()) -> None:
-        """Remove the program's own files but those to keep, where this is rank 0."""
-        for path in self._own_files():
+        """On rank 0, remove the program's files except those to keep."""
+        for path in self._checkpoint_files():
             if path.name not in keep:
                 with suppress(OSError):
                     path.unlink()
 
-    def _own_files(self) -> list[Path]:
-        """Return the files that checkpoints in the directory have made."""
-        found = []
+    def _checkpoint_files(self) -> list[Path]:
+        """Return the files of all checkpoints in the directory."""
+        files = []
         with suppress(OSError):
             for path in self.path.iterdir():
-                named = _OWN_NAME.fullmatch(path.name)
-                if named and named[1] in self._tokens:
-                    found.append(path)
-        return found
+                match = _FILE_NAME.fullmatch(path.name)
+                if match and match[1] in self._tokens:
+                    files.append(path)
+        return files
 
     def clear(self) -> None:
-        """Remove all checkpoints: the manifest first, so that none is half there."""
+        """Remove all checkpoints, the manifest first, so that none is incomplete."""
         if self._lock is not None:
             with suppress(OSError):
                 (self.path / MANIFEST).unlink(missing_ok=True)
                 self.sweep()
-                if not self._own_files():
+                if not self._checkpoint_files():
                     os.ftruncate(self._lock.handle, len(_HEAD))
 
     def close(self) -> None:

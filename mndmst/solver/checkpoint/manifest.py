@@ -32,15 +32,15 @@ class Manifest(NamedTuple):
 
     graph: dict[str, Any]  # See `identity`
     done: int | None  # All bands of weights up to this key are done
-    vtxdist: list[int]  # Which vertices the parts have: one more than there are parts
+    vtxdist: list[int]  # The first vertex of each part, and the number of vertices
     parts: list[Part]
 
     def edge_bounds(self) -> list[int]:
-        """Return the number of the first edge in every part, and that of all edges."""
+        """Return the number of edges before each part, and of all edges."""
         return list(accumulate((part.edges for part in self.parts), initial=0))
 
     def text(self) -> str:
-        """Return the manifest as it is written, with a digest of itself."""
+        """Return the text of the manifest, with a digest of its contents."""
         content = {
             "format": FORMAT,
             "version": VERSION,
@@ -52,9 +52,9 @@ class Manifest(NamedTuple):
 
 
 def read_manifest(folder: Path, graph: dict[str, Any]) -> Manifest:
-    """Read the manifest in a folder and check that it is whole and of a graph.
+    """Read the manifest in a folder.
 
-    Raises InputError if it is not.
+    Raises InputError if it is damaged, or not of this graph.
     """
     path = folder / MANIFEST
     with reading(path):
@@ -101,8 +101,8 @@ def _check(path: Path, manifest: Manifest) -> None:
 def check_own(path: Path) -> None:
     """Refuse a file with the name of the manifest that is not a manifest.
 
-    Raises ConfigError for such a file: it must not be replaced; OutputError if it is no
-    ordinary file.
+    Raises ConfigError for such a file, which must not be replaced; OutputError if it is
+    not an ordinary file.
     """
     with writing(path):
         check_ordinary(path)
@@ -114,7 +114,7 @@ def check_own(path: Path) -> None:
 
 
 def tokens_of(path: Path) -> set[str]:
-    """Return the tokens of the files in a manifest, if there is one."""
+    """Return the tokens of the files in a manifest; none without a manifest."""
     parts = _content(path).get("parts")
     names = [part.get("name") for part in parts or () if isinstance(part, dict)]
     return {str(name).partition("-")[0] for name in names}

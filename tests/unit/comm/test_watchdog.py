@@ -175,7 +175,7 @@ def test_a_rank_of_the_same_host_is_awaited_on_the_loopback_interface() -> None:
 
 
 def test_a_rank_of_another_host_is_awaited_on_the_way_there() -> None:
-    address = authenticated_links.own_address()
+    address = authenticated_links.local_address()
     if not address:
         pytest.skip("this machine has no network")
     other = RankAddress("no-such-host.invalid", 0, "192.0.2.7", 1)
@@ -183,8 +183,8 @@ def test_a_rank_of_another_host_is_awaited_on_the_way_there() -> None:
         assert listener.getsockname()[0] == address
 
 
-def test_without_a_way_to_a_rank_nobody_listens() -> None:
-    with pytest.raises(OSError, match="no way to no-such-host"):
+def test_without_a_route_to_a_rank_no_socket_listens() -> None:
+    with pytest.raises(OSError, match="no route to no-such-host"):
         authenticated_links.listen(OWN, RankAddress("no-such-host.invalid", 0, "", 1))
 
 

@@ -15,8 +15,8 @@ from mndmst.host.caches import (
     has_trusted,
     make_private,
     read_trusted,
+    weak_ancestor,
     weak_file,
-    weak_place,
 )
 from mndmst.host.errors import ConfigError
 
@@ -34,7 +34,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_a_directory_of_ones_own(place: Path) -> None:
-    assert weak_place(place) is None
+    assert weak_ancestor(place) is None
     assert make_private(place / "three" / "four") is None
     assert (place / "three").stat().st_mode & 0o777 == 0o700
 
@@ -42,21 +42,21 @@ def test_a_directory_of_ones_own(place: Path) -> None:
 @pytest.mark.parametrize("mode", [0o777, 0o702, 0o1777])
 def test_where_all_may_write(place: Path, mode: int) -> None:
     place.chmod(mode)
-    assert weak_place(place) == place
+    assert weak_ancestor(place) == place
     assert make_private(place) == place
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o703])
 def test_above_it_all_may_write(place: Path, mode: int) -> None:
     place.parent.chmod(mode)
-    assert weak_place(place) == place.parent
+    assert weak_ancestor(place) == place.parent
     assert make_private(place / "three") == place.parent
     assert not list(place.iterdir())
 
 
 def test_a_sticky_directory_above(place: Path) -> None:
     place.parent.chmod(0o1777)
-    assert weak_place(place) is None
+    assert weak_ancestor(place) is None
 
 
 @as_root
@@ -64,16 +64,16 @@ def test_a_sticky_directory_above(place: Path) -> None:
 def test_a_directory_of_a_stranger(place: Path, above: bool) -> None:
     whose = place.parent if above else place
     os.chown(whose, STRANGER, STRANGER)
-    assert weak_place(place) == whose
+    assert weak_ancestor(place) == whose
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o720])
 def test_where_a_group_may_write(place: Path, mode: int) -> None:
     place.chmod(mode)
-    assert weak_place(place) == place
+    assert weak_ancestor(place) == place
     place.chmod(0o750)
     place.parent.chmod(mode)
-    assert weak_place(place) == place.parent
+    assert weak_ancestor(place) == place.parent
 
 
 def acl(path: Path, *named: tuple[int, int, int], mask: int = 7) -> None:
@@ -95,15 +95,15 @@ def test_an_access_control_list_of_a_directory(
     whose = place.parent if above else place
     acl(whose, (tag, 7, STRANGER))
     assert whose.stat().st_mode & 0o077 == 0o070
-    assert weak_place(place) == whose
+    assert weak_ancestor(place) == whose
     assert make_private(place / "three") == whose
 
 
 def test_lists_that_let_no_other_user_write(place: Path) -> None:
     acl(place, (2, 5, STRANGER), mask=5)  # reads
-    assert weak_place(place) is None
+    assert weak_ancestor(place) is None
     acl(place, (2, 7, STRANGER), mask=5)  # the mask takes it away
-    assert weak_place(place) is None
+    assert weak_ancestor(place) is None
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_what_is_no_file_of_its_own(place: Path) -> None:
 
 def test_links_are_followed(place: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("one/../one/two")
-    assert weak_place(tmp_path / "link") is None
+    assert weak_ancestor(tmp_path / "link") is None
     place.parent.chmod(0o777)
-    assert weak_place(tmp_path / "link") == place.parent
+    assert weak_ancestor(tmp_path / "link") == place.parent
 
 
 @as_root
@@ -168,19 +168,19 @@ def test_a_link_of_a_stranger(place: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(place)
     os.lchown(link, STRANGER, STRANGER)
-    assert weak_place(link / "three") == link
+    assert weak_ancestor(link / "three") == link
 
 
 def test_links_that_never_end(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "link")
     with pytest.raises(OSError, match="Too many levels"):
-        weak_place(tmp_path / "link")
+        weak_ancestor(tmp_path / "link")
 
 
 def test_a_file_in_the_way(place: Path) -> None:
     (place / "file").write_text("")
     with pytest.raises(OSError, match="not a directory"):
-        weak_place(place / "file" / "three")
+        weak_ancestor(place / "file" / "three")
 
 
 def test_a_fresh_directory_goes_with_its_process(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_fresh_directory_goes_with_its_process(tmp_path: Path) -> None:
 
 
 def test_no_place_for_a_fresh_directory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caches, "weak_place", lambda path: path)
+    monkeypatch.setattr(caches, "weak_ancestor", lambda path: path)
     with pytest.raises(ConfigError, match="MNDMST_CACHE_DIR"):
         fresh_directory()
 
@@ -239,9 +239,9 @@ def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("homeless")
 def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    bases = list(caches.own_bases())
+    bases = list(caches.user_cache_bases())
     assert bases == [tmp_path / f"mndmst-cache-{os.getuid()}" / "kernels"]
     use_private_cache()
-    assert weak_place(Path(os.environ["CUPY_CACHE_DIR"])) is None
+    assert weak_ancestor(Path(os.environ["CUPY_CACHE_DIR"])) is None
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert next(caches.own_bases()) == tmp_path / "cache" / "mndmst" / "kernels"
+    assert next(caches.user_cache_bases()) == tmp_path / "cache" / "mndmst" / "kernels"

@@ -5,12 +5,12 @@ import os
 import pytest
 
 from mndmst.host import memory
-from mndmst.host.cores import core_count, own_cores
+from mndmst.host.cores import core_count, usable_cores
 
 
 def test_a_bound_process_has_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {2, 5}, raising=False)
-    assert own_cores() == {2, 5}
+    assert usable_cores() == {2, 5}
     assert core_count() == 2
 
 
@@ -19,7 +19,7 @@ def test_a_system_without_binding_gives_all_cores(
 ) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
-    assert own_cores() == {0, 1, 2}
+    assert usable_cores() == {0, 1, 2}
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert core_count() == 1
 

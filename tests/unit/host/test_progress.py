@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mndmst.host.progress import Progress, done_and_left, notice, use_json_lines
+from mndmst.host.progress import Progress, notice, progress_text, use_json_lines
 
 
 class Terminal(io.StringIO):
@@ -103,8 +103,8 @@ def test_details_are_for_those_who_ask() -> None:
 
 def test_a_long_stage_tells_the_time_that_is_left() -> None:
     now = time.monotonic()
-    assert done_and_left(3, 4, now) == "75 %"  # too early to tell
-    assert done_and_left(1, 4, now - 30) == "25 %, about 90 s left"
-    assert done_and_left(1, 11, now - 60) == "9 %, about 10 min left"
-    assert done_and_left(0, 4, now - 30) == "0 %"
-    assert done_and_left(0, 0, now - 30) == "0 %"
+    assert progress_text(3, 4, now) == "75 %"  # too early to tell
+    assert progress_text(1, 4, now - 30) == "25 %, about 90 s left"
+    assert progress_text(1, 11, now - 60) == "9 %, about 10 min left"
+    assert progress_text(0, 4, now - 30) == "0 %"
+    assert progress_text(0, 0, now - 30) == "0 %"

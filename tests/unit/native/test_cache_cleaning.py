@@ -18,13 +18,15 @@ NAME = "mndmst.kernels.hooks.count_roots"
 @pytest.fixture
 def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a cache with a file of each kind, all of them old."""
-    monkeypatch.setattr(cache_cleaning, "own_bases", lambda: iter([tmp_path / "cache"]))
+    monkeypatch.setattr(
+        cache_cleaning, "user_cache_bases", lambda: iter([tmp_path / "cache"])
+    )
     base = tmp_path / "cache"
     code = base / "x86-64-v3-0123456789abcdef"
     gpu = base / "cuda13-0123456789abcdef"
     for folder in (code, gpu):
         folder.mkdir(parents=True)
-    code_store.keep(NAME, "i8[]", Code("symbol", "i8", b"\x7fELF"), code)
+    code_store.save(NAME, "i8[]", Code("symbol", "i8", b"\x7fELF"), code)
     (code / "lock").touch()
     (code / ".part-abc_defg").write_bytes(b"cut")
     for name in ("rounds-32-sm_90.cubin", "point_tree-float-3-2-1-12-compute_80.ptx"):

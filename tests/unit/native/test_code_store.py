@@ -26,7 +26,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         cache_dirs._compiler,
     ):
         function.cache_clear()
-    cache_dirs._known.clear()
+    cache_dirs._directories.clear()
     for variable in ("MNDMST_CACHE_DIR", "MNDMST_KERNELS", "XDG_CACHE_HOME"):
         monkeypatch.delenv(variable, raising=False)
 
@@ -39,11 +39,11 @@ def anew() -> None:
         cache_dirs._compiler,
     ):
         function.cache_clear()
-    cache_dirs._known.clear()
+    cache_dirs._directories.clear()
 
 
 def test_what_is_kept_is_found(tmp_path: Path) -> None:
-    code_store.keep(NAME, "i8[]", CODE, tmp_path)
+    code_store.save(NAME, "i8[]", CODE, tmp_path)
     assert code_store.find([tmp_path], NAME, "i8[]") == CODE
     assert code_store.has([tmp_path], NAME, "i8[]")
     assert code_store.find([tmp_path], NAME, "u4[]") is None
@@ -54,7 +54,7 @@ def test_what_is_kept_is_found(tmp_path: Path) -> None:
     "damage", ["cut", "changed", "other types", "no head", "empty"]
 )
 def test_damaged_code_is_not_loaded(tmp_path: Path, damage: str) -> None:
-    code_store.keep(NAME, "i8[]", CODE, tmp_path)
+    code_store.save(NAME, "i8[]", CODE, tmp_path)
     (place,) = tmp_path.iterdir()
     held = place.read_bytes()
     _, _, code = held.partition(b"\n")
@@ -73,7 +73,7 @@ def test_damaged_code_is_not_loaded(tmp_path: Path, damage: str) -> None:
 def test_code_that_others_can_write_to_is_not_loaded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code_store.keep(NAME, "i8[]", CODE, tmp_path)
+    code_store.save(NAME, "i8[]", CODE, tmp_path)
     (file,) = tmp_path.iterdir()
     file.chmod(0o666)
     assert code_store.find([tmp_path], NAME, "i8[]") is None
@@ -81,14 +81,14 @@ def test_code_that_others_can_write_to_is_not_loaded(
     assert code_store.find([tmp_path], NAME, "i8[]") is None
     said = capsys.readouterr().err
     assert said.count(f"not loading {file}, for others can write to it") == 1
-    code_store.keep(NAME, "i8[]", CODE, tmp_path)  # as it is compiled again
+    code_store.save(NAME, "i8[]", CODE, tmp_path)  # as it is compiled again
     assert file.stat().st_mode & 0o777 == 0o644
     assert code_store.find([tmp_path], NAME, "i8[]") == CODE
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_code_of_another_user_is_not_loaded(tmp_path: Path) -> None:
-    code_store.keep(NAME, "i8[]", CODE, tmp_path)
+    code_store.save(NAME, "i8[]", CODE, tmp_path)
     (file,) = tmp_path.iterdir()
     os.chown(file, 12345, 12345)
     assert code_store.find([tmp_path], NAME, "i8[]") is None
@@ -98,7 +98,7 @@ def test_a_file_that_is_exchanged_while_it_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The code comes from the file that was checked, whatever has its name then."""
-    code_store.keep(NAME, "i8[]", CODE, tmp_path)
+    code_store.save(NAME, "i8[]", CODE, tmp_path)
     (file,) = tmp_path.iterdir()
     check = caches.weak_file
 
@@ -336,7 +336,7 @@ def test_code_that_others_can_change_is_not_looked_at(
 def test_code_for_others_can_be_read_by_them(tmp_path: Path) -> None:
     state = cache_dirs.state("x86-64-v3")
     place = cache_dirs.directory_for(tmp_path / "for" / "all", state)
-    code_store.keep(NAME, "i8[]", CODE, place)
+    code_store.save(NAME, "i8[]", CODE, place)
     (file,) = place.iterdir()
     modes = [p.stat().st_mode & 0o777 for p in (file, place, *place.parents[:2])]
     assert modes == [0o644, 0o755, 0o755, 0o755]

@@ -128,7 +128,7 @@ def test_kernels_of_unknown_compilers_are_called_through_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(self_test, "EXPECTED", (0, False))
-    loader._compiler_serves.cache_clear()
+    loader._compiler_works.cache_clear()
 
     @kernel
     def plus(a, b):
@@ -139,7 +139,7 @@ def test_kernels_of_unknown_compilers_are_called_through_it(
         assert plus(1.0, 2.0) == 3.0
         assert capsys.readouterr().err.count("called through Numba") == 1
     finally:
-        loader._compiler_serves.cache_clear()
+        loader._compiler_works.cache_clear()
 
 
 def test_types_as_text() -> None:
