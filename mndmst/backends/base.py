@@ -221,5 +221,5 @@ class Backend(ABC):
         """Contract components, except across borders (Panja and Vadhiyar 2018, 3.2).
 
         Interior components merge along their lightest edges. A component stops if its
-        lightest edge leads to a ghost. A ghost is its own root.
+        lightest edge leads to a ghost. Ghosts are roots.
         """

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-ARC_BYTES = 8  # of most stored arcs: an id and a weight of 32 bits
+ARC_BYTES = 8  # in most files: an id and a weight of 32 bits
 
 
 @dataclass(frozen=True)
@@ -13,13 +13,13 @@ class DeviceCosts:
     Both devices read the same file in about the same time, so only the rest counts.
     """
 
-    # Seconds of a core for an arc: the forest, and the order of its edges.
+    # Seconds of a core for an arc: to compute the forest, and to sort its edges.
     core_arc: float = 13e-9
-    # Seconds of all cores of a host for an arc, where memory bounds them.
+    # Seconds of all cores of a host for an arc, if memory bandwidth limits them.
     host_arc: float = 0.8e-9
     gpu_start: float = 0.6  # Seconds by which a run with a GPU starts and ends later
     gpu_arc: float = 0.15e-9  # Seconds of a GPU for an arc
-    # Seconds for an arc that does not stay on the GPU: it passes the bus each run.
+    # Seconds of a GPU for an arc of streamed rows, which is copied in every run.
     streamed_arc: float = 0.82e-9
 
     def cpu_seconds(self, arcs: float, cores: int, ranks: int) -> float:

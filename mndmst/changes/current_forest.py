@@ -170,13 +170,13 @@ def numbered(tops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return numbers.reshape(tops.shape), distinct[:count]
 
 
-def _cuts_at(top: np.ndarray, ends: np.ndarray, places: int) -> Cuts:
-    """Return cuts with ascending tops, of a rooted forest of `places` vertices."""
+def _cuts_at(top: np.ndarray, ends: np.ndarray, num_vertices: int) -> Cuts:
+    """Return cuts with ascending tops, of a rooted forest."""
     count = len(top)
-    shift = max(0, places.bit_length() - (2 * count).bit_length())
+    shift = max(0, num_vertices.bit_length() - (2 * count).bit_length())
     end, bound = np.empty(count, np.uint32), np.empty(2 * count, np.uint32)
     after, inner = np.empty(count, np.int64), np.empty(2 * count, np.int64)
-    block = np.empty((places >> shift) + 1, np.int64)
+    block = np.empty((num_vertices >> shift) + 1, np.int64)
     cuts = Cuts(top, end, after, bound, inner, block, shift)
     nest(ends, cuts)
     return cuts

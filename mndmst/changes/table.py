@@ -100,20 +100,20 @@ def _read_columns(
     `stripped` removes blanks around words, which names may have.
     """
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
-    places: dict[str, int] = {}
+    index_of: dict[str, int] = {}
     changes, line = [], 1
     try:
         for words in reader:
-            if words and places:
+            if words and index_of:
                 words = [word.strip() for word in words] if stripped else words
-                change = _change(path, line, words, places, weight_dtype, is_vertex)
+                change = _change(path, line, words, index_of, weight_dtype, is_vertex)
                 changes.append((line, *change))
             elif words:  # a blank line is an empty row
-                places = _columns(path, line, words)
+                index_of = _columns(path, line, words)
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"{path}: is not CSV ({error}). Fix it.") from error
-    if not places:
+    if not index_of:
         _columns(path, 1, [])
     return ChangeColumns(*zip(*changes, strict=True))
 
@@ -148,33 +148,33 @@ def _columns(path: Path, line: int, words: Sequence[str]) -> dict[str, int]:
             f'{path}: line {line} is not "op,src,dst,weight", which names the columns. '
             "Fix it."
         )
-    return {name: place for place, name in enumerate(names)}
+    return {name: index for index, name in enumerate(names)}
 
 
 def _change(
     path: Path,
     number: int,
     words: list[str],
-    places: dict[str, int],
+    index_of: dict[str, int],
     weight_dtype: np.dtype,
     is_vertex: Callable[[str], bool],
 ) -> tuple[int, str, str, Number]:
     """Return the operation, the words of both ends, and the weight of a change."""
-    if len(words) != len(places):
-        names = ",".join(places)
+    if len(words) != len(index_of):
+        names = ",".join(index_of)
         raise _wrong(path, number, f'has {len(words)} words in place of "{names}"')
-    op = OPERATIONS.get(words[places["op"]])
+    op = OPERATIONS.get(words[index_of["op"]])
     if op is None:
-        word = words[places["op"]]
+        word = words[index_of["op"]]
         raise _wrong(path, number, f'begins with "{word}": no insert, delete or set')
     ends = []
     for name in ("src", "dst"):
-        word = words[places[name]]
+        word = words[index_of[name]]
         if not is_vertex(word):
             has = f'has "{escaped(word)}" for {name}, no vertex{two_readings(word)}'
             raise _wrong(path, number, has)
         ends.append(word)
-    word = words[places["weight"]] if "weight" in places else ""
+    word = words[index_of["weight"]] if "weight" in index_of else ""
     if op == DELETE:
         return op, ends[0], ends[1], 0
     try:

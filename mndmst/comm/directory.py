@@ -206,7 +206,7 @@ class Directory:
     def step_up(self, names: np.ndarray, threads: Threads) -> None:
         """Point every vertex of this rank at the parent of its name in `names`.
 
-        The names are components of this rank, each of which was its own parent.
+        The names are components of this rank that were roots.
         """
         bounds = threads.bounds(len(names))
         old, new = (ArrayPieces.of(column, bounds) for column in (names, self.parent))

@@ -96,9 +96,9 @@ def reply(
     backoff = Backoff(group.shared)
     with group.shared.waiting():
         while partners:
-            found = _receive_any(group.mpi, partners, _REPLY_TAG, arrived)
+            received = _receive_any(group.mpi, partners, _REPLY_TAG, arrived)
             partners = [rank for rank in partners if rank not in arrived]
-            backoff.next(found)
+            backoff.next(received)
     return _complete(group, slices, _sizes(arrived, slices), arrived, requests)
 
 
@@ -176,14 +176,14 @@ def _consensus(
     backoff = Backoff(group.shared)
     with group.shared.waiting():
         while not complete:
-            found = _receive_any(mpi, [library.ANY_SOURCE], tag, arrived)
-            group.shared.steps += found
+            received = _receive_any(mpi, [library.ANY_SOURCE], tag, arrived)
+            group.shared.steps += received
             if barrier is not None:
                 complete = barrier.Test()
             elif library.Request.Testall(sends):
                 barrier = mpi.Ibarrier()
             if not complete:
-                backoff.next(found)
+                backoff.next(received)
     return arrived
 
 
@@ -191,14 +191,14 @@ def _receive_any(
     mpi: Any, sources: Iterable[int], tag: int, arrived: dict[int, np.ndarray]
 ) -> int:
     """Receive the messages that have arrived from some sources; return their number."""
-    status, found = mpi_library.load().Status(), 0
+    status, received = mpi_library.load().Status(), 0
     for source in sources:
         if mpi.Iprobe(source, tag, status):
             message = np.empty(status.Get_count(), np.uint8)
             mpi.Recv(message, status.Get_source(), tag)
             arrived[status.Get_source()] = message
-            found += 1
-    return found
+            received += 1
+    return received
 
 
 def _sizes(arrived: dict[int, np.ndarray], slices: _Slices) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""Thresholds at which the program changes from one way to another.
+"""Thresholds by which the program chooses between methods.
 
-Every way finds the same forest (the order of edges is total), so no threshold changes a
-result. The defaults are measured. Tests set others, so that small graphs take the ways
-of large ones.
+All methods compute the same forest (the order of edges is total), so no threshold
+changes a result. The defaults are measured. Tests set others, so that small graphs are
+solved by the methods for large ones.
 """
 
 from dataclasses import dataclass
@@ -26,65 +26,66 @@ class Tuning:
     # With merge="auto", global rounds end after one that shrank the edges by a smaller
     # share; leaders take over (the diminishing benefits of MND-MST 4.3.2).
     round_gain: float = 0.1
-    # A rank deals a reduced graph with more edges to both workers again (4.3.3).
+    # A rank divides a reduced graph with more edges between CPU and GPU again (4.3.3).
     recursion_edges: int = 100_000_000
-    # A group whose members hold no more edges in all goes to its leader without ring
-    # rounds, and these end after one that shrank its edges by less (MND-MST 4.3.4).
+    # A group with at most this many edges in all sends them to its leader without ring
+    # rounds. Ring rounds end after one that shrinks the edges by a smaller share
+    # (MND-MST 4.3.4).
     leader_edges: int = 1_000_000
     ring_gain: float = 0.1
 
-    # Edges per vertex in the first phase (`light_edges.py`): fewer leave no giant
+    # Edges per vertex in the first phase (`light_edges.py`): fewer make no giant
     # component, more take longer to sort.
     light_edges: float = 1.3
-    # The same on a GPU that has all rows, and on one that rows pass through: there each
-    # row outside the giant component is copied once more.
+    # The same on a GPU with all rows in its memory, and on one to which rows are
+    # streamed: there each row outside the giant component is copied twice.
     device_light_edges: float = 1.25
     streamed_light_edges: float = 2.5
     # Graphs with at most this many edges for each vertex are sparse: all edges are
     # light.
     dense_edges: float = 3.0
-    # Larger shares of sampled arcs make a component the giant one.
+    # A component with a larger share of the sampled arcs is the giant component.
     giant_share: float = 0.5
-    # Width of the first band, in `light_edges`, where most edges travel to other ranks:
-    # there an edge in the band costs more than a vertex outside.
+    # Factor of `light_edges` for the first band, if most edges are sent to other ranks:
+    # then an edge in the band costs more than a vertex outside the giant component.
     travelling_width: float = 0.75
-    grain: int = 1 << 15  # Elements for each thread that are worth waking it
-    # Members of a team that do Borůvka rounds. Fewer share a sort, and one of them runs
-    # Kruskal's algorithm, which is less than half the work.
+    grain: int = 1 << 15  # Fewer elements for each thread are not worth waking it
+    # Teams of at least this many threads do Borůvka rounds. Smaller ones sort together,
+    # and one thread runs Kruskal's algorithm, which is less than half the work.
     rounds_from: int = 4
-    # Edges for each component from which Kruskal's algorithm takes light ones first.
-    # With fewer, a look at all edges between takes longer than to sort them.
+    # From so many edges per component on, Kruskal's algorithm sorts the light ones
+    # first, and then only heavier edges between components. With fewer edges, looking
+    # for these takes longer than sorting all.
     many_edges: float = 8
-    # Rows outside the giant component are read in their order, if they are no larger
-    # share of all rows.
+    # Only the rows outside the giant component are searched for heavier edges, if they
+    # are at most this share of all rows.
     outside_share: float = 0.25
-    # Room for the lightest edges of pairs of components, for each vertex.
+    # Capacity per vertex of the buffers for lightest edges of pairs of components.
     pairs_per_vertex: float = 1.0
-    named_first: int = 1024  # Vertices that one thread names before others begin
-    # The host solves reduced graphs with fewer edges before a GPU has begun.
+    named_first: int = 1024  # Vertices whose trees one thread names before the others
+    # The CPU solves reduced graphs with fewer edges before a GPU has started.
     device_edges: int = 100_000
-    # Room of a GPU's list of edges beyond the estimate of a sample.
+    # Capacity of a GPU's list of edges beyond the length estimated from a sample.
     listed_slack: int = 1 << 16
-    # Edges of such a list: positions have 32 bits, and one of them means none.
+    # Largest capacity: positions have 32 bits, and one value means no edge.
     most_listed: int = (1 << 32) - 2
     # Arcs that are copied to a GPU at a time while rows are read.
     uploaded_arcs: int = 1 << 21
-    # Bytes of arcs in a piece that passes through a GPU: long enough to make a launch
-    # cheap.
+    # Bytes of arcs in a streamed piece: enough to make the launch of a kernel cheap.
     streamed_bytes: int = 64 << 20
-    # Predicted seconds of the faster device from which on the speeds of both are
-    # measured, to divide the rows: measuring takes up to a second.
+    # If the faster of CPU and GPU is predicted to take at least so many seconds, their
+    # speeds are measured, to divide the rows; measuring takes up to a second.
     measured_seconds: float = 8.0
     # Up to this share of cut arcs a rank contracts all its edges before ranks merge. It
     # may have to keep an edge for each of them.
     near_share: float = 0.02
-    # With a larger share of cut arcs a graph has no locality.
+    # A graph with a larger share of cut arcs counts as one without locality.
     locality_share: float = 0.25
-    # The largest share of the average host's rows that hosts send it at a time.
+    # Hosts send a host at most this share of the average host's rows at a time.
     sent_share: float = 0.125
     # Bytes of an edge that all hosts know: its key and both its ends.
     merged_edge_bytes: int = 12
-    # With no more edges on all ranks together a leader is faster than a round.
+    # With at most this many edges on all ranks, a leader is faster than a round.
     few_edges: int = 1 << 18
     # One rank solves a graph with at most this many vertices and arcs, without kernels:
     # NumPy and Python take some milliseconds, as long as messages between ranks.

@@ -57,8 +57,8 @@ def launched_rank() -> int:
 def launched_local_rank() -> int | None:
     """Return the rank of this process on its host; None if the launcher states none."""
     unknown = -1 if launched_processes() > 1 else 0
-    found = _first_integer(_LOCAL_RANK, unknown)
-    return None if found < 0 else found
+    rank = _first_integer(_LOCAL_RANK, unknown)
+    return None if rank < 0 else rank
 
 
 def launched_local_size() -> int:
@@ -136,13 +136,13 @@ def find_mpirun() -> str:
     import shutil  # no rank calls this
 
     beside = Path(sys.executable).with_name("mpirun")
-    found = str(beside) if beside.exists() else shutil.which("mpirun")
-    if found is None:
+    path = str(beside) if beside.exists() else shutil.which("mpirun")
+    if path is None:
         raise ConfigError(
             "no mpirun on PATH. Load the module of your MPI, or install one from PyPI: "
             "pip install 'mndmst[mpi]'"
         )
-    return found
+    return path
 
 
 def by_open_mpi() -> bool:

@@ -36,7 +36,7 @@ class Bordered(NamedTuple):
 
 @kernel
 def _word(key, position):
-    """Return an edge's order word: its key, and its position if that fits."""
+    """Return the word that edges are ordered by: a key, and the position if it fits."""
     word = np.uint64(key[position])
     if key.itemsize == 4:
         word = (word << HALF) | np.uint64(position)

@@ -88,7 +88,7 @@ def record_root_vertices(parent, begin, end, names):
 
 @kernel
 def set_identity(parent, begin, end):
-    """Make each of the components in [begin, end) its own parent."""
+    """Make each of the components in [begin, end) its parent, that is, a root."""
     for component in range(np.uint64(begin), np.uint64(end)):
         parent[component] = component
 

@@ -47,10 +47,7 @@ from .arguments import NONE, Array, Tuple, Type, named, parse  # noqa: E402
 
 
 def dispatcher_of(function: Any, inline: str, alone: bool = False) -> Any:
-    """Return Numba's dispatcher of a function.
-
-    With `alone`, it has the wrappers through which Python calls it.
-    """
+    """Return Numba's dispatcher of a function; with `alone`, Python can call it."""
     bare = {"no_cpython_wrapper": not alone, "no_cfunc_wrapper": not alone}
     return numba.njit(nogil=True, inline=inline, **bare)(function)
 

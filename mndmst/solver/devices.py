@@ -8,8 +8,8 @@ rank's two devices by their speeds; here ranks with devices and ranks of hosts w
 one get rows in the same way (`DeviceAssignment.weight`). Devices get rows by their
 memory, if all rows fit them in this way and not in equal shares.
 
-One rank alone solves a graph of few arcs, without kernels: on a machine that has not
-compiled them yet, they would take a thousand times as long as the graph.
+A single rank solves a graph of few arcs, without kernels: on a machine that has not
+compiled them yet, compiling takes a thousand times as long as solving the graph.
 """
 
 from collections.abc import Callable
@@ -73,17 +73,17 @@ class DeviceAssignment:
     seconds: tuple[float, float] | None
     # Whether the graph has so few arcs that one rank solves it without kernels.
     few_arcs: bool = False
-    # Bytes of arcs that this rank's device has room for; None where they do not count.
-    room: float | None = None
+    # Bytes of arcs that fit this rank's device; None if rows are not divided by them.
+    capacity: float | None = None
 
     def weight(self, threads: int, ranks: int) -> float:
         """Return the share of the rows for this rank, in proportion to other ranks'.
 
-        It is the room of its device, or the predicted arcs per second of this rank, one
-        of `ranks` ranks of its host.
+        It is the capacity of its device, or the predicted arcs per second of this rank,
+        one of `ranks` ranks of its host.
         """
-        if self.room is not None:
-            return self.room
+        if self.capacity is not None:
+            return self.capacity
         if self.kind is not None:
             return 1 / COSTS.gpu_arc
         return 1 / COSTS.cpu_seconds(1.0, threads, ranks)
@@ -141,12 +141,12 @@ def assign_devices(
     works = visible.device is not None or not visible.on_host
     workers = comm.sum(int(works))
     # 1. Do the rows fit the devices, in equal shares or else by memory?
-    room = _device_room(config, visible)
+    capacity = _device_capacity(config, visible)
     nbytes = graph.num_arcs * (4 + graph.weight_dtype.itemsize)
     arcs = graph.num_arcs / max(drivers, 1)
-    lacks = visible.device is not None and room * drivers < nbytes
+    lacks = visible.device is not None and capacity * drivers < nbytes
     streamed = bool(comm.max(int(lacks)))
-    by_memory = streamed and workers == drivers and comm.sum(room) >= nbytes
+    by_memory = streamed and workers == drivers and comm.sum(capacity) >= nbytes
     # 2. Are devices or cores faster?
     gpu = COSTS.gpu_seconds(arcs, streamed and not by_memory)
     seconds = (cpu, gpu) if free else None
@@ -165,7 +165,7 @@ def assign_devices(
     kind = None if visible.device is None else visible.kind
     return DeviceAssignment(
         kind, visible.ids, visible.device, works, seconds,
-        room=room if by_memory else None,
+        capacity=capacity if by_memory else None,
     )  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def _has_few_arcs(config: Config, graph: ShardedGraph) -> bool:
     return few and _fits(config, graph, 1)
 
 
-def _device_room(config: Config, visible: VisibleDevices) -> float:
+def _device_capacity(config: Config, visible: VisibleDevices) -> float:
     """Return the bytes of arcs that this rank's device holds; 0 without a device."""
     if visible.kind is None or visible.device is None:
         return 0.0

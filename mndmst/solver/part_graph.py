@@ -31,7 +31,7 @@ def part_graph(
     """Read a graph and divide it among ranks and devices (partGraph). Collective.
 
     Every rank reads consecutive rows, balanced by arcs, and divides them between its
-    devices by their measured speed (4.3.1). Every vertex is its own component. `path`
+    devices by their measured speed (4.3.1). Every vertex is a component. `path`
     is a directory of shards, its index, or a graph in one shard. With `host_rows`, host
     memory has the rows even if a GPU has all of them. `assigned` is the device of this
     rank, if it has been chosen. Raises MndmstError on every rank if the graph, the
@@ -94,6 +94,6 @@ def _different_weights(
     balanced by arcs alone.
     """
     devices = comm.sum(int(assigned.kind is not None))
-    if assigned.room is None and devices in (0, comm.size):
+    if assigned.capacity is None and devices in (0, comm.size):
         return None
     return comm.allgather(assigned.weight(threads, comm.max(comm.node().size)))

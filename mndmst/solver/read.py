@@ -45,9 +45,9 @@ def balanced_vtxdist(
 ) -> np.ndarray:
     """Return the first vertex of every rank (int64, ranks + 1). Collective.
 
-    `weights` (float64, one per rank) deals the load in proportion; without it every
-    rank has the same. Each rank finds its own first vertex, and reads only the row
-    pointers that it needs for this.
+    The load of ranks is in proportion to `weights` (float64, one per rank), by default
+    equal. Each rank computes its first vertex, and reads only the row pointers that it
+    needs for this.
     """
     if comm.size == 1:
         return np.array([0, graph.num_vertices])
@@ -63,7 +63,7 @@ def balanced_vtxdist(
 
 
 def _first_with_load(graph: ShardedGraph, load: int) -> int:
-    """Return the first vertex whose predecessors have at least a load, by bisection."""
+    """Find by bisection the first vertex such that those before it have the load."""
     before_parts = graph.arcdist + VERTEX_COST * graph.vtxdist
     part = int(np.searchsorted(before_parts, load)) - 1
     if part < 0:

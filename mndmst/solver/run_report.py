@@ -131,14 +131,14 @@ def versions() -> dict[str, str]:
     """Return the versions of everything a result depends on."""
     from importlib.metadata import PackageNotFoundError, version  # takes 10 ms
 
-    found = {"mndmst": __version__, "python": platform.python_version()}
+    installed = {"mndmst": __version__, "python": platform.python_version()}
     devices = [name for kind in accelerators() for name in kind.DISTRIBUTIONS]
     for name in ("numpy", "numba", "h5py", "mpi4py", *devices):
         try:
-            found[name] = version(name)
+            installed[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def write_report(

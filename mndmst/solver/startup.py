@@ -28,8 +28,8 @@ def compile_kernels(
     compilation prints a line, by `progress` where that is active.
     """
     node = comm.node()
-    found = (uncompiled(user, weights), directories()) if node.rank == 0 else None
-    missing, dirs = node.bcast(found)
+    state = (uncompiled(user, weights), directories()) if node.rank == 0 else None
+    missing, dirs = node.bcast(state)
     use_directories(dirs)
     if missing:
         cores = len(node.cores())

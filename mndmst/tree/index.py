@@ -41,7 +41,7 @@ class ForestIndex:
     weight : ndarray, shape (edges,)
     order : ndarray of uint32, shape (edges,)
         The positions of the edges, lightest first (heaviest first in a maximum forest).
-        An edge's place in it is its rank.
+        An edge's index in it is its rank.
     links : ndarray of uint64, shape (vertices,)
         See `kruskal_tree`.
 

@@ -72,7 +72,7 @@ def _strip_leaves(a, b, label):
 
 @kernel
 def _number_vertices(parent, edge, size, leaves_first, label, rooted):
-    """Give places, parents before children."""
+    """Assign positions, parents before children."""
     position, vertex, parent_position, head, end, edge_to_parent = rooted
     heavy = np.full(len(label), NO_EDGE, np.uint32)
     for leaf in leaves_first:
@@ -108,7 +108,7 @@ def _number_vertices(parent, edge, size, leaves_first, label, rooted):
 
 @kernel
 def lowest_common_ancestor(rooted, x, y):
-    """Return the lowest common ancestor of two places; `NO_POSITION` in two trees."""
+    """Return two positions' lowest common ancestor; `NO_POSITION` in two trees."""
     x, y = np.uint64(x), np.uint64(y)
     while rooted.head[x] != rooted.head[y]:
         # The vertex whose path begins later is not an ancestor of the other.
@@ -151,7 +151,7 @@ def write_paths(rooted, u, v, offsets, edges):
             continue
         x, y = np.uint64(rooted.position[u[i]]), np.uint64(rooted.position[v[i]])
         top = lowest_common_ancestor(rooted, x, y)
-        # On a heavy path the places descend one by one.
+        # On a heavy path a vertex has the position after its parent's.
         while x != top:
             edges[front] = rooted.edge[x]
             front += 1

@@ -38,7 +38,7 @@ def tree_names(
 
 @kernel
 def name_trees(member, component, parent, smallest, label, first):
-    """Label all vertices; before, one member labels the first ones."""
+    """Label all vertices, after one member has labelled the first ones."""
     spare = len(parent) + LINE * (1 + member.number)
     begin, end = member_range(member, len(smallest))
     for i in range(np.uint64(begin), np.uint64(end)):

@@ -50,8 +50,8 @@ class RowSolver(Solver):
         each = LISTED_EDGE_BYTES + np.dtype(kernels.key).itemsize
         arrays = (self.parent, self._fresh, self._best, *self._chosen)
         held = rows.nbytes + sum(array.nbytes for array in arrays)
-        room = int(LISTED_SHARE * tools.free_nbytes(held))
-        self._limit = min(room // each, self._tuning.most_listed)
+        nbytes = int(LISTED_SHARE * tools.free_nbytes(held))
+        self._limit = min(nbytes // each, self._tuning.most_listed)
 
     def solve_rows(self, labelled: bool) -> DeviceEdges:
         """Return the forest, in no order.
@@ -80,16 +80,16 @@ class RowSolver(Solver):
                 self._over_levels("flatten")
                 self._list_outside()
             state = self.state.get()
-            found = int(state[StateField.FOUND])
-            if found > capacity:  # nothing was solved: enlarge the list, or list less
-                capacity = found
-                if found > self._limit:
+            listed = int(state[StateField.LISTED])
+            if listed > capacity:  # nothing was solved: enlarge the list, or list less
+                capacity = listed
+                if listed > self._limit:
                     overflows += 1
-                    far = found > MOST_LISTS * self._limit
+                    far = listed > MOST_LISTS * self._limit
                     if far or overflows > MOST_OVERFLOWS:
-                        raise self._no_room(found)
+                        raise self._list_error(listed)
                     upper = 1.0 if share is None else share
-                    share = solved + (upper - solved) * self._limit / found / 2
+                    share = solved + (upper - solved) * self._limit / listed / 2
             elif share is None:
                 break
             else:
@@ -116,19 +116,20 @@ class RowSolver(Solver):
         choice = _Choice(rows.indptr, None, rows.num_arcs)
         capacity = min(self._expected(None), self._limit)
         edges = self._scan(choice, capacity, first=True)
-        found = int(self.state[StateField.FOUND])
-        if found > self._limit:
-            raise self._no_room(found)
-        if found > capacity:
-            edges = self._scan(choice, found, first=True)
-        return self._best[: rows.num_rows], edges.cut(found)
+        listed = int(self.state[StateField.LISTED])
+        if listed > self._limit:
+            raise self._list_error(listed)
+        if listed > capacity:
+            edges = self._scan(choice, listed, first=True)
+        return self._best[: rows.num_rows], edges.cut(listed)
 
-    def _no_room(self, found: int) -> DeviceMemoryError:
-        """Return the error of a list that has too little room."""
+    def _list_error(self, listed: int) -> DeviceMemoryError:
+        """Return the error of a list that is too long for the device."""
+        limit, needed = counted(self._limit, "edge"), counted(listed, "edge")
         return DeviceMemoryError(
-            f"the GPU has room for a list of {counted(self._limit, 'edge')}, and "
-            f"{counted(found, 'edge')} must be listed at once. Give --gpu-memory more, "
-            "the GPU a smaller share with --ratio, or use more ranks."
+            f"the GPU has room for a list of {limit}, and {needed} must be listed at "
+            "once. Give --gpu-memory more, the GPU a smaller share with --ratio, or "
+            "use more ranks."
         )
 
     def _light_share(self) -> float | None:
@@ -177,7 +178,7 @@ class RowSolver(Solver):
         """
         rows = self._rows
         edges = DeviceEdges.empty(capacity, self.kernels.key)
-        self.set_state(StateField.FOUND, 0, capacity)
+        self.set_state(StateField.LISTED, 0, capacity)
         tile_row = self.kernels.tile_rows(choice.offset, choice.rows, choice.num_arcs)
         if first:
             self._clear_best()
@@ -198,14 +199,16 @@ class RowSolver(Solver):
 
     def _hook(self) -> None:
         """Hook every vertex along its lightest arc, and make level 1."""
-        rows, first, own = self._rows, np.uint32(self._rows.first), self._rows.num_rows
+        rows, first = self._rows, np.uint32(self._rows.first)
+        num_rows = rows.num_rows
         nearest = self._fresh[self.vertices :]  # is not used before the rounds
         self.kernels.launch(
-            "find_nearest", own, self._best, rows.ends, first, np.uint64(own), nearest
-        )
+            "find_nearest", num_rows, self._best, rows.ends, first, np.uint64(num_rows),
+            nearest,
+        )  # fmt: skip
         self.kernels.launch(
             "hook_vertices", self.vertices, nearest, self._best, rows.keys, first,
-            np.uint64(own), self.parent, self._fresh, np.uint64(self.vertices),
+            np.uint64(num_rows), self.parent, self._fresh, np.uint64(self.vertices),
             *self._chosen, self.state,
         )  # fmt: skip
         self._over_levels("contract")

@@ -21,7 +21,7 @@ NONE = np.uint64((1 << 64) - 1)  # NONE of common.cuh
 class StateField(IntEnum):
     """Fields of `State` in common.cuh, in its order."""
 
-    FOUND = 0
+    LISTED = 0
     CAPACITY = auto()
     CHOSEN = auto()
     SIZE = auto()
@@ -123,7 +123,7 @@ class Solver:
         """Mark (uint8) the forest's edges; equal keys are ordered by position."""
         count = len(edges.key)
         self.start_from(None)
-        self.set_state(StateField.FOUND, count, count)  # and the capacity
+        self.set_state(StateField.LISTED, count, count)  # and the capacity
         self.set_state(StateField.LEAST_KEY, int(NONE), 0)  # and the greatest
         self.kernels.launch(
             "find_key_range", min(count, 1 << 18), edges.key, np.uint64(count),

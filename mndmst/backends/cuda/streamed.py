@@ -79,7 +79,7 @@ def _whole(array: np.ndarray) -> tuple[int, Fill]:
 class PieceBuffer:
     """A buffer on the device for pieces of rows, and its present piece.
 
-    After the event `scanned` the next piece may replace the present one; `found`
+    After the event `scanned` the next piece may replace the present one; `listed`
     (pinned) is then the number of listed edges.
     """
 
@@ -88,8 +88,8 @@ class PieceBuffer:
         length = int(np.diff(bounds).max(initial=0))
         self.scanned = cupy.cuda.Event(disable_timing=True)
         memory = cupy.cuda.alloc_pinned_memory(8)
-        self.found = np.frombuffer(memory, np.uint64, 1).reshape(())
-        self.found[...] = 0
+        self.listed = np.frombuffer(memory, np.uint64, 1).reshape(())
+        self.listed[...] = 0
         self._rows, self._choice = rows, choice
         self._offset = cupy.empty(length + 1, np.int64)
         self._ends = cupy.empty(arcs, rows.indices.dtype)
@@ -208,8 +208,8 @@ class StreamSolver(Solver):
         super().__init__(kernels, rows.num_vertices)
         self._rows, self._transfer = rows, tools.transfer
         self._copying = cupy.cuda.Stream(non_blocking=True)
-        room = (nbytes - need.fixed) // need.listed
-        most = max(need.edges, min(room, rows.num_arcs + self.vertices))
+        fitting = (nbytes - need.fixed) // need.listed
+        most = max(need.edges, min(fitting, rows.num_arcs + self.vertices))
         self._listed = DeviceEdges.empty(
             min(most, self._tuning.most_listed), kernels.key
         )
@@ -284,7 +284,7 @@ class StreamSolver(Solver):
         filled = self._transfer.filled(choice.sources(self._rows, bounds))
         computing = cupy.cuda.get_current_stream()
         capacity = len(self._listed.key)
-        self.set_state(StateField.FOUND, 0, capacity)
+        self.set_state(StateField.LISTED, 0, capacity)
         self.set_state(StateField.CUT_KEY, int(NONE), int(NONE))
         for number, (begin, end) in enumerate(pairwise(bounds)):
             before, piece = pieces[number % 2 - 1], pieces[number % 2]
@@ -292,19 +292,19 @@ class StreamSolver(Solver):
             with self._copying:
                 piece.receive(filled, begin, end)
                 computing.wait_event(self._copying.record())
-            # `piece.found` is from two scans ago; the last scan may still run.
-            if int(piece.found) + before.num_arcs + piece.num_arcs > capacity:
-                before.found[...] = self._reduce_if_full(piece.num_arcs)
+            # `piece.listed` is from two scans ago; the last scan may still run.
+            if int(piece.listed) + before.num_arcs + piece.num_arcs > capacity:
+                before.listed[...] = self._reduce_if_full(piece.num_arcs)
             self._scan(piece, band)
-            self.state[StateField.FOUND].get(out=piece.found, blocking=False)
+            self.state[StateField.LISTED].get(out=piece.listed, blocking=False)
             piece.scanned.record(computing)
         return self._solve_listed()
 
     def _reduce_if_full(self, arcs: int) -> int:
         """Reduce the list unless `arcs` more edges fit; return its length."""
-        found = int(self.state[StateField.FOUND])
-        if found + arcs <= len(self._listed.key):
-            return found
+        listed = int(self.state[StateField.LISTED])
+        if listed + arcs <= len(self._listed.key):
+            return listed
         return self._reduce()
 
     def _solve_listed(self) -> DeviceEdges:
@@ -318,7 +318,7 @@ class StreamSolver(Solver):
         forest = self._solve_listed()
         for column, forest_column in zip(self._listed, forest, strict=True):
             column[: len(forest_column)] = forest_column
-        self.set_state(StateField.FOUND, len(forest.key))
+        self.set_state(StateField.LISTED, len(forest.key))
         return len(forest.key)
 
     def _scan(self, piece: PieceBuffer, band: Band) -> None:

@@ -243,9 +243,9 @@ class Checkpoint:
         resumed = comm.bcast((self.folder / MANIFEST).exists() and self._resume)
         if resumed:
             self._restore(state, self.folder)
-            found = comm.sum(len(state.forest_edges[0]))
+            count = comm.sum(len(state.forest_edges[0]))
             say(
-                f"resumed from {self.folder}: {counted(found, 'edge')} of the forest "
+                f"resumed from {self.folder}: {counted(count, 'edge')} of the forest "
                 "known"
             )
         elif self._resume:

@@ -43,7 +43,10 @@ def _first(
     kinds: Sequence[type[Strategy]],
     refused: dict[str, str],
 ) -> Strategy:
-    """Return the first strategy that suits a run; `refused` has earlier reasons."""
+    """Return the first strategy that suits a run.
+
+    `refused` has the reasons why earlier candidates did not.
+    """
     for number, kind in enumerate(kinds):
         later, given_up = kinds[number + 1 :], refused | {kind.name: GIVEN_UP}
         choose_next = partial(_first, run, facts, exception, later, given_up)

@@ -30,8 +30,8 @@ class MergeByMessages(HyPar[MessagePhase, CrossEdges, ReducedGraph]):
     """
 
     name = "messages"
-    # Whether most edges of a graph without locality move to another rank in one step,
-    # so that a narrower first band pays. A ring moves few at a time, a round none.
+    # Whether a step sends most edges of a graph without locality to another rank, so
+    # that a narrower first band pays. A step of a ring sends few, a round none.
     moves_edges: ClassVar[bool] = True
 
     def __init__(

@@ -17,7 +17,7 @@ A program supplies the *exception condition*: how far components may be contract
 part without the edges of other parts. It is a function `(backend, graph) ->
 ContractedComponents` that gets a reduced graph with ghosts. It must
 
-- return every ghost as its own root,
+- return every ghost as a root,
 - merge interior components only, along edges it marks as `in_forest`, and
 - depend on nothing but the graph.
 

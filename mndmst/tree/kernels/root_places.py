@@ -1,4 +1,4 @@
-"""Kernels that choose roots, and walk rooted trees in the order of places."""
+"""Kernels that choose roots, and scan rooted trees in the order of positions."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from ...native.kernel import kernel
 
 @kernel
 def choose_least(label, value, chosen):
-    """Choose in each tree the vertex of the least value, of several the smallest."""
+    """Choose in each tree the vertex with the least value; of equals, the smallest."""
     for x in range(np.uint64(len(label))):
         if value[x] < value[chosen[label[x]]]:
             chosen[label[x]] = np.uint32(x)
@@ -15,7 +15,7 @@ def choose_least(label, value, chosen):
 
 @kernel
 def add_down(parent, edge, length, depth, distance):
-    """Count edges and add lengths from the roots on; places have parents first."""
+    """Compute depths in edges and in lengths; parents are before their children."""
     for here in range(np.uint64(len(parent))):
         above = np.uint64(parent[here])
         if above != here:
@@ -25,12 +25,13 @@ def add_down(parent, edge, length, depth, distance):
 
 @kernel
 def count_to_farthest(parent, farthest):
-    """Count the edges between each place and the place farthest from it.
+    """Count the edges between each vertex and the vertex farthest from it.
 
-    The way there leads down, or up and perhaps down again beside this place.
+    The path leads down, or up and perhaps down again through another child. `farthest`
+    is zero at first.
     """
     count = np.uint64(len(parent))
-    second = np.zeros(count, np.int64)  # the longest way down through another child
+    second = np.zeros(count, np.int64)  # the longest path down through another child
     up = np.zeros(count, np.int64)
     for here in range(np.int64(count) - 1, -1, -1):
         above = np.uint64(parent[here])

@@ -1,6 +1,6 @@
 // Columns before and after a solve: fill, pack, gather, select.
 //
-// Kernels of our own, because an array library compiles its kernels when it first
+// Kernels of our num_rows, because an array library compiles its kernels when it first
 // needs them, which takes longer than many a solve.
 
 #include "common.cuh"
@@ -42,43 +42,43 @@ extern "C" __global__ void find_key_range(const Key* keys, u64 count, State* sta
 // Packs edges into words by which they are sorted: by smaller end from `first` on,
 // those with one before `first` last. Counts the others.
 extern "C" __global__ void pack_ends(
-    const u32* u, const u32* v, u64 count, u32 first, u64* words, u64* own)
+    const u32* u, const u32* v, u64 count, u32 first, u64* words, u64* total)
 {
     u64 i = thread_of_grid();
     if (i < count) words[i] = u64(u[i] - first) << 32 | v[i];
-    u32 found = __syncthreads_count(i < count && u[i] >= first);
-    if (threadIdx.x == 0 && found) atomicAdd(own, u64(found));
+    u32 counted = __syncthreads_count(i < count && u[i] >= first);
+    if (threadIdx.x == 0 && counted) atomicAdd(total, u64(counted));
 }
 
-__device__ inline void write_id(void* ids, u64 place, u64 id, u32 wide) {
-    if (wide) ((u64*)ids)[place] = id; else ((u32*)ids)[place] = id;
+__device__ inline void write_id(void* ids, u64 position, u64 id, u32 wide) {
+    if (wide) ((u64*)ids)[position] = id; else ((u32*)ids)[position] = id;
 }
 
 // Writes the first `count` edges of an order, with global ids of 32 or 64 bits.
 extern "C" __global__ void gather_edges(
     const i64* order, u64 count, const u32* u, const u32* v, const Key* key,
-    u32 first, u64 own, u64 first_global, const i64* ghosts,
+    u32 first, u64 num_rows, u64 first_global, const i64* ghosts,
     u32 wide, void* to_u, void* to_v, Key* to_key)
 {
     u64 i = thread_of_grid();
     if (i >= count) return;
-    Ids ids = {first, own, first_global, ghosts};
+    Ids ids = {first, num_rows, first_global, ghosts};
     u64 edge = order[i];
     write_id(to_u, i, ids.global(u[edge]), wide);
     write_id(to_v, i, ids.global(v[edge]), wide);
     to_key[i] = key[edge];
 }
 
-// Writes the marked edges; `place` counts the marks before each.
+// Writes the marked edges; `position` counts the marks before each.
 extern "C" __global__ void select_edges(
-    const u8* marks, const u64* place, u64 count,
+    const u8* marks, const u64* position, u64 count,
     const u32* u, const u32* v, const Key* key, u32* to_u, u32* to_v, Key* to_key)
 {
     u64 i = thread_of_grid();
     if (i >= count || !marks[i]) return;
-    to_u[place[i]] = u[i];
-    to_v[place[i]] = v[i];
-    to_key[place[i]] = key[i];
+    to_u[position[i]] = u[i];
+    to_v[position[i]] = v[i];
+    to_key[position[i]] = key[i];
 }
 
 // Turns weights into keys as `KeyRule` says, and counts the weights that are NaN.
@@ -86,12 +86,12 @@ extern "C" __global__ void make_keys(
     Key* bits, u64 count, Key sign, Key above, Key at, Key below, Key largest,
     u64* wrong)
 {
-    u32 found = 0;
+    u32 invalid = 0;
     for (u64 i = thread_of_grid(); i < count; i += threads_of_grid()) {
         Key word = bits[i];
-        found += (word & (sign - 1)) > largest;
+        invalid += (word & (sign - 1)) > largest;
         bits[i] = word ^ (word > sign ? above : word == sign ? at : below);
     }
-    found = __reduce_add_sync(~0u, found);
-    if (threadIdx.x % 32 == 0 && found) atomicAdd(wrong, u64(found));
+    invalid = __reduce_add_sync(~0u, invalid);
+    if (threadIdx.x % 32 == 0 && invalid) atomicAdd(wrong, u64(invalid));
 }

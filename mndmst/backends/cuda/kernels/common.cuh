@@ -2,7 +2,7 @@
 //
 // Vertices are 32-bit local ids on the device. They rise with the global ids, so
 // that the order of edges (key, smaller end, larger end) is the same in both.
-// Places in arcs and in lists are 64-bit.
+// Positions in arcs and in lists are 64-bit.
 
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -16,13 +16,13 @@ typedef u32 Key;
 #endif
 
 const u32 NOBODY = ~0u;   // no vertex
-const u64 NONE = ~0ull;   // no place
+const u64 NONE = ~0ull;   // no position
 
-// Counters and bounds that kernels hand to each other without asking the host.
+// Counters and bounds that kernels pass to each other without the host.
 // solver.py mirrors the order of the fields.
 struct State {
-    u64 found;                     // edges listed; more than capacity: not all fitted
-    u64 capacity;                  // places in the list
+    u64 listed;                    // edges to list; the list lacks those over capacity
+    u64 capacity;                  // positions in the list
     u64 chosen;                    // forest edges written
     u64 size;                      // components of level 1 at the start of the rounds
     u64 level1, top;               // their number, and the end of the stack, after them
@@ -43,21 +43,21 @@ __device__ inline u64 thread_of_grid() {
 
 __device__ inline u64 threads_of_grid() { return u64(gridDim.x) * blockDim.x; }
 
-// Places of a list for the threads of a warp, which take them side by side.
-struct Places {
+// Free positions of a list, of which the threads of a warp take consecutive ones.
+struct Positions {
     u64 next;
 
-    // Returns a place for each thread that wants one; the whole warp takes part.
+    // Returns a position for each thread that wants one; the whole warp takes part.
     __device__ inline u64 take(bool wanted) {
         u32 takers = __ballot_sync(~0u, wanted);
-        u64 place = next + __popc(takers & ((1u << threadIdx.x % 32) - 1));
+        u64 position = next + __popc(takers & ((1u << threadIdx.x % 32) - 1));
         next += __popc(takers);
-        return place;
+        return position;
     }
 };
 
-// Reserves `count` places for every thread; all threads of the block take part.
-__device__ inline Places reserve(u32 count, u64* length) {
+// Reserves `count` positions for every thread; all threads of the block take part.
+__device__ inline Positions reserve(u32 count, u64* length) {
     __shared__ u64 begins[32];
     u32 lane = threadIdx.x % 32, warps = blockDim.x / 32;
     u32 sum = __reduce_add_sync(~0u, count);
@@ -76,9 +76,9 @@ __device__ inline Places reserve(u32 count, u64* length) {
         begins[lane] = begin + up_to - of_warp;
     }
     __syncthreads();
-    Places places = {begins[threadIdx.x / 32]};
+    Positions positions = {begins[threadIdx.x / 32]};
     __syncthreads();
-    return places;
+    return positions;
 }
 
 // Returns the most frequent id among one per thread, or NOBODY if none has at

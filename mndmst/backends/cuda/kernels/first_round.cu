@@ -5,10 +5,10 @@
 
 // Writes the far end of each row's lightest arc, or the row's vertex if it has no arc.
 extern "C" __global__ void find_nearest(
-    const u64* best, const u32* ends, u32 first, u64 own, u32* nearest)
+    const u64* best, const u32* ends, u32 first, u64 num_rows, u32* nearest)
 {
     u64 row = thread_of_grid();
-    if (row >= own) return;
+    if (row >= num_rows) return;
     u64 arc = best[row];
     nearest[row] = arc == NONE ? u32(first + row) : ends[arc];
 }
@@ -17,13 +17,13 @@ extern "C" __global__ void find_nearest(
 // each other the smaller one stays a root, and gets its number on level 1. Every other
 // hook is an edge of the forest.
 extern "C" __global__ void hook_vertices(
-    const u32* nearest, const u64* best, const Key* keys, u32 first, u64 own,
+    const u32* nearest, const u64* best, const Key* keys, u32 first, u64 num_rows,
     u32* parent, u32* fresh, u64 vertices,
     u32* chosen_u, u32* chosen_v, Key* chosen_key, State* state)
 {
     auto far_end = [&](u32 x) {
         u64 row = u64(x) - first;
-        return row < own ? nearest[row] : x;
+        return row < num_rows ? nearest[row] : x;
     };
     u64 x = thread_of_grid();
     bool hooks = false, root = false;
@@ -31,15 +31,15 @@ extern "C" __global__ void hook_vertices(
     if (x < vertices) {
         other = far_end(x);
         hooks = other != x && !(x < other && far_end(other) == x);
-        root = !hooks && (other != x || x - first >= own);  // not without an arc
+        root = !hooks && (other != x || x - first >= num_rows);  // not without an arc
         parent[x] = hooks ? other : u32(x);
     }
     u64 number = vertices + reserve(root, &state->next).take(root);
     if (x < vertices) fresh[x] = root ? u32(number) : NOBODY;
     if (root) parent[number] = number;
-    u64 place = reserve(hooks, &state->chosen).take(hooks);
+    u64 position = reserve(hooks, &state->chosen).take(hooks);
     if (!hooks) return;
-    chosen_u[place] = min(u32(x), other);
-    chosen_v[place] = max(u32(x), other);
-    chosen_key[place] = keys[best[x - first]];
+    chosen_u[position] = min(u32(x), other);
+    chosen_v[position] = max(u32(x), other);
+    chosen_key[position] = keys[best[x - first]];
 }

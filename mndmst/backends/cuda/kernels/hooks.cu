@@ -7,14 +7,14 @@
 // key. A row without an arc hooks to itself, and its key is 0.
 extern "C" __global__ void hook_rows(
     const u64* best, const u32* ends, const Key* keys,
-    u32 first, u64 own, u64 first_global, const i64* ghosts,
+    u32 first, u64 num_rows, u64 first_global, const i64* ghosts,
     u32* far, u32* hook, Key* hook_key)
 {
     u64 row = thread_of_grid();
-    if (row >= own) return;
+    if (row >= num_rows) return;
     u64 arc = best[row];
     bool some = arc != NONE;
-    Ids ids = {first, own, first_global, ghosts};
+    Ids ids = {first, num_rows, first_global, ghosts};
     u32 end = some ? ends[arc] : u32(first + row);
     far[row] = end;
     hook[row] = u32(ids.global(end));

@@ -1,4 +1,4 @@
-// One look at all arcs of rows: faults, distinct edges, and symmetry.
+// One pass over all arcs of rows: faults, distinct edges, and symmetry.
 //
 // The sums are the same as in `kernels/arc_inspection.py`, which says why.
 
@@ -24,13 +24,13 @@ __device__ inline u64 sum_of_warp(u64 value) {
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) inspect_arcs(
-    const i64* offset, u64 arcs, u32 first, u64 own, u64 first_global,
+    const i64* offset, u64 arcs, u32 first, u64 num_rows, u64 first_global,
     const i64* ghosts, u64 num_vertices, const u32* ends, const Key* keys,
     const u32* tile_row, Facts* facts)
 {
     i64 tile_begin = i64(blockIdx.x) * TILE;
     i64 begin = tile_begin + threadIdx.x * ITEMS;
-    Ids ids = {first, own, first_global, ghosts};
+    Ids ids = {first, num_rows, first_global, ghosts};
     alignas(16) u32 row[ITEMS];
     find_rows(offset, tile_row[blockIdx.x], tile_row[blockIdx.x + 1], tile_begin, row);
 
@@ -42,8 +42,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) inspect_arcs(
         if (arc >= i64(arcs)) break;
         u32 near = first + row[j], far = ends[arc];
         bool follows = arc > offset[row[j]];  // another arc of its row
-        // Without ghosts an id is compared as it stands: one out of range is found.
-        // With ghosts `to_local` gives such an id no vertex.
+        // Without ghosts an id is not converted, so one out of range is detected here.
+        // With ghosts `to_local` converts such an id to NOBODY.
         u64 head = far == NOBODY ? NONE : ids.global(far), tail = ids.global(near);
         bool upward = far > near, loop = far == near;
         mine.wrong += head >= num_vertices || (follows && far < before);

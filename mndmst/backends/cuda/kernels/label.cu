@@ -11,7 +11,7 @@ extern "C" __global__ void find_smallest(
     if (x < *(volatile u32*)slot) atomicMin(slot, u32(x));
 }
 
-// A vertex that no edge was seen of is its own parent and its own label.
+// A vertex without edges is its own parent and its own label.
 extern "C" __global__ void write_labels(
     const u32* parent, u64 vertices, const u32* smallest, u32* label)
 {

@@ -17,11 +17,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) contract(
 extern "C" __global__ void __launch_bounds__(THREADS, 4) flatten(
     State* state, u32* parent, u32* fresh, u64 vertices)
 {
-    if (state->found) return;  // the list was too long: nothing was solved
+    if (state->listed) return;  // the list was too long: nothing was solved
     Team team = whole_grid(state);
     u64 level1 = state->level1, top = state->top;
 
-    // 1. Number the components that are left
+    // 1. Number the roots
     for (u64 begin = vertices + blockIdx.x * CHUNK; begin < top;
          begin += gridDim.x * CHUNK) {
         u32 roots = 0;
@@ -30,10 +30,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) flatten(
             u64 x = begin + j * THREADS + threadIdx.x;
             roots |= u32(x < top && parent[x] == x) << j;
         }
-        Places places = reserve(__popc(roots), &state->next);
+        Positions positions = reserve(__popc(roots), &state->next);
         #pragma unroll
         for (u32 j = 0; j < EACH; j++) {
-            u64 number = vertices + places.take(roots >> j & 1);
+            u64 number = vertices + positions.take(roots >> j & 1);
             if (roots >> j & 1)
                 fresh[begin + j * THREADS + threadIdx.x - vertices] = number;
         }

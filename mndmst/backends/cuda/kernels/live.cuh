@@ -5,13 +5,13 @@
 struct alignas(16) Live {  // an edge between two components of the current level
     u32 a, b;  // counted from the level's base
     u32 rank;  // the key, or as much of it as 32 bits hold
-    u32 ref;   // place in the list of edges
+    u32 ref;   // position in the list of edges
 };
 
 struct Edges {
     const u32 *u, *v;
     const Key* key;
-    bool in_order;  // the place in the list decides between equal keys
+    bool in_order;  // the position in the list decides between equal keys
 };
 
 // Where edges of the forest go: they are marked, or copied.
@@ -20,13 +20,13 @@ struct Chosen {
     u32 *u, *v;
     Key* key;
 
-    __device__ inline void add(u64 place, const Edges& edges, u32 ref) const {
+    __device__ inline void add(u64 position, const Edges& edges, u32 ref) const {
         if (mark) {
             mark[ref] = 1;
         } else {
-            u[place] = edges.u[ref];
-            v[place] = edges.v[ref];
-            key[place] = edges.key[ref];
+            u[position] = edges.u[ref];
+            v[position] = edges.v[ref];
+            key[position] = edges.key[ref];
         }
     }
 };
@@ -46,23 +46,23 @@ __device__ inline u32 rank_of(Key key, Key least, u32 shift) {
     return u32(min((key - least) >> shift, Key(~0u)));
 }
 
-// Lowers a slot, a rank and a place in the list of live edges, to this edge. The
-// place of no edge is ~0, so an empty slot differs from every rank. Where slots are
+// Lowers a slot, a rank and a position in the list of live edges, to this edge. The
+// position of no edge is ~0, so an empty slot differs from every rank. Where slots are
 // `hot`, the first-level cache turns most edges away: a cached slot may be old, but
 // slots only fall.
 __device__ inline void lower(
-    u64* slot, const Live& edge, u32 place, const Live* list, const Edges& edges,
+    u64* slot, const Live& edge, u32 position, const Live* list, const Edges& edges,
     bool hot)
 {
-    u64 mine = u64(edge.rank) << 32 | place;
+    u64 mine = u64(edge.rank) << 32 | position;
     if (hot && edge.rank > *slot >> 32) return;
     u64 seen = *(volatile u64*)slot;
     while (seen == NONE || edge.rank < seen >> 32
            || (edge.rank == seen >> 32
                && before(edges, edge.ref, list[u32(seen)].ref))) {
-        u64 found = atomicCAS(slot, seen, mine);
-        if (found == seen) return;
-        seen = found;
+        u64 previous = atomicCAS(slot, seen, mine);
+        if (previous == seen) return;
+        seen = previous;
     }
 }
 
@@ -82,11 +82,11 @@ __device__ void keep_live(
             edge[j] = edge_at(i);
             if (edge[j].a != edge[j].b) stays |= 1u << j;
         }
-        Places places = reserve(__popc(stays), length);
+        Positions positions = reserve(__popc(stays), length);
         #pragma unroll
         for (u32 j = 0; j < EACH; j++) {
-            u64 place = places.take(stays >> j & 1);
-            if (stays >> j & 1) list[place] = edge[j];
+            u64 position = positions.take(stays >> j & 1);
+            if (stays >> j & 1) list[position] = edge[j];
         }
     }
 }

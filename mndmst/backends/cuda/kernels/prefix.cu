@@ -48,17 +48,17 @@ __device__ void sum_tile(const T* items, u64 count, u64* sums) {
 template <typename T, typename Sum>
 __device__ void scan_tile(const T* items, u64 count, const u64* sums, Sum* prefix) {
     u64 begin = u64(blockIdx.x) * SCANNED + threadIdx.x * EACH, sum = 0, total;
-    u64 own[EACH];
+    u64 value[EACH];
     #pragma unroll
     for (u32 j = 0; j < EACH; j++) {
-        own[j] = begin + j < count ? amount(items, begin + j) : 0;
-        sum += own[j];
+        value[j] = begin + j < count ? amount(items, begin + j) : 0;
+        sum += value[j];
     }
     u64 before = sums[blockIdx.x] + sum_before(sum, &total);
     #pragma unroll
     for (u32 j = 0; j < EACH; j++) {
         if (begin + j < count) prefix[begin + j] = before;
-        before += own[j];
+        before += value[j];
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) prefix[count] = sums[gridDim.x];
 }

@@ -10,16 +10,16 @@ const u32 HOT = 16384;   // components whose slots stay in the first-level cache
 const u32 ALONE = 4096;  // one block does the rounds of fewer live edges
 
 // Finds the lightest live edge of every component but the giant one. Few components
-// are many threads to a slot: each block then begins with slots of its own.
+// are many threads to a slot: each block then first fills slots in its shared memory.
 __device__ void pick(
     Team team, u64* best, u64 size, u32 giant, const Live* list, u64 live,
     const Edges& edges)
 {
-    __shared__ u64 own[FEW];
+    __shared__ u64 block_best[FEW];
     bool few = size <= FEW, hot = size <= HOT;
-    u64* slots = few ? own : best;
+    u64* slots = few ? block_best : best;
     if (few) {
-        for (u32 c = threadIdx.x; c < size; c += THREADS) own[c] = NONE;
+        for (u32 c = threadIdx.x; c < size; c += THREADS) block_best[c] = NONE;
         __syncthreads();
     }
     for (u64 i = team.thread(); i < live; i += team.threads()) {
@@ -30,9 +30,9 @@ __device__ void pick(
     if (!few) return;
     __syncthreads();
     for (u32 c = threadIdx.x; c < size; c += THREADS) {
-        if (own[c] == NONE) continue;
-        u32 place = own[c];
-        lower(&best[c], list[place], place, list, edges, false);
+        if (block_best[c] == NONE) continue;
+        u32 position = block_best[c];
+        lower(&best[c], list[position], position, list, edges, false);
     }
 }
 
@@ -63,17 +63,17 @@ __device__ void hook(
             parent[base + c] = base + other;
             if (!root) fresh[c] = NOBODY;
         }
-        Places numbers = reserve(__popc(roots), &team.state->next);
-        Places places = reserve(__popc(hooks), &team.state->chosen);
+        Positions numbers = reserve(__popc(roots), &team.state->next);
+        Positions positions = reserve(__popc(hooks), &team.state->chosen);
         #pragma unroll
         for (u32 j = 0; j < EACH; j++) {
             u64 number = base + size + numbers.take(roots >> j & 1);
-            u64 place = places.take(hooks >> j & 1);
+            u64 position = positions.take(hooks >> j & 1);
             if (roots >> j & 1) {
                 fresh[begin + j * THREADS + threadIdx.x] = number;
                 parent[number] = number;
             }
-            if (hooks >> j & 1) chosen.add(place, edges, ref[j]);
+            if (hooks >> j & 1) chosen.add(position, edges, ref[j]);
         }
     }
 }
@@ -98,8 +98,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
     u8* mark, u32* chosen_u, u32* chosen_v, Key* chosen_key)
 {
     Edges edges = {u, v, key, bool(in_order)};
-    u64 found = state->found;
-    if (found > state->capacity) return;
+    u64 listed = state->listed;
+    if (listed > state->capacity) return;
     u64 base = vertices, size = state->size;
     Key least = state->least_key, spread = state->greatest_key - least;
     u32 shift = sizeof(Key) == 4 ? 0 : max(0, 32 - __clzll(spread));
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
     Team team = whole_grid(state);
 
     // 1. Relabel the list, and find the component that shall not pick
-    keep_live(team, found, [&](u64 i) {
+    keep_live(team, listed, [&](u64 i) {
         return Live{u32(parent[u[i]] - base), u32(parent[v[i]] - base),
                     rank_of(key[i], least, shift), u32(i)};
     }, list, &state->live[0]);
@@ -153,5 +153,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) run_rounds(
     if (team.thread() != 0) return;
     state->level1 = state->size;
     state->top = base + size;
-    state->found = state->next = state->live[0] = state->live[1] = 0;
+    state->listed = state->next = state->live[0] = state->live[1] = 0;
 }

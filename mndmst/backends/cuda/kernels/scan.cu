@@ -30,9 +30,9 @@ struct Stretch {
 __device__ inline void settle(u64* best, const Key* keys, Stretch stretch, u64 seen) {
     while (seen != NONE && (keys[stretch.arc] < keys[seen]
            || (keys[stretch.arc] == keys[seen] && stretch.arc < seen))) {
-        u64 found = atomicCAS(&best[stretch.row], seen, stretch.arc);
-        if (found == seen) return;
-        seen = found;
+        u64 previous = atomicCAS(&best[stretch.row], seen, stretch.arc);
+        if (previous == seen) return;
+        seen = previous;
     }
 }
 
@@ -71,7 +71,7 @@ __device__ inline Stretch join_warp(
     // Only the first and the last row of a warp can go on in others.
     u32 first_row = __shfl_sync(~0u, head_row, 0);
     u32 last_row = __shfl_sync(~0u, row, 31);
-    Stretch left = {0, NONE};
+    Stretch unsettled = {0, NONE};
     auto record = [&](u32 of, Pick pick) {
         if (pick.at < 0) return;
         Stretch stretch = {of, u64(warp_begin + pick.at)};
@@ -79,12 +79,12 @@ __device__ inline Stretch join_warp(
             best[of] = stretch.arc;
             return;
         }
-        settle(best, keys, left, claim(best, left));
-        left = stretch;
+        settle(best, keys, unsettled, claim(best, unsettled));
+        unsettled = stretch;
     };
     if (split) record(head_row, follows ? lighter(carry, head) : head);
     if (lane == 31 || row_after != row) record(row, run);
-    return left;
+    return unsettled;
 }
 
 // Finds the row of the first arc of each tile, and of the very last arc.
@@ -98,14 +98,14 @@ extern "C" __global__ void find_tiles(
 
 // Rows are either all rows in order (row r is the vertex first + r) or, if CHOSEN,
 // a choice of non-empty ones, whose arcs are counted by `offset` and found by
-// `indptr`, or lie side by side if that is null. The rows of [low, low + own) are
+// `indptr`, or lie side by side if that is null. The rows of [low, low + num_rows) are
 // scanned in this launch or in others. The edges of keys [lowest, highest] and up to
 // the cut are listed, each once. If FIRST, the lightest arc of each row goes to
 // `best`; otherwise arcs inside a component are left out.
 template <bool FIRST, bool CHOSEN>
 __device__ void scan_tile(
     const i64* offset, const u32* vertex, const i64* indptr, u64 arcs,
-    u32 first, u32 low, u64 own, const u32* ends, const Key* keys,
+    u32 first, u32 low, u64 num_rows, const u32* ends, const Key* keys,
     const u32* tile_row, const u32* label, Key lowest, Key highest,
     u64* best, u32* u, u32* v, Key* list_key, State* state)
 {
@@ -169,22 +169,22 @@ __device__ void scan_tile(
         if (!(listed >> j & 1)) continue;
         u32 x = near(j), y = far[j];
         bool heavy = key[j] == cut_key && min(x, y) > cut_end;
-        bool twice = u64(y) - low < own && !(CHOSEN && label[y] == giant);
+        bool twice = u64(y) - low < num_rows && !(CHOSEN && label[y] == giant);
         if (heavy || (x > y && twice)) listed ^= 1u << j;
     }
 
     // 4. Write the others
-    Places places = reserve(__popc(listed), &state->found);
+    Positions positions = reserve(__popc(listed), &state->listed);
     u64 capacity = state->capacity;
     u32 listed_in_warp = __reduce_or_sync(~0u, listed);
     #pragma unroll
     for (u32 j = 0; j < ITEMS; j++) {
         if (!(listed_in_warp >> j & 1)) continue;
-        u64 place = places.take(listed >> j & 1);
-        if (!(listed >> j & 1) || place >= capacity) continue;
-        u[place] = min(near(j), far[j]);
-        v[place] = max(near(j), far[j]);
-        list_key[place] = key[j];
+        u64 position = positions.take(listed >> j & 1);
+        if (!(listed >> j & 1) || position >= capacity) continue;
+        u[position] = min(near(j), far[j]);
+        v[position] = max(near(j), far[j]);
+        list_key[position] = key[j];
     }
     settle(best, keys, stretch, seen);
 }
@@ -194,11 +194,11 @@ __device__ void scan_tile(
 #define SCAN(name, FIRST, CHOSEN, BLOCKS)                                            \
     extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) name(                \
         const i64* offset, const u32* vertex, const i64* indptr, u64 arcs,           \
-        u32 first, u32 low, u64 own, const u32* ends, const Key* keys,               \
+        u32 first, u32 low, u64 num_rows, const u32* ends, const Key* keys,          \
         const u32* tile_row, const u32* label, Key lowest, Key highest,              \
         u64* best, u32* u, u32* v, Key* list_key, State* state)                      \
     {                                                                                \
-        scan_tile<FIRST, CHOSEN>(offset, vertex, indptr, arcs, first, low, own,      \
+        scan_tile<FIRST, CHOSEN>(offset, vertex, indptr, arcs, first, low, num_rows, \
             ends, keys, tile_row, label, lowest, highest, best, u, v, list_key,      \
             state);                                                                  \
     }
