@@ -131,7 +131,7 @@ class _Slices(NamedTuple):
         ]
 
     def partners(self, this_rank: int) -> list[int]:
-        """Return the other ranks with entries."""
+        """Return the other ranks whose slices are not empty."""
         ranks = np.flatnonzero(self.sizes.any(axis=1)).tolist()
         return [rank for rank in ranks if rank != this_rank]
 

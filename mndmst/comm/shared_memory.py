@@ -151,7 +151,7 @@ def _new_file(length: int) -> int:
 def _mapped(
     files: list[tuple[int, int, int]], nbytes: int, part: int, page: int
 ) -> np.ndarray:
-    """Return the memory of files; see `SharedMemory._map`.
+    """Map files side by side and return their memory; see `SharedMemory._map`.
 
     A file is given by a process that has it open, its descriptor there and its inode.
     The files are `part` bytes apart. Raises OSError if a file cannot be opened or

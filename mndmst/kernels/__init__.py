@@ -1,1 +1,1 @@
-"""Host kernels (Numba) that no device has: names, order, columns, shared arrays."""
+"""CPU kernels (Numba) that all backends share, and the threads that run kernels."""

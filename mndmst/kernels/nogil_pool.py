@@ -123,7 +123,7 @@ def _serve(words):
 
 @kernel
 def _make_calls(words):
-    """Make calls until all of the table have started."""
+    """Make calls of the table until each call has been started by some thread."""
     while True:
         taken = add_atomic(words, _TAKEN, 1)
         number, count = taken & _TAKEN_MASK, taken >> _HALF

@@ -2,15 +2,15 @@
 
 A part is the rows of a worker, a reduced graph, or a piece of rows that stay in their
 file. By the cut property a component may merge along its lightest edge; if that edge
-leads to a ghost, the component waits [1]. Only the minimum spanning forest of a
+leads to a ghost, the component stops [1]. Only the minimum spanning forest of a
 worker's edges matters, because every other edge is the heaviest of a cycle. So the
 device's fastest forest kernel filters the edges first, which also removes multi-edges,
 and the border-excepting rounds run on a forest.
 
 When two parts merge, the border between them disappears, and both are contracted once
-more. Pieces of stored rows pass through memory one by one; each is a part. If a graph
-has locality, few edges wait at the borders. If it has none, the waiting edges take as
-much memory as the rows, and the run rejects the memory limit.
+more. Pieces of stored rows are read into memory one by one; each is a part. If a graph
+has locality, few edges remain after their contraction. If it has none, these edges take
+as much memory as the rows, and the run rejects the memory limit.
 
 [1] Panja and Vadhiyar: MND-MST, ICPP 2018, section 3.2.
 """

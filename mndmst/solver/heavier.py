@@ -1,4 +1,4 @@
-"""The edges heavier than a band: all between components, or out of the giant component.
+"""The edges heavier than a band: between all components, or from the giant one.
 
 A heavier forest edge has an end outside the giant component. So only the rows of
 vertices outside are searched, lightest arc first, up to an arc into the giant component
@@ -183,14 +183,14 @@ def contract_heavier(
 ) -> ReducedGraph | None:
     """Contract the remaining edges of a band together with all heavier edges.
 
-    Collective. `band_edges` are the edges of the band that independent computation left
-    on this rank, and `above` is the largest key of the band. Returns the remaining
-    edges of all weights. If a rank has no local giant component, nothing changes, and
-    every rank returns None.
+    Collective. `band_edges` are the edges of the band that remain on this rank after
+    independent computation, and `above` is the largest key of the band. Returns the
+    remaining edges of all weights. If a rank has no local giant component, nothing
+    changes, and every rank returns None.
     """
     rows, directory = run.workers[0].rows, run.directory
     label = directory.parent
-    component = _components_with_waiting_edges(run, band_edges, label)
+    component = _components_with_edges(run, band_edges, label)
     giant = _giant(run, rows, component)
     if not run.comm.min(int(giant is not None or not rows.num_arcs)):
         return None
@@ -203,21 +203,21 @@ def contract_heavier(
     return contract_here(run, band_edges, exception)
 
 
-def _components_with_waiting_edges(
-    run: Run, waiting: ReducedGraph, label: np.ndarray
+def _components_with_edges(
+    run: Run, remaining: ReducedGraph, label: np.ndarray
 ) -> np.ndarray:
-    """Return the component of each row as if the waiting edges were contracted, too.
+    """Return the component of each row if the remaining edges were contracted, too.
 
-    The waiting edges are lighter than the heavier edges, so a heavier edge inside such
-    a component closes a cycle and is its heaviest edge.
+    The remaining edges of a band are lighter than the edges above it, so an edge above
+    it inside such a component closes a cycle and is its heaviest edge.
     """
     first, last = run.directory.first, run.directory.last
-    root = run.backend.forest(waiting).root
-    interior = np.flatnonzero(waiting.interior)
-    names = np.full(len(waiting.labels), last, np.int64)
-    np.minimum.at(names, root[interior], waiting.labels[interior])
+    root = run.backend.forest(remaining).root
+    interior = np.flatnonzero(remaining.interior)
+    names = np.full(len(remaining.labels), last, np.int64)
+    np.minimum.at(names, root[interior], remaining.labels[interior])
     parent = np.arange(first, last, dtype=label.dtype)
-    parent[waiting.labels[interior] - first] = names[root[interior]]
+    parent[remaining.labels[interior] - first] = names[root[interior]]
     component = np.empty_like(label)
     bounds = run.threads.bounds(len(label))
     pieces = ArrayPieces.of(label, bounds), ArrayPieces.of(component, bounds)

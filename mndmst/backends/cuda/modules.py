@@ -33,7 +33,7 @@ OPTIONS = ("-std=c++17",)
 # Optimizes the functions of a module in parallel, from this version of NVRTC on.
 SPLIT, SPLIT_FROM = "--split-compile=0", (13, 0)
 
-# The most modules that a process keeps for later searches.
+# The most loaded modules that a process keeps.
 LOADED = 128
 # Macros of a module, in the order of its file's comment.
 Macros = Mapping[str, int | str]
@@ -51,7 +51,7 @@ class KernelSources(NamedTuple):
     def load_module(self, file: str, macros: Macros) -> cupy.cuda.Module:
         """Return the module of a file of kernels with some macros, on this device.
 
-        Later searches of the process use it again. Raises ConfigError if no code for
+        Later calls in this process return it again. Raises ConfigError if no code for
         the device is stored, and none can be compiled.
         """
         return _loaded(cupy.cuda.Device().id, self, file, tuple(macros.items()))

@@ -84,7 +84,7 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
         return PublishedForest(_shared(self._published), count)
 
     def _columns(self, block: cupy.ndarray) -> DeviceEdges:
-        """Return the columns of edges that lie one after the other."""
+        """Return the columns of edges that are stored one behind the other in bytes."""
         count = block.nbytes // (8 + np.dtype(self._kernels.key).itemsize)
         ends = block[: 8 * count].view(np.uint32)
         key = block[8 * count :].view(self._kernels.key)

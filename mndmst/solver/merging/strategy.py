@@ -1,4 +1,4 @@
-"""Strategies: how the parts of a run become one.
+"""Strategies by which the ranks of a run merge their parts of the graph.
 
 HyPar (Panja and Vadhiyar, ICPP 2018, section 4.1) is a framework for programs that
 contract a graph part by part, in four calls: partGraph, indComp, mergeParts and

@@ -12,8 +12,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4) contract(
     state->next = 0;
 }
 
-// Takes the stack down to two levels: every vertex points to its component, and
-// these are numbered densely from `vertices` on.
+// Reduces the stack to two levels: every vertex points to its component, and
+// components are numbered from `vertices` on without gaps.
 extern "C" __global__ void __launch_bounds__(THREADS, 4) flatten(
     State* state, u32* parent, u32* fresh, u64 vertices)
 {
