@@ -58,6 +58,7 @@ WAYS: dict[str, Callable[[Any], list[tuple[object, str, object]]]] = {
         (Budget, "LEAST_PIECE", 1),
     ],
 }  # fmt: skip
+MOST_PIECES = 500
 # Thresholds for ways that the program takes by itself on larger graphs.
 THRESHOLDS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "much_left": lambda _: {"merged_edge_bytes": 1 << 40},
@@ -85,10 +86,18 @@ def taking(way: dict[str, Any]) -> Iterator[Config]:
 
 
 def pieces_of(rows: int) -> Callable[..., tuple[list[int], Budget]]:
-    """Return what cuts the rows [begin, end) into pieces, even if there are none."""
-    return lambda comm, graph, begin, end, budget: (
-        [begin, *range(begin + rows, end, rows), end], budget
-    )  # fmt: skip
+    """Return what cuts the rows [begin, end) into pieces, even if there are none.
+
+    Of many rows the pieces are longer: each one opens its files again.
+    """
+
+    def cut(
+        comm: Comm, graph: Any, begin: int, end: int, budget: Budget
+    ) -> tuple[list[int], Budget]:
+        step = max(rows, (end - begin) // MOST_PIECES)
+        return [begin, *range(begin + step, end, step), end], budget
+
+    return cut
 
 
 def stop_early(
