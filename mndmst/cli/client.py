@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ..host.formatting import to_json
 from ..host.option_types import number, whole
 from .options import (
-    add_count,
     add_file,
     add_flag,
     add_output,
@@ -109,12 +108,12 @@ def _add_threshold(action: argparse.ArgumentParser) -> None:
 
 
 def _add_version(action: argparse.ArgumentParser, what: str) -> None:
-    add_count(
-        action,
+    action.add_argument(
         "--for-version",
-        f"version that {what} belongs to, as edges prints it; the service refuses "
+        type=whole(0, (1 << 63) - 1),
+        metavar="N",
+        help=f"version that {what} belongs to, as edges prints it; the service refuses "
         "another",
-        (0, (1 << 63) - 1),
     )
 
 

@@ -2,7 +2,8 @@
 
 import argparse
 
-from .options import add_count, add_new_graph
+from ..host.option_types import whole
+from .options import add_new_graph
 from .parser import MOST_PARTS, MOST_POINTS, Commands
 from .point_input import load_points, reported, save_points
 from .point_options import add_search, add_source
@@ -19,23 +20,23 @@ def add_neighbours(commands: Commands) -> None:
     )
     add_source(neighbours)
     add_new_graph(neighbours)
-    add_count(
-        neighbours,
-        "--k",
-        "neighbours per point (default: 16 or --core, whichever is larger; all other "
-        "points if these are fewer)",
-        (1, MOST_POINTS),
+    for name, least, default, metavar, meaning in (
+        ("--k", 1, None, "N", "neighbours per point (default: 16 or --core, whichever "
+         "is larger; all other points if these are fewer)"),
+        ("--core", 0, 0, "K", "use mutual reachability distances of K neighbours as "
+         "weights, for cluster --min-size (default: plain distances)"),
+    ):  # fmt: skip
+        count = whole(least, MOST_POINTS)
+        neighbours.add_argument(
+            name, type=count, default=default, metavar=metavar, help=meaning
+        )
+    neighbours.add_argument(
+        "--parts",
+        type=whole(1, MOST_PARTS),
+        default=1,
+        metavar="N",
+        help="number of shards",
     )
-    add_count(
-        neighbours,
-        "--core",
-        "use mutual reachability distances of K neighbours as weights, for cluster "
-        "--min-size (default: plain distances)",
-        (0, MOST_POINTS),
-        default=0,
-        metavar="K",
-    )
-    add_count(neighbours, "--parts", "number of shards", (1, MOST_PARTS), default=1)
     add_search(neighbours)
     neighbours.set_defaults(process=_neighbours, one_process=True)
 

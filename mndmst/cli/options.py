@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..host.option_types import whole
 from ..host.progress import Progress, notice
 from ..solver.config import CHOICES
 from .parser import Parser, setting
@@ -31,20 +30,6 @@ def add_flag(parser: Options, name: str, help: str) -> None:
 def add_file(parser: Options, name: str, help: str, metavar: str = "FILE") -> None:
     """Add an option with a path."""
     parser.add_argument(name, type=Path, metavar=metavar, help=help)
-
-
-def add_count(
-    parser: Options,
-    name: str,
-    help: str,
-    bounds: tuple[int, int],
-    default: int | None = None,
-    metavar: str = "N",
-) -> None:
-    """Add an option with a whole number in inclusive bounds."""
-    parser.add_argument(
-        name, type=whole(*bounds), default=default, metavar=metavar, help=help
-    )
 
 
 def add_graph(parser: Parser) -> None:

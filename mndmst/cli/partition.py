@@ -12,7 +12,6 @@ from ..host.option_types import real, whole
 from .info import print_facts
 from .options import (
     add_columns,
-    add_count,
     add_file,
     add_flag,
     add_graph,
@@ -45,11 +44,11 @@ if TYPE_CHECKING:
 def add_building(parser: Parser) -> None:
     """Add the options of all commands that write shards."""
     add_new_graph(parser)
-    add_count(
-        parser,
+    parser.add_argument(
         "--parts",
-        "number of shards (default: 1, or the number in the recipe)",
-        (1, MOST_PARTS),
+        type=whole(1, MOST_PARTS),
+        metavar="N",
+        help="number of shards (default: 1, or the number in the recipe)",
     )
     parser.add_argument(
         "--jobs",
@@ -69,12 +68,11 @@ def add_building(parser: Parser) -> None:
         "continue a killed run, or start from the beginning; keep a graph that "
         "the same run has finished",
     )
-    add_count(
-        parser,
+    parser.add_argument(
         "--timeout",
-        "under mpirun: end if a host is unreachable this long; 0 for never",
-        (0, MOST_SECONDS),
+        type=whole(0, MOST_SECONDS),
         metavar="SECONDS",
+        help="under mpirun: end if a host is unreachable this long; 0 for never",
     )
     add_quiet(parser)
 
@@ -240,11 +238,11 @@ def add_partition(commands: Commands) -> None:
         help="renumber the vertices so that neighbours have near ids; bfs and rcm need "
         "memory for the whole graph",
     )
-    add_count(
-        partition,
+    partition.add_argument(
         "--num-vertices",
-        "number of vertices (default: the largest id + 1)",
-        (0, MOST_VERTICES),
+        type=whole(0, MOST_VERTICES),
+        metavar="N",
+        help="number of vertices (default: the largest id + 1)",
     )
     add_flag(
         partition,

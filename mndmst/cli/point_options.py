@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..host.option_types import real
+from ..host.option_types import real, whole
 from .options import (
-    add_count,
     add_file,
     add_flag,
     add_outputs,
@@ -30,11 +29,11 @@ def add_source(parser: Parser) -> None:
         ".arrow), one point per row, or an example: rings, blobs",
     )
     add_point_columns(parser)
-    add_count(
-        parser,
+    parser.add_argument(
         "--count",
-        "number of points of an example (default: 100000)",
-        (1, MOST_POINTS),
+        type=whole(1, MOST_POINTS),
+        metavar="N",
+        help="number of points of an example (default: 100000)",
     )
     add_file(parser, "--save", "also write the points to this file", metavar="FILE.npy")
 
@@ -107,14 +106,13 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
         help="number of threads (default: one per core)",
     )
     add_search(parser)
-    add_count(
-        parser.advanced,
+    parser.advanced.add_argument(
         "--neighbours",
-        "nearest neighbours searched first; the result depends on it only with "
-        "--approximate",
-        (0, MOST_POINTS),
+        type=whole(0, MOST_POINTS),
         default=0,
         metavar="K",
+        help="nearest neighbours searched first; the result depends on it only with "
+        "--approximate",
     )
 
 

@@ -121,7 +121,7 @@ def _given(
     if not arguments.root:
         return np.empty(0, np.int64)
     source = IdRange(0, count) if names is None else names
-    index, found = NameIndex.of(source.take(slice(None))), []
+    index, roots = NameIndex.of(source.take(slice(None))), []
     for word in arguments.root:
         cells = [word] * is_cell_of(source.kind, word)
         vertices = index.find(names_of_cells(source.kind, cells)).tolist()
@@ -130,8 +130,8 @@ def _given(
                 f"--root {escaped(word)}: no vertex of {arguments.forest} is named "
                 f'"{escaped(word)}"{two_readings(word)}. Give the name of a vertex.'
             )
-        found += vertices
-    return np.array(found, np.int64)
+        roots += vertices
+    return np.array(roots, np.int64)
 
 
 def _print_roots(trees: "RootedTrees", names: "NameSource | None") -> None:
