@@ -21,6 +21,7 @@ from .direction import THRESHOLD, check_words, given_of
 from .expression import columns_of, evaluate
 from .jobs import CancelledError, JobProgress, QueuedJob
 from .loaded_graph import EdgeChoice, Weighed
+from .protocol import JsonObject
 from .served_graph import ServedGraph
 from .solved_forest import SolvedForest
 from .stall_watch import Activity
@@ -63,7 +64,7 @@ class Executor:
                 return RankMemory(resident_bytes(), gpu.total, gpu.free)
         return RankMemory(resident_bytes())
 
-    def execute(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
+    def execute(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
         """Execute a request and return its result. Collective.
 
         On rank 0, `job` receives the progress. Raises MndmstError on every rank if the
@@ -87,7 +88,7 @@ class Executor:
         return lambda: self._unless(job is not None and job.cancelled)
 
     def _commit(self, job: QueuedJob | None) -> None:
-        """Raise on all ranks if the job is cancelled; else it no longer can be."""
+        """Raise on all ranks if the job is cancelled; else commit the job."""
         self._unless(job is not None and not job.commit())
 
     def _unless(self, cancelled: bool) -> None:
@@ -97,7 +98,7 @@ class Executor:
             error.ranks = self.comm.size
             raise error
 
-    def _solve(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
+    def _solve(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
         graph = self.graphs[fields["graph"]]
         now = graph.written()
         choice = self._choice(graph, fields)
@@ -117,7 +118,7 @@ class Executor:
         self.forests = dict(forests)
         return {"forest": name, **forest.summary}
 
-    def _forest(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
+    def _forest(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
         """Put a forest in order for clients: a named one, or the current version's."""
         graph = self.graphs[fields["graph"]]
         now = graph.current
@@ -158,7 +159,7 @@ class Executor:
         self.comm.barrier()
         self.forests = forests
 
-    def _release(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
+    def _release(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
         name = fields["forest"]
         graph = self.graphs.get(name.rpartition(".v")[0])
         number = None if graph is None else graph.version_of_forest(name)
@@ -168,7 +169,7 @@ class Executor:
         self.forests = {n: f for n, f in self.forests.items() if n != name}
         return {"released": released}
 
-    def _store(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
+    def _store(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
         graph = self.graphs[fields["graph"]]
         weights = self._uploaded_weights(graph, fields["upload"])
         graph.store(fields["column"], weights)
@@ -178,18 +179,18 @@ class Executor:
             "version": graph.version,
         }
 
-    def _order(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
+    def _order(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
         """Make the order of edges, and return how many edges each rank has."""
         version = self.graphs[fields["graph"]].ordered(ticketed=True)
         return version.order_facts
 
-    def _index(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
+    def _index(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
         """Index the forest of the current version on rank 0."""
         graph = self.graphs[fields["graph"]]
         version = graph.with_view(JobProgress(job), self._proceed(job))
         return {"version": version.number}
 
-    def _update(self, fields: dict[str, Any], job: QueuedJob | None) -> dict[str, Any]:
+    def _update(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
         graph = self.graphs[fields["graph"]]
         batch: Batch | MndmstError | None = None
         if self.comm.rank == 0:
@@ -226,9 +227,7 @@ class Executor:
         self._index({"graph": graph.name}, None)
         graph.publish(graph.apply(batch))
 
-    def _snapshot(
-        self, fields: dict[str, Any], job: QueuedJob | None
-    ) -> dict[str, Any]:
+    def _snapshot(self, fields: dict[str, Any], job: QueuedJob | None) -> JsonObject:
         graph, folder, name = self.graphs[fields["graph"]], None, ""
         with self.comm.raise_on_all():
             if self.comm.rank == 0:

@@ -20,7 +20,7 @@ from .jobs import JobQueue
 from .limits import UNLIMITED_ACTIONS, client_of
 from .metrics import FinishedRequest, Gauges, Metrics, RequestLog, TokenRefusals
 from .name_lookup import NAME_QUERIES, NameLookup
-from .protocol import ACTIONS, QUERY, TABLE, batches_of, to_bytes, versioned
+from .protocol import ACTIONS, QUERY, TABLE, JsonObject, batches_of, to_bytes, versioned
 from .queries import answers, held_labels, label_schema
 from .rank_server import RankServer, edge_schema
 from .served_graph import ServedGraph
@@ -76,12 +76,12 @@ class FrontServer(RankServer):
             yield self._info({"graph": name, "table": "forest"})
 
     def do_action(self, context: Any, action: Any) -> Iterator[Any]:
-        """Answer an action with JSON objects."""
+        """JsonObject an action with JSON objects."""
         body = action.body.to_pybytes() if action.body is not None else b""
         for event in self.events(action.type, body, client_of(context.peer())):
             yield flight.Result(to_bytes(event))
 
-    def events(self, action: str, body: bytes, client: str) -> Iterator[dict[str, Any]]:
+    def events(self, action: str, body: bytes, client: str) -> Iterator[JsonObject]:
         """Yield the answers to an action."""
         name = action if action in ACTIONS else "unknown"
         with self.noted(name, client, name not in UNLIMITED_ACTIONS) as request:
@@ -93,7 +93,7 @@ class FrontServer(RankServer):
             request |= self.read(name, body, ACTIONS[name][1])
             yield from self._answers(name, request)
 
-    def _answers(self, name: str, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _answers(self, name: str, request: dict[str, Any]) -> Iterator[JsonObject]:
         at_once = {
             "list": self._list,
             "info": self._describe,
@@ -107,11 +107,11 @@ class FrontServer(RankServer):
         else:
             yield from self.jobs.submit({"action": name, **request}).events()
 
-    def _execute(self, action: str, graph: str, **more: str) -> dict[str, Any]:
+    def _execute(self, action: str, graph: str, **more: str) -> JsonObject:
         """Submit an action to all ranks, wait for it, and return its result."""
         return self.jobs.submit({"action": action, "graph": graph, **more}).result()
 
-    def _list(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _list(self, request: dict[str, Any]) -> JsonObject:
         graphs = self.executor.graphs.values()
         return {
             "graphs": [
@@ -121,7 +121,7 @@ class FrontServer(RankServer):
             "ranks": self.executor.comm.size,
         }
 
-    def _describe(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _describe(self, request: dict[str, Any]) -> JsonObject:
         graph = self.executor.graphs[request["graph"]]
         version, names = graph.current, names_of_graph(graph.loaded.run.graph)
         return {
@@ -170,7 +170,7 @@ class FrontServer(RankServer):
         """Return the memory of each rank, as far as ranks have reported it."""
         return {0: self.executor.memory(), **self._channel.memory}
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> JsonObject:
         """Return the data of the operators' page; for any thread."""
         graphs = [
             {
@@ -207,7 +207,7 @@ class FrontServer(RankServer):
             "errors": [asdict(r) for r in self.metrics.errors()],
         }
 
-    def _clients(self) -> list[dict[str, Any]]:
+    def _clients(self) -> list[JsonObject]:
         """Return the open requests and the unused uploads of each client."""
         requests = self.open_requests.counts()
         uploads = self.executor.uploads.bytes_by_client()
@@ -227,12 +227,13 @@ class FrontServer(RankServer):
         graph = self.executor.graphs[request["graph"]]
         ranks = range(self.executor.comm.size)
         if request["table"] == "forest":
-            details = self._forest_details(graph, request.get("forest"))
+            details: dict[str, Any]
+            details = {**self._forest_details(graph, request.get("forest"))}
             request["forest"] = details["forest"]
             schema = edge_schema(np.dtype(details["weight_type"]))
             rows = int(details["forest_edges"])
         elif request["table"] == "edges":
-            details = self._order_details(graph, request.get("version"))
+            details = {**self._order_details(graph, request.get("version"))}
             request["version"] = details["version"]
             schema = edge_schema(graph.loaded.weight_dtype)
             rows = sum(details["counts"])
@@ -255,7 +256,7 @@ class FrontServer(RankServer):
             schema, descriptor, endpoints, rows, -1, app_metadata=to_bytes(details)
         )
 
-    def _forest_details(self, graph: ServedGraph, name: str | None) -> dict[str, Any]:
+    def _forest_details(self, graph: ServedGraph, name: str | None) -> JsonObject:
         """Return the name and the summary of a forest whose edges ranks can send.
 
         Without a name it is the forest of the current version.
@@ -271,7 +272,7 @@ class FrontServer(RankServer):
         named = {} if name is None else {"forest": name}
         return self._execute("forest", graph.name, **named)
 
-    def _order_details(self, graph: ServedGraph, number: int | None) -> dict[str, Any]:
+    def _order_details(self, graph: ServedGraph, number: int | None) -> JsonObject:
         """Return a version with an order of edges, and the edges of each rank."""
         version = graph.current if number is None else graph.held(number)
         if version.ticketed and version.order is not None:
@@ -322,7 +323,7 @@ class FrontServer(RankServer):
     def do_exchange(
         self, context: Any, descriptor: Any, reader: Any, writer: Any
     ) -> None:
-        """Answer batches of pairs of vertices, all from one version."""
+        """JsonObject batches of pairs of vertices, all from one version."""
         with self.noted("exchange", client_of(context.peer())) as request:
             request |= self.read("query", descriptor.command, QUERY)
             graph, query = self.executor.graphs[request["graph"]], request["query"]

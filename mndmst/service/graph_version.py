@@ -24,6 +24,7 @@ from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder
 from .limits import ServiceMemory
 from .loaded_graph import Weighed
+from .protocol import JsonObject
 from .solved_forest import SolvedForest
 
 # Cost of one lookup (a pair, or a changed edge), in vertices indexed in the same time.
@@ -174,7 +175,7 @@ class GraphVersion:
         return known | {name: w.dtype.name for name, w in self.columns.items()}
 
     @property
-    def order_facts(self) -> dict[str, Any]:
+    def order_facts(self) -> JsonObject:
         """The facts about the order of edges that clients get with tickets."""
         counts = [] if self.order is None else list(self.order.counts)
         return {

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..host.errors import ConfigError, MndmstError
 from ..host.progress import Progress
+from .protocol import JsonObject
 
 MOST_WAITING = 1000
 
@@ -33,7 +34,7 @@ class QueuedJob:
         # The stages that have ended, and their times.
         self.stage_seconds: list[tuple[str, float]] = []
         self._stage: tuple[str, float] | None = None
-        self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[JsonObject | Exception] = queue.SimpleQueue()
 
     def cancel(self) -> bool:
         """Cancel the job, unless it has been committed; return whether it has not."""
@@ -75,12 +76,12 @@ class QueuedJob:
             self.stage_seconds.append((name, time.monotonic() - begin))
             self._stage = None
 
-    def end(self, result: dict[str, Any] | Exception) -> None:
-        """Answer with a result, or an error."""
+    def end(self, result: JsonObject | Exception) -> None:
+        """JsonObject with a result, or an error."""
         self._end_stage()
         self._events.put(result)
 
-    def events(self) -> Iterator[dict[str, Any]]:
+    def events(self) -> Iterator[JsonObject]:
         """Yield the progress and at last the result; wait meanwhile.
 
         Raises MndmstError if that is the answer.
@@ -93,7 +94,7 @@ class QueuedJob:
             if "progress" not in event:
                 return
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> JsonObject:
         """Wait for the result, and return it."""
         return list(self.events())[-1]
 
@@ -218,6 +219,6 @@ class JobProgress(Progress):
             self.job.begin_stage(name)
 
     def edges(self, name: str, edges: int) -> None:
-        """Report the number of edges that are left after a step."""
+        """Report the number of edges after a step."""
         if self.job is not None:
             self.job.report(f"{name}: {edges} edges left")

@@ -51,6 +51,10 @@ IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
+# An object to send as JSON
+JsonObject = Mapping[str, object]
+
+
 class Field(NamedTuple):
     """A field of a request: its kind, whether it must be there, and its meaning."""
 
@@ -236,7 +240,7 @@ def read_request(
     return values
 
 
-def to_bytes(value: Mapping[str, Any]) -> bytes:
+def to_bytes(value: JsonObject) -> bytes:
     """Return a JSON object as bytes; strings stand for numbers that are not finite."""
     return to_json(value).encode()
 

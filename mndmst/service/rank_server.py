@@ -27,6 +27,7 @@ from .protocol import (
     TABLE,
     UPLOAD,
     Field,
+    JsonObject,
     read_request,
     read_version,
     to_bytes,
@@ -274,7 +275,7 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
         batches = (chunk.data for chunk in reader)
         self.executor.uploads.receive(name, kind, batches, client, belongs_to)
 
-    def events(self, action: str, body: bytes, client: str) -> Iterator[dict[str, Any]]:
+    def events(self, action: str, body: bytes, client: str) -> Iterator[JsonObject]:
         """Refuse an action: rank 0 alone takes them."""
         with self.noted("unknown", client, limited=False):
             raise ConfigError("actions are for rank 0; ask there")

@@ -36,6 +36,7 @@ from .jobs import JobQueue, QueuedJob
 from .journal import Journal, JournalStart
 from .limits import ClientLimits, ServiceMemory
 from .metrics import RequestLog, TokenRefusals
+from .protocol import JsonObject
 from .rank_server import RankServer
 from .served_graph import ServedGraph
 from .stall_watch import StallWatch
@@ -309,7 +310,7 @@ def _follow(executor: Executor, channel: ControlChannel) -> None:
 
 def _attempt(
     executor: Executor, fields: dict[str, Any], job: QueuedJob | None
-) -> dict[str, Any] | MndmstError:
+) -> JsonObject | MndmstError:
     """Return the result of a job, or the error that all ranks have raised.
 
     An error of this rank alone ends the service: the others wait for it.
