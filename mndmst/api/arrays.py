@@ -291,11 +291,11 @@ def _forest_on_device(
         num_vertices = 1 + max(int(src.max()), int(dst.max())) if is_counted else 0
     weight = supported_weights("the edges", weight)
     backend = kind.make_device(kind.device_of(src))
-    found = backend.msf_of_edges(num_vertices, src, dst, weight, maximum)
+    forest = backend.msf_of_edges(num_vertices, src, dst, weight, maximum)
     if is_counted:
         warn_of_first_id(min(int(src.min()), int(dst.min())))
     read = partial(_copied_edges, kind, num_vertices, [src, dst, weight])
-    return _public(found, weight.dtype, InputEdges(read, maximum))
+    return _public(forest, weight.dtype, InputEdges(read, maximum))
 
 
 def _copied_edges(kind: Accelerator, num_vertices: int, arrays: list[Any]) -> Edges:
@@ -316,16 +316,16 @@ def _forest_of(
             f"{edges.num_vertices:,} vertices; in memory at most 2^32 - 1 are "
             "supported. Write the edges to a file, and use mndmst partition and solve."
         )
-    found = backend.msf_of_edges(
+    forest = backend.msf_of_edges(
         edges.num_vertices, edges.src, edges.dst, edges.weight, maximum
     )
     given = given or InputEdges(lambda: edges, maximum)
-    return _public(found, edges.weight.dtype, given)
+    return _public(forest, edges.weight.dtype, given)
 
 
-def _public(found: "KernelForest", dtype: np.dtype, given: InputEdges) -> Forest:
+def _public(forest: "KernelForest", dtype: np.dtype, given: InputEdges) -> Forest:
     """Return a kernel's forest in sorted order, with weights for keys."""
-    edges = found.edges
+    edges = forest.edges
     wide = edges.u.astype(np.uint64) << np.uint64(32) | edges.v
     if (wide[1:] < wide[:-1]).any():
         edges = edges.take(np.argsort(wide))
@@ -334,7 +334,7 @@ def _public(found: "KernelForest", dtype: np.dtype, given: InputEdges) -> Forest
         edges.u.astype(np.int64),
         edges.v.astype(np.int64),
         weight,
-        found.label.astype(np.int64),
+        forest.label.astype(np.int64),
         given=given,
         maximum=given.maximum,
     )

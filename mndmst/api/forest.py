@@ -92,13 +92,13 @@ class Forest:
             self.num_vertices, self.src, self.dst, self.weight, self.maximum
         )
 
-    def connected(self, u: Any, v: Any) -> Any:
+    def connected(self, u: object, v: object) -> Any:
         """Return whether two vertices are in the same tree (bool)."""
-        one, u, v = self._pair(u, v)
-        found = self.index.connected(u, v)
-        return found[0].item() if one else found
+        one, *pair = self._pair(u, v)
+        answer = self.index.connected(*pair)
+        return answer[0].item() if one else answer
 
-    def path_max(self, u: Any, v: Any) -> Any:
+    def path_max(self, u: object, v: object) -> Any:
         """Return the heaviest edge on the path between two vertices.
 
         In a minimum spanning forest it is the bottleneck: on every path of the graph
@@ -112,7 +112,7 @@ class Forest:
             )
         return self._bottleneck(u, v)
 
-    def path_min(self, u: Any, v: Any) -> Any:
+    def path_min(self, u: object, v: object) -> Any:
         """Return the lightest edge on the path between two vertices.
 
         In a maximum spanning forest it is the bottleneck: on every path of the graph
@@ -127,12 +127,12 @@ class Forest:
             )
         return self._bottleneck(u, v)
 
-    def _bottleneck(self, u: Any, v: Any) -> Any:
-        one, u, v = self._pair(u, v)
-        found = self.index.bottleneck(u, v)
-        return found[0].item() if one else found
+    def _bottleneck(self, u: object, v: object) -> Any:
+        one, *pair = self._pair(u, v)
+        position = self.index.bottleneck(*pair)
+        return position[0].item() if one else position
 
-    def path(self, u: Any, v: Any) -> np.ndarray:
+    def path(self, u: object, v: object) -> np.ndarray:
         """Return the edges on the path from one vertex to another.
 
         Returns
@@ -141,8 +141,8 @@ class Forest:
             Positions of the edges, in the order of the path; empty if both are the
             same vertex, or in different trees. `index.path` takes many pairs.
         """
-        _, u, v = self._pair(u, v)
-        return self.index.path(u, v)[1].astype(np.int64)
+        _, *pair = self._pair(u, v)
+        return self.index.path(*pair)[1].astype(np.int64)
 
     def cut(
         self, below: int | float | None = None, *, above: int | float | None = None
@@ -202,7 +202,9 @@ class Forest:
         bounds = np.cumsum(self.component_sizes(below, above=above))[:-1]
         return np.split(self._names(order), bounds) if len(order) else []
 
-    def _labels(self, below: Any, above: Any) -> np.ndarray:
+    def _labels(
+        self, below: int | float | None, above: int | float | None
+    ) -> np.ndarray:
         threshold = self._threshold(below, above)
         return self.index.labels if threshold is None else self.index.cut(threshold)
 
@@ -211,7 +213,9 @@ class Forest:
         """The name of the threshold whose edges come first in the order."""
         return "above" if self.maximum else "below"
 
-    def _threshold(self, below: Any, above: Any) -> int | float | None:
+    def _threshold(
+        self, below: int | float | None, above: int | float | None
+    ) -> int | float | None:
         """Return the threshold that is given; refuse that of the other kind."""
         given, other = (above, below) if self.maximum else (below, above)
         if other is not None:
@@ -222,10 +226,10 @@ class Forest:
             )
         return None if given is None else as_number(given, self._side)
 
-    def _pair(self, u: Any, v: Any) -> tuple[bool, np.ndarray, np.ndarray]:
+    def _pair(self, u: object, v: object) -> tuple[bool, np.ndarray, np.ndarray]:
         """Return whether a query is about one pair, and the numbers of its vertices."""
-        u, v = self._vertices(u), self._vertices(v)
-        return u.ndim == 0, u, v
+        vertices, others = self._vertices(u), self._vertices(v)
+        return vertices.ndim == 0, vertices, others
 
     def _vertices(self, asked: Any) -> np.ndarray:
         """Return the numbers of vertices; of one vertex an array without axes."""
@@ -526,7 +530,8 @@ class Forest:
                 edges = with_names(edges, names, path)
             write_edges(edges, path)
             return
-        from ..io.results.forest_file import ForestHeader, write_forest_alone
+        from ..io.atomic_output import AtomicOutput
+        from ..io.results.forest_file import ForestHeader, write_forest_in
 
         header = ForestHeader(
             self.graph_uuid,
@@ -538,7 +543,8 @@ class Forest:
         )
         trees = self.labels if labels else None
         columns = self.src, self.dst, self.weight
-        write_forest_alone(path, columns, header, trees, overwrite)
+        with AtomicOutput(overwrite=overwrite) as files:
+            write_forest_in(files, path, columns, header, trees)
 
     def to_scipy(self) -> Any:
         """Return a `scipy.sparse.csr_array`, each edge once, above the diagonal.
@@ -621,7 +627,7 @@ class NamedForest(Forest):
         """The names of all vertices, by number."""
         return self._vertex_names.names
 
-    def number_of(self, names: Any) -> Any:
+    def number_of(self, names: object) -> Any:
         """Return the number of a vertex, or of several: positions in `nodes`.
 
         Raises
@@ -647,14 +653,14 @@ class NamedForest(Forest):
     ) -> None:
         """Write the forest under the names of its vertices; see `Forest.write`.
 
-        Formats of `mndmst convert` that have names take any. `.h5` and the others take
-        consecutive integers alone.
+        Formats of `mndmst convert` with names take names of any kind. `.h5` and the
+        others take consecutive integers alone.
 
         Raises
         ------
         ConfigError
-            If the format has no place for the names. It names formats that have, and
-            how to write numbers.
+            If the format cannot hold the names. The message lists formats that can,
+            and says how to write numbers.
         InputError
             If files cannot hold the names.
         """
@@ -691,7 +697,7 @@ class NamedForest(Forest):
     def _columns(self) -> "ForestColumns":
         return self.numbers._columns()
 
-    def _vertices(self, asked: Any) -> np.ndarray:
+    def _vertices(self, asked: object) -> np.ndarray:
         return self._vertex_names.numbers(asked)
 
     def _names(self, vertices: np.ndarray) -> np.ndarray:

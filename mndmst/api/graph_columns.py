@@ -54,7 +54,7 @@ _OF_NUMBERS = ("int", "uint", "float", "half", "double", "decimal")
 _OF_TEXT = ("string", "large_string", "str", "utf8", "categorical", "enum")
 
 
-def is_table(value: Any) -> bool:
+def is_table(value: object) -> bool:
     """Return whether a value is a table of pandas, Polars or PyArrow."""
     if not hasattr(value, "__getitem__"):
         return False
@@ -83,7 +83,7 @@ def read_table(
     columns = [Column(name, _kind_of(table[name])) for name in names]
     asked = ColumnNames(source, target, weight, option="")
     try:
-        found = choose_columns("the table", columns, asked)
+        chosen = choose_columns("the table", columns, asked)
     except (ConfigError, InputError) as error:
         if _may_be_matrix(table, columns):
             error.remedy = (
@@ -91,13 +91,13 @@ def read_table(
                 "mndmst.single_linkage(table, metric='precomputed')."
             )
         raise
-    src, dst = table[names[found.source]], table[names[found.target]]
+    src, dst = table[names[chosen.source]], table[names[chosen.target]]
     weights, weight_name = [1] * len(src), "weight"
-    if found.weight is not None:
-        weight_name = names[found.weight]
+    if chosen.weight is not None:
+        weight_name = names[chosen.weight]
         weights = table[weight_name]
-    titles = (names[found.source], names[found.target], weight_name)
-    known = "" if found.weight is None else weight_name
+    titles = (names[chosen.source], names[chosen.target], weight_name)
+    known = "" if chosen.weight is None else weight_name
     return GraphColumns(src, dst, weights, nodes, titles, known)
 
 
@@ -148,7 +148,7 @@ def _kind_of(column: Any) -> str:
 WEIGHT = "weight"
 
 
-def package_of(value: Any) -> str:
+def package_of(value: object) -> str:
     """Return the name of the package that defines a value's class, or a base of it."""
     for kind in type(value).__mro__:
         package = kind.__module__.partition(".")[0]
@@ -157,7 +157,7 @@ def package_of(value: Any) -> str:
     return ""
 
 
-def is_edge_list(value: Any) -> bool:
+def is_edge_list(value: object) -> bool:
     """Return whether a value is a list of tuples."""
     return isinstance(value, list) and all(isinstance(edge, tuple) for edge in value)
 

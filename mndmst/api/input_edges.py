@@ -49,18 +49,18 @@ class InputEdges:
         """
         edges, keys = self.read(), self._keys(forest.weight)
         finder = PairFinder(forest)
-        found = np.full(len(keys), -1, np.int64)
+        positions = np.full(len(keys), -1, np.int64)
         starts = range(0, len(edges), PIECE)
         for begin in reversed(starts):  # so that the first of all remains
             piece = slice(begin, begin + PIECE)
-            position = finder.find(edges.src[piece], edges.dst[piece])
-            here = np.flatnonzero(position >= 0)
-            same = self._keys(edges.weight[piece][here]) == keys[position[here]]
+            matches = finder.find(edges.src[piece], edges.dst[piece])
+            here = np.flatnonzero(matches >= 0)
+            same = self._keys(edges.weight[piece][here]) == keys[matches[here]]
             here = here[same][::-1]
-            found[position[here]] = begin + here
-        if (found < 0).any():
+            positions[matches[here]] = begin + here
+        if (positions < 0).any():
             raise InputError(_CHANGED)
-        return found if self.positions is None else self.positions[found]
+        return positions if self.positions is None else self.positions[positions]
 
     def replaceable(self, forest: ForestColumns) -> np.ndarray:
         """Return a boolean per forest edge: whether a forest of equal weight lacks it.
@@ -97,20 +97,20 @@ class InputEdges:
         `ascending` has the keys of the forest's edges.
         """
         edges, finder = self.read(), PairFinder(forest)
-        kept: list[list[np.ndarray]] = [[], [], []]
+        rivals: list[list[np.ndarray]] = [[], [], []]
         for begin in range(0, len(edges) if len(ascending) else 0, PIECE):
             piece = slice(begin, begin + PIECE)
             src, dst = edges.src[piece], edges.dst[piece]
             keys = self._keys(edges.weight[piece])
-            place = np.searchsorted(ascending, keys)
-            same = ascending[np.minimum(place, len(ascending) - 1)] == keys
+            nearest = np.searchsorted(ascending, keys)
+            same = ascending[np.minimum(nearest, len(ascending) - 1)] == keys
             rival = np.flatnonzero(same & (src != dst))
             rival = rival[finder.find(src[rival], dst[rival]) < 0]
-            for column, values in zip(kept, (src, dst, keys), strict=True):
+            for column, values in zip(rivals, (src, dst, keys), strict=True):
                 column.append(values[rival])
         empty = np.empty(0, np.uint32)
-        ends = [np.concatenate([empty, *column]) for column in kept[:2]]
-        return ends[0], ends[1], np.concatenate([ascending[:0], *kept[2]])
+        ends = [np.concatenate([empty, *column]) for column in rivals[:2]]
+        return ends[0], ends[1], np.concatenate([ascending[:0], *rivals[2]])
 
     def _keys(self, weight: np.ndarray) -> np.ndarray:
         return weights_to_keys(weight.copy(), self.maximum)

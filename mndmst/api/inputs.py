@@ -34,7 +34,7 @@ TIMES = "mM"
 ARRAY_PROTOCOLS = "__array__", "__array_interface__", "__array_struct__"
 
 
-def as_column(values: Any, name: str) -> np.ndarray:
+def as_column(values: object, name: str) -> np.ndarray:
     """Return one-dimensional numbers of NumPy, CuPy, pandas, Polars, PyArrow or a list.
 
     Device arrays (`__cuda_array_interface__`) are copied to the host. Errors call the
@@ -50,7 +50,7 @@ def as_column(values: Any, name: str) -> np.ndarray:
     return array
 
 
-def as_array(values: Any, name: str) -> np.ndarray:
+def as_array(values: object, name: str) -> np.ndarray:
     """Return one-dimensional values of any type; lists become arrays of objects.
 
     Lists of numbers of one type become arrays of that type. Raises InputTypeError if it
@@ -86,7 +86,7 @@ def as_array(values: Any, name: str) -> np.ndarray:
     return array
 
 
-def on_device(values: Any) -> bool:
+def on_device(values: object) -> bool:
     """Return whether an array lies on an accelerator."""
     from ..backends import holder_of  # clients of the service never ask
 
@@ -109,7 +109,7 @@ def as_count(value: Any, name: str) -> int:
     return count
 
 
-def as_flag(value: Any, name: str) -> bool:
+def as_flag(value: object, name: str) -> bool:
     """Return an argument that is true or false; 1 and 0 stand for them.
 
     Raises ConfigTypeError for any other value: the text "no" is true in Python.
@@ -119,7 +119,7 @@ def as_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def as_threads(value: Any) -> int:
+def as_threads(value: object) -> int:
     """Return a number of threads; 0 stands for all cores this process may use.
 
     Raises ConfigError if it is not a count, or larger than `MOST_THREADS`.
@@ -130,7 +130,7 @@ def as_threads(value: Any) -> int:
     return count
 
 
-def as_number(value: Any, name: str) -> int | float:
+def as_number(value: object, name: str) -> int | float:
     """Return an argument that is a real number.
 
     Raises ConfigTypeError if it is not a number.
@@ -140,7 +140,7 @@ def as_number(value: Any, name: str) -> int | float:
     return int(value) if isinstance(value, Integral) else float(value)
 
 
-def as_path(value: Any, name: str) -> Path:
+def as_path(value: object, name: str) -> Path:
     """Return an argument that names a file or a directory.
 
     Raises ConfigTypeError if it is neither text nor a path.
@@ -205,7 +205,7 @@ def check_table_columns(values: Any, source: str) -> None:
             check_integers(column, source)
 
 
-def check_listed_integers(values: Any, array: np.ndarray, source: str) -> None:
+def check_listed_integers(values: object, array: np.ndarray, source: str) -> None:
     """Refuse a list of points with integers that its array of floats has rounded."""
     from ..io.formats.point_tables import check_integers
 
@@ -214,7 +214,7 @@ def check_listed_integers(values: Any, array: np.ndarray, source: str) -> None:
         check_integers(np.array(values, object), source)
 
 
-def check_nothing_masked(values: Any, name: str) -> None:
+def check_nothing_masked(values: object, name: str) -> None:
     """Raise InputError if an array has masked values, which NumPy would drop."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InputError(f"{name} has masked values; fill them in or leave rows out")
@@ -223,18 +223,15 @@ def check_nothing_masked(values: Any, name: str) -> None:
 def _of_sequence(values: list[Any]) -> np.ndarray:
     """Return a list as an array: of numbers if all have one type, else of objects."""
     kinds = set(map(type, values))
-    if (len(kinds) <= 1 and kinds <= {float, bool}) or _are_short(values, kinds):
+    # NumPy would make floats or objects of integers beyond 64 bits
+    short = kinds == {int} and min(values) >= -(1 << 63) and max(values) < 1 << 63
+    if short or (len(kinds) <= 1 and kinds <= {float, bool}):
         return np.array(values)
     if len(kinds) == 1 and issubclass(kinds.pop(), np.number | np.bool_):
         return np.array(values)
     objects = np.empty(len(values), object)
     objects[:] = values  # elements that are tuples stay whole
     return objects
-
-
-def _are_short(values: list[Any], kinds: set[type]) -> bool:
-    """Return whether all values are Python's integers, and int64 holds them."""
-    return kinds == {int} and min(values) >= -(1 << 63) and max(values) < 1 << 63
 
 
 def _missing(values: Any) -> np.ndarray:
@@ -305,8 +302,9 @@ def _exact_integers(values: list[Any], name: str) -> np.ndarray:
     )
 
 
-def _no_number(value: Any, position: int, name: str) -> InputError:
-    if value is None or value is np.ma.masked or _is_nothing(value):
+def _no_number(value: object, position: int, name: str) -> InputError:
+    nothing = type(value).__name__ in ("NAType", "NaTType")  # of pandas
+    if value is None or value is np.ma.masked or nothing:
         return InputTypeError(
             f"{name} has a missing value ({value}) at position {position}; fill it in "
             "or leave it out"
@@ -320,11 +318,6 @@ def _no_number(value: Any, position: int, name: str) -> InputError:
         f"{name} has {str(value)[:40]!r} ({type(value).__name__}) at position "
         f"{position}; give numbers"
     )
-
-
-def _is_nothing(value: Any) -> bool:
-    """Return whether a value is pandas' NA or NaT."""
-    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def warn_of_first_id(smallest: int) -> None:

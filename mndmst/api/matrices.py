@@ -98,7 +98,7 @@ class CompressedEntries(MatrixEntries):
         )
 
 
-def is_matrix(value: Any) -> bool:
+def is_matrix(value: object) -> bool:
     """Return whether a value is a sparse matrix, or an array of two dimensions."""
     if hasattr(value, "tocoo"):  # of SciPy and CuPy
         return True

@@ -141,9 +141,9 @@ def _edges(
         attributes = graph[nodes[u]][nodes[v]]
         if graph.is_multigraph():
             parallel = {
-                key: found
+                key: value
                 for key, given in attributes.items()
-                if (found := given.get(weight, 1)) == found
+                if (value := given.get(weight, 1)) == value
             }
             key = better(parallel, key=parallel.__getitem__)
             attributes = attributes[key]

@@ -277,15 +277,15 @@ def verify(
     from ..io.shards.sharded_graph import open_graph
     from ..solver.startup import compile_kernels
 
-    place, proved = as_path(path, "path"), as_path(forest, "forest")
+    source, proved = as_path(path, "path"), as_path(forest, "forest")
     threads = as_count(threads, "threads")
     with _ranks(comm) as ranks:
         with ranks.raise_on_all():
-            graph = open_graph(place, check=ranks.rank == 0)
+            graph = open_graph(source, check=ranks.rank == 0)
         if not graph.has_few_arcs():  # the few kernels for these compile when called
             compile_kernels(ranks, "verify", graph.weight_dtype, Progress(False))
-        own = threads or locate(ranks).share
-        return verify_shards(ranks, graph, proved, own)
+        cores = threads or locate(ranks).share
+        return verify_shards(ranks, graph, proved, cores)
 
 
 def update(

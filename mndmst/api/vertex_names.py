@@ -44,7 +44,7 @@ class VertexNames:
         return first if consecutive and first >= 0 else None
 
     @cached_property
-    def _numbers(self) -> dict[Any, int]:
+    def _numbers(self) -> dict[object, int]:
         return {name: number for number, name in enumerate(self.names.tolist())}
 
     @cached_property
@@ -52,7 +52,7 @@ class VertexNames:
         """The index of names that are integers."""
         return NameIndex.of(IntegerNames(self.names))
 
-    def numbers(self, asked: Any) -> np.ndarray:
+    def numbers(self, asked: object) -> np.ndarray:
         """Return the numbers of vertices; of one vertex an array without axes.
 
         Raises InputError if a vertex has no such name.
@@ -61,14 +61,14 @@ class VertexNames:
             return np.array(self._number(asked), np.int64)
         ids = as_array(asked, "vertices")
         if ids.dtype.kind in "iu" and self.names.dtype.kind in "iu":
-            found = self._index.find(IntegerNames(ids))
-            if (found < 0).any():
-                raise _unnamed(ids[(found < 0).argmax()])
-            return found
+            numbers = self._index.find(IntegerNames(ids))
+            if (numbers < 0).any():
+                raise _unnamed(ids[(numbers < 0).argmax()])
+            return numbers
         listed = list(ids) if ids.dtype.kind in TIMES else ids.tolist()
         return np.array([self._number(name) for name in listed], np.int64)
 
-    def _number(self, name: Any) -> int:
+    def _number(self, name: object) -> int:
         try:
             return self._numbers[name]
         except KeyError:
@@ -147,7 +147,7 @@ def _distinct_fixed(columns: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndar
 
 
 def _distinct_objects(columns: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
-    first: dict[Any, int] = {}
+    first: dict[object, int] = {}
     numbers = []
     for column in columns:
         values = column.tolist()
@@ -198,7 +198,7 @@ def _check_nodes(names: np.ndarray, numbers: list[np.ndarray]) -> None:
         )
 
 
-def _as_ids(values: Any, name: str) -> np.ndarray:
+def _as_ids(values: object, name: str) -> np.ndarray:
     """Return ids as an array of one of NumPy's fixed types, or of objects.
 
     Raises InputTypeError if they are of a type that makes no names; InputError if one
@@ -278,11 +278,11 @@ def _kind_of(ids: np.ndarray) -> str:
     return ids.dtype.kind
 
 
-def _unnamed(name: Any) -> InputError:
+def _unnamed(name: object) -> InputError:
     return InputError(f"the graph has no vertex named {shown(name)}")
 
 
-def _is_one(asked: Any) -> bool:
+def _is_one(asked: object) -> bool:
     """Return whether a question names one vertex; lists and arrays name several.
 
     A tuple is one name.

@@ -17,7 +17,7 @@ def advice(record: Record) -> list[str]:
     Shares are means over the ranks; time in which a rank waits for others counts
     apart.
     """
-    said = [*_crowded(record)]
+    sentences = [*_crowded(record)]
     shares = spent(record)
     name = max(shares, key=shares.__getitem__)
     percent = f"{shares[name]:.0%}".replace("%", " %")
@@ -30,7 +30,7 @@ def advice(record: Record) -> list[str]:
     if name == "wait" and record["num_ranks"] > 1:
         remedy = f"rank {_last(record)} kept the others waiting longest; {remedy}"
     text = f"{percent} of the time {_NAMES[name]}"
-    return [*said, f"{text}: {remedy}." if remedy else f"{text}."]
+    return [*sentences, f"{text}: {remedy}." if remedy else f"{text}."]
 
 
 _NAMES = {
@@ -65,29 +65,29 @@ def _crowded(record: Record) -> list[str]:
     for rank in record["ranks"]:
         if rank.get("cores"):
             hosts[rank["host"]].append(rank)
-    said: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for ranks in hosts.values():
         cores = len(set().union(*(_numbers(rank["cores"]) for rank in ranks)))
         threads = sum(rank.get("threads", 1) for rank in ranks)
         if len(ranks) > cores:
             text = f"{len(ranks)} ranks on {counted(cores, 'core')}: {cores} would be"
-            said[f"{text} faster."] = None
+            sentences[f"{text} faster."] = None
         elif threads > cores:
             each = max(1, cores // len(ranks))
             text = f"{threads} threads of {counted(len(ranks), 'rank')} on "
             text += f"{counted(cores, 'core')}: --threads {each} would be faster."
-            said[text] = None
-    return list(said)
+            sentences[text] = None
+    return list(sentences)
 
 
 def _numbers(ranges: str) -> set[int]:
     """Return the numbers that `comm.placement.ranges` has written."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for run in ranges.split(","):
         first, _, last = run.partition("-")
         begin, end = int(first), int(last or first) + 1
-        found |= set(range(begin, min(end, begin + MOST_CORES)))
-    return found
+        numbers |= set(range(begin, min(end, begin + MOST_CORES)))
+    return numbers
 
 
 def _compiled(record: Record) -> float:

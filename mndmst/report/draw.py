@@ -32,7 +32,7 @@ SHOWN_POINTS = 2_000  # of a line
 SHOWN_MERGES = 10
 COLOUR, SECOND_COLOUR = "#3b6fb6", "#e6842a"
 _LIMIT = "#d62728"
-_PORTIONS = ("#9e9e9e", "#e6842a", "#7570b3", "#1b9e77", "#d95f8a")
+_PHASE_COLOURS = ("#9e9e9e", "#e6842a", "#7570b3", "#1b9e77", "#d95f8a")
 
 
 def timeline(axes: Any, record: Record, begin: float = 0.0) -> None:
@@ -43,9 +43,9 @@ def timeline(axes: Any, record: Record, begin: float = 0.0) -> None:
     ranks = record["ranks"][:SHOWN_RANKS]
     drawn = set()
 
-    def bar(span: Span, place: tuple[float, float], name: str) -> None:
+    def bar(span: Span, extent: tuple[float, float], name: str) -> None:
         if span.begin + span.seconds > begin:
-            axes.broken_barh([(span.begin, span.seconds)], place, color=COLOURS[name])
+            axes.broken_barh([(span.begin, span.seconds)], extent, color=COLOURS[name])
             drawn.add(name)
 
     for rank in ranks:
@@ -54,8 +54,8 @@ def timeline(axes: Any, record: Record, begin: float = 0.0) -> None:
             bar(span, (row - 0.4, 0.5), kind_of(span.stage))
         for span in device_work(rank):
             gpu = not span.name.startswith("cpu")
-            place = (row + 0.12, 0.12) if gpu else (row + 0.26, 0.12)
-            bar(span, place, "GPU works" if gpu else "CPU works")
+            extent = (row + 0.12, 0.12) if gpu else (row + 0.26, 0.12)
+            bar(span, extent, "GPU works" if gpu else "CPU works")
     axes.set_ylim(len(ranks) - 0.4, -0.6)
     axes.set_yticks([rank["rank"] for rank in ranks])
     axes.set_xlim(begin, record["seconds"])
@@ -87,11 +87,11 @@ def shares(axes: Any, record: Record) -> None:
     names = [rank["rank"] for rank in ranks]
     sums = [seconds_by_kind(rank) for rank in ranks]
     kinds = [kind for kind in sums[0] if any(each[kind] for each in sums)]
-    left = np.zeros(len(names))
+    begins = np.zeros(len(names))
     for kind in kinds:
         seconds = np.array([each[kind] for each in sums])
-        axes.barh(names, seconds, left=left, color=COLOURS[kind])
-        left += seconds
+        axes.barh(names, seconds, left=begins, color=COLOURS[kind])
+        begins += seconds
     axes.set_yticks(names)
     axes.invert_yaxis()
     axes.set(xlabel="seconds", ylabel="rank", title="Where the time went")
@@ -99,27 +99,29 @@ def shares(axes: Any, record: Record) -> None:
 
 
 def edges_left(axes: Any, record: Record) -> None:
-    """Draw the edges that are left after each step, on a logarithmic axis.
+    """Draw the number of edges after each step, on a logarithmic axis.
 
-    Edges of different weights go through the steps one after the other, so a new
-    portion of them brings edges back: each has its colour.
+    A phase of the run has edges of a range of weights, so the number rises where a
+    phase begins: each has its colour.
     """
     levels = record["levels"]
-    portions = [level.get("portion", ALL_EDGES) for level in levels]
-    colours = dict(zip(dict.fromkeys(portions), _PORTIONS * len(levels), strict=False))
-    places = range(len(levels))
+    phases = [level.get("portion", ALL_EDGES) for level in levels]
+    colours = dict(
+        zip(dict.fromkeys(phases), _PHASE_COLOURS * len(levels), strict=False)
+    )
+    positions = range(len(levels))
     counts = [level["edges"] for level in levels]
-    axes.bar(places, counts, color=[colours[portion] for portion in portions])
+    axes.bar(positions, counts, color=[colours[phase] for phase in phases])
     axes.set_yscale("symlog", linthresh=1)
     _write_counts(axes.yaxis)
     many = len(counts) > FEW_BARS
     axes.set_ylim(0, (100 if many else 8) * max([1, *counts]))  # room for the numbers
-    axes.set_xticks(places, [level["after"] for level in levels], rotation=60)
+    axes.set_xticks(positions, [level["after"] for level in levels], rotation=60)
     axes.tick_params(axis="x", labelsize=8)
     for label in axes.get_xticklabels():
         label.set_horizontalalignment("right")
-    for place, count in zip(places, counts, strict=True):
-        axes.annotate(_short(count), (place, max(1, count)), (0, 2),
+    for position, count in zip(positions, counts, strict=True):
+        axes.annotate(_short(count), (position, max(1, count)), (0, 2),
                       textcoords="offset points", rotation=90 if many else 0,
                       ha="center", va="bottom", fontsize=8)  # fmt: skip
     axes.set(ylabel="edges", title="Edges left after each step")
@@ -238,14 +240,14 @@ def degrees(axes: Any, forest: Forest) -> None:
 
 
 def growth(axes: Any, merges: Merges) -> None:
-    """Draw the components left, and the largest one, as edges are added by weight."""
+    """Draw how many components there are, and the largest, as edges come by weight."""
     largest = np.maximum.accumulate(merges.smaller + merges.larger)
-    left = merges.num_vertices - 1 - np.arange(len(largest))
+    components = merges.num_vertices - 1 - np.arange(len(largest))
     finite = np.flatnonzero(np.isfinite(merges.weight))
     most = min(SHOWN_POINTS, len(finite))
     shown = finite[np.linspace(0, len(finite) - 1, most).astype(np.int64)]
     weight = merges.weight[shown]
-    axes.step(weight, left[shown], color=COLOUR, where="post", label="components")
+    axes.step(weight, components[shown], color=COLOUR, where="post", label="components")
     axes.step(
         weight, largest[shown], color=SECOND_COLOUR, where="post",
         label="vertices of the largest",

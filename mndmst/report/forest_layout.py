@@ -1,8 +1,8 @@
 """Positions of a forest's vertices in the plane, from its edges alone.
 
-Every layout sets the trees of the forest apart and gives each vertex a position of its
-own. A tree hangs from its smallest vertex. Apart from `spring`, a layout takes the time
-of the forest's query index, which is that of a sort.
+Every layout sets the trees of the forest apart and gives each vertex another position.
+A tree hangs from its smallest vertex. Apart from `spring`, a layout takes the time of
+the forest's query index, which is that of a sort.
 """
 
 from dataclasses import dataclass
@@ -56,18 +56,18 @@ def layout(forest: Forest, name: str) -> np.ndarray:
 def _hierarchy(forest: Forest) -> Hierarchy:
     rooted = forest.index.rooted
     count = forest.num_vertices
-    place, end = np.arange(count), rooted.end.astype(np.int64)
+    position, end = np.arange(count), rooted.end.astype(np.int64)
     # Ancestors are the ranges that have begun and not ended.
     ended = np.cumsum(np.bincount(end, minlength=count + 1))[:count]
-    leaves_before = np.concatenate([[0], np.cumsum(end == place + 1)])
+    leaves_before = np.concatenate([[0], np.cumsum(end == position + 1)])
     middle = (leaves_before[:-1] + leaves_before[end] - 1) / 2
-    is_root = rooted.parent == place
+    is_root = rooted.parent == position
     first = np.flatnonzero(is_root)
     return Hierarchy(
         vertex=rooted.vertex.astype(np.int64),
         tree=np.cumsum(is_root) - 1,
         first=first,
-        depth=place - ended,
+        depth=position - ended,
         middle=middle,
         leaves=leaves_before[end[first]] - leaves_before[first],
     )
@@ -108,16 +108,16 @@ def _as_springs(forest: Forest, hierarchy: Hierarchy) -> np.ndarray:
         vertices = hierarchy.vertex[part].tolist()
         if len(vertices) >= SPARSE_SPRING:
             optional("scipy.sparse", "formats")
-        found = networkx.spring_layout(
+        position_of = networkx.spring_layout(
             graph.subgraph(vertices),
             pos=dict(zip(vertices, around[part], strict=True)),
             iterations=SPRING_STEPS,
             seed=1,
         )
-        places = np.array([found[vertex] for vertex in vertices])
-        places -= places.mean(axis=0)
-        scale = np.sqrt(len(vertices)) / np.linalg.norm(places, axis=1).max()
-        around[part] = places * scale
+        positions = np.array([position_of[vertex] for vertex in vertices])
+        positions -= positions.mean(axis=0)
+        scale = np.sqrt(len(vertices)) / np.linalg.norm(positions, axis=1).max()
+        around[part] = positions * scale
         radius[tree] = 0.5 + np.sqrt(len(vertices))
     return around + _packed(radius)[hierarchy.tree]
 
@@ -131,10 +131,10 @@ def _packed(radius: np.ndarray) -> np.ndarray:
     centres = np.empty((len(radius), 2))
     begin, top = 0, 0.0
     while begin < len(size):
-        left = ends[begin] - size[begin]
-        end = max(int(np.searchsorted(ends, left + width, "right")), begin + 1)
+        before = ends[begin] - size[begin]
+        end = max(int(np.searchsorted(ends, before + width, "right")), begin + 1)
         row = slice(begin, end)
-        across = ends[row] - left - size[row] / 2
+        across = ends[row] - before - size[row] / 2
         down = np.full(end - begin, top - size[begin] / 2)
         centres[order[row]] = np.stack([across, down], axis=1)
         top -= size[begin]

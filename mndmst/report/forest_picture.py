@@ -142,8 +142,8 @@ def _draw_image(axes: Any, placed: PlacedForest, colours: Any) -> None:
     flat[crossed, 3] = 0.3 + 0.7 * np.log1p(crossings[crossed]) / most
     alone = np.ones(len(pixels), np.bool_)
     alone[placed.forest.src] = alone[placed.forest.dst] = False
-    places = _pixel_numbers(pixels[alone], shape)
-    flat[places[~crossed[places]]] = (0.6, 0.6, 0.6, 1)
+    isolated = _pixel_numbers(pixels[alone], shape)
+    flat[isolated[~crossed[isolated]]] = (0.6, 0.6, 0.6, 1)
     top = low + extent
     axes.imshow(
         image,
@@ -195,9 +195,9 @@ def accumulated(
     return total, crossings
 
 
-def _pixel_numbers(places: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    """Return the numbers of the pixels nearest to some places, row by row."""
-    column, row = np.rint(places).astype(np.int64).T
+def _pixel_numbers(positions: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    """Return the numbers of the pixels nearest to some positions, row by row."""
+    column, row = np.rint(positions).astype(np.int64).T
     return row * shape[0] + column
 
 

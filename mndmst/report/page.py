@@ -4,7 +4,7 @@ The page fetches nothing and has no scripts: the charts are SVG inside the HTML.
 """
 
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ def write_page(
 
 
 def html_page(title: str, body: str) -> str:
-    """Return a page of its own with a title and its body as HTML."""
+    """Return an HTML page with a title and a body."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f'<meta name="generator" content="{CREATOR}">'
@@ -130,16 +130,16 @@ def _title(record: Record) -> str:
 def _facts(record: Record) -> str:
     hosts = sorted({rank["host"] for rank in record["ranks"]})
     devices = sorted({d for rank in record["ranks"] for d in rank.get("devices", ())})
-    found = {}
+    results = {}
     if "forest_edges" in record:
         edges = counted(record["forest_edges"], "edge")
         trees = counted(record["trees"], "tree")
-        found["forest"] = f"{edges}, {trees}, weight {record['weight']}"
+        results["forest"] = f"{edges}, {trees}, weight {record['weight']}"
     if "components" in record:
         largest = counted(record["largest"], "vertex")
-        found["components"] = f"{record['components']:,}, the largest of {largest}"
+        results["components"] = f"{record['components']:,}, the largest of {largest}"
     return table_of(
-        found
+        results
         | {
             "digest": record.get("digest", ""),
             "hosts": ", ".join(hosts),
@@ -218,7 +218,7 @@ def _time_line(record: Record, begin: float, height: float) -> str:
     )
 
 
-def table_of(facts: dict[str, Any]) -> str:
+def table_of(facts: Mapping[str, object]) -> str:
     """Return facts as a table of HTML, without the empty ones."""
     rows = (
         f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>"

@@ -185,10 +185,10 @@ def options(record: Record) -> dict[str, str]:
     }
 
 
-def _value(name: str, value: Any) -> str:
+def _value(name: str, value: object) -> str:
     if name in _UNSET and value in (None, 0):
         return _UNSET[name]
-    if name.endswith("memory"):
+    if name.endswith("memory") and isinstance(value, int):
         return f"{value / 2**20:,.0f} MiB"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
@@ -246,7 +246,7 @@ def write_trace(record: Record, path: Path, files: AtomicOutput) -> None:
 
     A rank is a process; its stages and each of its devices are threads.
     """
-    events: list[dict[str, Any]] = []
+    events: list[Record] = []
     for rank in record["ranks"]:
         number = rank["rank"]
         name = f"rank {number} on {rank['host']}"
@@ -267,12 +267,12 @@ def write_trace(record: Record, path: Path, files: AtomicOutput) -> None:
         temporary.write_text(json.dumps(json_mark(TRACE) | {"traceEvents": events}))
 
 
-def _event(span: Span, process: int, thread: int, category: str) -> dict[str, Any]:
+def _event(span: Span, process: int, thread: int, category: str) -> Record:
     times = {"ts": span.begin * 1e6, "dur": span.seconds * 1e6}
-    place = {"pid": process, "tid": thread}
-    return {"ph": "X", "name": span.name, "cat": category, **place, **times}
+    track = {"pid": process, "tid": thread}
+    return {"ph": "X", "name": span.name, "cat": category, **track, **times}
 
 
-def _named(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
-    place = {"pid": process, "tid": thread}
-    return {"ph": "M", "name": what, **place, "args": {"name": name}}
+def _named(what: str, process: int, thread: int, name: str) -> Record:
+    track = {"pid": process, "tid": thread}
+    return {"ph": "M", "name": what, **track, "args": {"name": name}}

@@ -307,18 +307,6 @@ def write_forest(
     write_columns(outputs, path, FOREST, columns, attributes, stored, threads)
 
 
-def write_forest_alone(
-    path: Path,
-    edges: tuple[np.ndarray, np.ndarray, np.ndarray],
-    header: ForestHeader,
-    labels: np.ndarray | None = None,
-    overwrite: bool = False,
-) -> None:
-    """Write a forest that this process has in memory; see `write_forest_in`."""
-    with AtomicOutput(overwrite=overwrite) as files:
-        write_forest_in(files, path, edges, header, labels)
-
-
 def write_forest_in(
     files: AtomicOutput,
     path: Path,

@@ -11,7 +11,8 @@ from oracle import kruskal
 
 from mndmst.api.forest import Forest
 from mndmst.host.errors import InputError
-from mndmst.io.results.forest_file import ForestHeader, write_forest_alone
+from mndmst.io.atomic_output import AtomicOutput
+from mndmst.io.results.forest_file import ForestHeader, write_forest_in
 from mndmst.points.certificate.pairwise_certificate import PairDistances
 from mndmst.points.certificate.point_certificate import Claims, verify_points
 from mndmst.points.metrics import METRICS
@@ -38,7 +39,8 @@ def write(path: Path, points: np.ndarray, forest: Forest, **config: object) -> N
     forest = Forest(*columns, forest.labels)
     weight, digest = forest.total_weight, forest.digest
     header = ForestHeader(uuid_of(points), len(points), weight, digest, config)
-    write_forest_alone(path, columns, header)
+    with AtomicOutput() as files:
+        write_forest_in(files, path, columns, header)
 
 
 def side_of(tree: Forest, edge: int) -> np.ndarray:
