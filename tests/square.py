@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from mndmst.io.edge_file import Edges
-from mndmst.io.partitioner.partition import symmetric_rows
+from mndmst.io.partitioner.vertex_numbering import symmetric_rows
 
 DATA = Path(__file__).parent / "data"
 SQUARE = [(0, 1, 7), (0, 2, 7), (0, 3, 0), (1, 2, -2), (2, 3, 5)]

@@ -1,10 +1,10 @@
 """Files that appear under their names whole, several of them together, or not at all.
 
-A file is made beside its target under a new random name, is put on disk, and is then
-renamed. So no existing file is written to: no other program's file, and nothing that a
-symbolic link points to. A command that fails removes the files it has made itself, and
-no others. `output_kinds` says which existing file is replaced. `check_outputs` refuses
-unsuitable outputs of a command before any work.
+A file is made beside its target under a new random name, is flushed to disk, and is
+then renamed. So no existing file is written to: no other program's file, and nothing
+that a symbolic link points to. A command that fails removes the files it has made
+itself, and no others. `output_kinds` says which existing file is replaced.
+`check_outputs` refuses unsuitable outputs of a command before any work.
 """
 
 import errno
@@ -124,7 +124,7 @@ class AtomicOutput:
 def whole_file(
     target: Path, kind: Kind | None = None, overwrite: bool = False
 ) -> Iterator[Path]:
-    """Give a temporary name to write to; rename it to `target` when that went well."""
+    """Give a temporary name to write to; rename it to `target` if no error occurs."""
     with AtomicOutput(None, overwrite) as output, output.file(target, kind) as name:
         yield name
 

@@ -14,8 +14,8 @@ from mndmst.graph.order import weights_to_keys
 from mndmst.host.errors import ConfigError
 from mndmst.io.edge_file import Edges
 from mndmst.io.formats import read_edges
-from mndmst.io.partitioner.partition import symmetric_rows
 from mndmst.io.partitioner.random_graphs import open_random
+from mndmst.io.partitioner.vertex_numbering import symmetric_rows
 
 _ROOT = Path(__file__).parents[2]
 

@@ -22,8 +22,9 @@ from mndmst.host.launcher import find_mpirun
 from mndmst.host.memory import free_bytes
 from mndmst.io.edge_file import Edges
 from mndmst.io.partitioner.graph_recipe import Recipe, load_recipe, open_recipe
-from mndmst.io.partitioner.partition import build_shards, symmetric_rows
+from mndmst.io.partitioner.partition import build_shards
 from mndmst.io.partitioner.random_graphs import open_random
+from mndmst.io.partitioner.vertex_numbering import symmetric_rows
 
 from .contenders import Answer, Contender, KernelContender
 from .graphs import BenchGraph

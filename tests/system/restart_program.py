@@ -25,9 +25,10 @@ from mndmst.host.errors import MndmstError
 from mndmst.io.edge_file import Edges
 from mndmst.io.formats import open_edges, write_edges
 from mndmst.io.partitioner.forked_processes import run_forked
-from mndmst.io.partitioner.partition import partition, symmetric_rows
+from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.random_graphs import open_random
+from mndmst.io.partitioner.vertex_numbering import symmetric_rows
 from mndmst.io.shards.graph_directory import MADE_FROM
 from mndmst.io.shards.sharded_graph import open_graph
 

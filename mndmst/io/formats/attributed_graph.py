@@ -139,8 +139,8 @@ def edges_of_nodes(
     `src` and `dst` have ids. The type of an id counts: 1, 1.0, true and "1" are four.
     Raises InputError if two nodes have one id, or an edge names none of them.
     """
-    found, names = _number_nodes(path, ids)
-    number = dict(zip(map(json.dumps, ids), found.tolist(), strict=True))
+    numbers, names = _number_nodes(path, ids)
+    number = dict(zip(map(json.dumps, ids), numbers.tolist(), strict=True))
     keys = list(map(json.dumps, [*src, *dst]))
     try:
         ends = np.fromiter(map(number.__getitem__, keys), np.int64, len(keys))

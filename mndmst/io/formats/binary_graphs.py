@@ -76,7 +76,7 @@ _PARHIP_BITS = 6
 
 
 class StoredArray(NamedTuple):
-    """The place of an array in a file: its type, its first byte and its length."""
+    """An array in a file: its type, its first byte and its length."""
 
     dtype: np.dtype
     offset: int
@@ -96,7 +96,7 @@ class Binary:
         self.size = self.state[1] if self._unpacked is None else len(self._unpacked)
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Number of bytes, unpacked, that have not been taken."""
         return self.size - self.at
 
@@ -110,10 +110,10 @@ class Binary:
     def take(self, dtype: str | np.dtype, count: int, what: str) -> StoredArray:
         """Take the next `count` entries of a type, as a stored array."""
         dtype = np.dtype(dtype)
-        if count < 0 or count * dtype.itemsize > self.left:
+        if count < 0 or count * dtype.itemsize > self.remaining:
             raise self.wrong(
                 f"says that {count} {what} of {dtype.itemsize} bytes begin at byte "
-                f"{self.at}, where {self.left} bytes are left"
+                f"{self.at}, where {self.remaining} bytes are left"
             )
         column = StoredArray(dtype, self.at, count)
         self.at += count * dtype.itemsize
@@ -126,26 +126,27 @@ class Binary:
 
     def read(self, column: StoredArray, begin: int, end: int) -> np.ndarray:
         """Return the entries [begin, end) of an array."""
-        place = column.offset + begin * column.dtype.itemsize
+        offset = column.offset + begin * column.dtype.itemsize
         if self._unpacked is not None:
-            held = np.frombuffer(self._unpacked, column.dtype, end - begin, place)
-            return held.copy()
-        # Memory of its own: of a map all that was read would stay
+            entries = np.frombuffer(self._unpacked, column.dtype, end - begin, offset)
+            return entries.copy()
+        # Read, not mapped: all pages of a map that were read would stay in memory
         part = np.empty(end - begin, column.dtype)
         with readable(self.path), opened(self.path, self.state) as file:
-            left = part.view(np.uint8).data
-            while left:  # the system reads 2 GiB at a time
-                taken = os.preadv(file.fileno(), [left], place)
+            unread = part.view(np.uint8).data
+            while unread:  # the system reads 2 GiB at a time
+                taken = os.preadv(file.fileno(), [unread], offset)
                 if not taken:
                     raise EOFError("it was cut short while it was read")
-                left, place = left[taken:], place + taken
+                unread, offset = unread[taken:], offset + taken
         return part
 
     def end(self) -> None:
-        """Raise InputError if anything is left."""
-        if self.left:
+        """Raise InputError unless all bytes have been taken."""
+        if self.remaining:
             raise self.wrong(
-                f"goes on for {self.left} bytes after its last entry, at byte {self.at}"
+                f"goes on for {self.remaining} bytes after its last entry, at byte "
+                f"{self.at}"
             )
 
 
@@ -227,8 +228,8 @@ class RowsFile(EdgeFile):
     def _blocks(self, arc: int) -> range:
         """Return the first rows of blocks, from the one that has an arc on."""
         rows = range(0, self.num_vertices, PIECE_ROWS)
-        place = bisect_right(rows, arc, key=lambda row: int(self._begins(row, row)[0]))
-        return rows[max(0, place - 1) :]
+        index = bisect_right(rows, arc, key=lambda row: int(self._begins(row, row)[0]))
+        return rows[max(0, index - 1) :]
 
     def _begins(self, low: int, high: int) -> np.ndarray:
         """Return the first arc of the rows [low, high], as far as there are any."""
@@ -305,11 +306,11 @@ def open_ecl(path: Path, budget: Budget) -> RowsFile:
     for width in (4, 8):
         file.at = 0
         vertices, arcs = file.counts(f"<i{width}", 2)
-        after_rows = file.left - (vertices + 1) * width
+        after_rows = file.remaining - (vertices + 1) * width
         if vertices >= 0 and arcs >= 0 and after_rows in (4 * arcs, 8 * arcs):
             indptr = file.take(f"<i{width}", vertices + 1, "rows")
             indices = file.take("<i4", arcs, "neighbours")
-            weight = file.take("<i4", arcs, "weights") if file.left else None
+            weight = file.take("<i4", arcs, "weights") if file.remaining else None
             return RowsFile(file, indptr, indices, weight)
     raise file.wrong(
         f"its {file.size} bytes do not fit an ECL graph with the counts at its "
@@ -352,12 +353,12 @@ class PairFile(EdgeFile):
         self.budget = budget
         vertices, arcs = file.counts("<u8", 2)
         fewest = arcs if both_directions else arcs // 2
-        width = 8 if file.left >= 16 * fewest else 4
-        entries, rest = divmod(file.left, 2 * width)
+        width = 8 if file.remaining >= 16 * fewest else 4
+        entries, rest = divmod(file.remaining, 2 * width)
         if rest or not fewest <= entries <= arcs:
             raise file.wrong(
-                f"{file.left} bytes after the counts do not hold {arcs} arcs of 32 or "
-                "64 bits"
+                f"{file.remaining} bytes after the counts do not hold {arcs} arcs of "
+                "32 or 64 bits"
             )
         self.path = path
         self.name = str(path)

@@ -311,9 +311,9 @@ class NcolFile(NamedEdgeFile):
                         raise ValueError(what)
                     weights.append(number)
                 except ValueError as error:
-                    place = self._text.line_number(offset) + row
+                    number = self._text.line_number(offset) + row
                     raise InputError(
-                        f"{self.name}: line {place} {what}. Fix it."
+                        f"{self.name}: line {number} {what}. Fix it."
                     ) from error
                 src.append(one)
                 dst.append(other)
@@ -331,14 +331,14 @@ def write_ncol(edges: Edges, path: Path, files: AtomicOutput) -> None:
     def texts(ends: np.ndarray) -> list[str]:
         if edges.names is None:
             return list(map(str, ends.tolist()))
-        found = edges.names.take(ends).texts()
-        for text in found:
+        names = edges.names.take(ends).texts()
+        for text in names:
             if any(blank in text for blank in _NCOL_BLANKS):
                 raise ConfigError(
                     f'{path}: the name "{escaped(text)}" has a blank, which .ncol does '
                     "not allow. Give a name in .csv, .json or .parquet."
                 )
-        return found
+        return names
 
     columns = edges.src, edges.dst, edges.weight
     with files.file(path) as temporary, temporary.open("w", encoding="utf-8") as file:

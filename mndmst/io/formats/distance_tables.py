@@ -8,8 +8,8 @@ Programs of phylogeny, epidemiology and ecology write them in several shapes:
   names, or the number of points in PHYLIP's first line, say how many points there are;
 - PHYLIP: the number of points, then a line for each.
 
-The rule for missing values (empty, -, NA and their like): on the diagonal it is 0; at
-one of two mirrored places the other value counts; at both it is an error.
+The rule for missing values (empty, -, NA and their like): on the diagonal it is 0; of
+two mirrored entries the other value counts; if both are missing it is an error.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -93,7 +93,7 @@ _SHAPES = (
 
 
 def read_distance_text(path: Path) -> DistanceTable:
-    """Read a matrix of distances from a text; InputError names the wrong place."""
+    """Read a matrix of distances from a text; InputError names the line and column."""
     content = bytes(read_bytes(path, FREE_MEMORY, DISTANCE_TEXT_COPIES))
     text = content.decode("utf-8", "replace")
     lines = [

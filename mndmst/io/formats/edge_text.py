@@ -59,7 +59,7 @@ def read_head(
 
     A mark of UTF-8, which some programs put first, is passed over.
     """
-    found: list[bytes] = []
+    skipped: list[bytes] = []
     text, offset = b"", 0
     for piece in chain(unpacked_pieces(path, budget), (b"\n",)):
         text += piece
@@ -70,8 +70,8 @@ def read_head(
             check_letters(path, text if text.startswith(_WIDE_MARKS) else line)
             check_line_ends(path, line)
             if line.strip() and line.lstrip()[0] not in comments:
-                return found, line, offset
-            found.append(line.strip())
+                return skipped, line, offset
+            skipped.append(line.strip())
             offset = stop + 1
         if len(text) > LONGEST_HEAD:
             check_line_ends(path, text)
@@ -79,7 +79,7 @@ def read_head(
                 f"{path}: has no edge in its first {LONGEST_HEAD} bytes, so it is not "
                 "a text of edges. Name its format."
             )
-    return found, b"", offset
+    return skipped, b"", offset
 
 
 def read_lines(
@@ -87,17 +87,17 @@ def read_lines(
 ) -> list[bytes]:
     """Return up to `most` lines from a byte on, without comments and empty lines."""
     text = bytearray()
-    found: list[bytes] = []
+    lines: list[bytes] = []
     for piece in unpacked_pieces(path, budget):
         text += piece
-        found = [
+        lines = [
             line
             for line in bytes(text[offset:]).split(b"\n")
             if line.strip() and line.lstrip()[0] not in comments
         ]
-        if len(found) > most or len(text) > LONGEST_HEAD:
-            return found[: min(most, max(1, len(found) - 1))]  # the last may be cut
-    return found[:most]
+        if len(lines) > most or len(text) > LONGEST_HEAD:
+            return lines[: min(most, max(1, len(lines) - 1))]  # the last may be cut
+    return lines[:most]
 
 
 def check_letters(path: Path, text: bytes) -> None:
@@ -309,15 +309,15 @@ class TextFile(EdgeFile):
     def _parse(self, offset: int, block: bytes, real: bool) -> Edges:
         """Return the edges of a block; `real` if a weight before was not whole."""
         base, separator = self.layout.base, self.layout.separator
-        found = self._by_numpy(block, separator, real)
-        if found is None or not self._has_vertices(found):
+        columns = self._by_numpy(block, separator, real)
+        if columns is None or not self._has_vertices(columns):
             if self._is_mixed(block):
                 block, separator = block.translate(_TO_BLANKS), BLANKS
-                found = self._by_numpy(block, separator, real)
-            if found is None or not self._has_vertices(found):
+                columns = self._by_numpy(block, separator, real)
+            if columns is None or not self._has_vertices(columns):
                 rows = self.rows_of(offset, block)
-                found = rows.ids("source"), rows.ids("target"), rows.weights(real)
-        src, dst, weight = found
+                columns = rows.ids("source"), rows.ids("target"), rows.weights(real)
+        src, dst, weight = columns
         count = self.num_vertices
         src, dst = src - base, dst - base
         return checked_edges(self.name, count, src, dst, weight, first_id=base)
@@ -337,9 +337,9 @@ class TextFile(EdgeFile):
         base, count = self.layout.base, self.num_vertices
         return range(base, base + (MAX_VERTICES if count is None else count))
 
-    def _has_vertices(self, found: EndsAndWeights) -> bool:
+    def _has_vertices(self, columns: EndsAndWeights) -> bool:
         ids = self.bounds()
-        ends = [ends for ends in found[:2] if len(ends)]
+        ends = [ends for ends in columns[:2] if len(ends)]
         return all(ids.start <= e.min() and e.max() < ids.stop for e in ends)
 
     def _by_numpy(
@@ -366,19 +366,19 @@ class TextFile(EdgeFile):
         width = len(layout.columns.names)
         if not simple and not all(has_width(line, separator, width) for line in lines):
             return None
-        found = read_numbers(
+        columns = read_numbers(
             lines, layout.prefix, layout.columns.weight is not None, real,
             quotechar='"' if '"' in text else None,
             delimiter=None if separator == BLANKS else separator.decode(),
             usecols=None if layout.in_order else layout.columns.wanted,
         )  # fmt: skip
-        if found is None or not isinstance(self, NameableFile):
-            return found
+        if columns is None or not isinstance(self, NameableFile):
+            return columns
         if _has_padded_numbers(block):  # in any column
-            is_rows = block.count(b"\n") == len(found[0])
+            is_rows = block.count(b"\n") == len(columns[0])
             if self._has_padded_ends(block if is_rows else b"", lines, separator):
                 return None  # 01 is a name
-        return found
+        return columns
 
     def _has_padded_ends(
         self, rows: bytes, lines: Sequence[str], separator: bytes
@@ -450,11 +450,11 @@ class TextFile(EdgeFile):
 
     def line_number(self, offset: int) -> int:
         """Return the number, from 1, of the line that begins at a byte."""
-        number, left = 1, offset
+        number, remaining = 1, offset
         for piece in self._bytes(0):
-            number += piece.count(b"\n", 0, left)
-            left -= min(left, len(piece))
-            if not left:
+            number += piece.count(b"\n", 0, remaining)
+            remaining -= min(remaining, len(piece))
+            if not remaining:
                 break
         return number
 

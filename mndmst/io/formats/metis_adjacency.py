@@ -76,7 +76,7 @@ def read_metis(path: Path, budget: Budget) -> Edges:
 
     words: bytes | bytearray = body
     if len(rows) < len(lines):
-        words = _METIS_COMMENT.sub(lambda found: b" " * len(found[0]), words)
+        words = _METIS_COMMENT.sub(lambda match: b" " * len(match[0]), words)
     if len(rows) > vertices:
         behind = words[rows[vertices] :]
         if behind.strip():
@@ -113,8 +113,8 @@ def read_metis(path: Path, budget: Budget) -> Edges:
     weight = narrow_integers(numbers[1::2]) if weighted else np.ones(len(dst), np.int32)
     vertex = np.arange(vertices, dtype=id_dtype(vertices))
     src = np.repeat(vertex, (counts - passed_over) // step)
-    found = checked_edges(path, vertices, src, (dst - 1).astype(src.dtype), weight)
-    return replace(found, first_id=1)
+    listed = checked_edges(path, vertices, src, (dst - 1).astype(src.dtype), weight)
+    return replace(listed, first_id=1)
 
 
 def read_adjacency(path: Path, budget: Budget) -> Edges:

@@ -186,11 +186,11 @@ def _prepared_xml(contents: bytes) -> _Content:
             edge.attrib.pop(name, None)
         values = [*edge.findall("{*}data"), *edge.findall("{*}attvalues/{*}attvalue")]
         ids = (value.get("key", value.get("for", "")) for value in values)
-        found = Counter(names.get(i, i) for i in ids)
-        found["weight"] += "weight" in edge.attrib
+        given = Counter(names.get(i, i) for i in ids)
+        given["weight"] += "weight" in edge.attrib
         where = f"{edge.get('source')} to {edge.get('target')}"
-        repeated |= {name: where for name, times in found.items() if times > 1}
-        if has_weights and not found["weight"]:
+        repeated |= {name: where for name, times in given.items() if times > 1}
+        if has_weights and not given["weight"]:
             edge.set("weight", "1")  # GEXF's default
     count = len(root.findall(".//{*}node"))
     return _Content(ElementTree.tostring(root), count, len(edges), repeated)

@@ -276,12 +276,12 @@ def _refuse_edges(table: object, columns: Sequence[Column]) -> None:
     if not knows_ends([column.name for column in columns], surely=True):
         return
     try:
-        found = choose_columns(table, columns)
+        chosen = choose_columns(table, columns)
     except InputError:
         return
-    names = listed(titled(found.names[i]) for i in found.wanted)
+    names = listed(titled(chosen.names[i]) for i in chosen.wanted)
     way = "cluster their forest: mndmst partition, solve and cluster"
-    if any(columns[i].kind not in (NUMBER, EMPTY) for i in found.wanted):
+    if any(columns[i].kind not in (NUMBER, EMPTY) for i in chosen.wanted):
         raise InputError(f"{table}: its columns {names} are edges. To cluster, {way}.")
     every = [c.name for c in columns if c.kind in (NUMBER, EMPTY)]
     coordinates = [name for name in every if not is_ignored(name)]

@@ -78,7 +78,7 @@ def split_key(path: Path, key: str | None) -> tuple[Path, str | None]:
 def check_integers(
     points: np.ndarray, source: str, first: int = 0, column: str = ""
 ) -> None:
-    """Refuse integers, also of Python, that float64 would round: distances would be 0.
+    """Refuse integers that float64 would round: different points could become equal.
 
     `source` begins the message, which counts points from `first` and names a `column`.
     Times among objects, which are numbers to NumPy, are refused, too.
@@ -171,7 +171,7 @@ def read_point_text(
 
 
 def _refuse_matrix(path: Path, dialect: TableDialect) -> None:
-    """Refuse a table whose rows have the names of its columns, below any word."""
+    """Refuse a table whose first column repeats the header: a matrix with names."""
     names = [row[0] for row in dialect.cells]
     if dialect.kinds[0] != TEXT or is_id(dialect.names[0]) or len(names) < LEAST_MATRIX:
         return

@@ -96,14 +96,14 @@ def _with_nouns() -> list[tuple[str, str]]:
     """Return pairs such as from_node and to_node, node_source and node_target, node1
     and node2, A_NODE and B_NODE.
     """
-    found = [("a" + noun, "b" + noun) for noun in _NOUNS if len(noun) > 1]
+    pairs = [("a" + noun, "b" + noun) for noun in _NOUNS if len(noun) > 1]
     ends = (("start", "end"), ("begin", "end"), ("init", "term"))
     for first, second in (*_COMMON_PAIRS, *ends):
         if len(first) > 2:  # "u" and "v" have no nouns
             for noun in _NOUNS:
-                found.append((first + noun, second + noun))
-                found.append((noun + first, noun + second))
-    return found + [(noun + a, noun + b) for a, b in _NUMBERED for noun in _NOUNS]
+                pairs.append((first + noun, second + noun))
+                pairs.append((noun + first, noun + second))
+    return pairs + [(noun + a, noun + b) for a, b in _NUMBERED for noun in _NOUNS]
 
 
 # Each kind of pairs counts only where none of the kinds before it is there.
@@ -356,8 +356,8 @@ def choose_positions(
         if name is not None
     }
     defaults = {"source": 0, "target": 1, "weight": 2 if count == 3 else None}
-    found = {**defaults, **given}
-    source, target, weight = found.values()
+    assigned = {**defaults, **given}
+    source, target, weight = assigned.values()
     if picked.weight is None and count > 3:
         rest = [c for i, c in enumerate(columns) if i not in (source, target)]
         numbers = [column.name for column in rest if column.kind == NUMBER]
@@ -367,7 +367,7 @@ def choose_positions(
                 f"{listed(numbers)}. Say which is the weight: add weight="
                 f"{numbers[0]} to --columns, or weight= for weight 1."
             )
-    chosen = [position for position in found.values() if position is not None]
+    chosen = [position for position in assigned.values() if position is not None]
     if source is None or target is None or len(set(chosen)) < len(chosen):
         raise ConfigError(
             f"{table}: one column is named for two roles; without names the ends are "
@@ -471,13 +471,13 @@ def _ends_of(
     for i, word in enumerate(words):
         positions.setdefault(word, []).append(i)
     for known in kinds:
-        found = [
+        pairs = [
             pair
             for first, second in known
             for pair in product(positions.get(first, ()), positions.get(second, ()))
         ]
-        if found:
-            return list(dict.fromkeys(found))
+        if pairs:
+            return list(dict.fromkeys(pairs))
     return []
 
 
@@ -485,13 +485,13 @@ def position_of(table: object, names: Sequence[str], option: str, name: str) -> 
     """Return the column that a user names; `option` shows the name in messages."""
     wanted = name.strip().strip('"')
     exact = [i for i, known in enumerate(names) if known.strip() == wanted]
-    found = exact or [i for i, k in enumerate(names) if plain(k) == plain(wanted)]
-    if len(found) != 1:
+    matches = exact or [i for i, k in enumerate(names) if plain(k) == plain(wanted)]
+    if len(matches) != 1:
         has = f"has no such column; it has {listed(map(titled, names))}"
-        if found:
+        if matches:
             has = "has several columns of that name; rename all but one"
         raise ConfigError(f"{option}: {table} {has}.")
-    return found[0]
+    return matches[0]
 
 
 def _check_distinct(table: object, names: Sequence[str]) -> None:

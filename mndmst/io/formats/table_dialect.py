@@ -93,14 +93,14 @@ class TableDialect:
             kind_of_cells((row[i] for row in cells), is_number, separator)
             for i in range(len(names))
         )
-        found = cls(
+        dialect = cls(
             separator, tuple(names), kinds, headed, header, reason, cells, subject
         )
         for line, comment in enumerate(comments):
             if line != above:
                 where = partial("{}: line {}".format, path, line + 1)
-                found.check_comment(where, comment.decode(errors="replace"))
-        return found
+                dialect.check_comment(where, comment.decode(errors="replace"))
+        return dialect
 
     def check_comment(self, where: Callable[[], str], line: str) -> None:
         """Raise InputError at `where` for a comment that has the form of a row."""

@@ -93,10 +93,10 @@ def without_comment(line: str, separator: bytes) -> str:
     """
     if "#" not in line:
         return line
-    found = _BEHIND.match(line)
-    if found is None or not is_number(split_line(found[1], separator)[-1], separator):
+    match = _BEHIND.match(line)
+    if match is None or not is_number(split_line(match[1], separator)[-1], separator):
         return line
-    return found[1]
+    return match[1]
 
 
 def is_number(cell: str, separator: bytes) -> bool:

@@ -133,9 +133,9 @@ class ParquetTable:
 class ArrowTable(ParquetTable):
     """A table in record batches, `.arrow` or `.feather`.
 
-    The part between the file's marks is read as a stream. PyArrow's reader of files
-    works on threads of its own, which may hold a damaged file longer than the call
-    that fails and then end the whole process.
+    It is read as an Arrow stream, without the file's footer: PyArrow's reader of files
+    has threads, which may still use a damaged file after the call has failed, and then
+    end the process.
     """
 
     def _describe(self) -> tuple[Any, list[int]]:
@@ -151,7 +151,7 @@ class ArrowTable(ParquetTable):
         with self._open() as (source, reader):
             batches = _capped(self.budget, reader)
             if groups and groups[0] > 0:
-                next(batches)  # the dictionaries come with the first batch
+                next(batches)  # reads the dictionaries, which precede the first batch
                 source.seek(self._begins[groups[0]])
             for whole, _ in zip(batches, groups, strict=False):
                 batch = whole.select(columns)

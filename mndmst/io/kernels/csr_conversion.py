@@ -36,7 +36,7 @@ def upper_triangle(num_vertices, src, dst, weight):
             weight_by_larger[offsets[v]] = weight[i]
             offsets[v] += 1
     # 2. Sort by the smaller end, keeping the order of the larger ones
-    # places[v] is now where the edges of v end
+    # offsets[v] is now where the edges of v end
     indices, sorted_weight = np.empty_like(smaller), np.empty_like(weight_by_larger)
     free = indptr[:-1].copy()
     begin = 0

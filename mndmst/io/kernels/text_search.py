@@ -4,11 +4,11 @@ from ...native.kernel import kernel
 
 
 @kernel
-def find_texts(text, begins, wanted, wanted_begins, found):
+def find_texts(text, begins, wanted, wanted_begins, positions):
     """Find the positions of ascending texts among ascending texts, by bisection.
 
     Texts are concatenated UTF-8 (uint8) and where each begins (int64 [texts + 1]).
-    `found` (int64) is filled with positions; -1 for a text that is missing.
+    `positions` (int64) is filled with positions; -1 for a text that is missing.
     """
     count = len(begins) - 1
     passed = 0
@@ -22,11 +22,11 @@ def find_texts(text, begins, wanted, wanted_begins, found):
                 low = middle + 1
             else:
                 high = middle
-        found[k] = -1
+        positions[k] = -1
         if low < count:
             first, last = begins[low], begins[low + 1]
             if compare(text, first, last, wanted, begin, end) == 0:
-                found[k] = low
+                positions[k] = low
         passed = low
 
 

@@ -27,8 +27,7 @@ from ..edge_file import (
 )
 from ..file_access import fill, writing
 from ..kernels import partitioner as kernels
-from .buffer_sizes import SIZES, BufferSizes
-from .edge_survey import Survey
+from .edge_survey import SIZES, BufferSizes, Survey
 
 # Bytes an arc and a row while sorting, copies included.
 KEY_BYTES, ROW_BYTES = 8, 16

@@ -28,9 +28,32 @@ from ..kernels.partitioner import (
     look_at_rows,
     of_pair_class,
 )
-from .buffer_sizes import SIZES
 
 CLASSES = 1 << 16
+
+
+@dataclass(frozen=True)
+class BufferSizes:
+    """Bounds of the memory that a pass over edges holds at a time.
+
+    No size changes a graph.
+    """
+
+    # A bucket should stay in the caches of a core
+    largest_bucket: int = 1 << 22
+    # Bytes of a batch: the edges as they are read, and their arcs by buckets
+    smallest_batch: int = 1 << 20
+    largest_batch: int = 1 << 28
+    largest_load: int = 1 << 27  # bytes of arcs that are read at once
+    block_bits: int = 20  # the counts of ends cover at most 2^block_bits blocks
+    # Bytes of names in memory at once. Fewer would make many files, and more would take
+    # memory from the page cache
+    fewest_names: int = 1 << 20
+    most_names: int = 1 << 29
+    slice_edges: int = 1 << 17  # edges whose names are looked up at once
+
+
+SIZES = BufferSizes()
 
 
 @dataclass(frozen=True)
@@ -123,9 +146,9 @@ def survey_edges(
     block_bits: int = SIZES.block_bits,
 ) -> Survey:
     """Look at all edges, once or twice, and report progress. Collective."""
-    # A file whose entries can be read again by their numbers may be rows that list both
-    # directions. While that seems so, heads are not counted, since they would equal the
-    # tails. If it proves false, the survey starts again.
+    # A file with random access to its entries may consist of CSR rows with both arcs of
+    # each edge. While no entry contradicts this, only tails are counted: each head is a
+    # tail elsewhere. After an entry that does, the survey starts again.
     check_copies(comm, file)
     if file.rereadable and file.length == file.num_entries:
         with comm.raise_on_all():

@@ -127,8 +127,8 @@ def check_shards(recipe: Recipe, graph: ShardedGraph, compact: bool = False) -> 
     expected = recipe.counts | recipe.answer
     if compact:
         expected.pop("vertices", None)
-    found = {"vertices": graph.num_vertices, "edges": graph.num_arcs // 2}
-    for what, count in found.items():
+    counts = {"vertices": graph.num_vertices, "edges": graph.num_arcs // 2}
+    for what, count in counts.items():
         if expected.get(what, count) != count:
             raise InputError(
                 f"{recipe.path}: promises {expected[what]} {what}, but the graph made "
@@ -159,11 +159,11 @@ class _CountedFile(WrappedEdgeFile):
         """Return rows of the file; see `EdgeFile`."""
         return self.file.rows(first, end)
 
-    def _compare(self, what: str, found: int) -> None:
-        promised = self.recipe.counts.get(what, found)
-        if promised != found:
+    def _compare(self, what: str, count: int) -> None:
+        promised = self.recipe.counts.get(what, count)
+        if promised != count:
             raise InputError(
-                f"{self.name}: has {found} {what}; the {self.recipe.name} of "
+                f"{self.name}: has {count} {what}; the {self.recipe.name} of "
                 f"{self.recipe.path} has {promised}. Give the file that the recipe "
                 "names."
             )

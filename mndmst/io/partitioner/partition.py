@@ -42,9 +42,7 @@ from ..edge_file import (
     UnnumberedEndError,
     ids_begin_above_0,
     is_sparse,
-    without_negative_zero,
 )
-from ..kernels.csr_conversion import both_directions, upper_triangle
 from ..named_edge_file import EndKinds, NameableFile, NamedEdgeFile
 from ..names import IdRange, Names, NameSource, ReorderedNames, escaped
 from ..shards.graph_directory import no_new_folders
@@ -538,11 +536,3 @@ def check_new_graph(out: str | Path, num_parts: int, overwrite: bool) -> None:
 
 def _in_memory(out: str | Path, num_parts: int, overwrite: bool) -> Options:
     return Options(Path(out), num_parts, overwrite=overwrite, quiet=True)
-
-
-def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the CSR rows of a graph as `build_shards` would write them."""
-    weight = without_negative_zero(edges.weight)
-    return both_directions(
-        *upper_triangle(edges.num_vertices, edges.src, edges.dst, weight)
-    )

@@ -39,7 +39,7 @@ from ..shards.graph_directory import (
     no_new_folders,
 )
 from .arc_buckets import Plan
-from .buffer_sizes import SIZES, BufferSizes
+from .edge_survey import SIZES, BufferSizes
 from .graph_lock import check_early, locked
 
 PLAN, NAMING = "plan.json", "naming.json"

@@ -36,6 +36,7 @@ from ..edge_file import (
     as_ids,
     changed_meanwhile,
     checked_edges,
+    without_negative_zero,
 )
 from ..file_access import writing
 from ..kernels.csr_conversion import both_directions, upper_triangle
@@ -52,8 +53,7 @@ from ..names import (
     names_of_keys,
 )
 from .arc_buckets import check_vertices
-from .buffer_sizes import SIZES, BufferSizes
-from .edge_survey import bound_and_total, share, share_pieces
+from .edge_survey import SIZES, BufferSizes, bound_and_total, share, share_pieces
 from .partition_run import NAMES, NAMES_KIND, NEW_IDS, ORDER, VERTICES, write_json
 
 DEGREE_BYTES = 8
@@ -360,12 +360,17 @@ def _ordered(file: EdgeFile, order: str, degrees: np.ndarray) -> np.ndarray:
     if order == "rcm":
         lowest_first = np.argsort(degrees, kind="stable")
         edges = _renamed(edges, _inverse(lowest_first.astype(edges.src.dtype)))
-    indptr, indices, weight = upper_triangle(
-        len(degrees), edges.src, edges.dst, edges.weight
-    )
-    indptr, indices, _ = both_directions(indptr, indices, weight)
+    indptr, indices, _ = symmetric_rows(edges)
     ordered = lowest_first[breadth_first(indptr, indices)]
     return ordered[::-1] if order == "rcm" else ordered
+
+
+def symmetric_rows(edges: Edges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the CSR rows of a graph as `partition` writes them."""
+    weight = without_negative_zero(edges.weight)
+    return both_directions(
+        *upper_triangle(edges.num_vertices, edges.src, edges.dst, weight)
+    )
 
 
 def _degrees_of_share(comm: Comm, file: EdgeFile) -> tuple[np.ndarray, int]:

@@ -268,7 +268,7 @@ def read_coordinates(path: Path, budget: Budget) -> tuple[np.ndarray, np.ndarray
     count = int(header[1])
     said = f"its p line says {counted(count, 'vertex')}"
     check_counts(path, said, count, count * _SHORTEST_LINE, text)
-    lines = _LETTERS.sub(lambda found: b" " * len(found[0]), text[header.end() :])
+    lines = _LETTERS.sub(lambda match: b" " * len(match[0]), text[header.end() :])
     numbers, offsets, wrong = read_integers(lines)
     if wrong is not None or len(numbers) != 3 * count:
         if wrong is None:

@@ -30,7 +30,7 @@ from ..names import PIECE, IdRange
 from ..shards.graph_directory import Destination, no_new_folders
 from ..shards.shard_writer import OriginalIds, PartWriter, ShardWriter, VertexIds
 from .arc_buckets import KEY_BYTES, Plan, final_weights, read_buckets, run_file
-from .buffer_sizes import SIZES
+from .edge_survey import SIZES
 from .graph_lock import check_early, locked
 from .partition_run import NAMING, part_note, write_json
 

@@ -1,6 +1,6 @@
 """The names, or first ids, of a graph's vertices, and the graph that a forest is of.
 
-Names are read from the files of the graph, and given to edges or found in requests.
+Names are read from the files of the graph; edges get them, and requests search them.
 """
 
 from collections.abc import Iterator

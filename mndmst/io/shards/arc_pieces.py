@@ -134,8 +134,8 @@ class ArcPieces:
     """The arcs of open parts with `chunks`, in pieces that threads take in turn.
 
     One call of `read` or `copy` takes all pieces. `rows` are all rows of this rank,
-    those of other parts included. `sampled` are ids from all over the arcs that `copy`
-    has copied, at most `SAMPLE`.
+    those of other parts included. `sampled` has the ids of at most `SAMPLE` evenly
+    spaced arcs of those that `copy` has copied.
     """
 
     def __init__(self, parts: Sequence[PartArcs], rows: Csr, threads: Threads) -> None:

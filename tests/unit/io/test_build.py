@@ -12,7 +12,8 @@ from mndmst.io.edge_file import Edges
 from mndmst.io.file_info import describe_graph
 from mndmst.io.formats import read_edges
 from mndmst.io.partitioner.arc_buckets import balanced_cuts
-from mndmst.io.partitioner.partition import build_shards, symmetric_rows
+from mndmst.io.partitioner.partition import build_shards
+from mndmst.io.partitioner.vertex_numbering import symmetric_rows
 from mndmst.io.shards.row_reading import read_rows
 
 weights = st.sampled_from([-0.0, 0.0, -1.5, 1.0, 7.0, np.inf, -np.inf])

@@ -13,9 +13,10 @@ from mndmst.comm.world import SingleProcess
 from mndmst.graph.order import WEIGHT_DTYPES
 from mndmst.host.errors import ConfigError, MissingExtraError
 from mndmst.io.formats import read_edges
-from mndmst.io.partitioner.partition import partition, symmetric_rows
+from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.random_graphs import KINDS, open_random
+from mndmst.io.partitioner.vertex_numbering import symmetric_rows
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
 
 SMALL = {

@@ -33,7 +33,7 @@ from mndmst.io.names import (
     names_of_values,
 )
 from mndmst.io.partitioner import write_parts as parts
-from mndmst.io.partitioner.buffer_sizes import BufferSizes
+from mndmst.io.partitioner.edge_survey import BufferSizes
 from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options

@@ -23,7 +23,7 @@ from mndmst.io.edge_file import Edges, EdgesInMemory
 from mndmst.io.formats import open_edges
 from mndmst.io.partitioner import partition as passes
 from mndmst.io.partitioner.arc_buckets import read_buckets
-from mndmst.io.partitioner.buffer_sizes import BufferSizes
+from mndmst.io.partitioner.edge_survey import BufferSizes
 from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options

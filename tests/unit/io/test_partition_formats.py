@@ -13,11 +13,12 @@ from mndmst.comm.world import SingleProcess
 from mndmst.host.errors import ConfigError, InputError, OutputError
 from mndmst.io.edge_file import EdgeFile, Edges, EdgesInMemory
 from mndmst.io.formats import open_edges, write_edges
-from mndmst.io.partitioner.buffer_sizes import BufferSizes
+from mndmst.io.partitioner.edge_survey import BufferSizes
 from mndmst.io.partitioner.forked_processes import run_forked
-from mndmst.io.partitioner.partition import partition, symmetric_rows
+from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options
 from mndmst.io.partitioner.random_graphs import open_random
+from mndmst.io.partitioner.vertex_numbering import symmetric_rows
 from mndmst.io.shards.row_reading import read_rows
 
 

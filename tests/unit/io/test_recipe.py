@@ -14,7 +14,8 @@ from square import DATA
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import NAMES
 from mndmst.io.partitioner.graph_recipe import check_shards, load_recipe, open_recipe
-from mndmst.io.partitioner.partition import build_shards, symmetric_rows
+from mndmst.io.partitioner.partition import build_shards
+from mndmst.io.partitioner.vertex_numbering import symmetric_rows
 
 RECIPES = sorted((ROOT / "partitions").glob("*.toml"))
 FOLDER = Path(os.environ.get("MNDMST_TEST_DATA") or ROOT.parent / "shared/data")

@@ -14,7 +14,7 @@ from test_partition import digest
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.formats import open_edges, read_edges, write_edges
 from mndmst.io.names import NameKind
-from mndmst.io.partitioner.buffer_sizes import BufferSizes
+from mndmst.io.partitioner.edge_survey import BufferSizes
 from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.partition import partition
 from mndmst.io.partitioner.partition_run import Options

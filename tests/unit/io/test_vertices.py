@@ -17,7 +17,7 @@ from mndmst.host.errors import ConfigError, InputError
 from mndmst.io.edge_file import Edges
 from mndmst.io.formats import NAMES, open_edges, read_edges
 from mndmst.io.partitioner import write_parts as parts
-from mndmst.io.partitioner.buffer_sizes import BufferSizes
+from mndmst.io.partitioner.edge_survey import BufferSizes
 from mndmst.io.partitioner.forked_processes import run_forked
 from mndmst.io.partitioner.graph_recipe import load_recipe, open_recipe
 from mndmst.io.partitioner.partition import partition
