@@ -1,4 +1,4 @@
-"""Rows in files, as a device reads them: through pinned memory, by its driver."""
+"""Rows in files, which the driver of a device copies to it through pinned memory."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

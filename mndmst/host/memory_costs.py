@@ -8,23 +8,23 @@ the line says otherwise. Tests of the steps compare peaks with some of them.
 MIB = 1 << 20
 
 # -- A rank's rows, in the solver
-# A reduced graph that is merged, filtered and contracted: itself, its partner in the
-# merge, and the sort of its edges
+# A reduced graph that is merged, filtered and contracted: this graph, the one merged
+# with it, and the sort of its edges
 REDUCED_GRAPH_COPIES = 4
-# The first band has at most two edges a row; an edge with its ends in 32 bits
+# Most edges per row in the first band; an edge with ends of 32 bits
 BAND_EDGES_PER_ROW, BAND_EDGE_BYTES = 2, 24
 # A row's component and edge of the forest; on several ranks also the copies that they
-# exchange: 17 and 41 bytes have been seen
+# exchange: at most 17 and 41 bytes were measured
 LONE_ROW_BYTES, ROW_BYTES = 24, 44
-# All in one band, every arc may be an edge: 79 bytes have been seen
+# An arc, if one band has all edges: at most 79 bytes were measured
 ARC_BYTES = 80
-# A row outside the piece that is read: its component and edge, and a column of these
-# while it is written; a row in its piece has names besides
+# A row outside the piece in memory: its component and edge, and a copy of one of these
+# columns while it is written; a row of the piece, which also has names of components
 STORED_ROW_BYTES, PIECE_ROW_BYTES = 20, 64
 # Buffers of HDF5 and MPI, and code that is loaded on demand, on each rank; and the
 # memory of MPI for each rank that exchanges messages with it
 RANK_RESERVE, PEER_RANK_BYTES = 8 * MIB, 128 << 10
-# A rank before it reads, with Python, its packages and MPI: 71 MiB have been seen
+# A rank before it reads, with Python, its packages and MPI: 71 MiB were measured
 RANK_PROCESS_BYTES = 80 * MIB
 # A vertex of the graph, where the ranks of a host contract on shared arrays
 HOST_VERTEX_BYTES = 32
@@ -35,11 +35,11 @@ STARTED_DEVICES_RESERVE = 384 * MIB
 # An edge in a list of edges, without its key: its position, and an entry in each of
 # the two lists of live edges
 LISTED_EDGE_BYTES = 8 + 32
-# A vertex of rows that stream through the device: the solver's stack, slots and
-# numbers, and its component, twice; and an edge without its key in three forests
+# A vertex of rows that are streamed: the solver's stack, slots and numbers, and two
+# copies of its component; and an edge without its key in three forests
 STREAMED_VERTEX_BYTES, STREAMED_FOREST_EDGES = 28 + 8, 3
-# Libraries of a device that searches points; a point beside its coordinates and lists,
-# in a search by matrix products and in one by a tree, which sorts
+# Libraries of a device that searches points; a point, besides its coordinates and
+# lists, in a search by matrix products and in one by a tree, which also sorts
 DEVICE_LIBRARIES_RESERVE = 256 * MIB
 DEVICE_SEARCH_POINT_BYTES, DEVICE_TREE_POINT_BYTES = 128, 140
 
@@ -48,15 +48,15 @@ DEVICE_SEARCH_POINT_BYTES, DEVICE_TREE_POINT_BYTES = 128, 140
 READER_RESERVE = 128 * MIB
 # The same and buffers of files, while a partition sorts a bucket
 PARTITION_RESERVE = 48 * MIB
-# Edges in memory: as pieces, joined, and sorted
+# Edges in memory: in pieces, concatenated, and sorted
 EDGE_COPIES = 3
-# A file as the objects of its reader
+# Bytes of a file, as the Python objects that its reader makes
 NETWORKX_COPIES, PAJEK_COPIES, METIS_COPIES = 64, 96, 16
 JSON_COPIES = 40  # an empty object of two letters takes 64 bytes, with a name 184
 NPZ_COPIES, NPZ_DIAGONAL_COPIES = 8, 32  # diagonals of bytes become many more edges
 COORDINATES_COPIES = 12
-CHANGES_COPIES = 24  # lines of a table of changes as objects of Python
-# Nodes and edges while NetworkX or Pajek's writer has them as objects
+CHANGES_COPIES = 24  # lines of a table of changes as Python objects
+# Nodes and edges as Python objects of NetworkX, or of the writer of Pajek's format
 NETWORKX_NODE_BYTES, NETWORKX_EDGE_BYTES = 500, 900
 PAJEK_VERTEX_BYTES, PAJEK_EDGE_BYTES = 600, 200
 # A table of distances: the bytes, their text, its lines and fields; the matrix and its
@@ -64,12 +64,11 @@ PAJEK_VERTEX_BYTES, PAJEK_EDGE_BYTES = 600, 200
 DISTANCE_TEXT_COPIES, DISTANCE_MATRIX_COPIES = 6, 3
 
 # -- Names of vertices; bytes beside their letters
-# A name as a text of Python in a table; a text and an integer while names are put in
-# order
+# A name as a Python string in a table; a string and an integer while names are sorted
 NAME_KEY_BYTES, ORDERED_NAME_BYTES, ORDERED_INTEGER_BYTES = 160, 200, 24
 # Names that a partition sorts piece by piece
 SORTED_NAMES_COPIES = 6
-# Names that the service reads: part by part, and then joined
+# Names that the service reads: in parts, and concatenated
 READ_NAMES_COPIES = 2
 # A name to find, and the copies of its letters; a name and a letter of an answer
 FOUND_NAME_BYTES, FOUND_NAME_COPIES = 280, 3
@@ -91,7 +90,7 @@ TRAINING_COPIES = 3
 LABEL_COPIES, CLUSTER_COPIES = 3, 4
 
 # -- The service
-# Arrow's own objects, and the pages that the allocator of each thread keeps
+# Arrow's objects, and freed pages that the allocator of each thread does not return
 ARROW_RESERVE = 64 * MIB
 # Columns of an upload, in the request that uses them
 UPLOAD_COPIES = 4

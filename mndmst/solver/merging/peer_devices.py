@@ -21,7 +21,8 @@ from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
 class PublishedForests:
     """Descriptions of the forests that devices have published."""
 
-    # On the first rank one per rank, None for a device that failed; None elsewhere.
+    # On the first rank the forest of each rank, or None if its device failed. Other
+    # ranks have None in place of the list.
     forests: list[object | None] | None
 
 
