@@ -22,6 +22,7 @@ from .table_columns import (
     WEIGHTS,
     Column,
     choose_weight,
+    named_weight,
     plain,
 )
 
@@ -124,7 +125,7 @@ def values_of(
     if missing is not None:
         raise InputError(
             f"{source}: the edge {edge_of(missing)} has no {name}. Give it one, leave "
-            f"the edge out, or give {option}weight= for weight 1 of every edge."
+            f"the edge out, or give {named_weight(option)} for weight 1 of every edge."
         )
     return values
 

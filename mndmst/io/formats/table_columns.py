@@ -410,7 +410,7 @@ def choose_weight(
         _check_distinct(table, names)
         raise InputError(
             f"{table}: each of {listed(names)} may be the weight. Name one: "
-            f"{option}weight={names[0]} (columns: {_listed_columns(columns)})."
+            f"{named_weight(option, names[0])} (columns: {_listed_columns(columns)})."
         )
     if numbers:
         return numbers[0]
@@ -422,10 +422,15 @@ def choose_weight(
         raise InputError(
             f"{table}: no column has a known name of a weight, and {listed(others)} "
             f"hold{'s' * (len(others) == 1)} numbers. Name the weight: "
-            f"{option}weight={others[0]}, or {option}weight= for weight 1 (columns: "
-            f"{_listed_columns(columns)})."
+            f"{named_weight(option, others[0])}, or {named_weight(option)} for weight "
+            f"1 (columns: {_listed_columns(columns)})."
         )
     return None
+
+
+def named_weight(option: str, name: str = "") -> str:
+    """Return how a user names the weight: by the option, or as an argument."""
+    return f"{option}weight={name if option else repr(name)}"
 
 
 def _choose_ends(
@@ -508,8 +513,8 @@ def _check_numbers(table: object, column: Column, option: str = OPTION) -> None:
     if column.kind in (TEXT, OTHER):
         raise InputError(
             f"{table}: column {titled(column.name)} is the weight, but does not hold "
-            f"numbers. Name another with {option}weight=C, or {option}weight= for "
-            "weight 1."
+            f"numbers. Name another with {named_weight(option, 'C')}, or "
+            f"{named_weight(option)} for weight 1."
         )
 
 

@@ -339,7 +339,7 @@ def test_weights_of_graphs_follow_the_rule_of_files() -> None:
 def test_weights_of_graphs_are_never_guessed(names: tuple[str, ...]) -> None:
     graph = networkx.Graph()
     graph.add_edge("a", "b", **dict.fromkeys(names, 2.5))
-    with pytest.raises(InputError, match=f"weight={names[0]}") as caught:
+    with pytest.raises(InputError, match=f"weight={names[0]!r}") as caught:
         mndmst.minimum_spanning_forest(graph)
     assert "--" not in str(caught.value)
 
@@ -362,6 +362,8 @@ def test_an_empty_weight_gives_each_edge_of_a_graph_1() -> None:
     graph = networkx.Graph()
     graph.add_edge("a", "b", weight=5)
     graph.add_edge("b", "c", cost=7.5)
+    with pytest.raises(InputError, match="or give weight='' for weight 1"):
+        mndmst.minimum_spanning_forest(graph, weight="cost")
     assert mndmst.minimum_spanning_forest(graph, weight="").total_weight == 2
     igraph = pytest.importorskip("igraph", reason="makes a graph")
     graph = igraph.Graph([(0, 1), (1, 2)], edge_attrs={"weight": [5, 6]})
