@@ -6,9 +6,10 @@ goes on if there is one, splits if there are several, and ends if there is none.
 of mass is computed in rational numbers, so that equal masses are equal.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import groupby
 
 import numpy as np
 
@@ -112,6 +113,77 @@ def hierarchy(distances: np.ndarray, least: int) -> Cluster:
                 following.append(child)
         active = following
     return root
+
+
+def condensed_rows(
+    n: int, edges: Iterable[tuple[float, int, int]], least: int
+) -> tuple[list[int], list[float], list[int]]:
+    """Return the rows of the condensed tree of a tree, one edge after the other.
+
+    Returns the parent of each cluster but the root and the last cluster of each point,
+    the distances at which they leave these, and the points in each cluster.
+    """
+    above, size = [*range(n)], [1] * n  # of each node of the dendrogram
+    height: list[float] = [-np.inf] * n
+    children: list[list[int]] = [[] for _ in range(n)]
+
+    def top(node: int) -> int:
+        while above[node] != node:
+            above[node] = node = above[above[node]]
+        return node
+
+    for weight, equal in groupby(sorted(edges), key=lambda edge: edge[0]):
+        begin = len(above)  # edges of one weight make one node of all they join
+        for _, a, b in equal:
+            parts = [top(a), top(b)]
+            new = len(above)
+            above.append(new)
+            height.append(weight)
+            inside = [c for p in parts for c in (children[p] if p >= begin else [p])]
+            children.append(inside)
+            size.append(sum(size[part] for part in inside))
+            for part in parts:
+                above[part] = new
+    root = top(0)
+    birth, parent = [np.inf], [-1]
+    last, leaving = [0] * n, [np.inf] * n
+    # A node, the last cluster of its points, and where they have left it, if they have
+    todo: list[tuple[int, int, float | None]] = [(root, 0, None)] if n > 1 else []
+    while todo:
+        node, cluster, gone = todo.pop()
+        large = [child for child in children[node] if size[child] >= least]
+        if gone is None and size[node] < least:
+            gone = height[node]
+        if node < n:
+            assert gone is not None
+            last[node], leaving[node] = cluster, gone
+        for child in children[node]:
+            if child in large and len(large) > 1:
+                birth.append(height[node])
+                parent.append(cluster)
+                todo.append((child, len(birth) - 1, None))
+            elif child in large:
+                todo.append((child, cluster, None))
+            else:
+                ends = height[node] if gone is None else gone
+                todo.append((child, cluster, ends))
+    first, count = [n] * len(birth), [0] * len(birth)
+    for point in range(n):
+        cluster = last[point]
+        while cluster >= 0:
+            first[cluster] = min(first[cluster], point)
+            count[cluster] += 1
+            cluster = parent[cluster]
+    order = sorted(
+        range(len(birth)),
+        key=lambda c: (-birth[c], first[parent[c]] * (c > 0), first[c]),
+    )
+    number = {cluster: n + i for i, cluster in enumerate(order)}
+    return (
+        [number[parent[c]] for c in order[1:]] + [number[c] for c in last],
+        [birth[c] for c in order[1:]] + leaving,
+        [count[c] for c in order],
+    )
 
 
 def without_brief(root: Cluster, least: float) -> None:

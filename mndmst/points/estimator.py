@@ -342,17 +342,16 @@ core_dist_n_jobs, prediction_data
             self._prepare(self._points, rule)
         if self._points is not None and rule.finds_no_cluster(len(self._points)):
             check_forest(self._points, self.metric, **self._options())
-            flat, persistence = Clustering.all_noise(len(self._points)), np.empty(0)
+            flat = Clustering.all_noise(len(self._points))
         else:
-            clusters = self._clusters.value
-            flat, persistence = clusters.flat, clusters.persistence
-        self.__dict__.pop("_exemplars", None)
+            flat = self._clusters.value.flat
+        for name in ("_exemplars", "_validity"):
+            self.__dict__.pop(name, None)
         shown = flat
         if self.noise == "nearest" and flat.labels.max() >= 0:
             shown = self._membership.without_noise(flat, *self._own_connections())
         self.labels_ = self._coded(shown.labels, LABEL_CODES)
         self.probabilities_ = self._coded(shown.probabilities, PROBABILITY_CODES)
-        self.cluster_persistence_ = persistence
         if self._points is not None and self.store_centers is not None:
             centers = centers_of(
                 self._points,
@@ -483,6 +482,13 @@ core_dist_n_jobs, prediction_data
         return pictures.draw(kind, axis)
 
     @property
+    def cluster_persistence_(self) -> np.ndarray:
+        """How long each cluster lasts, 0 to 1."""
+        if hasattr(self, "labels_") and self.labels_.max() < 0:
+            return np.empty(0)  # without the forest, which may not have been needed
+        return self._fitted().persistence
+
+    @property
     def outlier_scores_(self) -> np.ndarray:
         """The GLOSH outlier scores of the points."""
         return self._fitted().outlier_scores
@@ -537,6 +543,10 @@ core_dist_n_jobs, prediction_data
     @property
     def relative_validity_(self) -> float:
         """DBCV of the labels, computed from the spanning tree alone."""
+        return self._validity
+
+    @cached_property
+    def _validity(self) -> float:
         return relative_validity(self.forest_, self._fitted().flat.labels)
 
     def weighted_cluster_centroid(self, cluster_id: int) -> np.ndarray:

@@ -23,7 +23,6 @@ from ..tree.linkage import (
     clusters_by_count,
     clusters_within,
     numbered,
-    single_linkage,
 )
 from .direction import BOUND, PATH, THRESHOLD, check_words, given_of
 from .graph_version import ForestView
@@ -182,10 +181,10 @@ def held_labels(
         if rule == "min_size":
             # Imported here: the other queries do without `points`
             with points_required("clusters: min_size needs"):
-                from ..points.clusters.condensed import condensed_tree
+                from ..points.clusters.condensed import condensed_forest
                 from ..points.clusters.density import flat_clusters
 
-            tree = condensed_tree(single_linkage(forest), value)
+            tree = condensed_forest(forest, value)
             label, probability = flat_clusters(tree)
             return arrow.table({"label": label, "probability": probability})
         cut = clusters_by_count if rule == "count" else clusters_within

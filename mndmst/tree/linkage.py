@@ -12,13 +12,23 @@ from ..host.errors import ConfigError
 from ..host.formatting import counted
 from ..kernels.kruskal import component_labels, find_in_python
 from ..kernels.sorting import sort_positions
-from ..kernels.threads import Threads
-from .kernels.link import DISTANCE, LEFT, RIGHT, SIZE, link
+from ..kernels.threads import Threads, each_range
+from .kernels.link import link
+from .kernels.merge_chains import (
+    CYCLE,
+    DISTANCE,
+    LEFT,
+    RIGHT,
+    SIZE,
+    AscendingTree,
+    chains_of_tree,
+    id_type,
+    take_edges,
+)
 
 # For at most this many vertices Python takes no longer than the kernels, whose
 # compilation takes a second of CPU time.
 FEW_VERTICES = 1 << 9
-CYCLE = "the edges of the forest close a cycle; verify it, or solve again"
 
 
 class SpanningForest(Protocol):
@@ -63,18 +73,33 @@ def single_linkage(forest: SpanningForest, few: int = FEW_VERTICES) -> np.ndarra
         raise ConfigError("a graph without vertices has no clusters")
     if forest.num_vertices <= few:
         return _linkage_without_kernels(forest)
-    # The number of trees is counted, because a file may state a wrong one; then the
-    # edges would not form a tree.
-    labels = component_labels(forest.src, forest.dst, forest.num_vertices)
-    roots = np.flatnonzero(labels == np.arange(forest.num_vertices))
-    if len(roots) + len(forest) != forest.num_vertices:
-        raise ConfigError(CYCLE)
-    src = np.concatenate([forest.src, roots[:-1]])
-    dst = np.concatenate([forest.dst, roots[1:]])
-    distance = np.concatenate([_distances(forest), np.full(len(roots) - 1, np.inf)])
-    order = in_merge_order(forest)
-    order = np.concatenate([order, np.arange(len(order), len(src), dtype=order.dtype)])
-    return link(src[order], dst[order], distance[order], _all_cores())
+    threads = all_cores()
+    return link(chains_of_tree(ascending_tree(forest), threads), threads)
+
+
+def ascending_tree(forest: SpanningForest) -> AscendingTree:
+    """Return the edges of a forest; the last ones join its trees, infinitely far.
+
+    Raises ConfigError if there are too many or too few edges.
+    """
+    n, threads = forest.num_vertices, all_cores()
+    ids, order = id_type(n), in_merge_order(forest)
+    tree = AscendingTree(np.empty(n - 1, ids), np.empty(n - 1, ids), np.empty(n - 1))
+    joining = n - 1 - len(forest)
+    if joining:
+        # The number of trees is counted, because a file may state a wrong one; then the
+        # edges would not form a tree.
+        labels = component_labels(forest.src, forest.dst, n)
+        roots = np.flatnonzero(labels == np.arange(n))
+        if len(roots) != joining + 1:
+            raise ConfigError(CYCLE)
+        for column, ends in (tree.src, roots[:-1]), (tree.dst, roots[1:]):
+            column[len(forest) :] = ends
+        tree.distance[len(forest) :] = np.inf
+    distance = _distances(forest).astype(np.float64, copy=False)
+    ranges = each_range(threads.bounds(len(forest)))
+    threads.run(take_edges, order, forest.src, forest.dst, distance, *ranges, tree)
+    return tree
 
 
 def _linkage_without_kernels(forest: SpanningForest) -> np.ndarray:
@@ -161,7 +186,7 @@ def numbered(labels: np.ndarray) -> np.ndarray:
 def in_merge_order(forest: SpanningForest) -> np.ndarray:
     """Return the positions of the edges: lightest first, heaviest in a maximum one."""
     keys = weights_to_keys(forest.weight.copy(), forest.maximum)
-    return sort_positions(keys, _all_cores())
+    return sort_positions(keys, all_cores())
 
 
 # The text for messages on the distances of a maximum forest
@@ -193,5 +218,6 @@ def _distances(forest: SpanningForest) -> np.ndarray:
     return (weight.max().astype(word) - weight.astype(word)).astype(np.float64)
 
 
-def _all_cores() -> Threads:
+def all_cores() -> Threads:
+    """Return a thread for each core of this process."""
     return Threads(core_count())

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.dendrogram import owners
+from ...kernels.threads import each_range
+from ...tree.linkage import all_cores
+from ..kernels.dendrogram import Members, first_members, label_members, owners
 from .condensed import CondensedTree, scale_of
 from .selection import ClusterSelection, select_clusters
 
@@ -53,10 +55,18 @@ def label_points(
     The root, if selected, has the points that leave it last, or with an epsilon those
     that leave at no larger distance; all other points are noise.
     """
-    cluster = owners(tree.cluster_parent, chosen)[tree.point_cluster]
-    if chosen[0]:
-        cluster[tree.point_distance > (epsilon or tree.root_end)] = -1
-    return Clustering(number_clusters(cluster), _probabilities(tree, cluster))
+    owner = owners(tree.cluster_parent, chosen)
+    limit = float(epsilon or tree.root_end) if chosen[0] else np.inf
+    n, threads = tree.num_points, all_cores()
+    members = Members(tree.parent[-n:], tree.distance[-n:], n, owner, limit)
+    first = first_members(members)
+    used = np.flatnonzero(first < n)
+    number = np.full(len(owner), -1)
+    number[used[np.argsort(first[used])]] = np.arange(len(used))
+    top, ranges = scale_of(tree.death), each_range(threads.bounds(n))
+    labels, probabilities = np.empty(n, np.int64), np.empty(n)
+    threads.run(label_members, members, number, top, *ranges, labels, probabilities)
+    return Clustering(labels, probabilities)
 
 
 def cluster_persistence(
@@ -68,7 +78,7 @@ def cluster_persistence(
     tree; 1 if that is infinite, as it is where points are equal.
     """
     cluster = clusters_by_label(tree, chosen, labels)
-    largest = tree.scale.max(initial=0)
+    largest = float(scale_of(tree.last_distance[:1])[0])
     if not 0 < largest < np.inf:
         return np.ones(len(cluster))
     return tree.mass[cluster] / (np.bincount(labels[labels >= 0]) * largest)
@@ -125,16 +135,3 @@ def number_clusters(cluster: np.ndarray) -> np.ndarray:
     number = np.full(count + 1, -1)  # the last entry is for -1
     number[real[np.argsort(first[real])]] = np.arange(len(real))
     return number[np.maximum(cluster, -1)]
-
-
-def _probabilities(tree: CondensedTree, cluster: np.ndarray) -> np.ndarray:
-    """Return how late each point leaves its cluster: 1 at the cluster's own end."""
-    inside = cluster >= 0
-    end, leaving = tree.death[cluster[inside]], tree.point_distance[inside]
-    top, scale = scale_of(end), scale_of(leaving)
-    share = np.ones(len(leaving))
-    usual = (top > 0) & np.isfinite(scale)
-    share[usual] = np.minimum(scale[usual] / top[usual], 1)
-    result = np.zeros(len(cluster))
-    result[inside] = share
-    return result

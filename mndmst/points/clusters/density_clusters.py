@@ -1,6 +1,7 @@
 """HDBSCAN* and single linkage of points."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from ...host.errors import ConfigError
 from ...host.formatting import counted
 from ...tree.linkage import single_linkage
 from ..point_forest import PointForest
-from .condensed import CondensedTree, condensed_tree, without_brief_clusters
+from .condensed import CondensedTree, condensed_forest, without_brief_clusters
 from .density import (
     Clustering,
     cluster_persistence,
@@ -97,27 +98,36 @@ def density_rule(given: object) -> DensityRule:
 
 @dataclass(frozen=True)
 class DensityClusters:
-    """Clusters of points, and the trees that led to them."""
+    """Clusters of points, the trees that led to them, and measures on demand."""
 
     found: PointForest  # of mutual reachability distances
-    linkage: np.ndarray
     tree: CondensedTree
     chosen: np.ndarray  # bool, by cluster of the tree
     flat: Clustering
-    persistence: np.ndarray  # by flat cluster, see `cluster_persistence`
-    outlier_scores: np.ndarray  # GLOSH, by point
+
+    @cached_property
+    def linkage(self) -> np.ndarray:
+        """The single-linkage dendrogram, as SciPy has it."""
+        return single_linkage(self.found.forest)
+
+    @cached_property
+    def persistence(self) -> np.ndarray:
+        """The persistence of each flat cluster; see `cluster_persistence`."""
+        return cluster_persistence(self.tree, self.chosen, self.flat.labels)
+
+    @cached_property
+    def outlier_scores(self) -> np.ndarray:
+        """GLOSH, by point."""
+        return outlier_scores(self.tree)
 
 
 def clusters_of(found: PointForest, rule: DensityRule) -> DensityClusters:
     """Return the clusters that a forest of mutual reachability distances has."""
-    linkage = single_linkage(found.forest)
-    tree = condensed_tree(linkage, rule.min_cluster_size)
+    tree = condensed_forest(found.forest, rule.min_cluster_size)
     if rule.persistence > 0:
         tree = without_brief_clusters(tree, rule.persistence)
     chosen = select_clusters(tree, rule.selection)
     if rule.finds_no_cluster(tree.num_points):
         chosen[:] = False  # the root, too, has fewer points than a cluster
     flat = label_points(tree, chosen, rule.selection.epsilon)
-    persistence = cluster_persistence(tree, chosen, flat.labels)
-    scores = outlier_scores(tree)
-    return DensityClusters(found, linkage, tree, chosen, flat, persistence, scores)
+    return DensityClusters(found, tree, chosen, flat)

@@ -143,6 +143,7 @@ class StoredModel:
         labels = column("labels", np.int64)
         mass = column("prediction/mass", np.float64)
         rows = len(labels) + len(mass) - 1
+        size = column("condensed/size", np.int64, rows)
         dimensions = count_attribute(file, "dimensions")
         return cls(
             path=path,
@@ -158,9 +159,8 @@ class StoredModel:
             rule=text_attribute(file, "rule"),
             tree=CondensedTree(
                 parent=column("condensed/parent", np.int64, rows),
-                child=column("condensed/child", np.int64, rows),
                 distance=column("prediction/distance", np.float64, rows),
-                size=column("condensed/size", np.int64, rows),
+                cluster_size=np.append(len(labels), size[: len(mass) - 1]),
                 mass=mass,
                 num_points=len(labels),
             ),

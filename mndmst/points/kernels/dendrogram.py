@@ -1,110 +1,15 @@
-"""Kernels of the condensed tree of a dendrogram and of the choice of clusters."""
+"""Kernels of a condensed tree, of the choice of clusters, and of pictures."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from ...kernels.sorting import merge_ascents
 from ...native.kernel import kernel
-from ...tree.kernels.link import DISTANCE, LEFT, RIGHT, SIZE
+from ...tree.kernels.merge_chains import DISTANCE, LEFT, RIGHT, SIZE
+from .condense import lasted
 
 EPSILON = np.finfo(np.float64).eps
-
-
-@kernel
-def _lasted(birth, distance):
-    """Return 1 / distance - 1 / birth, without the cancellation of that difference."""
-    if birth <= 0 or distance == np.inf:
-        return 0.0
-    if distance <= 0:
-        return np.inf
-    return (birth - distance) / birth / distance if birth < np.inf else 1 / distance
-
-
-@kernel
-def condense(linkage, least):
-    """Return the clusters of a dendrogram, and where each point leaves them.
-
-    Rows of equal distance that hang together are one node with many children: HDBSCAN*
-    removes the edges of one weight at once. Where two or more children of a node have
-    at least `least` points, each of them becomes a cluster; where one has, the cluster
-    goes on in it; where none has, the cluster ends. All other points leave.
-
-    The rows of one distance are consecutive, so they are handled together, from the
-    largest distance down. A row's children outside its node have smaller distances.
-
-    Returns for each cluster its parent (a smaller number; the root is 0), birth (the
-    distance at which it splits from its parent; infinite for the root), size, excess of
-    mass and smallest point; for each point its last cluster and the distance at which
-    it leaves. The terms of a mass are added distance by distance, so that their sum
-    does not depend on the order of the points.
-    """
-    n = len(linkage) + 1
-    most = 2 * (n // least) + 2
-    parent, size = np.zeros(most, np.int64), np.empty(most, np.int64)
-    birth, mass = np.empty(most), np.zeros(most)
-    birth[0], size[0] = np.inf, n
-    clusters = 1
-    cluster = np.zeros(2 * n - 1, np.int64)
-    left = np.full(2 * n - 1, np.nan)  # NaN: still in a cluster
-    top = np.full(n - 1, -1)  # the uppermost row of the node of a row
-    large = np.zeros(n - 1, np.int64)  # children of a node with enough points
-    kept = np.zeros(n - 1, np.int64)  # points in them
-    end = n - 1
-    while end > 0:
-        distance = linkage[end - 1, DISTANCE]
-        begin = end - 1
-        while begin > 0 and linkage[begin - 1, DISTANCE] == distance:
-            begin -= 1
-        for row in range(end - 1, begin - 1, -1):
-            if top[row] < 0:
-                top[row] = row
-            node = top[row]
-            for column in (LEFT, RIGHT):
-                child = np.int64(linkage[row, column])
-                if child >= n + begin:
-                    top[child - n] = node
-                elif child >= n and linkage[child - n, SIZE] >= least:
-                    large[node] += 1
-                    kept[node] += np.int64(linkage[child - n, SIZE])
-        for row in range(end - 1, begin - 1, -1):
-            node = top[row]
-            here, gone = cluster[n + node], left[n + node]
-            fallen = gone == gone
-            if row == node and not fallen:
-                leaving = np.int64(linkage[row, SIZE])
-                if large[node] == 1:
-                    leaving -= kept[node]
-                mass[here] += leaving * _lasted(birth[here], distance)
-            for column in (LEFT, RIGHT):
-                child = np.int64(linkage[row, column])
-                if child >= n + begin:
-                    continue
-                cluster[child], left[child] = here, gone
-                if fallen:
-                    continue
-                if child < n or linkage[child - n, SIZE] < least:
-                    left[child] = distance
-                elif large[node] > 1:
-                    parent[clusters], birth[clusters] = here, distance
-                    size[clusters] = np.int64(linkage[child - n, SIZE])
-                    cluster[child] = clusters
-                    clusters += 1
-        end = begin
-    if n == 1:
-        left[0] = np.inf
-    first = np.full(clusters, n)
-    for point in range(n - 1, -1, -1):
-        first[cluster[point]] = point
-    for number in range(clusters - 1, 0, -1):
-        first[parent[number]] = min(first[parent[number]], first[number])
-    return (
-        parent[:clusters],
-        birth[:clusters],
-        size[:clusters],
-        mass[:clusters],
-        first,
-        cluster[:n],
-        left[:n],
-    )
 
 
 @kernel
@@ -123,7 +28,7 @@ def add_masses(parent, distance, size, birth):
                 break
             points += size[end]
             end += 1
-        mass[cluster] += points * _lasted(birth[cluster], distance[begin])
+        mass[cluster] += points * lasted(birth[cluster], distance[begin])
         begin = end
     return mass
 
@@ -177,6 +82,46 @@ def owners(parent, chosen):
     return owner
 
 
+class Members(NamedTuple):
+    """Points, and the chosen clusters that they are in."""
+
+    parent: np.ndarray  # int64, by point: the last cluster, numbered from `n` on
+    leaving: np.ndarray  # float64, by point: distance at which it leaves it
+    n: int  # number of points
+    owner: np.ndarray  # int64, by cluster: the chosen one that it is in, or -1
+    limit: float  # points that leave at a larger distance are in none
+
+
+@kernel
+def first_members(members):
+    """Return the smallest point in each chosen cluster; n if there is none."""
+    parent, leaving, n, owner, limit = members
+    first = np.full(len(owner), n)
+    for point in range(n - 1, -1, -1):
+        cluster = owner[parent[point] - n]
+        if cluster >= 0 and leaving[point] <= limit:
+            first[cluster] = point
+    return first
+
+
+@kernel
+def label_members(members, number, top, begin, end, label, probability):
+    """Label the points in [begin, end), and find how late each leaves its cluster.
+
+    `number` is the label of each cluster, `top` its largest lambda. A probability is
+    relative to it: 1 at the cluster's own end.
+    """
+    parent, leaving, n, owner, limit = members
+    for point in range(np.uint64(begin), np.uint64(end)):
+        cluster, distance = owner[parent[point] - n], leaving[point]
+        label[point], probability[point] = -1, 0.0
+        if cluster >= 0 and distance <= limit:
+            label[point], share = number[cluster], 1.0
+            if distance > 0 and top[cluster] > 0 and 1 / distance < np.inf:
+                share = min(1 / distance / top[cluster], 1.0)
+            probability[point] = share
+
+
 @kernel
 def raised(parent, birth, chosen, epsilon, root_allowed):
     """Replace chosen clusters born below a distance by their first ancestor above it.
@@ -220,12 +165,12 @@ def merge_brief(parent, birth, death, threshold):
         lasting, longest = 0, begin
         for cluster in range(begin, end):
             death[above] = min(death[above], death[cluster])
-            lasting += _lasted(birth[cluster], death[cluster]) >= threshold
+            lasting += lasted(birth[cluster], death[cluster]) >= threshold
             if death[cluster] < death[longest]:
                 longest = cluster
         # Only leaves last less: a cluster that splits has a part that lasts.
         for cluster in range(begin, end):
-            brief = _lasted(birth[cluster], death[cluster]) < threshold
+            brief = lasted(birth[cluster], death[cluster]) < threshold
             if lasting > 1:
                 merged[cluster] = early[cluster] = brief
             elif not brief or lasting == 0 or leaf[longest]:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from density_oracle import condensed_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage, linkage
@@ -21,11 +22,12 @@ from mndmst.host.option_types import number
 from mndmst.io.edge_file import Edges
 from mndmst.io.partitioner.partition import build_shards
 from mndmst.kernels.threads import Threads
-from mndmst.points.clusters.condensed import condensed_tree
+from mndmst.points.clusters.condensed import condensed_forest, condensed_tree
 from mndmst.points.clusters.density import flat_clusters, points_by_label
 from mndmst.points.neighbour_graph import neighbour_graph
 from mndmst.points.point_files import example_points
 from mndmst.tree.kernels.link import link
+from mndmst.tree.kernels.merge_chains import AscendingTree, chains_of_tree, id_type
 from mndmst.tree.linkage import (
     FEW_VERTICES,
     clusters_by_count,
@@ -33,6 +35,11 @@ from mndmst.tree.linkage import (
     numbered,
     single_linkage,
 )
+
+
+def tree_of(src: np.ndarray, dst: np.ndarray, distance: np.ndarray) -> AscendingTree:
+    ids = id_type(len(src) + 1)
+    return AscendingTree(src.astype(ids), dst.astype(ids), distance)
 
 
 def forest_of(distances: np.ndarray) -> mndmst.Forest:
@@ -140,7 +147,8 @@ def test_links_of_trees(reach: int, ascending: bool, threads: int) -> None:
     order = child - 1 if ascending else generator.permutation(n - 1)
     names = np.arange(n) if ascending else generator.permutation(n)
     src, dst = names[child[order]], names[above[order]]
-    found = link(src, dst, np.arange(n - 1), Threads(threads))
+    team = Threads(threads)
+    found = link(chains_of_tree(tree_of(src, dst, np.arange(n - 1.0)), team), team)
     assert found[:, 2].tolist() == list(range(n - 1))
     expected = links_one_by_one(src, dst)
     assert list(map(tuple, found[:, [0, 1, 3]].astype(int).tolist())) == expected
@@ -192,6 +200,67 @@ def test_density_clusters_are_those_of_hdbscan(
     assert same_clusters(found.labels, labels)
     assert ((found.labels < 0) == (labels < 0)).all()
     np.testing.assert_allclose(found.probabilities, probabilities)
+
+
+SHAPES = {
+    "path": lambda generator, child: child - 1,
+    "star": lambda generator, child: np.zeros_like(child),
+    "bushes": lambda generator, child: (generator.random(len(child)) * child).astype(
+        int
+    ),
+    "branches": lambda generator, child: np.maximum(
+        0, child - 1 - generator.integers(0, 4, len(child))
+    ),
+    "binary": lambda generator, child: child // 2,
+}
+WEIGHTS = {
+    "any": lambda generator, count: generator.random(count),
+    "ascending": lambda generator, count: np.arange(count) / 7,
+    "few": lambda generator, count: generator.integers(0, 4, count).astype(np.float64),
+    "ties": lambda generator, count: generator.integers(0, count // 3, count) / 7,
+    "equal": lambda generator, count: np.zeros(count),
+}
+
+
+@pytest.mark.parametrize("trees", [1, 9])
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_condensed_forests_are_those_of_one_edge_after_the_other(
+    shape: str, weights: str, trees: int
+) -> None:
+    n, generator = FEW_VERTICES + 88, np.random.default_rng(len(shape + weights))
+    child = np.arange(1, n)
+    names = generator.permutation(n)
+    ends = names[child], names[SHAPES[shape](generator, child)]
+    weight = WEIGHTS[weights](generator, n - 1)
+    kept = generator.permutation(n - 1) >= trees - 1
+    ends = np.sort(ends, axis=0)[:, kept]
+    forest = mndmst.minimum_spanning_forest(*ends, weight[kept], n)
+    dendrogram = single_linkage(forest)
+    smallest = [*range(n), *[0] * (n - 1)]  # point in each cluster of the dendrogram
+    edges = []
+    for row, (left, right) in enumerate(dendrogram[:, :2].astype(int).tolist()):
+        edges.append((dendrogram[row, 2], smallest[left], smallest[right]))
+        smallest[n + row] = min(smallest[left], smallest[right])
+    for least in (2, 3, 17, n // 2, n + 1):
+        tree, same = condensed_forest(forest, least), condensed_tree(dendrogram, least)
+        rows = tree.parent.tolist(), tree.distance.tolist(), tree.cluster_size.tolist()
+        assert rows == condensed_rows(n, edges, least), least
+        for column in ("parent", "distance", "cluster_size", "mass"):
+            found, other = getattr(tree, column), getattr(same, column)
+            np.testing.assert_array_equal(found, other)
+
+
+def test_a_cycle_beside_a_tree_has_no_condensed_tree() -> None:
+    """The count of edges is that of a tree."""
+    n = FEW_VERTICES + 1
+    ends = np.arange(n - 1), np.arange(1, n)
+    forest = mndmst.minimum_spanning_forest(*ends, np.arange(n - 1.0), n)
+    for low, high in ((0, 1), (5, 7), (0, n - 2)):
+        cycle = replace(forest, src=forest.src.copy(), dst=forest.dst.copy())
+        cycle.src[-1], cycle.dst[-1] = low, high
+        with pytest.raises(ConfigError, match="cycle"):
+            condensed_forest(cycle, 5)
 
 
 def test_condensed_tree_of_a_chain() -> None:

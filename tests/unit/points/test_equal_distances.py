@@ -184,9 +184,8 @@ def test_equal_masses_keep_the_parent() -> None:
     for scale in (1.0, 3.0, 7.0, 49.0):
         tree = CondensedTree(
             parent=np.array([6, 7, 7, *[8] * 3, *[9] * 3]),
-            child=np.array([7, 8, 9, *range(6)]),
             distance=np.array([6.0, 3, 3, *[2] * 6]) * scale,
-            size=np.array([6, 3, 3, *[1] * 6]),
+            cluster_size=np.array([6, 6, 3, 3]),
             mass=np.array([1.0, 1, 0.5, np.nextafter(0.5, 1)]) / scale,
             num_points=6,
         )

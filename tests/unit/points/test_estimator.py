@@ -118,6 +118,18 @@ def test_results_are_those_of_hdbscan(dimensions: int) -> None:
         assert same_clusters(found, theirs.dbscan_clustering(cut, 10))
 
 
+def test_results_are_computed_when_they_are_asked_for_and_once() -> None:
+    model = mndmst.HDBSCAN(20).fit(example_points("blobs", 300))
+    measures = {"linkage", "persistence", "outlier_scores"}
+    assert not measures & vars(model._fitted()).keys()
+    assert "_validity" not in vars(model) and "_exemplars" not in vars(model)
+    for name in ("linkage_", "cluster_persistence_", "outlier_scores_", "exemplars_"):
+        assert getattr(model, name) is getattr(model, name)
+    assert measures <= vars(model._fitted()).keys()
+    before = model.relative_validity_
+    assert model.fit(example_points("rings", 300)).relative_validity_ != before
+
+
 def test_trees_have_the_fields_of_hdbscan() -> None:
     points = example_points("blobs", 300)
     ours, theirs = mndmst.HDBSCAN(10, 1).fit(points), theirs_on(points)
