@@ -78,6 +78,12 @@ READINGS = (
         "web.graph",
         ("partition", "{}/web.graph", "{}/made/graph", "--format", "bvgraph", "-q"),
     ),
+    Reading("model.h5", ("info", "{}/model.h5")),
+    Reading(
+        "model.h5", ("predict", "{}/model.h5", "{}/points.npy", "-o", "{}/made/of.csv")
+    ),
+    Reading("model.h5", ("convert", "{}/model.h5", "{}/made/tree.nwk")),
+    Reading("near.h5", ("verify", "{}/points.npy", "{}/near.h5")),
 )  # fmt: skip
 
 
@@ -135,6 +141,10 @@ def make_stock(folder: Path, commands: Commands) -> None:
         ),
         ("components", "graph", "-o", "labels.h5", "--backend", "cpu"),
         ("cluster", "forest.h5", "-o", "clusters.h5", "--count", "5"),
+        (
+            *("hdbscan", "points.npy", "--min-cluster-size", "5"),
+            *("--prediction-data", "-o", "model.h5", "--forest", "near.h5"),
+        ),
         *(("convert", "graph", f"edges{suffix}") for suffix in TEXTS),
     ):
         names = [folder / w if "." in w or w == "graph" else w for w in command]
