@@ -16,7 +16,7 @@ from mndmst.comm.communicator import Comm
 from mndmst.comm.exchange import Coded
 from mndmst.solver.run import Run
 
-SECONDS = 60  # longer waits are deadlocks
+SECONDS = 240  # longer waits are deadlocks; others may compile kernels meanwhile
 
 
 class Group:
