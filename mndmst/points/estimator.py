@@ -326,8 +326,8 @@ core_dist_n_jobs, prediction_data
         if self.metric == "precomputed":
             self._points = None
             self._search: OnDemand[TrainingPoints] | None = None
-            found = self._forest_of_matrix(X, rule)
-            self._clusters = OnDemand(partial(clusters_of, found, rule))
+            forest = self._forest_of_matrix(X, rule)
+            self._clusters = OnDemand(partial(clusters_of, forest, rule))
         else:
             self._points = self._checked(X)
             if self.copy and isinstance(self._points, np.ndarray):
@@ -360,8 +360,8 @@ core_dist_n_jobs, prediction_data
                 self.store_centers,
                 *self._measure,
             )
-            for name, rows in centers.items():
-                setattr(self, f"{name}_", rows)
+            for name, points in centers.items():
+                setattr(self, f"{name}_", points)
         return self
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:  # noqa: N803
@@ -403,20 +403,20 @@ core_dist_n_jobs, prediction_data
         labels : ndarray of int64, shape (points,)
         probabilities : ndarray of float64, shape (points,)
         """
-        points, joined = self._connected(X)
+        points, connections = self._connected(X)
         clusters = self._fitted()
-        found = Clustering(
+        flat = Clustering(
             *predicted_labels(
                 clusters.tree,
                 clusters.chosen,
                 clusters.flat.labels,
                 self._epsilon,
-                joined,
+                connections,
             )
         )
         if self.noise == "nearest":
-            found = self._membership.without_noise(found, points, joined)
-        return found.labels, found.probabilities
+            flat = self._membership.without_noise(flat, points, connections)
+        return flat.labels, flat.probabilities
 
     def generate_prediction_data(self) -> None:
         """Do nothing: predictions need no preparation. Scripts for hdbscan call it."""
@@ -424,8 +424,8 @@ core_dist_n_jobs, prediction_data
 
     def approximate_predict_scores(self, X: Any) -> np.ndarray:  # noqa: N803
         """Return the outlier scores (GLOSH) of new points, float64, 0 to 1."""
-        joined = self._connected(X)[1]
-        return predicted_scores(self._fitted().tree, joined)
+        connections = self._connected(X)[1]
+        return predicted_scores(self._fitted().tree, connections)
 
     def membership_vector(self, X: Any) -> np.ndarray:  # noqa: N803
         """Return the membership of new points in each cluster.
@@ -641,11 +641,11 @@ core_dist_n_jobs, prediction_data
             )
 
     def _metric_parameters(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in self._taken(("p", "V"))}
-        return own | dict(self.metric_params or {})
+        of_names = {name: getattr(self, name) for name in self._taken(("p", "V"))}
+        return of_names | dict(self.metric_params or {})
 
     def _taken(self, names: Sequence[str]) -> list[str]:
-        """Return the given ones of some parameters that the metric takes."""
+        """Return the names of given parameters that the metric takes."""
         given = [name for name in names if getattr(self, name) is not None]
         if callable(self.metric):
             return given
@@ -691,10 +691,10 @@ core_dist_n_jobs, prediction_data
             check_table_columns(X, "X: ")
             if self.metric == "haversine":
                 check_angles(list(getattr(X, "columns", ())), "X")
-            given = _as_array(X)
-            if given.ndim:  # scikit-learn would round them
-                check_integers(given, "X: ")
-                check_listed_integers(X, given, "X: ")
+            array = _as_array(X)
+            if array.ndim:  # scikit-learn would round large integers
+                check_integers(array, "X: ")
+                check_listed_integers(X, array, "X: ")
         if validate_data is not None:
             X = validate_data(  # noqa: N806
                 self,
@@ -716,18 +716,18 @@ core_dist_n_jobs, prediction_data
         threads = Threads(self._threads() or core_count())
         finite = finite_rows(points, threads)
         if self.non_finite == "error" and not finite.all():
-            row = int(np.flatnonzero(~finite)[0])
+            point = int(np.flatnonzero(~finite)[0])
             raise InputError(
-                f"X: point {row} has a coordinate that is NaN or infinite."
+                f"X: point {point} has a coordinate that is NaN or infinite."
             )
         large = np.zeros(len(points), np.bool_)
         if points.dtype == np.float64:
             large = finite & (largest_sizes(points, threads) > LARGEST)
         if large.any():
-            row = int(np.flatnonzero(large)[0])
+            point = int(np.flatnonzero(large)[0])
             raise InputError(
-                f"X: point {row} has a coordinate beyond {LARGEST:g}, whose distances "
-                "float64 cannot hold. Scale it."
+                f"X: point {point} has a coordinate beyond {LARGEST:g}, whose "
+                "distances float64 cannot hold. Scale it."
             )
         if reset:
             self.n_features_in_ = int(points.shape[1])
@@ -770,13 +770,13 @@ core_dist_n_jobs, prediction_data
         rule: DensityRule,
     ) -> PointForest:
         check_nothing_masked(X, "X")
-        given = X if hasattr(X, "tocoo") else _as_array(X)
+        matrix = X if hasattr(X, "tocoo") else _as_array(X)
         if validate_data is not None and getattr(X, "ndim", 2) == 2:
             X = validate_data(  # noqa: N806
                 self, X, dtype=np.float64, accept_sparse=True, ensure_all_finite=False
             )
         else:
-            X = given  # noqa: N806
+            X = matrix  # noqa: N806
         if X.ndim == 2:
             self.n_features_in_ = X.shape[1]
         if X.ndim in (1, 2):
@@ -803,12 +803,12 @@ core_dist_n_jobs, prediction_data
 
     def _connected(self, X: Any) -> tuple[np.ndarray, Connections]:  # noqa: N803
         """Return new points, and where they join the points of the fit."""
-        given = self._points_of_fit()
+        fit_points = self._points_of_fit()
         points = self._checked_on_host(X, False).astype(np.float64, copy=False)
-        if points.shape[1] != given.shape[1]:
+        if points.shape[1] != fit_points.shape[1]:
             raise InputError(
                 f"X: has {counted(points.shape[1], 'dimension')}, and the points "
-                f"of the fit {given.shape[1]}"
+                f"of the fit {fit_points.shape[1]}"
             )
         assert self._search is not None
         return points, self._search.value.connect(points)
@@ -855,7 +855,7 @@ def _clusters_of_points(
     options: dict[str, Any],
 ) -> DensityClusters:
     progress = Progress(True, verbose=True) if verbose else None
-    found = metric_forest(
+    forest = metric_forest(
         points,
         metric,
         rule.samples,
@@ -863,7 +863,7 @@ def _clusters_of_points(
         reporter=SearchReporter(progress),
         **options,
     )
-    return clusters_of(found, rule)
+    return clusters_of(forest, rule)
 
 
 def _training_points(

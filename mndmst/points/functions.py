@@ -90,10 +90,10 @@ def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:
 
     if not isinstance(name, str) or name not in EXAMPLES:
         raise ConfigError(f"name is {shown(name)}; give one of {', '.join(EXAMPLES)}")
-    number = as_count(count, "count")
-    if number >= 1 << 32:
-        raise ConfigError(f"count is {number:,}; at most 2^32 - 1 points are supported")
-    return make(name, number, as_count(seed, "seed"))
+    count = as_count(count, "count")
+    if count >= 1 << 32:
+        raise ConfigError(f"count is {count:,}; at most 2^32 - 1 points are supported")
+    return make(name, count, as_count(seed, "seed"))
 
 
 def neighbour_graph(
@@ -136,9 +136,8 @@ def neighbour_graph(
     from .neighbour_graph import neighbour_graph as join
     from .point_files import checked_points
 
-    given = checked_points(as_points(points, "points", True), "points: ", typed=True)
     return join(
-        given,
+        checked_points(as_points(points, "points", True), "points: ", typed=True),
         None if neighbours is None else as_count(neighbours, "neighbours"),
         as_count(min_samples, "min_samples"),
         search=search,
@@ -211,8 +210,8 @@ def single_linkage(
         raise ConfigTypeError(f"metric is {shown(metric)}; give its name")
     if metric == "precomputed":
         check_nothing_masked(points, "points")
-        given = points if hasattr(points, "tocoo") else np.asarray(points)
-        return linkage_of(matrix_forest(given, 0).forest)
+        distances = points if hasattr(points, "tocoo") else np.asarray(points)
+        return linkage_of(matrix_forest(distances, 0).forest)
     if getattr(points, "ndim", 2) == 1:
         raise InputError(
             "points has one dimension; give a point a row, or metric='precomputed' for "
@@ -222,14 +221,14 @@ def single_linkage(
         from ..io.formats.point_columns import check_angles
 
         check_angles(list(getattr(points, "columns", ())), "points")
-    found = points_forest(
+    result = points_forest(
         checked_points(as_points(points, "points", True), "the points: ", typed=True),
         ALIASES.get(metric, metric),
         threads=as_threads(threads),
         search=search,
         reporter=_reporter(verbose),
     )
-    return linkage_of(found.forest)
+    return linkage_of(result.forest)
 
 
 def approximate_predict(model: "HDBSCAN", points: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -395,10 +394,10 @@ def _dendrogram(linkage: Any) -> np.ndarray:
             f"linkage has shape {table.shape}; give 4 columns, as SciPy's linkage"
         )
     ids = table[:, :2]
-    rows = np.arange(len(table)) + len(table) + 1  # the number of each row's cluster
-    fits = (ids >= 0) & (ids < rows[:, None]) & (ids == np.floor(ids))
-    if not fits.all():
-        row = int(np.flatnonzero(~fits.all(axis=1))[0])
+    new_ids = np.arange(len(table)) + len(table) + 1  # of the cluster of each row
+    valid = (ids >= 0) & (ids < new_ids[:, None]) & (ids == np.floor(ids))
+    if not valid.all():
+        row = int(np.flatnonzero(~valid.all(axis=1))[0])
         raise InputError(
             f"row {row} of linkage joins {ids[row, 0]:g} and {ids[row, 1]:g}, which "
             "are not two clusters of rows before"

@@ -18,7 +18,7 @@ neighbours.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -157,7 +157,8 @@ def points_forest(
     if choice.name == "device-tree":
         edges = _device_forest(coordinates, metric, min_samples, reporter)
     if edges is None:
-        choice = choice.on_host()
+        if choice.name == "device-tree":
+            choice = replace(choice, name="tree")
         if choice.name == "device" and not neighbours and not approximate:
             k = neighbours_to_list(max(k, LEAST_ON_DEVICE), min_samples, n)
         made = make_search(coordinates, metric, choice, team, reporter)
@@ -346,8 +347,10 @@ def _local_points(
         tree = build_tree(points, norm, team)
         source = tree.point
         tree = tree._replace(point=owned.point[source])
-        local = LocalTree(tree, points, source, norm, team)
-        return local, lambda remote: TreeSearch(tree, remote, team, report)
+        arrays = PointArrays.undivided(points, source, tree.point)
+        return LocalTree(arrays, norm, tree, team), lambda remote: TreeSearch(
+            tree, remote, team, report
+        )
     source = random_order(len(owned.point))
     point = owned.point[source]
     arrays = PointArrays.undivided(owned.points, source, point)
@@ -355,7 +358,7 @@ def _local_points(
         numbers = ", ".join(map(str, devices))
         reporter.detail(f"products of rank 0's points on device {numbers}")
     products = make_products(arrays, choice, team, reporter, devices)
-    return LocalProducts(products, arrays), lambda remote: ProductSearch(
+    return LocalProducts(arrays, norm, products), lambda remote: ProductSearch(
         products, point, remote, team, report
     )
 

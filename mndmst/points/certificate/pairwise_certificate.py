@@ -1,9 +1,9 @@
 """The certificate of a forest of points by a metric that compares all pairs.
 
-The edges are taken in ascending order, and each merges two components. Every pair of
-points from both may then not precede the edge (the cycle property), so each pair of
-points is compared exactly once. Distances are computed here, not by the solver's code;
-those of SciPy's metrics are by definition the ones that SciPy returns.
+The edges are taken in ascending order, and each merges two components. No pair of
+points from both may precede the edge (the cycle property), so each pair of points is
+compared exactly once. Distances are computed here, not by the solver's code; those of
+SciPy's metrics are by definition the ones that SciPy returns.
 """
 
 from collections.abc import Callable
@@ -21,14 +21,14 @@ PRESENCE = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "y
 
 
 def norm_distances(
-    places: np.ndarray, norm: Norm, a: np.ndarray, b: np.ndarray
+    points: np.ndarray, norm: Norm, a: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """Return the distances of pairs of places, the dimensions added up in their order.
+    """Return the distances of pairs of points, added up in the order of dimensions.
 
-    `a` and `b` are rows of `places` and broadcast against each other.
+    `a` and `b` are indices of `points` and broadcast against each other.
     """
     total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
-    for column in places.T:
+    for column in points.T:
         gap = np.abs(column[a] - column[b])
         if norm == Norm.CHEBYSHEV:
             np.maximum(total, gap, out=total)
@@ -61,9 +61,9 @@ class PairDistances:
             return
         self.rule = parameters.get("missing_rule", "ignore")
         missing = parameters.get("missing")
-        self.there = np.ones(points.shape, np.bool_)
+        self.present = np.ones(points.shape, np.bool_)
         if missing is not None:
-            self.there = points != missing
+            self.present = points != missing
         if metric == "periodic":
             side = np.asarray(parameters["boxsize"], np.float64)
             if side.shape not in ((), points.shape[1:]) or not (side >= 0).all():
@@ -74,38 +74,37 @@ class PairDistances:
         """Return the distances of a point to some others (float64)."""
         if self.metric in METRICS:
             norm = METRICS[self.metric].norm
-            apart = norm_distances(self.points, norm, np.array(point), others)
-            return from_norm(apart, self.metric)
+            distances = norm_distances(self.points, norm, np.array(point), others)
+            return from_norm(distances, self.metric)
         if self.metric == "precomputed":
-            here, back = self.points[point, others], self.points[others, point]
-            return np.where(others == point, 0.0, np.minimum(here, back))
+            row, column = self.points[point, others], self.points[others, point]
+            return np.where(others == point, 0.0, np.minimum(row, column))
         one, other = self.points[point], self.points[others]
         if self._cdist is not None:
             return self._cdist(one[None], other, self.metric, **self.parameters)[0]
         if self.metric == "periodic":
             return self._periodic(one, other)
-        both = self.there[point] & self.there[others]
+        both = self.present[point] & self.present[others]
         if self.metric == "jaccard":
             either = ((one != 0) | (other != 0)) & both
             unlike = ((one != 0) != (other != 0)) & both
-            apart, compared = unlike.sum(axis=1), either.sum(axis=1)
-            empty = (both.sum(axis=1) == 0) & (not self.there.all())
+            compared = either.sum(axis=1)
+            empty = (both.sum(axis=1) == 0) & (not self.present.all())
         else:
             unlike = (one != other) & both
             if self.rule == "differ":
                 unlike |= ~both
-            apart = unlike.sum(axis=1)
-            every = np.full(len(others), self.points.shape[1])
-            compared = both.sum(axis=1) if self.rule == "ignore" else every
+            all_columns = np.full(len(others), self.points.shape[1])
+            compared = both.sum(axis=1) if self.rule == "ignore" else all_columns
             empty = compared == 0
-        quotient = apart / np.maximum(compared, 1)
+        quotient = unlike.sum(axis=1) / np.maximum(compared, 1)
         return np.where(compared == 0, empty.astype(np.float64), quotient)
 
     def _periodic(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         squares = np.zeros(len(other))
         for k, side in enumerate(self.side.tolist()):
             direct = np.abs(other[:, k] - one[k])
-            # The way around a side; a side of 0 has none, and leaves `direct`
+            # Or across the side; a side of 0 leaves `direct`
             nearer = np.minimum(direct, np.abs(side - direct))
             squares = squares + nearer * nearer
         return np.sqrt(squares)
@@ -126,14 +125,14 @@ def pairwise_problems(
     n = len(distances.points)
     cores = np.zeros(n)
     if min_samples:
-        every = np.arange(n)
+        points = np.arange(n)
         for point in range(n):
-            row = distances.between(point, np.delete(every, point))
+            row = distances.between(point, np.delete(points, point))
             cores[point] = np.partition(row, min_samples - 1)[min_samples - 1]
 
     def weights(point: int, others: np.ndarray) -> np.ndarray:
-        far = np.maximum(cores[others], cores[point])
-        return np.maximum(distances.between(point, others) / alpha, far)
+        core = np.maximum(cores[others], cores[point])
+        return np.maximum(distances.between(point, others) / alpha, core)
 
     right = np.array([weights(a, np.array([b]))[0] for a, b in zip(u, v, strict=True)])
     if wrong := wrong_weights(u, v, given, right):
@@ -149,8 +148,8 @@ def pairwise_problems(
         others, claimed = members[b], (u[edge], v[edge], given[edge])
         for point in members[a].tolist():
             weight = weights(point, others)
-            if found := preceding(point, others, weight, claimed):
-                return found
+            if problems := preceding(point, others, weight, claimed):
+                return problems
         component[members[a]] = b
         members[b] = np.concatenate([others, members.pop(a)])
     return []
@@ -159,7 +158,7 @@ def pairwise_problems(
 def wrong_weights(
     u: np.ndarray, v: np.ndarray, given: np.ndarray, right: np.ndarray
 ) -> list[str]:
-    """Return the first edges whose weights are not the distances of their points."""
+    """Return messages for the first edges whose weights are not their distances."""
     return [
         f"edge ({u[i]}, {v[i]}) has weight {given[i]}, its points {right[i]}"
         for i in np.flatnonzero(right != given)[:LIMIT].tolist()
@@ -173,10 +172,10 @@ def preceding(
     claimed: tuple[Any, ...],
     as_given: Callable[[np.ndarray], np.ndarray] = lambda weight: weight,
 ) -> list[str]:
-    """Return the first pairs of points that precede claimed edges in the order.
+    """Return messages for the first pairs (a, b) that precede their claimed edges.
 
-    `a` and the ends and weights of `claimed` broadcast against `b`; `as_given` returns
-    weights as the forest has them.
+    `claimed` has two ends and a weight; it and `a` broadcast against `b`. `as_given`
+    turns weights into those of the forest file.
     """
     low, high = np.minimum(a, b), np.maximum(a, b)
     u, v, bound = (np.broadcast_to(column, b.shape) for column in claimed)

@@ -1,30 +1,33 @@
 """The certificate of a forest of points, proved from the points alone.
 
-The tree's own edges are followed in Borůvka rounds. In each, all components but the
-largest claim that their lightest tree edge is the lightest of all edges that leave them
-(the cut property); then they merge along these edges. A claim is tested from every
-point of the component: against its nearest neighbours, and if these do not reach as far
-as the claimed edge, against all points of other components within that distance.
-Two components differ in a bit of their numbers, so a tree of the points with that bit
-and one of those without find all of them. In many dimensions products of all pairs find
-them (`ProductIndex`). Trees and products only propose: distances are computed here.
+Components merge along the tree's own edges in Borůvka rounds. In each round, all
+components but the largest claim that their lightest tree edge is the lightest of all
+their outgoing edges (the cut property). A claim is tested from every point of the
+component: against its nearest neighbours and, unless these include all points as near
+as the claimed edge, against all points of other components within that distance. The
+numbers of two components differ in a bit, so these points are found for each bit by two
+trees: of the points whose component has the bit, and of the others. In many dimensions
+products of all pairs find them (`ProductIndex`). Trees and products only propose pairs:
+distances are computed here.
 
-Equal points would make too many pairs, so each point is compared with one point of each
-place, the first in the order of numbers. This accepts no wrong forest:
+Equal points would make too many pairs. A location is a set of all equal points, and
+each point is compared only with the smallest point of each location. This accepts no
+wrong forest:
 
-- Let a and b be points of one place q. Every third point is as near to a as to b, and
-  no edge of a is lighter than (a, b), whose weight is the core distance of q (0 without
-  core distances). Let S be the points of q and all points at the minimum weight.
-  S has all points of a place or none, so its smallest point m is the first of its
-  place. The first edge of a point b of q is (m, b); that of m is (m, y), where y is the
-  smallest other point of S.
-- In the first round each point is a component, and point 0, the first of its place, is
-  the largest and claims nothing. A point b that is not the first of its place is
-  compared with m and passes only with the claim (m, b). The first point a of q is
-  compared with m or, if a = m, with y, unless y is not the first of its place. Then y
-  is in q, and its own claim (m, y) is an edge of the tree, so a claims no later edge.
-- After this round all points of a place are in one component. The first edge from a
-  component to another place leads to the first point there.
+- Let a and b be points of one location q. Every third point is as near to a as to b,
+  and no edge of a is lighter than (a, b), whose weight is the core distance of q (0
+  without core distances). Let S be the points of q and all points at the minimum
+  weight. S has all points of a location or none, so its smallest point m is the
+  smallest of its location. The first edge of a point b of q is (m, b); that of m is
+  (m, y), where y is the smallest other point of S.
+- In the first round each point is a component, and point 0, the smallest of its
+  location, is the largest and claims nothing. A point b that is not the smallest of its
+  location is compared with m and passes only with the claim (m, b). The smallest point
+  a of q is compared with m or, if a = m, with y, unless y is not the smallest of its
+  location. Then y is in q, and its own claim (m, y) is an edge of the tree, so a claims
+  no later edge.
+- After this round all points of a location are in one component. The first edge from a
+  component to another location leads to the smallest point there.
 """
 
 import time
@@ -53,9 +56,9 @@ from .pairwise_certificate import (
     wrong_weights,
 )
 
-BLOCK = 1 << 22  # squared distances that are held at a time
+BLOCK = 1 << 22  # squared distances in memory at once
 ROUNDING = 2.0**-52
-TINY = 1e-300  # more than products lose that underflow
+TINY = 1e-300  # exceeds the loss of products that underflow
 
 
 class ProductIndex:
@@ -77,37 +80,36 @@ class ProductIndex:
         self.rows = max(1, BLOCK // len(points))
 
     def nearest(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return for every point itself and others, and a bound of all that are left.
+        """Return k points for every point, and a lower bound of the other distances.
 
-        No point that is not among the k listed ones is nearer than the bound.
+        The point itself is among the k.
         """
         count = len(self.points)
         near = np.empty((count, k), np.int64)
         furthest = np.empty(count)
         for begin in range(0, count, self.rows):
-            every = np.arange(begin, min(begin + self.rows, count))
-            square = self._squares(every)
-            square[every - begin, every] = -np.inf  # itself is always listed
+            queries = np.arange(begin, min(begin + self.rows, count))
+            square = self._squares(queries)
+            square[queries - begin, queries] = -np.inf  # the point itself comes first
             chosen = np.argpartition(square, k - 1, axis=1)[:, :k]
-            near[every] = chosen
-            furthest[every] = np.take_along_axis(square, chosen, axis=1).max(axis=1)
+            near[queries] = chosen
+            furthest[queries] = np.take_along_axis(square, chosen, axis=1).max(axis=1)
         lost = self.error * (self.square + self.square.max())
         return near, np.sqrt(np.maximum(furthest - lost - TINY, 0)) * (1 - ROUNDING)
 
     def within(
         self, queries: np.ndarray, radius: np.ndarray
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield slices of queries, and which points may be as near as their radius.
+        """Yield slices of queries, and whether each point may be within their radius.
 
-        Queries are numbers of points. The booleans have the shape (queries of the
+        Queries are indices of points. The booleans have the shape (queries of the
         slice, points).
         """
         for begin in range(0, len(queries), self.rows):
             block = slice(begin, begin + self.rows)
-            asked = queries[block]
             limit = radius[block] ** 2 * (1 + 4 * ROUNDING) + TINY
-            limit += self.error * self.square[asked]
-            square = self._squares(asked)
+            limit += self.error * self.square[queries[block]]
+            square = self._squares(queries[block])
             square -= self.error * (1 + ROUNDING) * self.square
             yield block, square <= limit[:, None] * (1 + 4 * ROUNDING)
 
@@ -121,14 +123,14 @@ class ProductIndex:
 
 
 FIRST_FOUND = 8  # points of other components that a search asks for at first
-PAIRS = 1 << 21  # that are held at a time
-# SciPy's distances are those here up to a few roundings.
+PAIRS = 1 << 21  # in memory at once
+# SciPy's distances differ from those here by a few roundings.
 SLACK = 1e-11
 MORE = 6  # neighbours in addition to those for core distances
 
 
 class PointSet(NamedTuple):
-    """Points as `candidate` knows a graph."""
+    """The facts of points that `candidate` compares with a forest file."""
 
     uuid: str
     num_vertices: int
@@ -169,11 +171,11 @@ def verify_points(points: np.ndarray, forest_path: str | Path) -> Verdict:
         if min(u.min(), v.min()) < 0:
             problems.append("an edge joins a point that is not finite")
         else:
-            found = _problems(points[finite], forest, u, v, weight)
-            known = (
+            prefix = (
                 "" if len(finite) == n else "of the finite points, numbered from 0: "
             )
-            problems += [known + text for text in found]
+            texts = _problems(points[finite], forest, u, v, weight)
+            problems += [prefix + text for text in texts]
     return Verdict(
         n=n,
         edges=forest.num_edges,
@@ -193,15 +195,15 @@ def _problems(
     v: np.ndarray,
     weight: np.ndarray,
 ) -> list[str]:
-    """Return why edges are not the tree of finite points by the metric of a file."""
+    """Return why edges are not the minimum spanning tree by the metric of a file."""
     config = forest.header.config
-    given, min_samples = str(config.get("metric")), config.get("min_samples")
+    name, min_samples = str(config.get("metric")), config.get("min_samples")
     alpha = config.get("alpha", 1.0)
     try:
         if not isinstance(min_samples, int) or min_samples < 0 or not alpha > 0:
             raise ValueError
-        names = config.keys() & parameters_of(given)
-        metric, parameters = simplified(given, {name: config[name] for name in names})
+        taken = config.keys() & parameters_of(name)
+        metric, parameters = simplified(name, {key: config[key] for key in taken})
         min_samples, distances = min(min_samples, len(points) - 1), None
         if metric not in METRICS or alpha != 1:
             distances = PairDistances(points, str(metric), parameters)
@@ -220,11 +222,11 @@ def _problems(
 
 
 class Claims:
-    """Points, as `metric.prepared` returns them, and an index of the distinct ones.
+    """The test of claims, on points as `metrics.prepared` returns them.
 
-    `by_products` has the index search by matrix products in place of a tree, by default
-    where a tree would visit most points. A search asks for `first_found` points of
-    other components at first, and holds `most_pairs` pairs.
+    With `by_products` matrix products search in place of trees; by default where a tree
+    would visit most points. A search asks for `first_found` points of other components
+    at first, and has at most `most_pairs` pairs in memory.
     """
 
     def __init__(
@@ -246,11 +248,11 @@ class Claims:
     def weight(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the mutual reachability distances of pairs."""
         distinct, cores = self.distinct, self.distinct.cores
-        a, b = distinct.of[a], distinct.of[b]
+        a, b = distinct.location[a], distinct.location[b]
         return np.maximum(distinct.distance(a, b), np.maximum(cores[a], cores[b]))
 
     def _shown(self, weight: np.ndarray) -> np.ndarray:
-        """Return distances as the forest has them."""
+        """Return distances as the forest file has them."""
         return from_norm(self.scale.original(weight), self.metric)
 
     def problems(self, u: np.ndarray, v: np.ndarray, given: np.ndarray) -> list[str]:
@@ -269,9 +271,9 @@ class Claims:
                 return ["the edges close a cycle, and do not join all points"]
             claim = claimed[component]
             testing = np.flatnonzero(claim >= 0)
-            found = self._lighter(testing, claim, component, (u, v, weight))
-            if found:
-                return found
+            problems = self._lighter(testing, claim, component, (u, v, weight))
+            if problems:
+                return problems
             component, count = _merged(component, count, claimed[claimed >= 0], u, v)
         return []
 
@@ -282,34 +284,36 @@ class Claims:
         component: np.ndarray,
         edges: tuple[np.ndarray, ...],
     ) -> list[str]:
-        """Return edges that come before those claimed to be the first ones."""
+        """Return messages for edges that precede those claimed to be first."""
         distinct = self.distinct
-        first, of = distinct.first, distinct.of[testing]
-        near = first[distinct.near[of]]
+        first, location = distinct.first, distinct.location[testing]
+        near = first[distinct.near[location]]
         a = np.broadcast_to(testing[:, None], near.shape)
-        apart = component[a] != component[near]
-        texts = self._compare(a[apart], near[apart], claim, edges)
+        outgoing = component[a] != component[near]
+        texts = self._compare(a[outgoing], near[outgoing], claim, edges)
         bound = edges[2][claim[testing]]
-        far = (distinct.reach[of] <= bound) & (distinct.cores[of] <= bound)
-        pairs = of[far] * len(component) + component[testing[far]]
-        asking = testing[far][np.unique(pairs, return_index=True)[1]]
+        searching = distinct.lower_bound[location] <= bound
+        searching &= distinct.cores[location] <= bound
+        # One query for each location in each component
+        pairs = location[searching] * len(component) + component[testing[searching]]
+        queries = testing[searching][np.unique(pairs, return_index=True)[1]]
         if distinct.products is not None:
             return texts or self._search_products(
-                distinct.products, asking, claim, component, edges
+                distinct.products, queries, claim, component, edges
             )
         for bit in range(int(component.max()).bit_length()):
             of_side = (component >> bit & 1).astype(bool)
             for inside in (of_side, ~of_side):
                 if texts:
                     return texts
-                here, others = asking[~inside[asking]], first[inside[first]]
-                texts = self._search(here, others, claim, edges)
+                outside, others = queries[~inside[queries]], first[inside[first]]
+                texts = self._search(outside, others, claim, edges)
         return texts
 
     def _search_products(
         self,
         products: ProductIndex,
-        asking: np.ndarray,
+        queries: np.ndarray,
         claim: np.ndarray,
         component: np.ndarray,
         edges: tuple[np.ndarray, ...],
@@ -317,12 +321,12 @@ class Claims:
         """Compare points with all others as near as the claimed edges are long."""
         distinct = self.distinct
         first = distinct.first
-        radius = edges[2][claim[asking]] * (1 + SLACK)
-        for block, may in products.within(distinct.of[asking], radius):
-            asked = asking[block]
-            may &= component[asked][:, None] != component[first]
-            row, place = np.nonzero(may)
-            a, b = asked[row], first[place]
+        radius = edges[2][claim[queries]] * (1 + SLACK)
+        for block, may in products.within(distinct.location[queries], radius):
+            part_of_queries = queries[block]
+            may &= component[part_of_queries][:, None] != component[first]
+            query, location = np.nonzero(may)
+            a, b = part_of_queries[query], first[location]
             for begin in range(0, len(a), self.most_pairs):
                 part = slice(begin, begin + self.most_pairs)
                 texts = self._compare(a[part], b[part], claim, edges)
@@ -332,23 +336,23 @@ class Claims:
 
     def _search(
         self,
-        asking: np.ndarray,
+        queries: np.ndarray,
         others: np.ndarray,
         claim: np.ndarray,
         edges: tuple[np.ndarray, ...],
     ) -> list[str]:
         """Compare points with all others as near as the claimed edges are long."""
-        if len(asking) == 0 or len(others) == 0:
+        if len(queries) == 0 or len(others) == 0:
             return []
         tree, count = self.make_tree(self.points[others]), self.first_found
-        while len(asking):
+        while len(queries):
             count = min(count, len(others))
             further = []
-            pieces = -(-len(asking) * count // self.most_pairs)
-            pieces = min(len(asking), pieces)
-            for piece in np.array_split(asking, pieces):
+            pieces = -(-len(queries) * count // self.most_pairs)
+            pieces = min(len(queries), pieces)
+            for piece in np.array_split(queries, pieces):
                 radius = edges[2][claim[piece]] * (1 + SLACK) + 1e-300
-                distance, place = tree.query(
+                distance, index = tree.query(
                     self.points[piece],
                     [*range(1, count + 1)],
                     p=self.norm.p,
@@ -357,12 +361,12 @@ class Claims:
                 )
                 within = distance <= radius[:, None]
                 a = np.broadcast_to(piece[:, None], within.shape)[within]
-                texts = self._compare(a, others[place[within]], claim, edges)
+                texts = self._compare(a, others[index[within]], claim, edges)
                 if texts:
                     return texts
                 further.append(piece[within[:, -1]])
-            asking = np.concatenate(further)
-            asking = asking if count < len(others) else asking[:0]
+            queries = np.concatenate(further)
+            queries = queries if count < len(others) else queries[:0]
             count *= 4
         return []
 
@@ -373,7 +377,7 @@ class Claims:
         claim: np.ndarray,
         edges: tuple[np.ndarray, ...],
     ) -> list[str]:
-        """Return the first pairs that precede the edges claimed by their first ends."""
+        """Return messages for pairs (a, b) that precede the claims of their ends a."""
         weight, claimed = self.weight(a, b), tuple(column[claim[a]] for column in edges)
         return preceding(a, b, weight, claimed, self._shown)
 
@@ -381,7 +385,7 @@ class Claims:
 def _lightest(
     component: np.ndarray, count: int, u: np.ndarray, v: np.ndarray
 ) -> np.ndarray:
-    """Return the first edge that leaves each component, -1 where none does."""
+    """Return each component's first outgoing edge, or -1."""
     a, b = component[u], component[v]
     leaving = np.flatnonzero(a != b)
     first = np.full(count, len(u))
@@ -393,7 +397,7 @@ def _lightest(
 def _merged(
     component: np.ndarray, count: int, edges: np.ndarray, u: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Return the components that some edges join, and how many there are."""
+    """Return the components after merging along some edges, and their number."""
     sparse = optional("scipy.sparse", "formats")
     graph = optional("scipy.sparse.csgraph", "formats")
     ends = component[u[edges]], component[v[edges]]
@@ -403,9 +407,9 @@ def _merged(
 
 
 class Distinct:
-    """The distinct ones of some points, their core distances and nearest ones.
+    """The locations of points: core distances and nearest locations.
 
-    The points are as `metric.prepared` returns them.
+    The points are as `metrics.prepared` returns them.
     """
 
     def __init__(
@@ -416,65 +420,65 @@ class Distinct:
         by_products: bool | None = None,
     ) -> None:
         self.norm = norm
-        # int64, shape (distinct,): the first point that is each.
-        self.places, self.first, of, self.sizes = np.unique(
+        # By location: coordinates, the smallest point, the number of points.
+        self.locations, self.first, location, self.sizes = np.unique(
             points, True, True, True, axis=0
         )
-        # int64, shape (points,): which distinct one each point is.
-        self.of = of.reshape(-1)
-        count = len(self.places)
+        self.location = location.reshape(-1)  # of each point
+        count = len(self.locations)
         listed = min(count, min_samples + 1 + MORE)
         self.products: ProductIndex | None = None
         if by_products is None and norm == Norm.EUCLIDEAN:
-            by_products = prefers_products(unscaled(self.places), listed)
+            by_products = prefers_products(unscaled(self.locations), listed)
         if by_products and norm == Norm.EUCLIDEAN:
-            self.products = ProductIndex(self.places)
-            # int64, shape (distinct, listed): the nearest ones, itself among them.
-            self.near, reach = self.products.nearest(listed)
+            self.products = ProductIndex(self.locations)
+            # Shape (locations, listed): the nearest locations, itself among them.
+            self.near, lower_bound = self.products.nearest(listed)
         else:
-            self._tree: Any = optional("scipy.spatial", "formats").cKDTree(self.places)
-            each = [*range(1, listed + 1)]
-            far, self.near = self._tree.query(self.places, each, p=norm.p, workers=-1)
-            reach = far[:, -1]
-        # float64, shape (distinct,): no other is nearer than that.
-        self.reach = np.full(count, np.inf)
+            self._tree: Any = optional("scipy.spatial", "formats").cKDTree(
+                self.locations
+            )
+            ranks = [*range(1, listed + 1)]
+            distance, self.near = self._tree.query(
+                self.locations, ranks, p=norm.p, workers=-1
+            )
+            lower_bound = distance[:, -1]
+        # By location: lower bound of the distances to unlisted locations.
+        self.lower_bound = np.full(count, np.inf)
         if listed < count:
-            self.reach = reach * (1 - SLACK)
-        # float64, shape (distinct,): zeros for plain distances.
+            self.lower_bound = lower_bound * (1 - SLACK)
+        # By location: core distances; zeros for plain distances.
         self.cores = np.zeros(count)
         if min_samples:
             self._find_cores(min_samples)
 
     def distance(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the distances of pairs of distinct points."""
-        return norm_distances(self.places, self.norm, a, b)
+        """Return the distances of pairs of locations."""
+        return norm_distances(self.locations, self.norm, a, b)
 
     def _find_cores(self, min_samples: int) -> None:
-        every = np.arange(len(self.places))[:, None]
-        self.cores = self._kth(every, self.near, min_samples)
-        # One that is not listed may be nearer by a rounding.
-        for row in np.flatnonzero(self.cores >= self.reach).tolist():
-            radius = self.cores[row] * (1 + SLACK)
-            ball = self._within(row, radius)
-            self.cores[row] = self._kth(np.array([[row]]), ball[None, :], min_samples)[
-                0
-            ]
+        all_locations = np.arange(len(self.locations))[:, None]
+        self.cores = self._kth(all_locations, self.near, min_samples)
+        # Rounding may hide a nearer location that is not listed.
+        for i in np.flatnonzero(self.cores >= self.lower_bound).tolist():
+            ball = self._within(i, self.cores[i] * (1 + SLACK))
+            (self.cores[i],) = self._kth(np.array([[i]]), ball[None, :], min_samples)
 
-    def _within(self, row: int, radius: float) -> np.ndarray:
-        """Return all distinct points that may be within a radius of one."""
+    def _within(self, i: int, radius: float) -> np.ndarray:
+        """Return all locations that may be within a radius of location i."""
         if self.products is None:
-            place = self.places[row]
-            return np.array(self._tree.query_ball_point(place, radius, p=self.norm.p))
-        ((_, may),) = self.products.within(np.array([row]), np.array([radius]))
+            centre = self.locations[i]
+            return np.array(self._tree.query_ball_point(centre, radius, p=self.norm.p))
+        ((_, may),) = self.products.within(np.array([i]), np.array([radius]))
         return np.flatnonzero(may[0])
 
     def _kth(self, a: np.ndarray, b: np.ndarray, k: int) -> np.ndarray:
-        """Return the distance from each `a` to the k-th of the points equal to `b`.
+        """Return the distance from a point at `a` to its k-th neighbour, all at `b`.
 
-        The point itself is not counted; points equal to it are.
+        Points equal to it count as neighbours.
         """
-        found, sizes = self.distance(a, b), self.sizes[b] - (a == b)
-        order = np.argsort(found, axis=1)
-        reached = np.cumsum(np.take_along_axis(sizes, order, axis=1), axis=1) >= k
-        kth = np.take_along_axis(order, reached.argmax(axis=1)[:, None], axis=1)
-        return np.take_along_axis(found, kth, axis=1)[:, 0]
+        distance, sizes = self.distance(a, b), self.sizes[b] - (a == b)
+        order = np.argsort(distance, axis=1)
+        enough = np.cumsum(np.take_along_axis(sizes, order, axis=1), axis=1) >= k
+        kth = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
+        return np.take_along_axis(distance, kth, axis=1)[:, 0]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import cupy
 
     from ..devices import TreeEdges, TreePoints
-    from ..devices.point_products import PointArrays, PointsOnDevice, QueriedProducts
+    from ..devices.point_products import PointArrays, PointProducts, PointsOnDevice
 
 
 def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:
@@ -26,7 +26,7 @@ def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:
 
 def make_point_products(
     points: "PointArrays", devices: Sequence[int]
-) -> "QueriedProducts":
+) -> "PointProducts":
     """Return points on devices; see `PointSearches.make_point_products`."""
     from .point_products import CudaPointProducts
 

@@ -44,12 +44,7 @@ from ..devices.point_products import (
     PointArrays,
     query_arrays,
 )
-from .modules import (
-    SOURCES,
-    Macros,
-    multiply_macros,
-    type_macros,
-)
+from .modules import SOURCES, Macros, multiply_macros, type_macros, type_name
 
 CENTRE = 4096  # points whose mean is subtracted from all
 # Coordinates of points are scaled to less than 2^HIGHEST, those of queries to less than
@@ -326,9 +321,7 @@ class DeviceProducts:
             macros = multiply_macros(factor, self.frame.parts, self._stages)
             return "point_multiply", macros
         both = self._on_device, queries
-        value, query = (
-            "float" if p.values.dtype == np.float32 else "double" for p in both
-        )
+        value, query = (type_name(p.values.dtype) for p in both)
         if name in FACTORING:
             return "point_factors", {"VALUE": query}
         divided, query_divided = (int(len(p.length) > 0) for p in both)
@@ -411,8 +404,9 @@ class DeviceProducts:
         """
         yield self._launches(k, COLUMNS)
         yield self._launches(k, max(self.count // SHARES, FIRST))
+        size, count = CAPACITY - KEPT, self.count
         while True:
-            yield _steps(self.count, CAPACITY - KEPT)
+            yield ((b, min(b + size, count)) for b in range(0, count, size))
 
     def _launches(self, k: int, most: int) -> Iterator[tuple[int, int]]:
         """Yield ranges of at most `most` columns, for lists that keep k candidates."""
@@ -678,11 +672,6 @@ def _struct_of_first(points: PointArrays, count: int) -> cupy.ndarray:
         dimensions=points.values.shape[1],
         divided=len(points.length) > 0,
     )
-
-
-def _steps(count: int, size: int) -> Iterator[tuple[int, int]]:
-    for begin in range(0, count, size):
-        yield begin, min(begin + size, count)
 
 
 def _half(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 from ...backends.cuda.modules import KernelSources, Macros
 
 # Of `point_multiply`: types of factors with their parts; and the stages that fit in the
@@ -20,6 +22,11 @@ POINT_TYPES = (
 PLAIN_LIST, MUTUAL_LISTS = 6, (8, 12, 18, 34, 66)
 EUCLIDEAN, TREE_DIMENSIONS = 2, (2, 3)
 TREE_LISTS = ((False, PLAIN_LIST), *((True, n) for n in MUTUAL_LISTS[:2]))
+
+
+def type_name(dtype: np.dtype) -> str:
+    """Return the name in CUDA of float32 or float64."""
+    return "float" if dtype == np.float32 else "double"
 
 
 def multiply_macros(factor: str, parts: int, stages: int) -> Macros:

@@ -34,7 +34,7 @@ POLL = 0.1  # seconds between two reports, in which signals are handled
 
 
 class CudaPointProducts:
-    """Points on devices, each of which has all points; see `QueriedProducts`.
+    """Points on devices, each of which has all points; see `PointProducts`.
 
     The devices take blocks of rows in turn.
     """
@@ -64,7 +64,7 @@ class CudaPointProducts:
     def nearest_to(
         self, points: np.ndarray, limits: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `QueriedProducts.nearest_to`."""
+        """See `PointProducts.nearest_to`."""
         _check_length(k)
         distance = np.empty((len(points), k))
         positions = np.empty((len(points), k), np.uint32)
@@ -109,7 +109,7 @@ class CudaPointProducts:
     def lightest_to(
         self, components: ComponentArrays, queries: RemoteQueries
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `QueriedProducts.lightest_to`."""
+        """See `PointProducts.lightest_to`."""
         count = len(queries.point)
         ends, weights = np.empty(count, np.uint32), np.empty(count)
         on_devices = self._uploaded(components)

@@ -6,7 +6,7 @@ import cupy
 import numpy as np
 
 from ..devices.point_products import PointMeasures
-from .modules import SOURCES
+from .modules import SOURCES, type_name
 
 THREADS = 128  # of a block of `measure_rows`
 
@@ -53,8 +53,8 @@ class CudaPoints:
         count, dimensions = map(np.uint64, self.shape)
         with self.array.device:
             smallest, largest, square = (cupy.empty(len(self)) for _ in range(3))
-            value = "float" if self.dtype == np.float32 else "double"
-            module = SOURCES.load_module("point_rows", {"VALUE": value})
+            macros = {"VALUE": type_name(self.dtype)}
+            module = SOURCES.load_module("point_rows", macros)
             arguments = self.array, count, dimensions, smallest, largest, square
             blocks = -(-len(self) // THREADS)
             module.get_function("measure_rows")((blocks,), (THREADS,), arguments)

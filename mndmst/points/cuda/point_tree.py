@@ -31,7 +31,7 @@ from ...backends.cuda.transfer import Transfer
 from ...host.memory_costs import DEVICE_LIBRARIES_RESERVE, DEVICE_TREE_POINT_BYTES
 from ..devices import TreeEdges, TreePoints
 from .device_products import check_room, current_device
-from .modules import MUTUAL_LISTS, PLAIN_LIST, SOURCES, tree_macros
+from .modules import MUTUAL_LISTS, PLAIN_LIST, SOURCES, tree_macros, type_name
 
 LEAF = 8  # most points of a leaf
 BEYOND = 2  # least neighbours listed in addition to `min_samples`; see MUTUAL_LISTS
@@ -91,7 +91,7 @@ class CudaPointTree:
                 values = cupy.ascontiguousarray(values).reshape(self.count, -1)
             with self._timed("compile"):
                 macros = tree_macros(
-                    _name_of(values.dtype),
+                    type_name(values.dtype),
                     self.dimensions,
                     int(points.norm),
                     self._mutual,
@@ -320,11 +320,6 @@ class CudaPointTree:
             edges = int(counts[0])
             certain = certain or edges
         return arrays["edge_weight"][:edges], arrays["edge_key"][:edges], certain
-
-
-def _name_of(dtype: np.dtype) -> str:
-    """Return a type's name in CUDA's language."""
-    return "float" if dtype == np.float32 else "double"
 
 
 def _bits(dimensions: int) -> int:

@@ -1,7 +1,7 @@
 """Searches of points on devices, all behind one interface (`PointSearches`).
 
-`backends` finds the accelerators and names their kinds; a package in `PACKAGES` has the
-searches for one kind. It is imported when it is used.
+`backends` finds the accelerators and names their kinds. Each package in `PACKAGES` has
+the searches for one kind, and is imported on first use.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from ...backends import Accelerator
-from .point_products import PointArrays, PointsOnDevice, QueriedProducts
+from .point_products import PointArrays, PointProducts, PointsOnDevice
 
-# The packages of searches by the names of accelerators.
+# The packages of searches, by the `NAME` of the accelerator.
 PACKAGES = {"cuda": "mndmst.points.cuda"}
 
 # Limits of the tree on a device: dimensions of points, and `min_samples`.
@@ -34,8 +34,7 @@ class TreeEdges(NamedTuple):
     """The edges of the forest of points; from a device, in order of their keys."""
 
     weight: np.ndarray  # float64
-    # uint64: the numbers of the two points, the smaller in the upper half
-    key: np.ndarray
+    key: np.ndarray  # uint64: the two points, the smaller in the upper half
     certain: int  # number of edges found in the first round
     seconds: Mapping[str, float] = MappingProxyType({})  # of each stage on a device
 
@@ -48,11 +47,11 @@ class PointSearches(Protocol):
 
     def make_point_products(
         self, points: PointArrays, devices: Sequence[int]
-    ) -> QueriedProducts:
-        """Return points on some visible devices for searches by matrix products.
+    ) -> PointProducts:
+        """Return points for searches by matrix products on some visible devices.
 
-        Each of the devices has all points. Raises ConfigError if a device has too
-        little memory, or the points do not suit it.
+        Each device has all points. Raises DeviceMemoryError if a device has too little
+        memory, ConfigError if the points do not suit it.
         """
 
     def point_forest(
@@ -60,13 +59,13 @@ class PointSearches(Protocol):
     ) -> TreeEdges:
         """Return the forest of points in few dimensions, by a tree on one device.
 
-        There are at least two points, within `MOST_DIMENSIONS` and
-        `MOST_SAMPLES`. `report` takes the number of components left. Raises
-        DeviceMemoryError if the device has too little memory.
+        There are at least two points, and at most `MOST_DIMENSIONS` and `MOST_SAMPLES`.
+        `report` takes the number of remaining components. Raises DeviceMemoryError if
+        the device has too little memory.
         """
 
     def points_on_device(self, array: Any) -> PointsOnDevice:
-        """Return the points of an array that lies on a device, once it is filled."""
+        """Return the points of an array on a device, once pending writes are done."""
 
 
 def searches_on(kind: Accelerator) -> PointSearches:

@@ -180,10 +180,6 @@ class PointProducts(Protocol):
         weights, which the search lowers.
         """
 
-
-class QueriedProducts(PointProducts, Protocol):
-    """Products that points of other ranks search as well."""
-
     def nearest_to(
         self, points: np.ndarray, limits: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:

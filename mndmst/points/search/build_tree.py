@@ -8,6 +8,7 @@ import numpy as np
 
 from ...kernels.threads import Threads, each_range
 from ...native.call_columns import ArrayPieces, PerCall
+from ..devices.point_products import ComponentArrays
 from ..kernels.kd_tree import (
     LEAF,
     SAMPLED,
@@ -20,6 +21,7 @@ from ..kernels.kd_tree import (
     fill_top,
     sort_by_cell,
 )
+from ..kernels.lightest_edges import TreeComponents, fill_nodes
 from ..metrics import Norm
 
 CELL = 1 << 12  # average points of a cell: its coordinates stay in the cache
@@ -74,6 +76,21 @@ def _sort_by_cell(
     nodes = np.append(len(top.left), 2 * leaves - 2)
     starts = [np.append(0, np.cumsum(column)) for column in (sizes, leaves)]
     return point, Cells(starts[0], np.cumsum(nodes), starts[1], root)
+
+
+def fill_tree(
+    tree: PointTree,
+    components: ComponentArrays,
+    of_node: np.ndarray,
+    node_lower_bound: np.ndarray,
+) -> TreeComponents:
+    """Return the components of a tree; the last two arrays are filled, by node."""
+    of_position, cores, lower_bound, bound = components
+    of_tree = TreeComponents(
+        of_position, of_node, cores, lower_bound, node_lower_bound, bound
+    )
+    fill_nodes(tree, of_tree)
+    return of_tree
 
 
 def chunks(length: int, threads: Threads, least: int = 1) -> tuple[PerCall, PerCall]:

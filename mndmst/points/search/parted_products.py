@@ -12,7 +12,7 @@ from ..devices.point_products import (
     ComponentArrays,
     PointArrays,
     PointExchange,
-    QueriedProducts,
+    PointProducts,
     RemoteQueries,
     Report,
 )
@@ -35,7 +35,7 @@ class PartedProducts:
     def __init__(
         self,
         points: PointArrays,
-        make: Callable[[PointArrays], QueriedProducts],
+        make: Callable[[PointArrays], PointProducts],
         parts: int,
     ) -> None:
         self.points, self.count = points, len(points.source)
@@ -46,11 +46,11 @@ class PartedProducts:
         ]
         self._make = make
         # The part on the device
-        self._current: tuple[slice, QueriedProducts] | None = None
+        self._current: tuple[slice, PointProducts] | None = None
         self._products(self._parts[0])
         self._batch = max(1, BATCH_BYTES // (8 * points.values.shape[1]))
 
-    def _products(self, part: slice) -> QueriedProducts:
+    def _products(self, part: slice) -> PointProducts:
         """Return the products of a part; free those of another part before."""
         if self._current is None or self._current[0] != part:
             self._current = None
@@ -62,7 +62,7 @@ class PartedProducts:
 
     def _batches(
         self, count: int, report: Report
-    ) -> Iterator[tuple[slice, QueriedProducts, slice]]:
+    ) -> Iterator[tuple[slice, PointProducts, slice]]:
         """Yield every part with its products, and every batch of `count` queries."""
         for i, part in enumerate(self._parts):
             products = self._products(part)

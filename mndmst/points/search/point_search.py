@@ -12,7 +12,6 @@ from ..kernels.kd_tree import LEAF, PointTree, count_visited
 from ..kernels.lightest_edges import (
     STARTS,
     TreeComponents,
-    fill_nodes,
     lightest,
     lower_bounds_by_walks,
     walk_starts,
@@ -21,10 +20,10 @@ from ..kernels.nearest_points import nearest, restore_distances
 from ..kernels.norms import EUCLIDEAN, LARGEST
 from ..kernels.short_rounds import MOST_WALKED, RoundState, join_few
 from ..metrics import Norm
-from .build_tree import build_tree, chunks
+from .build_tree import build_tree, chunks, fill_tree
 from .neighbours import Neighbours, weigh_neighbours
 from .product_search import HostProducts, ProductSearch, few_pairs
-from .remote_points import NoRemotePoints, RemotePoints
+from .remote_points import RemotePoints
 from .search_steps import Report, no_report, run_in_steps
 
 LEAST_SEARCHES = 32  # smallest number of searches in a chunk of work
@@ -208,16 +207,7 @@ class TreeSearch:
 
     def _of_tree(self, components: ComponentArrays) -> TreeComponents:
         """Return the components of points and nodes."""
-        of_tree = TreeComponents(
-            of_position=components.of_position,
-            of_node=self._of_node,
-            cores=components.cores,
-            lower_bound=components.lower_bound,
-            node_lower_bound=self._node_lower_bound,
-            bound=components.bound,
-        )
-        fill_nodes(self.tree, of_tree)
-        return of_tree
+        return fill_tree(self.tree, components, self._of_node, self._node_lower_bound)
 
     def between(
         self, components: ComponentArrays, known: PointEdges, uncertain: np.ndarray
@@ -279,7 +269,7 @@ def tree_search(
 ) -> TreeSearch:
     """Return the search of all points by one process."""
     tree = build_tree(points, norm, threads)
-    return TreeSearch(tree, NoRemotePoints(len(points)), threads, report, points)
+    return TreeSearch(tree, RemotePoints(len(points)), threads, report, points)
 
 
 def break_even_share(dimensions: int) -> float:

@@ -210,7 +210,7 @@ def random_order(count: int) -> np.ndarray:
 
 
 class HostProducts:
-    """Products by NumPy's BLAS, and kernels that filter them; see `QueriedProducts`.
+    """Products by NumPy's BLAS, and kernels that filter them; see `PointProducts`.
 
     Coordinates are finite, and scaled as `points/scale.py` says.
     """

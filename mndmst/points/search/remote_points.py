@@ -5,9 +5,9 @@ Positions are numbered consecutively over all ranks: rank r owns the global posi
 its own positions are 0, 1, ...; positions on other ranks are larger.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -19,38 +19,34 @@ from ..devices.point_products import (
     NO_POSITION,
     ComponentArrays,
     PointArrays,
-    PointExchange,
-    QueriedProducts,
+    PointProducts,
     ReceivedPoints,
     RemoteQueries,
 )
 from ..kernels.boruvka_steps import PointEdges, edge_keys
 from ..kernels.kd_tree import PointTree
-from ..kernels.lightest_edges import (
-    TreeComponents,
-    fill_nodes,
-    lightest_of_queries,
-)
+from ..kernels.lightest_edges import lightest_of_queries
 from ..kernels.nearest_points import nearest_to_queries
 from ..kernels.norms import LARGEST
 from ..metrics import Norm
+from .build_tree import fill_tree
 
 LEAST_QUERIES = 64  # queries of another rank that are worth a thread
 
 
-class RemotePoints(PointExchange, Protocol):
-    """The points of other ranks, seen from one rank. All methods are collective.
+class RemotePoints:
+    """The points of other ranks, seen from one rank; in this class there are none.
 
-    Attributes
-    ----------
-    total : int
-        Number of points on all ranks.
+    `total` is the number of points on all ranks. All methods are collective.
     """
 
-    total: int
+    def __init__(self, total: int) -> None:
+        self.ranks: Comm = SingleProcess()
+        self.total = total
 
     def gather_values(self, column: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """Return the values of a column at positions of any rank."""
+        return column[positions]
 
     def improve_neighbours(self, distance: np.ndarray, positions: np.ndarray) -> None:
         """Replace listed neighbours of this rank's points by nearer remote points.
@@ -81,43 +77,13 @@ class RemotePoints(PointExchange, Protocol):
         Returns positions and points; NO_POSITION if no such end is smaller than the
         point.
         """
-
-
-class NoRemotePoints:
-    """The `RemotePoints` of a process that owns all points."""
-
-    def __init__(self, total: int) -> None:
-        self.ranks: Comm = SingleProcess()
-        self.total = total
-
-    def gather_values(self, column: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Return the values of a column at positions."""
-        return column[positions]
-
-    def improve_neighbours(self, distance: np.ndarray, positions: np.ndarray) -> None:
-        """Do nothing."""
-
-    def improve_edges(
-        self,
-        components: ComponentArrays,
-        vertex: np.ndarray,
-        queries: np.ndarray,
-        searched: np.ndarray,
-        edges: PointEdges,
-    ) -> None:
-        """Do nothing."""
-
-    def first_at_core_distance(
-        self, cores: np.ndarray, positions: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return no edges."""
         none = np.full(len(positions), NO_POSITION)
         return none, none
 
     def received(
         self, positions: np.ndarray, components: ComponentArrays
     ) -> Iterator[tuple[ReceivedPoints, int]]:
-        """Yield nothing."""
+        """Yield points of other ranks; see `PointExchange.received`."""
         return iter(())
 
 
@@ -127,28 +93,28 @@ class NoRemotePoints:
 FirstEdges = Callable[[RemoteQueries], np.ndarray]
 
 
-class LocalPoints(Protocol):
+@dataclass(frozen=True)
+class LocalPoints(ABC):
     """This rank's points, which queries of other ranks search."""
 
-    @property
-    def point(self) -> np.ndarray:
-        """The point at each position, uint32."""
-
-    @property
-    def dimensions(self) -> int:
-        """The number of coordinates of a point."""
-
-    @property
-    def norm(self) -> Norm:
-        """The norm of distances."""
+    arrays: PointArrays  # undivided
+    norm: Norm
 
     @property
     def box(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The least and the largest coordinates; None for searches without boxes."""
+        return None
+
+    @property
+    def dimensions(self) -> int:
+        """The number of coordinates of a point."""
+        return self.arrays.values.shape[1]
 
     def coordinates(self, positions: np.ndarray) -> np.ndarray:
         """Return the coordinates at some positions, float32 or float64."""
+        return self.arrays.values[self.arrays.source[positions]]
 
+    @abstractmethod
     def nearest_to(
         self, queries: np.ndarray, limits: np.ndarray, k: int
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -158,38 +124,22 @@ class LocalPoints(Protocol):
         a distance no smaller than the limit.
         """
 
+    @abstractmethod
     def first_edges(self, components: ComponentArrays) -> FirstEdges:
         """Return a search for queries' first edges to these points."""
 
 
 @dataclass(frozen=True)
-class LocalTree:
-    """Points in a tree; see `LocalPoints`."""
+class LocalTree(LocalPoints):
+    """Points in a tree."""
 
     tree: PointTree
-    values: np.ndarray  # the coordinates
-    source: np.ndarray  # uint32: the row of `values` at each position
-    norm: Norm
     threads: Threads
-
-    @property
-    def point(self) -> np.ndarray:
-        """The point at each position."""
-        return self.tree.point
-
-    @property
-    def dimensions(self) -> int:
-        """The number of coordinates of a point."""
-        return self.values.shape[1]
 
     @property
     def box(self) -> tuple[np.ndarray, np.ndarray]:
         """The box of the root."""
         return self.tree.low[0], self.tree.high[0]
-
-    def coordinates(self, positions: np.ndarray) -> np.ndarray:
-        """Return the coordinates at some positions."""
-        return self.values[self.source[positions]]
 
     def nearest_to(
         self, queries: np.ndarray, limits: np.ndarray, k: int
@@ -206,15 +156,8 @@ class LocalTree:
     def first_edges(self, components: ComponentArrays) -> FirstEdges:
         """Return a search for queries' first edges to these points."""
         nodes = len(self.tree.left)
-        of_tree = TreeComponents(
-            of_position=components.of_position,
-            of_node=np.empty(nodes, np.uint32),
-            cores=components.cores,
-            lower_bound=components.lower_bound,
-            node_lower_bound=np.empty(nodes),
-            bound=components.bound,
-        )
-        fill_nodes(self.tree, of_tree)
+        of_node, node_lower_bound = np.empty(nodes, np.uint32), np.empty(nodes)
+        of_tree = fill_tree(self.tree, components, of_node, node_lower_bound)
 
         def search(queries: RemoteQueries) -> np.ndarray:
             ends = np.empty(len(queries.point), np.uint32)
@@ -228,27 +171,10 @@ class LocalTree:
 
 
 @dataclass(frozen=True)
-class LocalProducts:
-    """Points searched by products; see `LocalPoints`."""
+class LocalProducts(LocalPoints):
+    """Points searched by products."""
 
-    products: QueriedProducts
-    arrays: PointArrays  # undivided
-    norm: Norm = Norm.EUCLIDEAN
-    box: None = None
-
-    @property
-    def point(self) -> np.ndarray:
-        """The point at each position."""
-        return self.arrays.point
-
-    @property
-    def dimensions(self) -> int:
-        """The number of coordinates of a point."""
-        return self.arrays.values.shape[1]
-
-    def coordinates(self, positions: np.ndarray) -> np.ndarray:
-        """Return the coordinates at some positions."""
-        return self.arrays.values[self.arrays.source[positions]]
+    products: PointProducts
 
     def nearest_to(
         self, queries: np.ndarray, limits: np.ndarray, k: int
@@ -284,15 +210,15 @@ def merge_nearest(
     positions[:] = np.take_along_axis(all_positions, chosen, axis=1)
 
 
-class MpiPoints:
-    """The remote points of one of several ranks; see `RemotePoints`.
+class MpiPoints(RemotePoints):
+    """The remote points of one of several ranks.
 
     Each rank of `ranks` owns at least one point. A message has at most `batch` points.
     """
 
     def __init__(self, ranks: Comm, local: LocalPoints, batch: int) -> None:
         self.ranks, self.local, self.batch = ranks, local, batch
-        self.bounds = np.append(0, np.cumsum(ranks.allgather(len(local.point))))
+        self.bounds = np.append(0, np.cumsum(ranks.allgather(len(local.arrays.point))))
         # This rank's first global position
         self.first, self.total = int(self.bounds[ranks.rank]), int(self.bounds[-1])
         self.low = self.high = None
@@ -300,7 +226,7 @@ class MpiPoints:
             self.low, self.high = map(ranks.allgather, local.box)
 
     def gather_values(self, column: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Return the values of a column at positions of any rank. Collective."""
+        """See `RemotePoints.gather_values`."""
         unique, inverse = np.unique(
             positions + np.uint32(self.first), return_inverse=True
         )
@@ -310,7 +236,7 @@ class MpiPoints:
         return values[inverse]
 
     def improve_neighbours(self, distance: np.ndarray, positions: np.ndarray) -> None:
-        """Replace listed neighbours by nearer remote points. Collective."""
+        """See `RemotePoints.improve_neighbours`."""
         first, k = np.uint32(self.first), distance.shape[1]
 
         def answer(queries: np.ndarray, limits: np.ndarray) -> list[np.ndarray]:
@@ -318,7 +244,7 @@ class MpiPoints:
             nearest, ends = self.local.nearest_to(queries, limits, k)
             return [nearest.ravel(), (ends + first).ravel()]
 
-        all_positions = np.arange(len(self.local.point), dtype=np.uint32)
+        all_positions = np.arange(len(self.local.arrays.point), dtype=np.uint32)
         for step, rank in self._ring():
             gaps = self._gaps(rank, all_positions)
             queries = np.flatnonzero(gaps < distance[:, -1])
@@ -349,8 +275,8 @@ class MpiPoints:
         searched: np.ndarray,
         edges: PointEdges,
     ) -> None:
-        """Replace the queries' first edges by earlier remote ones. Collective."""
-        point, bound = self.local.point, components.bound
+        """See `RemotePoints.improve_edges`."""
+        point, bound = self.local.arrays.point, components.bound
         component_of_query = components.of_position[queries]
         first_edges = self.local.first_edges(components)
 
@@ -404,8 +330,8 @@ class MpiPoints:
     def first_at_core_distance(
         self, cores: np.ndarray, positions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return each point's first remote edge of its core distance. Collective."""
-        local_point, first = self.local.point, np.uint32(self.first)
+        """See `RemotePoints.first_at_core_distance`."""
+        local_point, first = self.local.arrays.point, np.uint32(self.first)
         # All local points are in component 0, and each query in one of its own, with a
         # bound of its own: the query's core distance.
         component_0 = np.zeros(len(local_point), np.uint32)
@@ -453,7 +379,7 @@ class MpiPoints:
         """
         ranks, half = self.ranks, len(positions) // 2 // BLOCK * BLOCK
         columns = (
-            self.local.point,
+            self.local.arrays.point,
             components.of_position,
             components.cores,
             components.lower_bound,

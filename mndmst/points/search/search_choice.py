@@ -23,7 +23,7 @@ from ...host.errors import ConfigError
 from ...kernels.threads import Threads
 from ..coordinates import PointCoordinates
 from ..devices import MOST_DIMENSIONS, MOST_SAMPLES, searches_on
-from ..devices.point_products import MOST_NEIGHBOURS, PointArrays, QueriedProducts
+from ..devices.point_products import MOST_NEIGHBOURS, PointArrays, PointProducts
 from ..kernels.kd_tree import count_visited
 from ..metrics import METRICS, Norm, check_metric
 from ..search_reporter import SearchReporter
@@ -31,7 +31,7 @@ from .build_tree import build_tree
 from .parted_products import PartedProducts
 from .point_search import PointSearch, break_even_share, tree_search
 from .product_search import HostProducts, ProductSearch, random_order
-from .remote_points import NoRemotePoints
+from .remote_points import RemotePoints
 
 SEARCHES = ("auto", "tree", "product")
 # Fewer points than this, or at most so many dimensions, take the tree without a probe.
@@ -71,11 +71,6 @@ class SearchChoice:
 
     name: str  # "tree", "product"; on a device "device-tree", "device"
     reason: str
-
-    def on_host(self) -> "SearchChoice":
-        """Return this choice with a tree on the host, not on a device."""
-        name = "tree" if self.name == "device-tree" else self.name
-        return SearchChoice(name, self.reason)
 
 
 def check_search(search: str, metric: str) -> None:
@@ -221,7 +216,7 @@ def make_search(
     values = values if isinstance(values, np.ndarray) else values.array
     arrays = PointArrays(values, points.largest, points.length, point, point)
     products = make_products(arrays, choice, threads, reporter)
-    remote = NoRemotePoints(len(point))
+    remote = RemotePoints(len(point))
     return ProductSearch(products, point, remote, threads, report)
 
 
@@ -231,7 +226,7 @@ def make_products(
     threads: Threads,
     reporter: SearchReporter,
     devices: Sequence[int] | None = None,
-) -> QueriedProducts:
+) -> PointProducts:
     """Return the products of a choice, on the host if a device does not suit.
 
     `devices` search; by default as many visible ones as the work pays for.

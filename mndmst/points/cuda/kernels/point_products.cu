@@ -13,7 +13,7 @@
 
 #define LARGEST 1.7976931348623157e308
 
-#define KEPT 256      // candidates that leave room for FEWEST more columns
+#define KEPT 256      // candidates that stay: CAPACITY - KEPT more columns fit
 #define THREADS 128   // of a block that narrows a list
 #define WARPS (THREADS / 32)
 #define EACH (CAPACITY / THREADS)
