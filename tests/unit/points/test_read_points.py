@@ -569,3 +569,11 @@ def test_a_first_id_like_a_coordinate_is_below_a_header_in_a_comment(
     assert found.points.tolist() == [[1.5, 2], [3, 4.5]]
     assert found.ids is not None
     assert found.ids.tolist() == [name, "other"]
+
+
+def test_a_missing_file_is_said_to_be_missing_alone(tmp_path: Path) -> None:
+    """Not what a file of points looks like."""
+    path = tmp_path / "gone.npy"
+    with pytest.raises(InputError) as caught:
+        read_points(path)
+    assert str(caught.value) == f"{path}: no such file. Check the name."
