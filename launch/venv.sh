@@ -62,8 +62,8 @@ if [[ " $installed " != *" $extra "* ]]; then
     fi
     # pip would compile modules on one core, and a third of them are tests of packages,
     # which no program imports.
-    "$venv/bin/python" -W ignore -m compileall -qq -j 0 -x '/tests?/' "$venv/lib" \
-        >&2 || true
+    "$venv/bin/python" -W ignore -m compileall -qq -j 0 -x 'site-packages/.*/tests?/' \
+        "$venv/lib" >&2 || true
     # The MPI in the environment would be found before the site's.
     if [[ $mpi == system ]]; then
         "$venv/bin/python" -m pip uninstall --quiet --yes mpich >&2
