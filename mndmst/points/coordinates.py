@@ -101,6 +101,9 @@ def finite_rows(
     """Return for each point whether all its coordinates are finite."""
     if not isinstance(points, np.ndarray):
         return np.isfinite(points.measures.largest)
+    # Nearly always all are: one pass of a kernel, without threads of Python
+    if points.dtype.kind == "f" and np.isfinite(extremes(points, threads)[1]):
+        return np.ones(len(points), np.bool_)
     return _by_part(lambda part: np.isfinite(part).all(axis=1), points, threads)
 
 

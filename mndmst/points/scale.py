@@ -71,7 +71,8 @@ class Scale:
 def extremes(points: np.ndarray, threads: Threads = ALONE) -> tuple[float, float]:
     """Return the smallest magnitude of a coordinate other than 0, and the largest.
 
-    If all coordinates are 0, they are infinity and 0.
+    If all coordinates are 0, they are infinity and 0. The largest is not finite if any
+    coordinate is not.
     """
     typed = points.dtype in (np.float32, np.float64) and points.flags.c_contiguous
     if typed and len(points) > FEW_POINTS:
@@ -87,7 +88,7 @@ def extremes(points: np.ndarray, threads: Threads = ALONE) -> tuple[float, float
     smallest, largest = math.inf, 0.0
     for begin in range(0, len(points), ROWS):
         sizes = np.abs(points[begin : begin + ROWS])
-        largest = max(largest, float(sizes.max(initial=0)))
+        largest = float(np.maximum(largest, sizes.max(initial=0)))  # keeps NaN
         smallest = min(smallest, float(sizes.min(initial=math.inf, where=sizes > 0)))
     return smallest, largest
 

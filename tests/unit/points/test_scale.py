@@ -10,6 +10,7 @@ import pytest
 from mndmst import read_points, single_linkage
 from mndmst.host.errors import ConfigError, InputError
 from mndmst.points.certificate.point_certificate import Claims
+from mndmst.points.coordinates import finite_rows
 from mndmst.points.estimator import HDBSCAN
 from mndmst.points.metrics import Norm
 from mndmst.points.neighbour_graph import neighbour_graph
@@ -156,3 +157,16 @@ def test_examples_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ConfigError, match="rings: an example of 4,000,000,000 points"):
         named_points("rings", 4_000_000_000)
     assert len(named_points("rings", 100).points) == 100
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("count", [1, 300, 70_000])
+def test_rows_that_are_not_finite_are_found(count: int, dtype: type) -> None:
+    for order in ("C", "F"):
+        points = np.full((count, 3), 2.0, dtype, order)
+        assert finite_rows(points).all()
+        for value in (np.nan, -np.nan, np.inf, -np.inf):
+            for row in (0, count // 2, count - 1):
+                wrong = points.copy(order)
+                wrong[row, 1] = value
+                assert np.flatnonzero(~finite_rows(wrong)).tolist() == [row]
