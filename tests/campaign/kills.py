@@ -80,9 +80,11 @@ def partition(draw: random.Random, folder: Path) -> int:
     weight = np.arange(len(graph.src)) // draw.randint(1, 4) % 1000
     lines = [f"{u} {v} {w}" for u, v, w in zip(graph.src, graph.dst, weight)]  # noqa: B905
     (folder / "edges.txt").write_text("\n".join(["0 0 0", *lines, ""]))
+    # Three edges may look like a matrix of distances.
+    columns = ("--columns", "source=1,target=2,weight=3")
     reordered = ("--reorder", draw.choice(("none", "none", "degree", "bfs")))
     command = ("partition", folder / "edges.txt", folder / "graph", "--restart", "-q")
-    count = make(draw, *command, "--parts", draw.randint(1, 6), *reordered)
+    count = make(draw, *command, "--parts", draw.randint(1, 6), *columns, *reordered)
     if reordered[1] == "none":
         n = int(max(graph.src.max(initial=0), graph.dst.max(initial=0))) + 1
         right = kruskal(n, graph.src, graph.dst, weight)
