@@ -70,7 +70,7 @@ from .pairwise_forest import (
     points_of_pairs,
     with_variances,
 )
-from .point_files import LARGEST, LIKE_DISTANCES, is_like_distances
+from .point_files import LARGEST, matrix_note
 from .point_forest import PointForest
 from .search_reporter import SearchReporter
 
@@ -332,8 +332,10 @@ core_dist_n_jobs, prediction_data
             self._points = self._checked(X)
             if self.copy and isinstance(self._points, np.ndarray):
                 self._points = self._points.copy()
-            if isinstance(self._points, np.ndarray) and is_like_distances(self._points):
-                _warn(f"X {LIKE_DISTANCES} (metric='precomputed' takes distances)")
+            if isinstance(self._points, np.ndarray) and (
+                note := matrix_note(self._points)
+            ):
+                _warn(f"X {note} (metric='precomputed' takes distances)")
             _check_points(rule, len(self._points))
             self._measure = (
                 self.metric,

@@ -61,8 +61,8 @@ class PointTable(NamedTuple):
     uuid: Future[str] | None = None  # `uuid_of` the points, if an output needs it
 
     def as_distances(self) -> "PointTable":
-        """Return the table as a matrix of distances, without `LIKE_DISTANCES`."""
-        notes = tuple(note for note in self.notes if not note.endswith(LIKE_DISTANCES))
+        """Return the table as a matrix of distances, without a `matrix_note`."""
+        notes = tuple(note for note in self.notes if not note.endswith(AS_POINTS))
         return self._replace(notes=notes, names=())
 
 
@@ -189,24 +189,32 @@ def _read_npz(path: Path, file: BinaryIO, key: str | None) -> np.ndarray:
 
 
 def _with_note(path: Path, table: PointTable) -> PointTable:
-    """Return points, with a note if they look like a matrix of distances."""
-    if not is_like_distances(table.points):
-        return table
-    return table._replace(notes=(*table.notes, f"{path} {LIKE_DISTANCES}"))
+    """Return points, with a note if they look like a matrix."""
+    note = matrix_note(table.points)
+    return table._replace(notes=(*table.notes, f"{path} {note}")) if note else table
 
 
-LIKE_DISTANCES = (
-    "is a square symmetric matrix with zeros on its diagonal, such as one of "
-    "distances; its rows are taken as points"
-)
+AS_POINTS = "its rows are taken as points"
 
 
-def is_like_distances(points: np.ndarray) -> bool:
-    """Return whether points look like a matrix of distances."""
+def matrix_note(points: np.ndarray) -> str:
+    """Return what points look like if they may be distances or similarities, or ""."""
     count = len(points)
     if count < LEAST_MATRIX or points.shape != (count, count):
-        return False
-    return not points.diagonal().any() and np.array_equal(points, points.T)
+        return ""
+    if not np.array_equal(points, points.T):
+        return ""
+    diagonal = points.diagonal()
+    if not diagonal.any():
+        values, kind = "zeros", "distances"
+    elif (diagonal == points.max(axis=1)).all() and points.min() < diagonal.min():
+        values, kind = "the largest value of every row", "similarities"
+    else:
+        return ""
+    return (
+        f"is a square symmetric matrix with {values} on its diagonal, such as one of "
+        f"{kind}; {AS_POINTS}"
+    )
 
 
 def check_shape(points: np.ndarray, source: str = "") -> None:

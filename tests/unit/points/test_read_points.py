@@ -262,15 +262,30 @@ def test_arrays_of_npz_files(tmp_path: Path) -> None:
         read_points(tmp_path / "torn.npz", key="a")
 
 
-def test_a_matrix_of_distances_is_told_of(tmp_path: Path) -> None:
-    matrix = np.array([[0, 3.5, 4], [3.5, 0, 5], [4, 5, 0]])
+@pytest.mark.parametrize(
+    ("matrix", "said"),
+    [
+        ([[0, 3.5, 4], [3.5, 0, 5], [4, 5, 0]], "zeros on its diagonal.* distances"),
+        ([[1, 0.5, 0.4], [0.5, 1, -0.3], [0.4, -0.3, 1]], "largest value.* similari"),
+    ],
+)
+def test_a_matrix_is_told_of(tmp_path: Path, matrix: list, said: str) -> None:
     np.save(tmp_path / "d.npy", matrix)
     np.savetxt(tmp_path / "d.csv", matrix, delimiter=",")
     for name in ("d.npy", "d.csv"):
         *_, note = read_point_table(tmp_path / name).notes
-        assert f"{name} is a square symmetric matrix with zeros on its diagonal" in note
-    np.save(tmp_path / "e.npy", matrix + 1)
+        assert re.search(f"{name} is a square symmetric matrix with .*{said}", note)
+
+
+@pytest.mark.parametrize("diagonal", [1, 2, 4.5])
+def test_other_squares_are_points_without_a_note(
+    tmp_path: Path, diagonal: float
+) -> None:
+    matrix = np.array([[0, 4.5, 5], [4.5, 0, 6], [5, 6, 0]])
+    np.save(tmp_path / "e.npy", matrix + np.diag([diagonal] * 3))
     assert read_point_table(tmp_path / "e.npy").notes == ()
+    np.save(tmp_path / "ones.npy", np.ones((3, 3)))
+    assert read_point_table(tmp_path / "ones.npy").notes == ()
 
 
 def test_options_of_other_formats(tmp_path: Path) -> None:
