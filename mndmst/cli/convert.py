@@ -104,8 +104,9 @@ def _convert_edges(
     with terminal_stages(arguments.quiet) as progress:
         for lists in sorted(set(of_lists.values())):
             progress.stage(f"reading {arguments.file}")
-            edges = _read(arguments, lists, budget)
-            for path in (path for path in paths if of_lists[path] == lists):
+            written = [path for path in paths if of_lists[path] == lists]
+            edges = _read(arguments, written, lists, budget)
+            for path in written:
                 progress.stage(f"writing {path}")
                 write_edges_in(files, edges, path, budget)
                 _notice_other_ids(path, edges, arguments.quiet)
@@ -190,10 +191,12 @@ def _convert_to_newick(
                 write_trees(text, trees, forest.weight, name)
 
 
-def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edges":
+def _read(
+    arguments: argparse.Namespace, paths: list[Path], lists: bool, budget: "Budget"
+) -> "Edges":
     """Read the graph or the forest, with the names of its vertices if it has any.
 
-    `lists` says that the format to write lists all vertices.
+    `lists` says that the formats of the files to write list all vertices.
     """
     from ..io.edge_file import EdgeFile
     from ..io.formats import open_edges
@@ -217,19 +220,19 @@ def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edge
     if is_ours and arguments.graph is None and (file.is_dir() or not is_forest(file)):
         graph = open_graph(file)
         if graph.maximum:
-            notice(
-                f"{arguments.out}: does not say that the largest weights are taken; "
-                "read it with --maximum"
-            )
+            _notice_direction(paths)
         edges = read_numbered(graph, budget)
         return edges if arguments.numbers else with_ids(edges, graph, budget)
     opened = open_edges(file, arguments.format, arguments.columns, budget)
     print_notes(opened.notes, arguments.quiet)
-    if is_similarity(opened.weight_name):
-        notice(
-            f"{arguments.out}: names the weight weight, not {opened.weight_name}; read "
-            "it with --maximum if a larger value means nearer"
-        )
+    if opened.maximum:
+        _notice_direction(paths)
+    elif is_similarity(opened.weight_name):
+        for path in paths:
+            notice(
+                f"{path}: names the weight weight, not {opened.weight_name}; read it "
+                "with --maximum if a larger value means nearer"
+            )
     edges = opened.read()
     if arguments.graph is not None:
         graph = graph_of_forest(file, arguments.graph)
@@ -246,6 +249,15 @@ def _read(arguments: argparse.Namespace, lists: bool, budget: "Budget") -> "Edge
             return with_ids(edges, names.graph, budget)
     counted = not isinstance(opened, EdgeFile) or opened.num_vertices is not None
     return edges if counted or not lists else with_ids_of_ends(edges)
+
+
+def _notice_direction(paths: list[Path]) -> None:
+    """Say that files do not tell that the largest weights are taken."""
+    for path in paths:
+        notice(
+            f"{path}: does not say that the largest weights are taken; read it with "
+            "--maximum"
+        )
 
 
 def _notice_other_ids(out: Path, edges: "Edges", quiet: bool) -> None:

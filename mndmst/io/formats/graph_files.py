@@ -39,6 +39,7 @@ class ForestEdges(EdgeFile):
         self.num_vertices: int = self.forest.header.num_vertices
         self.first_id = self.forest.header.first_id
         self.weight_dtype = self.forest.weight_dtype
+        self.maximum = self.forest.header.maximum or None
 
     def pieces(self, begin: int, end: int) -> Iterator[Edges]:
         """Yield the edges [begin, end); see `EdgeFile`."""

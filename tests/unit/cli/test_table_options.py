@@ -223,3 +223,25 @@ def test_lines_and_files_of_a_maximum_forest_name_the_order(
         run = mndmst("convert", forest, tree, "--dendrogram", "--overwrite")
         assert run.returncode == 0, run.stderr
         assert (distances in run.stderr) == said
+
+
+def test_files_that_do_not_name_the_order_are_told_of(
+    mndmst: Callable, tmp_path: Path
+) -> None:
+    table, graph, forest = tmp_path / "t.csv", tmp_path / "graph", tmp_path / "f.h5"
+    table.write_text("u,v,score\n0,1,1\n1,2,2\n0,2,3\n")
+    mndmst("partition", table, graph, "--maximum")
+    mndmst("solve", graph, "-o", forest)
+    outputs = [tmp_path / "o.csv", tmp_path / "o.gr"]  # without and with all vertices
+    told = {
+        graph: "does not say that the largest weights are taken; read it with --max",
+        forest: "does not say that the largest weights are taken; read it with --max",
+        table: "names the weight weight, not score; read it with --maximum if a larger",
+    }
+    for source, words in told.items():
+        run = mndmst("convert", source, *outputs, "-q", "--overwrite")
+        assert run.returncode == 0, run.stderr
+        for path in outputs:
+            assert f"mndmst: {path}: {words}" in run.stderr
+    refused = mndmst("partition", forest, tmp_path / "minimum")
+    assert refused.returncode == 1 and "Give --maximum here, too" in refused.stderr
