@@ -6,6 +6,7 @@ from typing import NoReturn
 
 import pytest
 
+from mndmst.comm.communicator import Comm
 from mndmst.graph.tuning import Tuning
 from mndmst.host.signals import stop_signals
 from mndmst.native import loader
@@ -50,3 +51,20 @@ def no_signals_held() -> Iterator[None]:
     """Let signals through again that a command, called here and cut short, has held."""
     yield
     stop_signals.release()
+
+
+@pytest.fixture(autouse=True)
+def no_communicators_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Free those of commands called here: MPICH has 2,048 of them for a process."""
+    made: list[Comm] = []
+
+    def dup(mpi: object, polite: bool = False) -> Comm:
+        made.append(original(mpi, polite))
+        return made[-1]
+
+    original = Comm.dup
+    monkeypatch.setattr(Comm, "dup", dup)
+    yield
+    for comm in made:
+        if comm.mpi:  # false for one that is freed
+            comm.free()

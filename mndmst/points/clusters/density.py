@@ -56,7 +56,7 @@ def label_points(
     that leave at no larger distance; all other points are noise.
     """
     owner = owners(tree.cluster_parent, chosen)
-    limit = float(epsilon or tree.root_end) if chosen[0] else np.inf
+    limit = np.array([(epsilon or tree.root_end) if chosen[0] else np.inf], float)
     n, threads = tree.num_points, all_cores()
     members = Members(tree.parent[-n:], tree.distance[-n:], n, owner, limit)
     first = first_members(members)

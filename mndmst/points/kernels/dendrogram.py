@@ -89,7 +89,9 @@ class Members(NamedTuple):
     leaving: np.ndarray  # float64, by point: distance at which it leaves it
     n: int  # number of points
     owner: np.ndarray  # int64, by cluster: the chosen one that it is in, or -1
-    limit: float  # points that leave at a larger distance are in none
+    limit: (
+        np.ndarray
+    )  # float64, one: points that leave at a larger distance are in none
 
 
 @kernel
@@ -99,7 +101,7 @@ def first_members(members):
     first = np.full(len(owner), n)
     for point in range(n - 1, -1, -1):
         cluster = owner[parent[point] - n]
-        if cluster >= 0 and leaving[point] <= limit:
+        if cluster >= 0 and leaving[point] <= limit[0]:
             first[cluster] = point
     return first
 
@@ -115,7 +117,7 @@ def label_members(members, number, top, begin, end, label, probability):
     for point in range(np.uint64(begin), np.uint64(end)):
         cluster, distance = owner[parent[point] - n], leaving[point]
         label[point], probability[point] = -1, 0.0
-        if cluster >= 0 and distance <= limit:
+        if cluster >= 0 and distance <= limit[0]:
             label[point], share = number[cluster], 1.0
             if distance > 0 and top[cluster] > 0 and 1 / distance < np.inf:
                 share = min(1 / distance / top[cluster], 1.0)

@@ -130,7 +130,7 @@ def test_a_forest_file_has_the_ids_for_plain_h5py(
         assert file["forest/dst"][:].tolist() == [2, 3, 4]
         assert file["labels"][:].tolist() == [1, 1, 1, 1, 5]
         assert file.attrs["first_id"] == 1
-        assert file.attrs["digest"] == summary.digest
+        assert file.attrs["digest"].decode() == summary.digest
 
 
 @files
