@@ -121,7 +121,7 @@ def check_volumes(pod: dict[str, Any]) -> None:
 def check_command(words: list[str]) -> None:
     """Check that the scripts of a command exist, and that mndmst takes its options."""
     assert all((ROOT / word).exists() for word in words if word.endswith(".sh"))
-    assert parser().parse_args(words[words.index("solve") :]).output
+    assert parser().parse_args(words[words.index("solve") :]).outputs
 
 
 def test_a_probe_asks_the_http_server_of_the_service() -> None:
