@@ -207,7 +207,11 @@ def matrix_note(points: np.ndarray) -> str:
     diagonal = points.diagonal()
     if not diagonal.any():
         values, kind = "zeros", "distances"
-    elif (diagonal == points.max(axis=1)).all() and points.min() < diagonal.min():
+    elif (
+        np.count_nonzero(points) > count  # more than a diagonal
+        and (diagonal == points.max(axis=1)).all()
+        and points.min() < diagonal.min()
+    ):
         values, kind = "the largest value of every row", "similarities"
     else:
         return ""

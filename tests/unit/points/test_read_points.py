@@ -284,8 +284,9 @@ def test_other_squares_are_points_without_a_note(
     matrix = np.array([[0, 4.5, 5], [4.5, 0, 6], [5, 6, 0]])
     np.save(tmp_path / "e.npy", matrix + np.diag([diagonal] * 3))
     assert read_point_table(tmp_path / "e.npy").notes == ()
-    np.save(tmp_path / "ones.npy", np.ones((3, 3)))
-    assert read_point_table(tmp_path / "ones.npy").notes == ()
+    for name, others in (("ones.npy", np.ones((3, 3))), ("eye.npy", np.eye(3))):
+        np.save(tmp_path / name, others)
+        assert read_point_table(tmp_path / name).notes == ()
 
 
 def test_options_of_other_formats(tmp_path: Path) -> None:
