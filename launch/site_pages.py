@@ -61,8 +61,8 @@ def public_names() -> dict[str, str]:
 def returned_classes(modules: dict[str, str]) -> list[str]:
     """Return the paths of the classes that are not public, but returned to users.
 
-    Annotations name them: of public functions, of methods and properties of public
-    classes, and of those of the classes found.
+    Their names stand in annotations of public functions, and of the methods and
+    properties of public classes and of returned classes.
     """
     defined: dict[str, tuple[str, ast.AST]] = {}
     for file in sorted((ROOT / "mndmst").rglob("*.py")):

@@ -64,8 +64,8 @@ def cut_off(
 ) -> tuple[CurrentForest, TreePieces]:
     """Remove edges from a forest; return the forest without them, and its pieces.
 
-    The removed edges are those of the index with lower ends at the positions `below`
-    (uint32), and the entered edges with True in `entered`.
+    Removes the index's edges whose lower ends are at the positions `below` (uint32),
+    and the entered edges with True in `entered`.
     """
     rooted = forest.index.rooted
     none = np.zeros_like(entered)

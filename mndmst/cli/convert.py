@@ -2,6 +2,7 @@
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -175,20 +176,19 @@ def _convert_to_newick(
     if forest is not None and forest.maximum and arguments.dendrogram:
         note = f"a maximum forest: heights are the {MIRRORED}"
         print_notes([note], arguments.quiet)
+    if forest is None:
+        write = partial(write_newick, linkage=stored.linkage, name=name)
+    elif arguments.dendrogram:
+        write = partial(write_newick, linkage=single_linkage(forest), name=name)
+    else:
+        trees = root_trees(forest.num_vertices, forest.src, forest.dst, forest.weight)
+        write = partial(write_trees, trees=trees, weight=forest.weight, name=name)
     for path in paths:
         with (
             files.file(path, CLUSTERS) as temporary,
             temporary.open("w", encoding="utf-8") as text,
         ):
-            if forest is None:
-                write_newick(text, stored.linkage, name)
-            elif arguments.dendrogram:
-                write_newick(text, single_linkage(forest), name)
-            else:
-                trees = root_trees(
-                    forest.num_vertices, forest.src, forest.dst, forest.weight
-                )
-                write_trees(text, trees, forest.weight, name)
+            write(text)
 
 
 def _read(

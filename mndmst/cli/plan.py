@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..graph.order import WEIGHT_DTYPES
 from ..host.errors import ConfigError
 from ..host.formatting import counted, size_text
 from ..host.memory_costs import MIB
@@ -14,9 +15,8 @@ from .parser import MOST_PARTS, MOST_VERTICES, Commands, size, threads
 if TYPE_CHECKING:
     from ..solver.plan import GraphSize, RankPlan
 
-# Ranks that are compared by default, and the types of weights
+# Numbers of ranks that are compared by default
 RANKS = tuple(1 << power for power in range(11))
-TYPES = ("int32", "uint32", "int64", "uint64", "float32", "float64")
 _UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _SIZES = re.compile(r"(\d+)([kKMGT]?),(\d+)([kKMGT]?)")
 
@@ -47,20 +47,20 @@ def add_plan(commands: Commands) -> None:
     )
     plan.add_argument(
         "--weights",
-        choices=TYPES,
+        choices=[dtype.name for dtype in WEIGHT_DTYPES],
         help="type of the weights of N,M (default: float64)",
     )
     plan.add_argument(
         "--node-cores",
         type=threads(1),
         metavar="N",
-        help="cores of a node (default: those of this machine)",
+        help="cores of a node (default: all cores of this machine)",
     )
     plan.add_argument(
         "--node-memory",
         type=size,
         metavar="SIZE",
-        help="memory of a node for the job (default: what is free on this machine)",
+        help="memory of a node for the job (default: free memory of this machine)",
     )
     plan.set_defaults(process=_plan, one_process=True)
 
@@ -73,8 +73,8 @@ def _plan(arguments: argparse.Namespace) -> int:
     wanted = _size(arguments)
     cores = arguments.node_cores or core_count()
     node = Node(cores, arguments.node_memory or free_bytes())
-    found = [plan_ranks(wanted, ranks, node) for ranks in arguments.ranks or RANKS]
-    plans = [plan for plan in found if plan is not None]
+    planned = [plan_ranks(wanted, ranks, node) for ranks in arguments.ranks or RANKS]
+    plans = [plan for plan in planned if plan is not None]
     if not plans:
         raise ConfigError(
             f"{arguments.graph}: a node of {size_text(node.memory)} has too little "
@@ -92,7 +92,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     for plan in plans:
         print(
             f"{plan.ranks:6}  {plan.nodes:5}  {plan.ranks_per_node:12}  "
-            f"{plan.cores:12}  {_mebibytes(plan.memory):>18}  {plan.seconds:.3g} s"
+            f"{plan.cores:12}  {_mebibytes(plan.memory):15}MiB  {plan.seconds:.3g} s"
         )
     print(_sbatch(best, arguments.graph))
     return 0
@@ -126,8 +126,9 @@ def _size(arguments: argparse.Namespace) -> "GraphSize":
     return GraphSize(n, 2 * m, np.dtype(arguments.weights or "float64"))
 
 
-def _mebibytes(nbytes: int) -> str:
-    return f"{-(-nbytes // MIB)}MiB"
+def _mebibytes(nbytes: int) -> int:
+    """Return bytes in MiB, rounded up."""
+    return -(-nbytes // MIB)
 
 
 def _sbatch(plan: "RankPlan", graph: str) -> str:
@@ -137,6 +138,6 @@ def _sbatch(plan: "RankPlan", graph: str) -> str:
     memory = plan.ranks_per_node * plan.memory
     return (
         f"sbatch --nodes={plan.nodes} --ntasks-per-node={plan.ranks_per_node} "
-        f"--cpus-per-task={plan.cores} --mem={-(-memory // MIB)}M "
+        f"--cpus-per-task={plan.cores} --mem={_mebibytes(memory)}M "
         f"slurm/{script}.sbatch {name} FOREST.h5"
     )

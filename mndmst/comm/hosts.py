@@ -14,9 +14,10 @@ from .shared_memory import SharedMemory
 class HostTeam(Team):
     """The threads of all ranks of a host, which share memory. Collective.
 
-    `comm` has the ranks of the host. Each contributes as many threads as the rank with
-    the fewest. `reused` passes the memory on to the next team; see `SharedMemory`.
-    Raises ConfigError on every rank if the system gives them no memory to share.
+    `comm` has the ranks of the host. All contribute equally many threads: the smallest
+    number that a rank has. `reused` passes the memory on to the next team; see
+    `SharedMemory`. Raises ConfigError on every rank if the system gives them no
+    memory to share.
     """
 
     def __init__(

@@ -3,8 +3,8 @@
 1. *First phase.* The lightest edges, about one per vertex, contract first
    (`first_share`). In a sparse graph these are all edges.
 2. *Giant component.* The forest of the light edges usually has a giant component
-   (`giant_component`). While there is none, a phase with twice as many edges follows
-   (`doubling_shares`).
+   (`giant_component`). Without one, a phase with twice as many edges follows, until
+   there is one (`doubling_shares`).
 3. *Dropped edges.* A heavier edge of the forest joins two components, so an edge
    inside the giant component is dropped. Only the rows of vertices outside are
    searched, lightest arc first, up to their lightest arc into the giant component

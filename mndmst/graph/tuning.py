@@ -53,9 +53,9 @@ class Tuning:
     # Teams of at least this many threads do Borůvka rounds. Smaller ones sort together,
     # and one thread runs Kruskal's algorithm, which is less than half the work.
     rounds_from: int = 4
-    # From so many edges per component on, Kruskal's algorithm sorts the light ones
-    # first, and then only heavier edges between components. With fewer edges, looking
-    # for these takes longer than sorting all.
+    # With at least this many edges per component, Kruskal's algorithm sorts the light
+    # edges first, and then only heavier edges between components. With fewer edges the
+    # search for heavier ones takes longer than sorting all edges.
     many_edges: float = 8
     # Only the rows outside the giant component are searched for heavier edges, if they
     # are at most this share of all rows.
@@ -73,8 +73,8 @@ class Tuning:
     uploaded_arcs: int = 1 << 21
     # Bytes of arcs in a streamed piece: enough to make the launch of a kernel cheap.
     streamed_bytes: int = 64 << 20
-    # If the faster of CPU and GPU is predicted to take at least so many seconds, their
-    # speeds are measured, to divide the rows; measuring takes up to a second.
+    # The speeds of CPU and GPU are measured, to divide the rows, if the faster one is
+    # predicted to take at least this many seconds. Measuring takes up to a second.
     measured_seconds: float = 8.0
     # Up to this share of cut arcs a rank contracts all its edges before ranks merge. It
     # may have to keep an edge for each of them.

@@ -89,9 +89,9 @@ class Members(NamedTuple):
     leaving: np.ndarray  # float64, by point: distance at which it leaves it
     n: int  # number of points
     owner: np.ndarray  # int64, by cluster: the chosen one that it is in, or -1
-    limit: (
-        np.ndarray
-    )  # float64, one: points that leave at a larger distance are in none
+    # float64, one value: points that leave at a larger distance are in no cluster. An
+    # array, since Python makes each call of a kernel with a floating-point argument
+    limit: np.ndarray
 
 
 @kernel

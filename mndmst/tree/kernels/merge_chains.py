@@ -91,13 +91,13 @@ def chains_of_tree(tree: AscendingTree, threads: Threads) -> MergeChains:
         joined = len(edges.rank) - others.sum()
         if np.any(loops) or joined + pairs.sum() < top - base:
             raise ConfigError(CYCLE)
-        numbers, places = ends_of(pairs, top), ends_of(others)
+        numbers, begins = ends_of(pairs, top), ends_of(others)
         threads.run(_number_pairs, edges, *ranges, joins, PerCall(numbers[:-1]), up)
         threads.run(_climb, up, *vertices, top)
-        further = LevelEdges.empty(places[-1], ids)
-        place = PerCall(places[:-1])
+        further = LevelEdges.empty(begins[-1], ids)
+        offset = PerCall(begins[:-1])
         threads.run(
-            _contract, edges, *ranges, up, joins, src, dst, chain, place, further
+            _contract, edges, *ranges, up, joins, src, dst, chain, offset, further
         )
         edges, base, top = further, top, int(numbers[-1])
     lightest[base:top] = none
@@ -195,21 +195,21 @@ def _climb(up, begin, end, top):
 
 
 @kernel
-def _contract(edges, begin, end, up, joins, one, other, chain, place, further):
+def _contract(edges, begin, end, up, joins, one, other, chain, offset, further):
     """Put the edges in [begin, end) that are a lightest one inside the vertex above.
 
-    The others join vertices of the next level, and are written from `place` on.
+    The others join vertices of the next level, and are written from `offset` on.
     """
     rank, a, b = edges
-    place = np.uint64(place)
+    offset = np.uint64(offset)
     for j in range(np.uint64(begin), np.uint64(end)):
         edge, x, y = rank[j], a[j], b[j]
         if joins[edge]:
             one[edge], other[edge], chain[edge] = x, y, up[x]
         else:
-            further.rank[place] = edge
-            further.a[place], further.b[place] = up[x], up[y]
-            place += np.uint64(1)
+            further.rank[offset] = edge
+            further.a[offset], further.b[offset] = up[x], up[y]
+            offset += np.uint64(1)
 
 
 @kernel
