@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..host.memory import Budget
     from ..io.atomic_output import AtomicOutput
     from ..io.edge_file import Edges
+    from ..io.shards.sharded_graph import ShardedGraph
 
 # Formats that cannot list vertices without an edge
 TABLES = (".csv",)
@@ -99,20 +100,18 @@ def _convert_edges(
     from ..host.memory import Budget
     from ..io.formats import check_writer, write_edges_in
 
-    # Formats that list all vertices name them another way
-    of_lists = {path: check_writer(path).lists_vertices for path in paths}
     budget = Budget(arguments.memory or 0, whole_process=True)
+    lists = {path: check_writer(path).lists_vertices for path in paths}
     with terminal_stages(arguments.quiet) as progress:
-        for lists in sorted(set(of_lists.values())):
-            progress.stage(f"reading {arguments.file}")
-            written = [path for path in paths if of_lists[path] == lists]
-            edges = _read(arguments, written, lists, budget)
-            for path in written:
-                progress.stage(f"writing {path}")
-                write_edges_in(files, edges, path, budget)
-                _notice_other_ids(path, edges, arguments.quiet)
-                if path.suffix in TABLES and edges.num_vertices > _named(edges):
-                    _notice_left_out(path, edges)
+        progress.stage(f"reading {arguments.file}")
+        edges, listed = _read(arguments, paths, any(lists.values()), budget)
+        for path in paths:
+            progress.stage(f"writing {path}")
+            written = listed if lists[path] else edges
+            write_edges_in(files, written, path, budget)
+            _notice_other_ids(path, written, arguments.quiet)
+            if path.suffix in TABLES and written.num_vertices > _named(written):
+                _notice_left_out(path, written)
 
 
 def _has_clusters(arguments: argparse.Namespace) -> bool:
@@ -193,36 +192,39 @@ def _convert_to_newick(
 
 def _read(
     arguments: argparse.Namespace, paths: list[Path], lists: bool, budget: "Budget"
-) -> "Edges":
+) -> "tuple[Edges, Edges]":
     """Read the graph or the forest, with the names of its vertices if it has any.
 
-    `lists` says that the formats of the files to write list all vertices.
+    Returns its edges, and with `lists` the same for formats that list all vertices.
     """
     from ..io.edge_file import EdgeFile
     from ..io.formats import open_edges
     from ..io.formats.graph_files import is_forest, read_numbered
     from ..io.formats.table_columns import is_similarity
-    from ..io.names import IdRange, Names
+    from ..io.names import Names
     from ..io.results.graph_names import (
         GraphNames,
         graph_of_forest,
         names_of_forest,
-        with_ids_of_ends,
         with_listed_ids,
         with_names,
         with_vertex_ids,
     )
     from ..io.shards.sharded_graph import open_graph
 
-    with_ids = with_listed_ids if lists else with_vertex_ids
+    def with_ids(edges: "Edges", graph: "ShardedGraph") -> "tuple[Edges, Edges]":
+        if arguments.numbers:
+            return edges, edges
+        edges = with_vertex_ids(edges, graph, budget)
+        return edges, with_listed_ids(edges, graph) if lists else edges
+
     file, given = arguments.file, arguments.format in (None, "h5")
     is_ours = given and (file.is_dir() or file.suffix in (".h5", ".hdf5"))
     if is_ours and arguments.graph is None and (file.is_dir() or not is_forest(file)):
         graph = open_graph(file)
         if graph.maximum:
             _notice_direction(paths)
-        edges = read_numbered(graph, budget)
-        return edges if arguments.numbers else with_ids(edges, graph, budget)
+        return with_ids(read_numbered(graph, budget), graph)
     opened = open_edges(file, arguments.format, arguments.columns, budget)
     print_notes(opened.notes, arguments.quiet)
     if opened.maximum:
@@ -235,20 +237,17 @@ def _read(
             )
     edges = opened.read()
     if arguments.graph is not None:
-        graph = graph_of_forest(file, arguments.graph)
-        return edges if arguments.numbers else with_ids(edges, graph, budget)
+        return with_ids(edges, graph_of_forest(file, arguments.graph))
     if arguments.numbers:
-        return replace(edges, names=None, first_id=0)
-    if is_ours:
-        names = names_of_forest(file)
-        if isinstance(names, IdRange):
-            return edges
-        if isinstance(names, Names):
-            return with_names(edges, names, file)
-        if isinstance(names, GraphNames):
-            return with_ids(edges, names.graph, budget)
-    counted = not isinstance(opened, EdgeFile) or opened.num_vertices is not None
-    return edges if counted or not lists else with_ids_of_ends(edges)
+        edges = replace(edges, names=None, first_id=0)
+        return edges, edges
+    names = names_of_forest(file) if is_ours else None
+    if isinstance(names, GraphNames):
+        return with_ids(edges, names.graph)
+    if isinstance(names, Names):
+        edges = with_names(edges, names, file)
+    uncounted = isinstance(opened, EdgeFile) and opened.num_vertices is None
+    return edges, with_listed_ids(edges) if lists and uncounted else edges
 
 
 def _notice_direction(paths: list[Path]) -> None:

@@ -172,29 +172,27 @@ def with_vertex_ids(
     return _renumbered(edges, original, bound)
 
 
-def with_listed_ids(
-    edges: Edges, graph: ShardedGraph, budget: Budget = FREE_MEMORY
-) -> Edges:
-    """Return edges as a format needs them that lists all vertices.
+def with_listed_ids(edges: Edges, graph: ShardedGraph | None = None) -> Edges:
+    """Return edges, `with_vertex_ids` of a graph, as a format that lists all vertices.
 
-    As `with_vertex_ids`, but original ids that are far apart become names: the list has
-    the vertices of the graph, and not each number up to the largest id.
+    Ids that are far apart become names: the list has the vertices of the graph, or
+    without one the ends of edges, and not each number up to the largest id.
     """
-    bound = graph.original_vertices or graph.num_vertices
-    if graph.names is None and graph.reordered and is_sparse(bound, len(edges)):
-        original = graph.read_original_ids(0, graph.num_vertices)
-        return with_names(edges, IntegerNames(original), graph.path)
-    return with_vertex_ids(edges, graph, budget)
-
-
-def with_ids_of_ends(edges: Edges) -> Edges:
-    """Return edges of a list without a count of vertices; far ids become names."""
-    if edges.names is not None or not is_sparse(edges.num_vertices, len(edges)):
+    is_list = graph is None or (graph.names is None and graph.reordered)
+    if not is_list or not is_sparse(edges.num_vertices, len(edges)):
         return edges
-    ids, ends = np.unique(np.stack((edges.src, edges.dst)), return_inverse=True)
-    src, dst = ends.reshape(2, -1).astype(id_dtype(len(ids)))
-    names = IntegerNames(ids.astype(np.int64))
-    return replace(edges, num_vertices=len(ids), src=src, dst=dst, names=names)
+    if graph is None:
+        ids = np.unique(np.concatenate((edges.src, edges.dst)))
+    else:
+        ids = np.sort(graph.read_original_ids(0, graph.num_vertices)) - graph.first_id
+    dtype = id_dtype(len(ids))
+    src, dst = (
+        np.searchsorted(ids, ends).astype(dtype) for ends in (edges.src, edges.dst)
+    )
+    names = IntegerNames(ids.astype(np.int64) + edges.first_id)
+    return replace(
+        edges, num_vertices=len(ids), src=src, dst=dst, names=names, first_id=0
+    )
 
 
 def with_names(edges: Edges, names: Names, path: Path) -> Edges:

@@ -22,6 +22,8 @@ COMMANDS = [
     ("convert {0}/f.h5", (".csv", ".nwk", ".json", ".txt")),
     ("convert {0}/model.h5", (".nwk", ".csv")),
     ("convert {0}/g", (".mtx", ".gr")),
+    ("convert {0}/far.csv", (".json", ".csv")),
+    ("convert {0}/far", (".tsv", ".json", ".graphml")),
 ]
 
 
@@ -31,6 +33,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sources")
     (folder / "g.csv").write_text("source,target,weight\n0,1,5\n1,2,4\n2,0,3\n3,4,1\n")
     mndmst.partition(folder / "g.csv", folder / "g")
+    (folder / "far.csv").write_text("source,target,weight\n7,90000000000,5\n8,7,4\n")
+    mndmst.partition(folder / "far.csv", folder / "far")
     mndmst.solve(folder / "g", output=folder / "f.h5")
     (folder / "changes.csv").write_text("op,src,dst,weight\ninsert,1,4,2\n")
     np.savetxt(folder / "p.csv", np.random.default_rng(1).random((40, 2)), "%.9f", ",")
@@ -92,6 +96,14 @@ def test_a_format_without_names_and_none_appears(
     assert main(["convert", str(tmp_path / "named.csv"), *out]) == 1
     assert "out.gr: the vertices have names" in capsys.readouterr().err
     assert set(tmp_path.iterdir()) == before
+
+
+def test_formats_with_and_without_a_list_of_vertices_are_noted_once(
+    sources: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    outputs = [str(tmp_path / f"f{ending}") for ending in (".csv", ".json", ".txt")]
+    assert main(["convert", f"{sources}/g.csv", *outputs]) == 0
+    assert capsys.readouterr().err.count("source: source") == 1
 
 
 def test_one_file_given_twice(
