@@ -51,7 +51,7 @@ class Comm:
     def dup(cls, mpi: Any, polite: bool = False) -> "Comm":
         """Return the ranks of a communicator with separate messages. Collective."""
         comm, launched = cls(mpi.Dup()), launched_processes()
-        comm.shared.one_host = 1 < launched == launched_local_size()
+        comm.shared.one_host = 1 < comm.size <= launched == launched_local_size()
         comm.shared.ranks_per_core = max(1.0, comm.ranks_per_core())
         comm.shared.polite = comm.shared.ranks_per_core > 1 or polite
         return comm

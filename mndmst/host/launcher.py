@@ -63,7 +63,29 @@ def launched_local_rank() -> int | None:
 
 def launched_local_size() -> int:
     """Return the number of processes launched on this host; 1 if unknown."""
-    return _first_integer(_LOCAL_SIZE, 1)
+    return _local_size() or 1
+
+
+def _local_size() -> int:
+    """Return the number of processes launched on this host; 0 if unknown."""
+    return _first_integer(_LOCAL_SIZE, 0) or _tasks_of_slurm()
+
+
+def _tasks_of_slurm() -> int:
+    """Return the number of this step's processes on this node of Slurm; 0 if unknown.
+
+    Slurm lists the numbers of all nodes, and counts neighbours with equal numbers:
+    2(x3),1 means 2 processes on each of three nodes, and 1 on the fourth.
+    """
+    before, node = 0, _first_integer(("SLURM_NODEID",), 0)
+    for entry in os.environ.get("SLURM_STEP_TASKS_PER_NODE", "").split(","):
+        tasks, _, nodes = entry.removesuffix(")").partition("(x")
+        if not (tasks.isdigit() and (nodes or "1").isdigit()):
+            return 0
+        before += int(nodes or 1)
+        if node < before:
+            return int(tasks)
+    return 0
 
 
 def prepare_environment(matrices: bool = True) -> None:
@@ -100,7 +122,7 @@ def without_networks() -> Iterator[None]:
     Ranks are ready 0.17 s sooner. Settings of the user have precedence, and the
     variables are removed after the block.
     """
-    one_host = _first_integer(_LOCAL_SIZE, 0) == launched_processes()
+    one_host = _local_size() == launched_processes()
     wanted = _ONE_HOST if one_host else {}
     made = {name: wanted[name] for name in wanted if name not in os.environ}
     os.environ.update(made)
@@ -122,10 +144,12 @@ def slurm_started_nodes() -> int:
 def crowded() -> bool:
     """Return whether the launcher started more ranks here than this one has cores.
 
-    Settings before the start of MPI depend on it. Ranks that are bound to one core each
-    count as crowded, until MPI has started (`Comm.ranks_per_core`).
+    Settings before the start of MPI depend on it. Slurm says how many cores all ranks
+    of the node have. With other launchers, ranks that are bound to one core each count
+    as crowded, until MPI has started (`Comm.ranks_per_core`).
     """
-    return _first_integer(_LOCAL_SIZE, 1) > core_count()
+    cores = max(core_count(), _first_integer(("SLURM_CPUS_ON_NODE",), 0))
+    return launched_local_size() > cores
 
 
 def find_mpirun() -> str:

@@ -9,18 +9,25 @@ import pytest
 from processes import finish, python, start
 
 from mndmst.comm.mpi_library import version
-from mndmst.host.launcher import started_alone, without_networks
+from mndmst.host.cores import core_count
+from mndmst.host.launcher import (
+    crowded,
+    launched_local_size,
+    started_alone,
+    without_networks,
+)
 
 SET = {"OMPI_MCA_pml", "UCX_TLS"}
 LAUNCHED = (
     "PMI_SIZE", "PMI_FD", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "MPI_LOCALNRANKS",
     "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
 )  # fmt: skip
+BY_SLURM = ("SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID", "SLURM_CPUS_ON_NODE")
 
 
 @pytest.fixture(autouse=True)
 def nobody_launched_us(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*LAUNCHED, *SET):
+    for name in (*LAUNCHED, *BY_SLURM, *SET):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -95,6 +102,60 @@ def test_ranks_of_one_host_need_no_network(
     monkeypatch.setenv(size, "4")
     monkeypatch.setenv(local, here)
     assert added() == (SET if here == "4" else set())
+
+
+@pytest.mark.parametrize(
+    ("tasks", "node", "here"),
+    [
+        ("4", "0", 4),
+        ("2,1", "1", 1),
+        ("16(x2)", "1", 16),
+        ("2(x3),1", "2", 2),
+        ("2(x3),1", "3", 1),
+        ("8,2(x2),8", "3", 8),
+        ("4", "1", 1),  # the node is not in the list: unknown
+        ("", "0", 1),
+        ("many", "0", 1),
+        ("2(xx)", "0", 1),
+    ],
+)
+def test_slurm_lists_the_processes_of_all_nodes(
+    monkeypatch: pytest.MonkeyPatch, tasks: str, node: str, here: int
+) -> None:
+    monkeypatch.setenv("SLURM_STEP_TASKS_PER_NODE", tasks)
+    monkeypatch.setenv("SLURM_NODEID", node)
+    assert launched_local_size() == here
+
+
+@pytest.mark.parametrize("name", ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"])
+def test_a_launcher_inside_a_step_of_slurm_has_precedence(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    # mpirun starts one proxy on each node by srun, and the proxy starts the ranks
+    monkeypatch.setenv("SLURM_STEP_TASKS_PER_NODE", "1(x2)")
+    monkeypatch.setenv(name, "4")
+    assert launched_local_size() == 4
+
+
+@pytest.mark.parametrize(("tasks", "one_host"), [("4", True), ("2(x2)", False)])
+def test_ranks_that_srun_started_on_one_node_need_no_network(
+    monkeypatch: pytest.MonkeyPatch, tasks: str, one_host: bool
+) -> None:
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+    monkeypatch.setenv("SLURM_STEP_TASKS_PER_NODE", tasks)
+    assert added() == (SET if one_host else set())
+
+
+def test_ranks_of_slurm_are_crowded_if_the_node_gives_them_too_few_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ranks = core_count() + 1
+    monkeypatch.setenv("SLURM_STEP_TASKS_PER_NODE", str(ranks))
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", str(core_count()))
+    assert crowded()
+    # srun binds each of them to some of the node's cores
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", str(ranks))
+    assert not crowded()
 
 
 @pytest.mark.parametrize("name", ["PMI_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS"])
