@@ -21,6 +21,7 @@ from functools import cache
 import numpy as np
 
 from ..host.errors import ConfigError
+from ..host.formatting import size_text
 from ..kernels.edge_columns import PAGE, STAGGER, Shape, read_pages
 from ..kernels.threads import ALONE, Threads, each_range
 from ..native.call_columns import address_of
@@ -86,7 +87,7 @@ class SharedMemory:
         memory = self._map(nbytes, page)
         if memory is None:
             error = ConfigError(
-                f"the ranks of this host cannot share {nbytes} more bytes; give "
+                f"the ranks of this host cannot share {size_text(nbytes)} more; give "
                 "--merge replicated, which needs none"
             )
             error.ranks = self.comm.size

@@ -36,6 +36,14 @@ def option_size(nbytes: int) -> str:
     return size_text(nbytes).replace(" ", "").replace(",", "")
 
 
+def sufficient_size(nbytes: int) -> str:
+    """Return a size for an option that asks for at least some bytes: 429MiB.
+
+    It is rounded up by more than 1 MiB: the memory of a program varies a little.
+    """
+    return f"{(nbytes >> 20) + 2}MiB"
+
+
 def printable(text: str) -> str:
     """Return a text with escapes, such as \\u0001, for unprintable characters."""
     return _UNPRINTABLE.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)

@@ -17,13 +17,12 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from .errors import ConfigError
-from .formatting import counted, option_size, size_text
+from .formatting import counted, option_size, size_text, sufficient_size
 from .memory_costs import (
     ARC_BYTES,
     BAND_EDGE_BYTES,
     BAND_EDGES_PER_ROW,
     LONE_ROW_BYTES,
-    MIB,
     PEER_RANK_BYTES,
     RANK_RESERVE,
     REDUCED_GRAPH_COPIES,
@@ -227,17 +226,17 @@ class Budget:
 
     def exceeded(self, path: Path, data: str, ranks: int) -> ConfigError:
         """Return the error for data that do not fit; it names a limit that suffices."""
-        enough = self.enough // MIB + 2  # the memory of a program varies a little
+        enough = sufficient_size(self.enough)
         those = counted(ranks, "rank")
         if not self.given:
             return ConfigError(
                 f"{path}: {size_text(self.limit)}, a rank's share of its host's "
-                f"memory, are too few for {data}. On {those} {enough} MiB each "
+                f"memory, are too few for {data}. On {those} {enough} each "
                 "suffice; take more hosts, with fewer ranks on each."
             )
         return ConfigError(
             f"{path}: --memory {option_size(self.limit)} is too little for {data}. "
-            f"On {those} --memory {enough}MiB suffices; more ranks need less each."
+            f"On {those} --memory {enough} suffices; more ranks need less each."
         )
 
 

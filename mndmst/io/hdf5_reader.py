@@ -21,6 +21,7 @@ import h5py
 import numpy as np
 
 from ..host.errors import InputError
+from ..host.formatting import size_text
 from ..host.memory import FREE_MEMORY
 from .file_access import CHUNK_BYTES
 from .kernels.chunk_reading import SUM_BYTES, Chunks, fletcher32, read_chunks
@@ -327,7 +328,7 @@ def _storage_problem(dataset: h5py.Dataset) -> str:
     width = dataset.dtype.itemsize * math.prod(dataset.shape[1:])
     chunk = dataset.chunks[0]
     if width * chunk > min(LARGEST_CHUNK, max(CHUNK_BYTES, width * len(dataset))):
-        return f"has chunks of {width * chunk:,} bytes, too large for it"
+        return f"has chunks of {size_text(width * chunk)}, too large for it"
     if dataset.id.get_num_chunks() * chunk < len(dataset):
         return "was not written to its end"
     return ""

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TypeVar
 
 from ..host.errors import ConfigError
-from ..host.formatting import option_size, size_text
+from ..host.formatting import option_size, size_text, sufficient_size
 from ..host.memory import (
     FREE_MEMORY,
     Budget,
@@ -51,10 +51,10 @@ def exceeded(
             f"{size_text(free_bytes())} are free. Take a machine with more memory, or "
             "unpack the file and convert it to a format that is read in pieces."
         )
-    enough = -(-(held_bytes() + READER_RESERVE + nbytes) // MIB)
+    enough = sufficient_size(held_bytes() + READER_RESERVE + nbytes)
     return ConfigError(
         f"{path}: --memory {option_size(budget.limit)} is too little: {what} "
-        f"takes{least} {size_text(nbytes)} of memory. --memory {enough}MiB suffices "
+        f"takes{least} {size_text(nbytes)} of memory. --memory {enough} suffices "
         "for as much."
     )
 

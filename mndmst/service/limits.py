@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from weakref import WeakSet
 
 from ..host.errors import ConfigError
-from ..host.formatting import option_size, size_text
+from ..host.formatting import option_size, size_text, sufficient_size
 from ..host.memory import free_bytes
 from ..host.memory_costs import MIB
 
@@ -88,7 +88,7 @@ class ServiceMemory:
                 f"--memory {option_size(self.limit)} is too little for {what} of "
                 f"{size_text(nbytes)} beside {size_text(graphs)} of graphs and "
                 f"{size_text(self._of_requests)} of other requests; --memory "
-                f"{(graphs + needed) // MIB + 1}MiB suffices"
+                f"{sufficient_size(graphs + needed)} suffices"
             )
 
     @contextmanager

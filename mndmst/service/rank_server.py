@@ -210,11 +210,11 @@ class RankServer(flight.FlightServerBase):  # type: ignore[name-defined]
             beyond = isinstance(error, ClientLimitError)
             status, reason = "limited" if beyond else "refused", str(error)
             raise arrow.ArrowInvalid(str(error)) from None
-        except arrow.ArrowMemoryError as error:  # see `arrow_memory`
+        except arrow.ArrowMemoryError:  # see `arrow_memory`
             status = "refused"
             reason = (
-                f"a batch does not fit the memory of the service ({error}). Send less "
-                "at a time, or use a larger --memory."
+                "a batch does not fit the memory of the service. Send less at a time, "
+                "or use a larger --memory."
             )
             raise arrow.ArrowInvalid(reason) from None
         except GeneratorExit:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...graph.order import id_dtype, stored_id_dtype
 from ...host.errors import ConfigError, InputError, OutputError
-from ...host.formatting import counted, size_text
+from ...host.formatting import counted, size_text, sufficient_size
 from ..atomic_output import whole_file
 from ..edge_file import (
     BOUND_BYTES,
@@ -153,12 +153,16 @@ def make_plan(
     survey: Survey,
     num_parts: int,
     room: int,
+    memory: int,
     name: str,
     runs: int = 1,
     maximum: bool = False,
     sizes: BufferSizes = SIZES,
 ) -> Plan:
-    """Cut vertices into parts of equal cost, and these into buckets of `room` bytes."""
+    """Cut vertices into parts of equal cost, and these into buckets of `room` bytes.
+
+    `memory` is the limit that leaves this room.
+    """
     mirrored = not survey.symmetric
     arcs = survey.counts if mirrored else survey.counts // 2
     n, shift = survey.num_vertices, survey.shift
@@ -178,19 +182,22 @@ def make_plan(
             f"{name}: has {n:,} vertices; arcs of at most 2^42 can be sorted. Give "
             "--compact-ids, if edges name fewer."
         )
+    of_block = np.diff(cost)
+    needed = int(of_block.max(initial=0))
+    if needed > room:
+        largest = int(of_block.argmax())
+        raise ConfigError(
+            f"{name}: the {int(arcs[largest]):,} arcs of "
+            f"{counted(int(edges[largest + 1] - edges[largest]), 'vertex')} take "
+            f"{size_text(needed)} to sort, and --memory leaves {size_text(room)}. "
+            f"Give --memory {sufficient_size(memory + needed - room)} or more."
+        )
     blocks, begins = [0], [0]
     for end in cuts[1:].tolist():
         while blocks[-1] < end:
             low = blocks[-1]
             high = int(np.searchsorted(cost, cost[low] + goal, "right")) - 1
             high = max(low + 1, min(high, end, low + (most_rows >> shift)))
-            if cost[high] - cost[low] > room:
-                raise ConfigError(
-                    f"{name}: the {int(before[high] - before[low]):,} arcs of "
-                    f"{counted(int(edges[high] - edges[low]), 'vertex')} take "
-                    f"{size_text(int(cost[high] - cost[low]))} to sort, and --memory "
-                    f"leaves {size_text(room)}. Give more."
-                )
             blocks.append(high)
         begins.append(len(blocks) - 1)
     bounds = np.array(blocks)

@@ -29,7 +29,7 @@ import numpy as np
 from ...comm.communicator import Comm
 from ...comm.world import SingleProcess
 from ...host.errors import ConfigError
-from ...host.formatting import counted, option_size, size_text
+from ...host.formatting import counted, option_size, size_text, sufficient_size
 from ...host.memory import Budget
 from ...host.memory_costs import MIB, PARTITION_RESERVE
 from ...host.progress import Progress, progress_text
@@ -447,6 +447,7 @@ class _Passes:
                 survey,
                 options.parts,
                 room,
+                options.memory,
                 file.name,
                 comm.size,
                 options.maximum,
@@ -491,7 +492,7 @@ class _Passes:
             max(2 * local_bytes, local_bytes + 2 * plan.bucket_bytes) - plan.room
         )
         if short > 0:
-            memory = option_size(self.options.memory + short)
+            memory = sufficient_size(self.options.memory + short)
             self.progress.say(
                 f"arcs of {size_text(plan.arc_bytes)} go through files beside the "
                 f"graph; they stay in memory from --memory {memory} on"
@@ -506,10 +507,10 @@ class _Passes:
         room = self.comm.min(room)
         with self.comm.raise_on_all():
             if room <= 0:
-                enough = -(-(memory - room) // MIB) + 64
+                enough = sufficient_size(memory - room + 64 * MIB)
                 raise ConfigError(
                     f"--memory {option_size(memory)} is less than a process takes "
-                    f"before it begins. Give --memory {enough}MiB or more."
+                    f"before it begins. Give --memory {enough} or more."
                 )
         return room
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mndmst
-from mndmst.host.formatting import counted, option_size, size_text
+from mndmst.host.formatting import counted, option_size, size_text, sufficient_size
 from mndmst.solver.config import parse_bytes
 
 
@@ -63,3 +63,10 @@ def test_sizes_are_said_in_binary_units(nbytes: int, said: str, option: str) -> 
 @pytest.mark.parametrize("nbytes", [1, 1000, 1023, 5000, 9_000_000, 3 << 29, 7 << 40])
 def test_a_size_that_is_said_is_one_that_an_option_takes(nbytes: int) -> None:
     assert parse_bytes(option_size(nbytes)) == pytest.approx(nbytes, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "nbytes", [0, 1, (1 << 20) - 1, 1 << 20, 3 << 29, (7 << 40) - 1]
+)
+def test_a_size_that_suffices_is_not_rounded_down(nbytes: int) -> None:
+    assert 1 << 20 < parse_bytes(sufficient_size(nbytes)) - nbytes <= 2 << 20

@@ -123,7 +123,7 @@ def test_a_host_with_no_room_at_all_is_told_of(
 ) -> None:
     path, _ = wide
     let_be_free(monkeypatch, 1 << 20)
-    with pytest.raises(ConfigError, match=r"of its host.* \d+ MiB each suffice"):
+    with pytest.raises(ConfigError, match=r"of its host.* \d+MiB each suffice"):
         mndmst.solve(path, backend="cpu")
 
 

@@ -31,6 +31,7 @@ from mndmst.io.partitioner.write_parts import sort_arcs
 from mndmst.io.shards.graph_directory import MADE_FROM
 from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.sharded_graph import ShardedGraph, open_graph
+from mndmst.solver.config import parse_bytes
 
 
 def digest(path: Path) -> str:
@@ -193,21 +194,37 @@ def test_arcs_go_through_files_only_if_memory_cannot_hold_them(
     edges = random_edges(3000, 20000)  # 480,000 bytes of arcs
     expected = digest(made(tmp_path / "one", edges, quiet=False))
     assert "go through files" not in capfd.readouterr().err
+    limit = (3 << 30) - 200_000
     monkeypatch.setattr(
-        passes.Budget, "room", lambda _: passes.PARTITION_RESERVE + 500_000
+        passes.Budget,
+        "room",
+        lambda budget: budget.limit - limit + passes.PARTITION_RESERVE + 500_000,
     )
-    assert digest(made(tmp_path / "two", edges, quiet=False)) == expected
-    said = r"arcs of 4\d\d\.?\d* KiB go through files .* from --memory [\d.]+[MG]iB on"
-    assert re.search(said, capfd.readouterr().err)
+    assert digest(made(tmp_path / "two", edges, quiet=False, memory=limit)) == expected
+    said = r"arcs of 4\d\d\.?\d* KiB go through files .* from --memory (.+) on"
+    named = re.search(said, capfd.readouterr().err)
+    assert named is not None
+    enough = parse_bytes(named[1])
+    made(tmp_path / "three", edges, quiet=False, memory=enough)
+    assert "go through files" not in capfd.readouterr().err
 
 
 def test_too_little_memory_says_how_much_is_needed(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="--memory 1000 is less than a process takes"):
         made(tmp_path / "graph", random_edges(50, 99), memory=1000)
-    monkeypatch.setattr(passes.Budget, "room", lambda _: passes.PARTITION_RESERVE + 100)
-    with pytest.raises(ConfigError, match=r"arcs of 1 vertex take .* bytes to sort"):
-        made(tmp_path / "graph", random_edges(50, 99))
+    limit = 3 << 30
+    monkeypatch.setattr(
+        passes.Budget,
+        "room",
+        lambda budget: budget.limit - limit + passes.PARTITION_RESERVE + 100,
+    )
+    text = r"arcs of 1 vertex take .* bytes to sort.* Give --memory (.+) or more\.$"
+    with pytest.raises(ConfigError, match=text) as told:
+        made(tmp_path / "graph", random_edges(50, 99), memory=limit)
     assert not list(tmp_path.glob("*work"))
+    named = re.search(text, str(told.value))
+    assert named is not None
+    made(tmp_path / "graph", random_edges(50, 99), memory=parse_bytes(named[1]))
 
 
 def test_a_file_that_holds_less_than_it_says(tmp_path):

@@ -4,6 +4,7 @@ Rows of so many vertices would fill disks, so of their buckets and parts only th
 made that have arcs.
 """
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from mndmst.io.shards.row_reading import read_rows
 from mndmst.io.shards.shard_writer import ShardWriter
 from mndmst.io.shards.sharded_graph import open_graph
 from mndmst.kernels.arc_inspection import FINE, inspect_rows
+from mndmst.solver.config import parse_bytes
 
 COUNTS = [(1 << 31) - 1, 1 << 31, (1 << 31) + 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 1]
 ROOM = 1 << 28
@@ -56,7 +58,7 @@ def planned(edges: Edges, work: Path) -> tuple[Survey, Plan]:
     found = survey_edges(
         SingleProcess(), file, Spool(work / "spool"), lambda pieces: pieces
     )
-    return found, make_plan(found, 4, 1 << 40, "ring")
+    return found, make_plan(found, 4, 1 << 40, 1 << 40, "ring")
 
 
 def arcs_in(rows: RowPiece) -> list[tuple[int, int, int]]:
@@ -107,12 +109,18 @@ def test_arcs_come_back_from_their_buckets(
 def test_arcs_are_planned_in_64_bits(arcs: int) -> None:
     counts = np.full(1 << 10, 2 * arcs >> 10, np.int64)
     survey = Survey(1 << 20, arcs, np.dtype(np.float64), False, False, 10, counts)
-    plan = make_plan(survey, 7, 1 << 60, "many")
+    plan = make_plan(survey, 7, 1 << 60, 1 << 60, "many")
     assert plan.arcs.sum() == counts.sum()
     assert (plan.arcs > 0).all()
     assert built_size(survey, 7)[0] == counts.sum()
-    with pytest.raises(ConfigError, match=r"many: the [0-9,]+ arcs .* take [0-9,]+"):
-        make_plan(survey, 7, 4096, "many")
+    text = r"many: the [0-9,]+ arcs .* take [0-9,]+.* Give --memory (.+) or more\.$"
+    with pytest.raises(ConfigError, match=text) as told:
+        make_plan(survey, 7, 4096, 1 << 30, "many")
+    named = re.search(text, str(told.value))
+    assert named is not None
+    enough = parse_bytes(named[1])
+    plan = make_plan(survey, 7, enough - (1 << 30) + 4096, enough, "many")
+    assert plan.arcs.sum() == counts.sum()
 
 
 def test_keys_that_do_not_fit_into_64_bits_are_refused(tmp_path: Path) -> None:
@@ -121,7 +129,7 @@ def test_keys_that_do_not_fit_into_64_bits_are_refused(tmp_path: Path) -> None:
     # No key is made of rows that are in order
     counts = np.full(1 << 10, 2, np.int64)
     survey = Survey(1 << 48, len(counts), np.dtype(np.int32), True, True, 38, counts)
-    assert make_plan(survey, 4, 1 << 60, "ring").in_rows
+    assert make_plan(survey, 4, 1 << 60, 1 << 60, "ring").in_rows
 
 
 @pytest.mark.parametrize("num_vertices", COUNTS)
