@@ -1,6 +1,8 @@
-"""The cores of a process."""
+"""The cores of a process, and the name of the processor."""
 
 import os
+import platform
+from pathlib import Path
 
 # More than any machine has cores; the system would refuse to start more threads.
 MOST_THREADS = 1 << 12
@@ -19,3 +21,14 @@ def usable_cores(process: int = 0) -> set[int]:
 def core_count() -> int:
     """Return the number of cores this process may use, at least 1."""
     return len(usable_cores())
+
+
+def processor_name(listing: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the model of the processor, or its architecture if none is listed."""
+    try:
+        with listing.open(errors="replace") as lines:
+            named = (line for line in lines if line.startswith("model name"))
+            model = next(named, "").partition(":")[2].strip()
+    except OSError:
+        model = ""
+    return model or platform.processor() or platform.machine()

@@ -149,6 +149,17 @@ def free_bytes() -> int:
     return min(free, allowed_bytes())
 
 
+def machine_bytes(
+    groups: Path = Path("/proc/self/cgroup"), mounted: Path = Path("/sys/fs/cgroup")
+) -> int:
+    """Return the memory of this machine, or the smallest limit of its groups."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min([whole, *starmap(_limit, _bounded(groups, mounted))])
+    except (OSError, ValueError):
+        return whole
+
+
 def give_back_freed() -> None:
     """Return freed memory to the system, which glibc would keep."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

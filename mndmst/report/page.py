@@ -12,7 +12,7 @@ from typing import Any
 from ..api.forest import Forest
 from ..host import __version__
 from ..host.errors import optional
-from ..host.formatting import counted
+from ..host.formatting import counted, size_text
 from ..io.atomic_output import AtomicOutput, write_picture_file
 from ..io.output_kinds import CREATOR, PAGE
 from . import draw
@@ -80,7 +80,7 @@ def write_page(
         f"{''.join(charts)}<h2>Stages</h2>{_stages(record)}"
         f"{'' if forest is None else _forest(forest)}"
         f"<h2>Options and versions</h2>{table_of(options(record))}"
-        f"<br>{table_of(record.get('versions', {}))}"
+        f"<br>{table_of(_software(record))}"
     )
     with files.file(path, PAGE) as temporary:
         page = html_page(_title(record), body)
@@ -129,6 +129,8 @@ def _title(record: Record) -> str:
 
 def _facts(record: Record) -> str:
     hosts = sorted({rank["host"] for rank in record["ranks"]})
+    processors = sorted({r["processor"] for r in record["ranks"] if "processor" in r})
+    memory = sorted({r["memory_bytes"] for r in record["ranks"] if "memory_bytes" in r})
     devices = sorted({d for rank in record["ranks"] for d in rank.get("devices", ())})
     results = {}
     if "forest_edges" in record:
@@ -143,11 +145,20 @@ def _facts(record: Record) -> str:
         | {
             "digest": record.get("digest", ""),
             "hosts": ", ".join(hosts),
+            "processors": ", ".join(processors),
+            "memory of a host": ", ".join(map(size_text, memory)),
             "devices": ", ".join(devices),
             "strategy": record["ranks"][0].get("strategy", {}).get("name", ""),
             "command": command(record),
+            "date": record.get("date", ""),
         }
     )
+
+
+def _software(record: Record) -> dict[str, str]:
+    """Return the packages of a run, its commit, its MPI and its system."""
+    others = {key: record.get(key, "") for key in ("commit", "mpi", "system")}
+    return record.get("versions", {}) | others
 
 
 def _advice(record: Record) -> str:

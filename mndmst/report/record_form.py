@@ -65,6 +65,7 @@ _STAGE: Form = {
 }  # fmt: skip
 _RANK: Form = {
     "rank": _is_count, "host": _is_text, "peak_bytes": _is_count, "stages": [_STAGE],
+    "processor?": _is_text, "memory_bytes?": _is_count,
     "devices?": [_is_text], "threads?": _is_count, "cores?": _is_cores,
     "strategy?": {"name": _is_text},
 }  # fmt: skip
@@ -74,6 +75,7 @@ _FORM: Form = {
     "levels": [{"after": _is_text, "edges": _is_count}],
     "choices?": [{"path": _is_text, "edges": _is_count}],
     "ranks": [_RANK], "config?": _CONFIG, "versions?": {"*": _is_text},
+    "date?": _is_text, "commit?": _is_text, "system?": _is_text, "mpi?": _is_text,
     "num_vertices?": _is_count, "num_edges?": _is_count, "digest?": _is_text,
     "forest_edges?": _is_count, "trees?": _is_count, "weight?": _is_plain,
     "components?": _is_count, "largest?": _is_count,

@@ -69,7 +69,7 @@ class DeviceAssignment:
     ids: tuple[str, ...]
     device: int | None
     works: bool
-    # Predicted seconds of CPU and GPU; None if the user has chosen
+    # Predicted seconds of CPU and GPU; None without a GPU, or if the user has chosen
     seconds: tuple[float, float] | None
     # Whether the graph has so few arcs that one rank solves it without kernels.
     few_arcs: bool = False
@@ -149,8 +149,10 @@ def assign_devices(
     by_memory = streamed and workers == drivers and comm.sum(capacity) >= nbytes
     # 2. Are devices or cores faster?
     gpu = COSTS.gpu_seconds(arcs, streamed and not by_memory)
+    if drivers == 0:
+        return DeviceAssignment(None, (), None, True, None)
     seconds = (cpu, gpu) if free else None
-    if drivers == 0 or (free and cpu <= gpu):
+    if free and cpu <= gpu:
         return DeviceAssignment(None, (), None, True, seconds)
     # 3. Which ranks work?
     if workers < comm.size and not _fits(config, graph, workers):

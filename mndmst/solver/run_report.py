@@ -1,25 +1,32 @@
 """The record of a run: seconds, edges and bytes for each stage and rank, as JSON."""
 
+import json
 import platform
 import resource
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..backends import accelerators
+from ..comm import mpi_library
 from ..comm.communicator import Comm
 from ..host import __version__
+from ..host.cores import processor_name
 from ..host.formatting import to_json
+from ..host.memory import machine_bytes
 from ..host.progress import Progress
 from ..io.atomic_output import AtomicOutput
 from ..io.file_access import writing
 from ..io.output_kinds import REPORT, json_mark
 
 SCHEMA = 1
+_PACKAGE_PARENT = Path(__file__).parents[2]
+GIT_SECONDS = 5.0
 _NOTHING_SENT = dict.fromkeys(
     ("bytes_sent", "messages", "edges_sent", "seconds_waited"), 0
 )
@@ -104,6 +111,8 @@ class Report:
         mine = {
             "rank": self.comm.rank,
             "host": platform.node(),
+            "processor": processor_name(),
+            "memory_bytes": machine_bytes(),
             "peak_bytes": peak,
             "bytes_sent": self.comm.bytes_sent,
             "messages": self.comm.messages_sent,
@@ -141,6 +150,47 @@ def versions() -> dict[str, str]:
     return installed
 
 
+def provenance() -> dict[str, Any]:
+    """Return the date, and the software of this process.
+
+    The date is in UTC. `mpi` is the loaded library, "none" without one; `commit` is
+    empty if it is unknown.
+    """
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(_PACKAGE_PARENT),
+        "system": f"{platform.system()} {platform.release()}",
+        "mpi": mpi_library.version() if "mpi4py.MPI" in sys.modules else "none",
+        "versions": versions(),
+    }
+
+
+def commit(folder: Path) -> str:
+    """Return the commit of a checkout, or of the installed package.
+
+    It ends in -dirty if files of the checkout have changed, and is empty if neither Git
+    nor pip knows one.
+    """
+    import subprocess  # only runs with a report
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    if (folder / ".git").exists():
+        command = ["git", "-C", str(folder), "describe", "--always", "--dirty"]
+        command += ["--exclude=*", "--abbrev=40"]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=GIT_SECONDS
+            )
+        except (OSError, subprocess.SubprocessError):
+            return ""
+        return done.stdout.strip()
+    try:
+        origin = distribution("mndmst").read_text("direct_url.json")
+        return str(json.loads(origin or "")["vcs_info"]["commit_id"])
+    except (PackageNotFoundError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def write_report(
     outputs: AtomicOutput, path: Path, record: dict[str, Any] | None
 ) -> None:
@@ -151,5 +201,5 @@ def write_report(
     temporary = outputs.begin(path, REPORT)
     with outputs.ranks.raise_on_all(), writing(path):
         if record is not None:
-            whole = json_mark(REPORT) | {"versions": versions()} | record
+            whole = json_mark(REPORT) | provenance() | record
             temporary.write_text(to_json(whole, indent=1))

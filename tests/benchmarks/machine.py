@@ -18,7 +18,7 @@ import numpy as np
 
 from mndmst.graph.model import Rows
 from mndmst.graph.tuning import Tuning
-from mndmst.host.cores import core_count
+from mndmst.host.cores import core_count, processor_name
 from mndmst.host.formatting import counted
 from mndmst.solver.run_report import versions
 
@@ -69,7 +69,7 @@ def machine(packages: tuple[str, ...]) -> dict[str, Any]:
     `packages` are the peers that take part.
     """
     return {
-        "cpu": _cpu_model(),
+        "cpu": processor_name(),
         "cores": core_count(),
         **processor_facts(),
         "load": round(os.getloadavg()[0], 2),
@@ -93,15 +93,6 @@ def header(facts: dict[str, Any]) -> str:
         "edge, as a share.\nOutside: the share of the time outside kernels, in the "
         "interpreter and NumPy."
     )
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    models = (line.partition(":")[2].strip() for line in lines if "model name" in line)
-    return next(models, platform.processor() or platform.machine())
 
 
 def _version(package: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 import mndmst
 from mndmst.host import memory
 from mndmst.host.errors import ConfigError
-from mndmst.host.memory import allowed_bytes
+from mndmst.host.memory import allowed_bytes, machine_bytes
 from mndmst.solver import read
 
 GIB = 1 << 30
@@ -51,6 +51,8 @@ def test_the_tightest_of_nested_groups_counts(own: Path, mounted: Path) -> None:
     second(mounted / "slurm/job_7", 4 * GIB, 3 * GIB, cache=GIB)
     second(mounted / "slurm", 64 * GIB, GIB)
     assert allowed_bytes(own, mounted) == 2 * GIB
+    second(mounted / "slurm/job_7", 1 << 20, GIB)
+    assert machine_bytes(own, mounted) == min(1 << 20, machine_bytes())
 
 
 def test_groups_of_the_first_version(own: Path, mounted: Path) -> None:

@@ -17,12 +17,14 @@ STAGE = {"stage": "read", "begin": 0.0, "seconds": 1.5, "seconds_waited": 0.5}
 STAGE |= {"bytes_sent": 8, "work": [{"device": "cpu, 2", "begin": 0.1, "end": 0.9}]}
 RANK = {"rank": 0, "host": "a", "peak_bytes": 1 << 20, "stages": [STAGE]}
 RANK |= {"devices": ["cpu"], "threads": 2, "cores": "0-3,8", "strategy": {"name": "x"}}
+RANK |= {"processor": "Zen 4", "memory_bytes": 1 << 34}
 REPORT: dict[str, Any] = {
     "schema": SCHEMA, "command": ["mndmst", "solve"], "num_ranks": 1, "seconds": 2.0,
     "levels": [{"after": "read", "edges": 9}], "choices": [{"path": "x", "edges": 3}],
     "ranks": [RANK], "config": {"memory": 5, "ratio": None, "merge": "auto"},
     "num_vertices": 4, "num_edges": 9, "forest_edges": 3, "trees": 1, "weight": 2.5,
-    "digest": "00",
+    "digest": "00", "date": "2026-11-28", "commit": "0a1b", "mpi": "MPICH 5",
+    "system": "Linux 6", "versions": {"numpy": "2.4"},
 }  # fmt: skip
 VALUES = (None, 0, -1, 10**400, 1e308, float("nan"), "", "1-x", [], [[]], {}, True)
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import escape
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,6 +12,7 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs matplotlib")
 
 from mndmst.host.errors import InputError
+from mndmst.host.formatting import size_text
 from mndmst.io.atomic_output import AtomicOutput
 from mndmst.report import draw
 from mndmst.report.page import write_page, write_picture
@@ -243,7 +245,13 @@ def test_of_a_real_run(mndmst, tmp_path: Path) -> None:
     assert mndmst("solve", "partitions/demo", "-q", "--report", record).returncode == 0
     done = mndmst("report", record, "-o", page, "--trace", tmp_path / "trace.json")
     assert done.returncode == 0, done.stderr
-    assert "5,184 vertices" in page.read_text()
+    text, made = page.read_text(), json.loads(record.read_text())
+    assert "5,184 vertices" in text
+    for fact in ("date", "system", "mpi"):
+        assert escape(made[fact]) in text
+    assert escape(made["ranks"][0]["processor"]) in text
+    assert size_text(made["ranks"][0]["memory_bytes"]) in text
+    assert made["commit"] in text
     wrong = mndmst("report", record, "-o", tmp_path / "run.doc")
     assert wrong.returncode == 1
     assert "run.doc" in wrong.stderr

@@ -50,12 +50,19 @@ class Arcs(NamedTuple):
 
 def devices(num_arcs: float, threads: int = 4, **options: Any) -> list[str]:
     """Return the names of the devices of a run on some cores."""
+    return recorded(num_arcs, threads, **options)[0]
+
+
+def recorded(
+    num_arcs: float, threads: int = 4, **options: Any
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of the devices of a run, and the facts of its report."""
     comm = world()
     report = Report(comm, Progress(False))
     config = Config(threads=threads, **options)
     assigned = module.assign_devices(comm, config, Arcs(int(num_arcs)), report.progress)
     backends, _ = module.make_backends(comm, config, assigned, report)
-    return [backend.name for backend in backends]
+    return [backend.name for backend in backends], report.facts
 
 
 def break_even() -> float:
@@ -66,6 +73,18 @@ def break_even() -> float:
 def test_few_arcs_are_left_to_the_cores() -> None:
     assert devices(0.9 * break_even()) == ["cpu"]
     assert devices(1.1 * break_even()) == ["gpu"]
+
+
+def test_the_report_predicts_the_seconds_of_devices_that_are_there(
+    gpus: ModuleType,
+) -> None:
+    names, facts = recorded(1.1 * break_even())
+    assert names == ["gpu"]
+    assert facts["device_seconds"].keys() == {"cpu", "gpu"}
+    gpus.unavailable = lambda: "no driver"
+    names, facts = recorded(1.1 * break_even())
+    assert names == ["cpu"]
+    assert "device_seconds" not in facts
 
 
 def test_a_gpu_that_its_memory_makes_slow_is_left_idle() -> None:
