@@ -7,7 +7,6 @@ imported when it is made.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -125,26 +124,22 @@ def find_accelerator(backend: str) -> tuple[Accelerator | None, str | None]:
     return None, "; ".join(reasons) or None
 
 
-@contextmanager
-def without_accelerators() -> Iterator[None]:
-    """Find no accelerators within the block, so that measurements are of the CPU."""
-    kinds = dict(ACCELERATORS)
-    ACCELERATORS.clear()
-    try:
-        yield
-    finally:
-        ACCELERATORS.update(kinds)
-
-
 def holder_of(values: Any) -> Accelerator | None:
     """Return the kind of accelerator on which an array lies; None for the host."""
-    device = getattr(values, "__dlpack_device__", None)
     for kind in accelerators():
         if hasattr(values, kind.ARRAY_ATTRIBUTE):
             return kind
-        if callable(device) and device()[0] in kind.DLPACK_DEVICES:
+        if _dlpack_device(values) in kind.DLPACK_DEVICES:
             return kind
     return None
+
+
+def _dlpack_device(values: Any) -> int | None:
+    """Return the number that DLPack gives the device of an array, if it has one."""
+    try:
+        return int(values.__dlpack_device__()[0])
+    except Exception:  # no such array, or of a type that its library does not export
+        return None
 
 
 def cpu_device(threads: int = 1, tuning: "Tuning | None" = None) -> "Backend":

@@ -17,11 +17,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 from mndmst import read_points
-from mndmst.backends import find_accelerator, without_accelerators
+from mndmst.backends import ACCELERATORS, find_accelerator
 from mndmst.host.formatting import counted
 from mndmst.io.atomic_output import AtomicOutput, write_picture_file
 from mndmst.report.page import figure_of
@@ -50,14 +51,14 @@ TOLERANCE = 1e-7
 def _ours(points: Points, devices: bool = False, **options: Any) -> np.ndarray:
     from mndmst.points.estimator import HDBSCAN
 
-    with nullcontext() if devices else without_accelerators():
+    with nullcontext() if devices else patch.dict(ACCELERATORS, clear=True):
         return HDBSCAN(**SIZES, **options).fit(points).labels_
 
 
 def _our_forest(points: Points, devices: bool = False, **options: Any) -> np.ndarray:
     from mndmst.points.point_forest import points_forest
 
-    with nullcontext() if devices else without_accelerators():
+    with nullcontext() if devices else patch.dict(ACCELERATORS, clear=True):
         found = points_forest(points, "euclidean", MIN_SAMPLES, **options)
     return found.forest.weight
 

@@ -103,7 +103,7 @@ def test_times_find_the_vertices_that_they_name(unit: str) -> None:
     assert forest.number_of(days).tolist() == [2, 0, 1]
     assert forest.number_of(days[0]) == 2
     with pytest.raises(InputError, match="no vertex named"):
-        forest.number_of(days + 1)
+        forest.number_of(days + np.timedelta64(1, unit))
 
 
 def test_exports_have_names(forest: NamedForest, tmp_path) -> None:

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from fake_accelerator import register_accelerator
 
+import mndmst
 from mndmst.__main__ import main
 from mndmst.backends import (
     backend_names,
     costs,
     find_accelerator,
     holder_of,
-    without_accelerators,
 )
 from mndmst.backends.base import Memory
 from mndmst.backends.cpu.backend import CpuBackend
@@ -55,6 +55,14 @@ def test_options_reports_and_arrays_follow_the_registry(twin: ModuleType) -> Non
     array = np.zeros(3).view(type("Array", (np.ndarray,), {"__twin_array__": 1}))
     assert holder_of(array) is twin
     assert holder_of(np.zeros(3)) is None
+
+
+def test_arrays_that_dlpack_refuses_are_on_the_host(twin: ModuleType) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    flags = arrow.array([True, False])
+    assert holder_of(flags) is None
+    forest = mndmst.minimum_spanning_forest([0, 1], [1, 2], flags)
+    assert forest.total_weight == 1
 
 
 def test_a_registered_device_solves(twin: ModuleType, tmp_path: Path) -> None:
@@ -122,10 +130,3 @@ def test_a_service_reports_the_memory_of_a_registered_device(
         executor = Executor(world(), {"g": graph}, none)
         assert executor.memory()[1:] == found
         assert executor.memory().resident > 0
-
-
-def test_a_block_without_accelerators(twin: ModuleType) -> None:
-    with without_accelerators():
-        assert find_accelerator("auto")[0] is None
-        assert backend_names() == ("auto", "cpu")
-    assert find_accelerator("twin") == (twin, None)

@@ -36,10 +36,12 @@ def compiled(nvrtc: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pa
     from mndmst.backends.cuda import kernels
     from mndmst.backends.cuda.modules import ARCHITECTURES, KernelSources, Macros
 
-    def ahead(architecture: str) -> Iterator[tuple[str, Macros]]:
-        yield from (m for m in kernels.SOURCES.ahead(architecture) if m[0] == "label")
+    every = kernels.SOURCES
 
-    few = KernelSources(kernels.SOURCES.directory, ahead)
+    def ahead(architecture: str) -> Iterator[tuple[str, Macros]]:
+        yield from (m for m in every.ahead(architecture) if m[0] == "label")
+
+    few = KernelSources(every.directory, ahead)
     monkeypatch.setattr(kernels, "SOURCES", few)
     directory, count = accelerator("cuda").compile_kernels(tmp_path, 2)
     assert count == len(list(directory.iterdir())) == 2 * len(ARCHITECTURES)
