@@ -103,7 +103,7 @@ def _cluster(arguments: argparse.Namespace) -> int:
     forest = Forest.of_file(file)
     _check_similarities(arguments, forest)
     linkage = single_linkage(forest)
-    flat = _flat(arguments, forest)
+    flat = _flat(arguments, forest, linkage)
     columns, labels = flat.columns, flat.columns["labels"]
     clusters, noise = int(labels.max()) + 1, int((labels < 0).sum())
     facts = {
@@ -190,7 +190,9 @@ class FlatClusters:
     chosen: "np.ndarray | None" = None
 
 
-def _flat(arguments: argparse.Namespace, forest: "Forest") -> FlatClusters:
+def _flat(
+    arguments: argparse.Namespace, forest: "Forest", linkage: "np.ndarray"
+) -> FlatClusters:
     """Return the clusters that the options ask for."""
     from ..tree.linkage import clusters_by_count, clusters_within, numbered
 
@@ -202,11 +204,11 @@ def _flat(arguments: argparse.Namespace, forest: "Forest") -> FlatClusters:
         labels = clusters_by_count(forest, arguments.count)
         return FlatClusters(f"count {arguments.count}", {"labels": numbered(labels)})
 
-    from ..points.clusters.condensed import condensed_forest
+    from ..points.clusters.condensed import condensed_tree
     from ..points.clusters.density import label_points
     from ..points.clusters.selection import ClusterSelection, select_clusters
 
-    tree = condensed_forest(forest, arguments.min_size)
+    tree = condensed_tree(linkage, arguments.min_size)
     method = "leaf" if arguments.leaves else "eom"
     chosen = select_clusters(tree, ClusterSelection(method))
     labels, probabilities = label_points(tree, chosen)
