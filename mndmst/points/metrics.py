@@ -102,6 +102,15 @@ def check_directions(largest: np.ndarray, first: int) -> None:
         )
 
 
+def resembles_similarities(diagonal: np.ndarray, largest: np.ndarray) -> bool:
+    """Return whether a matrix, by its rows' largest values, may have similarities.
+
+    Nothing is more similar to a point than the point: distances are 0 there.
+    """
+    has_largest = len(diagonal) > 1 and (diagonal >= largest).all()
+    return bool(has_largest and diagonal.any())
+
+
 def _unchanged(values: np.ndarray, first: int = 0) -> np.ndarray:
     return values
 

@@ -10,7 +10,8 @@ from ..kernels.edge_columns import concatenate
 from ..kernels.threads import Threads, each_range
 from .coordinates import point_coordinates
 from .kernels.nearest_points import list_edges
-from .search.search_choice import choose_search, make_search
+from .metrics import Norm
+from .search.search_choice import choose_search, make_local, make_search
 from .search_reporter import SearchReporter
 
 NEIGHBOURS = 16
@@ -45,7 +46,8 @@ def neighbour_graph(
     coordinates = point_coordinates(points, "euclidean")
     choice = choose_search(coordinates, "euclidean", search, neighbours)
     reporter.detail(f"search by {choice.name}: {choice.reason}")
-    made = make_search(coordinates, "euclidean", choice, threads, reporter)
+    local = make_local(coordinates, Norm.EUCLIDEAN, choice, threads, reporter)
+    made = make_search(local, threads, reporter.rows)
     lists, point = made.neighbours(neighbours, min_samples), made.point
     ranges = each_range(threads.bounds(len(point)))
     edges = threads.run(list_edges, lists.weight, lists.positions, point, *ranges)

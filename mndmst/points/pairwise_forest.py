@@ -22,7 +22,7 @@ from ..kernels.threads import Threads
 from .coordinates import finite_rows
 from .devices.point_products import PointsOnDevice
 from .kernels.boruvka_steps import edge_keys
-from .metrics import METRICS, from_norm, prepared
+from .metrics import METRICS, from_norm, prepared, resembles_similarities
 from .point_forest import PointForest, forest_of_keys, points_forest
 from .row_metrics import (
     PERIODIC,
@@ -92,14 +92,13 @@ class MatrixRows:
                 "square one"
             )
         self.matrix, self.exact = matrix, True
-        similar = len(matrix) > 1
+        largest = np.empty(len(matrix))
         for begin in range(0, len(matrix), BLOCK):
             rows = np.asarray(matrix[begin : begin + BLOCK], np.float64)
             columns = np.asarray(matrix[:, begin : begin + BLOCK], np.float64).T
             if (rows < 0).any():
                 raise InputError(NEGATIVE)
-            diagonal = matrix.diagonal()[begin : begin + BLOCK]
-            similar &= bool(((diagonal > 0) & (diagonal == rows.max(axis=1))).all())
+            largest[begin : begin + BLOCK] = rows.max(axis=1)
             if not np.array_equal(rows, columns):
                 self.exact = False
                 if not np.allclose(rows, columns):
@@ -107,7 +106,7 @@ class MatrixRows:
                         "The precomputed distance matrix is not symmetric: values on "
                         "both sides of its diagonal differ"
                     )
-        if similar:
+        if resembles_similarities(matrix.diagonal(), largest):
             raise InputError(SIMILARITIES)
 
     def __len__(self) -> int:
@@ -282,9 +281,9 @@ def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> Point
             "its diagonal differ"
         )
     off_diagonal = src != dst
-    diagonal, largest = matrix.diagonal(), np.zeros(n)
+    largest = np.zeros(n)
     np.maximum.at(largest, src[off_diagonal], distance[off_diagonal])
-    if n > 1 and (diagonal >= largest).all() and (diagonal > 0).all():
+    if resembles_similarities(matrix.diagonal(), largest):
         raise InputError(SIMILARITIES)
     src, dst, distance = (column[off_diagonal] for column in (src, dst, distance))
     cores = np.zeros(n)

@@ -35,6 +35,7 @@ from ..io.formats.point_tables import (
 )
 from ..io.memory_limit import check_room
 from ..io.names import Names, names_of_values
+from .metrics import resembles_similarities
 from .search.search_steps import start_in_thread
 
 EXAMPLES = ("rings", "blobs")
@@ -209,7 +210,7 @@ def matrix_note(points: np.ndarray) -> str:
         values, kind = "zeros", "distances"
     elif (
         np.count_nonzero(points) > count  # more than a diagonal
-        and (diagonal == points.max(axis=1)).all()
+        and resembles_similarities(diagonal, points.max(axis=1))
         and points.min() < diagonal.min()
     ):
         values, kind = "the largest value of every row", "similarities"

@@ -17,7 +17,6 @@ one formula, so the forest does not depend on ranks, threads or the number of li
 neighbours.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -33,8 +32,8 @@ from ..kernels.threads import Threads
 from ..native.precompile import compile_for
 from .coordinates import PointCoordinates, point_coordinates, unscaled
 from .devices import TreeEdges, TreePoints, searches_on
-from .devices.point_products import PointArrays, PointsOnDevice
-from .distribute import OwnedPoints, distribute
+from .devices.point_products import PointsOnDevice
+from .distribute import distribute
 from .kernels.boruvka_steps import (
     PointEdges,
     edge_keys,
@@ -44,18 +43,16 @@ from .kernels.boruvka_steps import (
 from .kernels.few_points import join_few_points
 from .metrics import METRICS, Norm, from_norm, prepared
 from .scale import LEAST_DISTANCE, Scale, extremes, scale_for
-from .search.build_tree import build_tree
 from .search.equal_points import Coordinates, join_equal
 from .search.neighbours import Neighbours
-from .search.point_search import PointSearch, TreeSearch
-from .search.product_search import ProductSearch, random_order
-from .search.remote_points import LocalPoints, LocalProducts, LocalTree, MpiPoints
+from .search.point_search import PointSearch
+from .search.remote_points import MpiPoints
 from .search.search_choice import (
     SAMPLES,
     SearchChoice,
     check_search,
     choose_search,
-    make_products,
+    make_local,
     make_search,
     suits_device,
 )
@@ -161,7 +158,9 @@ def points_forest(
             choice = replace(choice, name="tree")
         if choice.name == "device" and not neighbours and not approximate:
             k = neighbours_to_list(max(k, LEAST_ON_DEVICE), min_samples, n)
-        made = make_search(coordinates, metric, choice, team, reporter)
+        norm = METRICS[metric].norm
+        local = make_local(coordinates, norm, choice, team, reporter)
+        made = make_search(local, team, reporter.rows)
 
         def coordinates_at(positions: np.ndarray) -> np.ndarray:
             return coordinates.of(made.point[positions])
@@ -292,10 +291,17 @@ def distributed_forest(
     edges, certified = PointEdges.empty(0), 0
     if owners is not None:
         team = Threads(threads)
+        if devices:
+            numbers = ", ".join(map(str, devices))
+            reporter.detail(f"products of rank 0's points on device {numbers}")
+        local_points = unscaled(owned.points)
         with owners.raise_on_all():
-            local, make = _local_points(owned, norm, choice, team, reporter, devices)
-        most = BATCH_BYTES // (8 * owned.points.shape[1])
-        made = make(MpiPoints(owners, local, max(1, min(distribution.batch, most))))
+            local = make_local(
+                local_points, norm, choice, team, reporter, owned.point, devices
+            )
+        most = max(1, min(distribution.batch, BATCH_BYTES // (8 * local.dimensions)))
+        remote = MpiPoints(owners, local, most)
+        made = make_search(local, team, reporter.rows, remote)
         edges, certified = _join(
             made, local.coordinates, k, min_samples, team, reporter
         )
@@ -330,37 +336,6 @@ def _devices_of(comm: Comm) -> list[int]:
     count = len(device.device_names()) if device is not None else 0
     rank, ranks = comm.node().rank, comm.node().size
     return list(range(rank, count, ranks)) or ([rank % count] if count else [])
-
-
-def _local_points(
-    owned: OwnedPoints,
-    norm: Norm,
-    choice: SearchChoice,
-    team: Threads,
-    reporter: SearchReporter,
-    devices: list[int],
-) -> tuple[LocalPoints, Callable[[MpiPoints], PointSearch]]:
-    """Return this rank's points for queries of other ranks, and their search."""
-    report = reporter.rows
-    if choice.name == "tree":
-        points = np.ascontiguousarray(owned.points, np.float64)
-        tree = build_tree(points, norm, team)
-        source = tree.point
-        tree = tree._replace(point=owned.point[source])
-        arrays = PointArrays.undivided(points, source, tree.point)
-        return LocalTree(arrays, norm, tree, team), lambda remote: TreeSearch(
-            tree, remote, team, report
-        )
-    source = random_order(len(owned.point))
-    point = owned.point[source]
-    arrays = PointArrays.undivided(owned.points, source, point)
-    if devices:
-        numbers = ", ".join(map(str, devices))
-        reporter.detail(f"products of rank 0's points on device {numbers}")
-    products = make_products(arrays, choice, team, reporter, devices)
-    return LocalProducts(arrays, norm, products), lambda remote: ProductSearch(
-        products, point, remote, team, report
-    )
 
 
 def _check_request(points: int, min_samples: int, neighbours: int) -> None:

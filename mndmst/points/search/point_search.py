@@ -19,8 +19,7 @@ from ..kernels.lightest_edges import (
 from ..kernels.nearest_points import nearest, restore_distances
 from ..kernels.norms import EUCLIDEAN, LARGEST
 from ..kernels.short_rounds import MOST_WALKED, RoundState, join_few
-from ..metrics import Norm
-from .build_tree import build_tree, chunks, fill_tree
+from .build_tree import chunks, fill_tree
 from .neighbours import Neighbours, weigh_neighbours
 from .product_search import HostProducts, ProductSearch, few_pairs
 from .remote_points import RemotePoints
@@ -262,14 +261,6 @@ def _allocate_lists(points: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     distance = memory[: 8 * count].view(np.float64)
     positions = memory[8 * count : needed].view(np.uint32)
     return distance.reshape(points, k), positions.reshape(points, k)
-
-
-def tree_search(
-    points: np.ndarray, norm: Norm, threads: Threads, report: Report = no_report
-) -> TreeSearch:
-    """Return the search of all points by one process."""
-    tree = build_tree(points, norm, threads)
-    return TreeSearch(tree, RemotePoints(len(points)), threads, report, points)
 
 
 def break_even_share(dimensions: int) -> float:

@@ -29,9 +29,10 @@ from ..metrics import METRICS, Norm, check_metric
 from ..search_reporter import SearchReporter
 from .build_tree import build_tree
 from .parted_products import PartedProducts
-from .point_search import PointSearch, break_even_share, tree_search
+from .point_search import PointSearch, TreeSearch, break_even_share
 from .product_search import HostProducts, ProductSearch, random_order
-from .remote_points import RemotePoints
+from .remote_points import LocalPoints, LocalProducts, LocalTree, RemotePoints
+from .search_steps import Report, no_report
 
 SEARCHES = ("auto", "tree", "product")
 # Fewer points than this, or at most so many dimensions, take the tree without a probe.
@@ -200,24 +201,50 @@ def suits_device(
     return _worth_start(device, count * dimensions, START_TREE)
 
 
-def make_search(
+def make_local(
     points: PointCoordinates,
-    metric: str,
+    norm: Norm,
     choice: SearchChoice,
     threads: Threads,
     reporter: SearchReporter,
-) -> PointSearch:
-    """Return the chosen search, on the host if a device does not suit."""
-    report = reporter.rows
+    number: np.ndarray | None = None,
+    devices: Sequence[int] | None = None,
+) -> LocalPoints:
+    """Return points in a tree or as products, on the host if a device does not suit.
+
+    `number` has each point's number (uint32) among the points of all ranks; the
+    default is one rank. See `make_products` for `devices`.
+    """
     if choice.name == "tree":
-        return tree_search(points.all(), METRICS[metric].norm, threads, report)
-    point = random_order(len(points.values))
+        coordinates = points.all()
+        tree = build_tree(coordinates, norm, threads)
+        source = tree.point
+        point = source if number is None else number[source]
+        arrays = PointArrays.undivided(coordinates, source, point)
+        return LocalTree(arrays, norm, tree._replace(point=point), threads)
+    source = random_order(len(points.values))
+    point = source if number is None else number[source]
     values = points.values
     values = values if isinstance(values, np.ndarray) else values.array
-    arrays = PointArrays(values, points.largest, points.length, point, point)
-    products = make_products(arrays, choice, threads, reporter)
-    remote = RemotePoints(len(point))
-    return ProductSearch(products, point, remote, threads, report)
+    arrays = PointArrays(values, points.largest, points.length, source, point)
+    products = make_products(arrays, choice, threads, reporter, devices)
+    return LocalProducts(arrays, norm, products)
+
+
+def make_search(
+    local: LocalPoints,
+    threads: Threads,
+    report: Report = no_report,
+    remote: RemotePoints | None = None,
+) -> PointSearch:
+    """Return the search of this rank's points; without `remote` there are no others."""
+    point = local.arrays.point
+    others = remote or RemotePoints(len(point))
+    if isinstance(local, LocalTree):
+        coordinates = None if remote else local.arrays.values
+        return TreeSearch(local.tree, others, threads, report, coordinates)
+    assert isinstance(local, LocalProducts)
+    return ProductSearch(local.products, point, others, threads, report)
 
 
 def make_products(

@@ -295,6 +295,7 @@ def test_missing_distances_leave_several_trees() -> None:
         (np.array([[0.0, np.nan], [np.nan, 0]]), "np.nan values found"),
         (np.array([[0.0, -1], [-1, 0]]), "Negative values"),
         (np.array([[1, 0.9, 0], [0.9, 1, 0.5], [0, 0.5, 1]]), "one of similarities"),
+        (np.array([[0, 0, 0], [0, 1, 0.5], [0, 0.5, 1.0]]), "one of similarities"),
         (np.arange(5.0), "5 distances in one dimension"),
         (sparse.csr_matrix(np.array([[0.0, 1], [2, 0]])), "not symmetric"),
         (sparse.csr_matrix(np.ones((2, 3))), "has shape"),

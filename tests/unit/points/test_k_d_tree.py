@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from mndmst.kernels.threads import Threads
+from mndmst.points.coordinates import unscaled
 from mndmst.points.kernels.kd_tree import LEAF
 from mndmst.points.metrics import Norm
 from mndmst.points.point_forest import points_forest
 from mndmst.points.search import search_rounds as boruvka_rounds
 from mndmst.points.search.build_tree import build_tree
-from mndmst.points.search.point_search import tree_search
+from mndmst.points.search.search_choice import SearchChoice, make_local, make_search
+from mndmst.points.search_reporter import SearchReporter
 
 GENERATOR = np.random.default_rng(5)
 SPARSE = np.zeros((9000, 40))
@@ -53,7 +55,9 @@ def test_nodes_hold_their_points(name: str, threads: int) -> None:
 def test_neighbours_are_the_nearest(norm: Norm, k: int) -> None:
     """Lists of up to 16 stay in registers; a list of 33 exceeds a leaf."""
     points = GENERATOR.integers(0, 30, (500, 3)).astype(float)
-    search = tree_search(points, norm, Threads(1))
+    chosen, threads = SearchChoice("tree", "asked for"), Threads(1)
+    local = make_local(unscaled(points), norm, chosen, threads, SearchReporter())
+    search = make_search(local, threads)
     found = search.neighbours(k, 0)
     ordered = points[search.point]
     gaps = np.abs(ordered[:, None] - ordered[None])
