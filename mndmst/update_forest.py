@@ -13,13 +13,8 @@ import numpy as np
 
 from .changes.batch import Batch
 from .changes.changing import ChangingForest
-from .changes.forest_difference import (
-    EdgeDifference,
-    SortedEdges,
-    TreeDifference,
-    edge_difference,
-    tree_difference,
-)
+from .changes.edges import pairs_of
+from .changes.forest_difference import EdgeDifference, TreeDifference, tree_difference
 from .changes.table import read_changes
 from .comm.communicator import Comm
 from .comm.placement import locate
@@ -113,7 +108,7 @@ def update(
     applied = changing.apply(batch)
     num_edges += applied.inserted - applied.deleted
     progress.say("writing")
-    return _write(comm, files, graph, index, changing, num_edges)
+    return _write(comm, files, graph, changing, num_edges)
 
 
 def read_index(path: Path, graph: ShardedGraph) -> ForestIndex:
@@ -185,14 +180,10 @@ def _write(
     comm: Comm,
     files: Files,
     graph: ShardedGraph,
-    before: ForestIndex | None,
     changing: ChangingForest,
     num_edges: int,
 ) -> Summary:
-    """Write the forest, and on request the graph and the difference of the forests.
-
-    On rank 0 `before` is the forest before the changes.
-    """
+    """Write the forest, and on request the graph and the difference of the forests."""
     dtype, rows = graph.weight_dtype, changing.rows.current()
     with comm.raise_on_all():
         original = vertex_ids(graph)
@@ -225,9 +216,8 @@ def _write(
             outputs, files.forests_out, graph, edges, weights, lambda: header,
             files.numbers,
         )  # fmt: skip
-        after = SortedEdges(edges.u, edges.v, weights)
         names = None if files.numbers else names_of_graph(graph)
-        for path, titles, columns in _differences(files, before, after):
+        for path, titles, columns in _differences(files, changing, edges):
             write_table(outputs, path, titles, columns, names, FOREST_CHANGES)
     count = comm.sum(len(edges))
     seconds = comm.max(time.monotonic() - process_start())
@@ -246,22 +236,17 @@ def _write(
 
 
 def _differences(
-    files: Files, before: ForestIndex | None, after: SortedEdges
+    files: Files, changing: ChangingForest, edges: EdgeList
 ) -> Iterator[tuple[Path, Sequence[str], Sequence[np.ndarray]]]:
     """Yield the path, the header and the columns of each requested difference.
 
-    The other ranks, which have no `before`, have no rows.
+    `edges` are those of the forest on rank 0; other ranks have no rows.
     """
-    none = np.empty(0, np.int64)
+    difference, dtype = changing.difference, changing.weight_dtype
     if files.forest_changes is not None:
-        edges = EdgeDifference(*[none] * len(EdgeDifference._fields))
-        if before is not None:
-            old = SortedEdges(before.src, before.dst, before.weight)
-            edges = edge_difference(old, after)
-        yield files.forest_changes, (*COLUMNS, "change"), edges
+        changes = EdgeDifference.of(difference, dtype, changing.maximum)
+        yield files.forest_changes, (*COLUMNS, "change"), changes
     if files.tree_changes is not None:
-        trees = TreeDifference(*[none] * len(TreeDifference._fields))
-        if before is not None:
-            old = SortedEdges(before.src, before.dst, before.weight)
-            trees = tree_difference(before.num_vertices, old, after)
+        num_vertices = changing.rows.rows.num_vertices
+        trees = tree_difference(num_vertices, pairs_of(edges.u, edges.v), difference)
         yield files.tree_changes, TreeDifference._fields, trees

@@ -17,6 +17,7 @@ from ..tree.index import MOST_VERTICES, ForestIndex
 from .batch import Batch, NetChanges, impossible, net_changes
 from .current_forest import CurrentForest, paths_between
 from .edges import PairEdges, among, spanning
+from .forest_difference import combined
 from .kernels.arcs import ArcRanges
 from .replacements import (
     PieceEdges,
@@ -93,8 +94,10 @@ class ChangingForest:
         self.comm, self.version, self.maximum = comm, version, maximum
         self.weight_dtype = np.dtype(weight_dtype)
         self.rows = ChangingRows(rows)
-        # The immutable forest of the present version, on rank 0
+        # On rank 0: the immutable forest of this version, and its difference from the
+        # forest before
         self.forest = None if index is None else CurrentForest.of(index)
+        self.difference = combined((), self.weight_dtype)
 
     def apply(self, batch: Batch | MndmstError | None) -> Applied:
         """Make all changes of a batch, or none if one is impossible. Collective.
@@ -118,7 +121,9 @@ class ChangingForest:
         self._change(net, arc, edge, better)
         self.rows.compact()
         if forest is not None:
-            self.forest = with_edges(forest, lighter).settled()
+            forest = with_edges(forest, lighter)
+            self.difference = combined(forest.steps, self.weight_dtype)
+            self.forest = forest.settled()
         self.version += 1
         counts = (~net.before & net.after, net.before & ~net.after)
         inserted, deleted = (int(np.count_nonzero(mask)) for mask in counts)

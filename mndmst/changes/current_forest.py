@@ -19,7 +19,8 @@ from ..graph.order import keys_to_weights
 from ..kernels.kruskal import HALF
 from ..tree.index import ForestIndex
 from ..tree.kruskal_tree import heaviest_between, link_by_size
-from .edges import LocatedEdges, PairEdges, among
+from .edges import LocatedEdges, PairEdges, among, pairs_of
+from .forest_difference import ForestDifference
 from .kernels.compressed import NONE, common_ancestors, hang, label_components, on_paths
 from .kernels.fragments import Cuts, lower_tops, nest, number, sizes_of
 
@@ -38,6 +39,8 @@ class CurrentForest:
     entered: LocatedEdges  # The edges that have entered, by pairs
     # Sum of the numbers of differences of all versions since the index
     work: int = 0
+    # The edges that have left and entered since the forest was settled, step by step
+    steps: tuple[ForestDifference, ...] = ()
 
     @classmethod
     def of(cls, index: ForestIndex) -> "CurrentForest":
@@ -107,27 +110,31 @@ class CurrentForest:
         `added`, in the order of pairs, enter.
         """
         cuts, entered = self.cuts, self.entered.merged(stays, added)
+        index = self.index
+        left = self.of_index(index.rooted.edge[below])
+        left = left.followed_by(self.entered.edges.take(~stays))
+        steps = (*self.steps, ForestDifference(left.by_pair(), added.edges))
         if len(below):
-            more, index = np.sort(below), self.index
+            more = np.sort(below)
             removed = np.insert(cuts.top, np.searchsorted(cuts.top, more), more)
             ends, tops = index.rooted.end, entered.tops.flatten()
             new = _cuts_at(more, ends, index.num_vertices)
             lower_tops(new, entered.positions.ravel(), tops)
             cuts = _cuts_at(removed, ends, index.num_vertices)
             entered = LocatedEdges(*entered[:2], tops.reshape(2, -1))
-        return CurrentForest(self.index, cuts, entered, self.work)
+        return CurrentForest(index, cuts, entered, self.work, steps)
 
     def settled(self) -> "CurrentForest":
         """Return the forest of a version, with a new index after much work."""
         work = self.work + self.differs
         if work > MOST_WORK * self.index.num_vertices:
             return CurrentForest.of(self.indexed())
-        return replace(self, work=work)
+        return replace(self, work=work, steps=())
 
     def of_index(self, positions: np.ndarray) -> PairEdges:
         """Return some edges of the index."""
         index = self.index
-        pair = index.src[positions].astype(np.uint64) << HALF | index.dst[positions]
+        pair = pairs_of(index.src[positions], index.dst[positions])
         return PairEdges(pair, index.keys(positions))
 
     def edges(self) -> EdgeList:

@@ -8,6 +8,16 @@ from ..kernels.kruskal import HALF
 from .kernels.compressed import mark_forest, merge_entered
 
 
+def pairs_of(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return both ends of each edge in a word (uint64), the smaller one `u` above."""
+    return u.astype(np.uint64) << HALF | v
+
+
+def ends_of(pairs: np.ndarray) -> np.ndarray:
+    """Return the ends of edges; ndarray of uint32, shape (2, edges)."""
+    return np.stack([pairs >> HALF, pairs]).astype(np.uint32)
+
+
 class PairEdges(NamedTuple):
     """Edges by their ends and weights."""
 
@@ -17,7 +27,7 @@ class PairEdges(NamedTuple):
     @property
     def ends(self) -> np.ndarray:
         """The ends; ndarray of uint32, shape (2, edges)."""
-        return np.stack([self.pair >> HALF, self.pair]).astype(np.uint32)
+        return ends_of(self.pair)
 
     def take(self, index: np.ndarray) -> "PairEdges":
         """Return the edges that a mask or positions choose."""

@@ -1,39 +1,81 @@
 """The difference of two forests of the same vertices: edges, and trees."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.kruskal import component_labels
+from ..graph.order import key_dtype, keys_to_weights
+from .edges import PairEdges, ends_of, pairs_of
+from .kernels.compressed import label_components
 
 ENTERED, LEFT = "entered", "left"
 JOINED, SPLIT, MOVED = "joined", "split", "moved"
 
 
-class SortedEdges(NamedTuple):
-    """The edges of a forest: ends src < dst, ascending, below 2^32, and weights."""
+class ForestDifference(NamedTuple):
+    """Edges that left a forest and edges that entered it, both in the order of pairs.
 
-    src: np.ndarray
-    dst: np.ndarray
-    weight: np.ndarray
+    An edge whose weight has changed leaves with the old key, and then enters with the
+    new one.
+    """
+
+    left: PairEdges
+    entered: PairEdges
 
     @property
-    def pairs(self) -> np.ndarray:
-        """Both ends of each edge in one uint64; these ascend."""
-        return self.src.astype(np.uint64) << np.uint64(32) | self.dst.astype(np.uint64)
+    def num_edges(self) -> int:
+        """Number of edges."""
+        return len(self.left.pair) + len(self.entered.pair)
+
+
+def combined(
+    differences: Sequence[ForestDifference], weight_dtype: np.dtype
+) -> ForestDifference:
+    """Return the difference that several ones make, one after the other.
+
+    An edge of the same weight enters and leaves in turn, so at most one of its entries
+    does not cancel.
+    """
+    none = PairEdges(np.empty(0, np.uint64), np.empty(0, key_dtype(weight_dtype)))
+    parts = [none]
+    for difference in differences:
+        parts += difference
+    edges = PairEdges(*map(np.concatenate, zip(*parts, strict=True)))
+    if len(edges.pair) == 0:
+        return ForestDifference(none, none)
+    steps = np.array([0] + [-1, 1] * len(differences), np.int8)
+    steps = np.repeat(steps, [len(part.pair) for part in parts])
+    order = np.lexsort((edges.key, edges.pair))
+    edges, steps = edges.take(order), steps[order]
+    first = np.ones(len(order), np.bool_)
+    first[1:] = edges.pair[1:] != edges.pair[:-1]
+    first[1:] |= edges.key[1:] != edges.key[:-1]
+    net = np.add.reduceat(steps, np.flatnonzero(first))
+    edges = edges.take(first)
+    return ForestDifference(edges.take(net < 0), edges.take(net > 0))
 
 
 class EdgeDifference(NamedTuple):
-    """Edges that left a forest or entered it, by (src, dst).
-
-    An edge whose weight has changed leaves with the old weight, and then enters with
-    the new one.
-    """
+    """The columns of a table of edges that left or entered, by (src, dst)."""
 
     src: np.ndarray
     dst: np.ndarray
     weight: np.ndarray
-    change: np.ndarray  # `LEFT` or `ENTERED`
+    change: np.ndarray  # `LEFT` or `ENTERED`; an edge with both leaves first
+
+    @classmethod
+    def of(
+        cls, difference: ForestDifference, weight_dtype: np.dtype, maximum: bool
+    ) -> "EdgeDifference":
+        """Return the columns; in a maximum forest keys descend with weights."""
+        edges = difference.left.followed_by(difference.entered)
+        counts = [len(part.pair) for part in difference]
+        change = np.repeat(np.array([LEFT, ENTERED]), counts)
+        order = np.argsort(edges.pair, kind="stable")
+        src, dst = edges.ends[:, order].astype(np.int64)
+        weight = keys_to_weights(edges.key[order], weight_dtype, maximum)
+        return cls(src, dst, weight, change[order])
 
 
 class TreeDifference(NamedTuple):
@@ -52,51 +94,61 @@ class TreeDifference(NamedTuple):
     change: np.ndarray
 
 
-def edge_difference(before: SortedEdges, after: SortedEdges) -> EdgeDifference:
-    """Return the edges that leave and enter between two forests."""
-    old, new = before.pairs, after.pairs
-    there = np.zeros(len(new), bool)
-    at = np.searchsorted(old, new)
-    inside = np.flatnonzero(at < len(old))
-    there[inside] = (old[at[inside]] == new[inside]) & (
-        before.weight[at[inside]] == after.weight[inside]
-    )
-    gone = np.ones(len(old), bool)
-    gone[at[there]] = False
-    left = np.flatnonzero(gone)
-    entered = np.flatnonzero(~there)
-    order = np.argsort(np.concatenate((old[left], new[entered])), kind="stable")
+def pairs_before(pairs: np.ndarray, difference: ForestDifference) -> np.ndarray:
+    """Return the edges of a forest before a difference, given those after it.
 
-    def merged(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return np.concatenate((one[left], other[entered]))[order]
+    Edges are pairs of vertices in a word (uint64), in order.
+    """
+    kept = _without(pairs, difference.entered)
+    left = difference.left.pair
+    return np.insert(kept, np.searchsorted(kept, left), left)
 
-    return EdgeDifference(
-        merged(before.src, after.src),
-        merged(before.dst, after.dst),
-        merged(before.weight, after.weight),
-        np.array([LEFT] * len(left) + [ENTERED] * len(entered), "U7")[order],
-    )
+
+def _without(pairs: np.ndarray, edges: PairEdges) -> np.ndarray:
+    """Return pairs, which ascend, without those of some edges among them."""
+    return np.delete(pairs, np.searchsorted(pairs, edges.pair))
 
 
 def tree_difference(
-    num_vertices: int, before: SortedEdges, after: SortedEdges
+    num_vertices: int, pairs: np.ndarray, difference: ForestDifference
 ) -> TreeDifference:
-    """Return the trees that are not the same in two forests."""
-    old, new = (
-        component_labels(
-            edges.src.astype(np.int64), edges.dst.astype(np.int64), num_vertices
-        )
-        for edges in (before, after)
+    """Return the trees that a difference has changed.
+
+    `pairs` are the edges of the forest after it; see `pairs_before`. Edges of both
+    forests connect fragments. Trees that have changed consist of the fragments at the
+    ends of the edges that left and entered.
+    """
+    none = np.empty(0, np.int64)
+    if difference.num_edges == 0:
+        return TreeDifference(none, none, none, none, none, np.empty(0, "U6"))
+    fragment = np.empty(num_vertices, np.uint32)
+    common = _without(pairs, difference.entered)
+    label_components(num_vertices, *ends_of(common), fragment)
+    sizes = np.bincount(fragment)
+    ends = [fragment[part.ends] for part in difference]
+    fragments, number = np.unique(np.concatenate(ends, axis=1), return_inverse=True)
+    number = number.reshape(2, -1).astype(np.uint32)
+    size, count = sizes[fragments], len(difference.left.pair)
+    # Numbers of fragments ascend with their smallest vertices, so the smallest number
+    # of a tree is that of its smallest vertex
+    old, new = np.empty((2, len(fragments)), np.uint32)
+    for tree, part in ((old, number[:, :count]), (new, number[:, count:])):
+        label_components(len(fragments), *np.ascontiguousarray(part), tree)
+    both, inverse = np.unique(pairs_of(old, new), return_inverse=True)
+    tree, now = ends_of(both)
+    vertices = _sums(size, inverse)
+    before, after = _sums(size, old)[tree], _sums(size, new)[now]
+    change = np.where(
+        vertices == before, JOINED, np.where(vertices == after, SPLIT, MOVED)
     )
-    old_sizes, new_sizes = (
-        np.bincount(labels, minlength=num_vertices) for labels in (old, new)
-    )
-    both = old.astype(np.uint64) << np.uint64(32) | new.astype(np.uint64)
-    pairs, counts = np.unique(both, return_counts=True)
-    tree, now = (pairs >> np.uint64(32)).astype(np.int64), pairs & np.uint64(0xFFFFFFFF)
-    now = now.astype(np.int64)
-    whole, all_now = counts == old_sizes[tree], counts == new_sizes[now]
-    changed = np.flatnonzero(~(whole & all_now))
-    change = np.where(whole, JOINED, np.where(all_now, SPLIT, MOVED))
-    columns = tree, now, counts, old_sizes[tree], new_sizes[now], change
+    changed = (vertices != before) | (vertices != after)
+    smallest = fragments.astype(np.int64)
+    columns = smallest[tree], smallest[now], vertices, before, after, change
     return TreeDifference(*(column[changed] for column in columns))
+
+
+def _sums(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Return the sums (int64) of the values of each index."""
+    sums = np.zeros(int(index.max()) + 1, np.int64)
+    np.add.at(sums, index, values)
+    return sums

@@ -1,73 +1,166 @@
 """The difference of two forests: edges that left and entered, trees joined or split."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from oracle import kruskal, maximum_kruskal
+from test_changing import batch
+from test_replacements import columns, rows_of
+from thread_ranks import on_ranks
 
 import mndmst
+from mndmst.changes import current_forest
+from mndmst.changes.batch import DELETE, INSERT, SET
+from mndmst.changes.changing import ChangingForest
+from mndmst.changes.edges import pairs_of
 from mndmst.changes.forest_difference import (
-    SortedEdges,
-    edge_difference,
+    EdgeDifference,
+    ForestDifference,
+    combined,
+    pairs_before,
     tree_difference,
 )
+from mndmst.comm.communicator import Comm
+from mndmst.graph.order import reversed_keys
+from mndmst.tree.index import ForestIndex
 
-VERTICES = 12
+VERTICES, VERSIONS, TYPE = 14, 9, np.dtype(np.int32)
 
-
-def drawn(rng: np.random.Generator) -> SortedEdges:
-    """Return the forest of a few random edges, with few different weights."""
-    count = int(rng.integers(0, 14))
-    src, dst = rng.integers(0, VERTICES, (2, count))
-    weight = rng.integers(0, 3, count)
-    forest = mndmst.minimum_spanning_forest(src, dst, weight, VERTICES)
-    return SortedEdges(forest.src, forest.dst, forest.weight)
+Edges = dict[tuple[int, int], int]
+Versions = tuple[list[Edges], list[ForestDifference]]
 
 
-def weights_of(edges: SortedEdges) -> dict[tuple[int, int], int]:
-    ends = zip(edges.src.tolist(), edges.dst.tolist(), strict=True)
-    return dict(zip(ends, edges.weight.tolist(), strict=True))
+def drawn_changes(
+    rng: np.random.Generator, edges: Edges
+) -> list[tuple[int, int, int, int]]:
+    """Draw changes of a few pairs, and make them in `edges`."""
+    changes = []
+    for _ in range(rng.integers(0, 12)):
+        u, v = sorted(rng.choice(VERTICES, 2, replace=False).tolist())
+        weight = int(rng.integers(0, 4))
+        op = INSERT if (u, v) not in edges else rng.choice([DELETE, DELETE, SET])
+        changes.append((int(op), u, v, weight))
+        if op == DELETE:
+            del edges[u, v]
+        else:
+            edges[u, v] = weight
+    return changes
 
 
-def trees_of(edges: SortedEdges) -> list[frozenset[int]]:
+def forests(seed: int, maximum: bool, ranks: int = 1) -> Versions:
+    """Return the forests of random versions by the oracle, and their differences."""
+    solve = maximum_kruskal if maximum else kruskal
+
+    def solved(edges: Edges) -> Iterator[np.ndarray]:
+        answer = solve(VERTICES, *columns(edges))
+        return answer.src, answer.dst, answer.weight
+
+    def program(comm: Comm) -> Versions:
+        rng, index = np.random.default_rng(seed), None
+        edges: Edges = {}
+        drawn_changes(rng, edges)
+        if comm.rank == 0:
+            index = ForestIndex(VERTICES, *solved(edges), maximum)
+        bounds = np.linspace(0, VERTICES, comm.size + 1).astype(int).tolist()
+        rows = rows_of(VERTICES, edges).cut(*bounds[comm.rank : comm.rank + 2])
+        if maximum:
+            rows = replace(rows, keys=reversed_keys(rows.keys))
+        changing = ChangingForest(comm, rows, TYPE, index, 0, maximum)
+        versions, differences = [weights_of(*solved(edges))], []
+        for _ in range(VERSIONS):
+            changes = drawn_changes(rng, edges)
+            if not changes:
+                continue
+            changing.apply(batch(*changes) if comm.rank == 0 else None)
+            versions.append(weights_of(*solved(edges)))
+            differences.append(changing.difference)
+        return versions, differences
+
+    found, *others = on_ranks(ranks, program)
+    for _, differences in others:
+        assert [each.num_edges for each in differences] == [0] * len(differences)
+    return found
+
+
+def weights_of(src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> Edges:
+    ends = zip(src.tolist(), dst.tolist(), strict=True)
+    return dict(zip(ends, weight.tolist(), strict=True))
+
+
+def trees_of(forest: Edges) -> list[frozenset[int]]:
     trees = {vertex: {vertex} for vertex in range(VERTICES)}
-    for u, v in weights_of(edges):
+    for u, v in forest:
         joined = trees[u] | trees[v]
         trees |= dict.fromkeys(joined, joined)
     return list(set(map(frozenset, trees.values())))
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_the_difference_applied_in_its_order_gives_the_new_forest(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    before, after = drawn(rng), drawn(rng)
-    found, follower = edge_difference(before, after), weights_of(before)
-    rows = list(zip(*(column.tolist() for column in found), strict=True))
-    assert rows == sorted(rows, key=lambda row: (*row[:2], row[3] == "entered"))
-    for src, dst, weight, change in rows:
-        if change == "left":
-            assert follower.pop((src, dst)) == weight
-        else:
-            assert follower.setdefault((src, dst), weight) == weight
-    assert follower == weights_of(after)
-    same = weights_of(before).items() & weights_of(after).items()
-    assert len(rows) == len(before.src) + len(after.src) - 2 * len(same)
+def pairs_in(forest: Edges) -> np.ndarray:
+    ends = np.array(sorted(forest), np.uint64).reshape(-1, 2).T
+    return pairs_of(*ends)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_the_rows_of_trees_are_those_of_sets(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    before, after = drawn(rng), drawn(rng)
-    expected = []
-    for old in trees_of(before):
-        for new in trees_of(after):
-            if old & new and old != new:
-                change = "joined" if old < new else "split" if new < old else "moved"
-                sizes = len(old & new), len(old), len(new)
-                expected.append((min(old), min(new), *sizes, change))
-    found = tree_difference(VERTICES, before, after)
-    rows = list(zip(*(column.tolist() for column in found), strict=True))
-    assert rows == sorted(expected)
+def ranges(count: int) -> Iterator[tuple[int, int]]:
+    return ((i, j) for i in range(count) for j in range(i, count))
+
+
+@pytest.fixture(params=["one index", "an index for each version"])
+def _indexes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = 1e9 if request.param == "one index" else 0.01
+    monkeypatch.setattr(current_forest, "MOST_WORK", work)
+
+
+CASES = pytest.mark.parametrize(
+    ("seed", "maximum", "ranks"),
+    [(seed, seed % 3 == 2, 1 + 2 * (seed % 4 == 3)) for seed in range(24)],
+)
+
+
+@CASES
+@pytest.mark.usefixtures("_indexes")
+def test_differences_combine_to_the_difference_of_two_forests(
+    seed: int, maximum: bool, ranks: int
+) -> None:
+    """An edge that enters and leaves again between two versions is in neither list."""
+    versions, differences = forests(seed, maximum, ranks)
+    for i, j in ranges(len(versions)):
+        between = combined(differences[i:j], TYPE)
+        found = EdgeDifference.of(between, TYPE, maximum)
+        rows = list(zip(*(column.tolist() for column in found), strict=True))
+        old, new = versions[i].items(), versions[j].items()
+        left = [(*ends, w, "left") for ends, w in old - new]
+        entered = [(*ends, w, "entered") for ends, w in new - old]
+        assert rows == sorted(
+            left + entered, key=lambda row: (*row[:2], row[3] == "entered")
+        )
+        assert between.num_edges == len(rows)
+        pairs = pairs_in(versions[j])
+        assert pairs_before(pairs, between).tolist() == pairs_in(versions[i]).tolist()
+
+
+@CASES
+@pytest.mark.usefixtures("_indexes")
+def test_the_rows_of_trees_are_those_of_sets(
+    seed: int, maximum: bool, ranks: int
+) -> None:
+    versions, differences = forests(seed, maximum, ranks)
+    for i, j in ranges(len(versions)):
+        expected = []
+        for old in trees_of(versions[i]):
+            for new in trees_of(versions[j]):
+                if old & new and old != new:
+                    change = (
+                        "joined" if old < new else "split" if new < old else "moved"
+                    )
+                    sizes = len(old & new), len(old), len(new)
+                    expected.append((min(old), min(new), *sizes, change))
+        between = combined(differences[i:j], TYPE)
+        found = tree_difference(VERTICES, pairs_in(versions[j]), between)
+        rows = list(zip(*(column.tolist() for column in found), strict=True))
+        assert rows == sorted(expected)
 
 
 EDGES = (

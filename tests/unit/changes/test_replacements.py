@@ -61,5 +61,5 @@ def test_thousands_of_pieces(share: float, buffer_edges: int, weights: tuple) ->
 
 
 def columns(edges: dict) -> tuple:
-    src, dst = np.array(list(edges), np.int64).T
+    src, dst = np.array(list(edges), np.int64).reshape(-1, 2).T
     return src, dst, np.array(list(edges.values()), np.int32)
