@@ -8,7 +8,7 @@ import numpy as np
 
 from ..host.errors import ConfigError, InputError, MndmstError, optional
 from ..io.atomic_output import whole_file
-from ..io.file_access import state_of
+from ..io.file_access import state_of, unreadable
 from ..io.names import INTEGER, NameKind, escaped, is_integer, two_readings
 
 if TYPE_CHECKING:  # loads Arrow
@@ -24,6 +24,8 @@ def read_array(path: Path) -> np.ndarray:
         array: np.ndarray = np.load(path, allow_pickle=False)
     except MndmstError:
         raise
+    except (FileNotFoundError, PermissionError) as error:
+        raise unreadable(path, error) from error
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: is not an .npy file ({error})") from error
     if array.ndim != 1:
@@ -54,6 +56,8 @@ def read_columns(
         else:
             table = module.read_table(path)
         columns = [table[name] for name in names]
+    except (FileNotFoundError, PermissionError) as error:
+        raise unreadable(path, error) from error
     except (OSError, KeyError, arrow.ArrowException) as error:
         raise InputError(
             f"{path}: is not a table with columns {', '.join(names)} ({error})"

@@ -91,19 +91,28 @@ def read_small(path: Path, most: int = LARGEST_TEXT) -> bytes:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a file of options or a recipe; ConfigError if it is missing or not TOML."""
+    """Read a file of options or a recipe; ConfigError if it is not TOML."""
     import tomllib  # only runs with a file of options need it
 
     try:
         return tomllib.loads(read_small(path).decode())
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}).") from error
+        raise unreadable(path, error) from error
     except MndmstError:
         raise
     except ValueError as error:
         raise ConfigError(f"{path}: is not TOML ({error}). Fix it.") from error
     except RecursionError as error:
         raise ConfigError(f"{path}: is nested too deeply. Fix it.") from error
+
+
+def unreadable(path: Path, error: OSError, remake: str = "") -> InputError:
+    """Return the error for a file that is missing or cannot be opened."""
+    if not isinstance(error, FileNotFoundError):
+        reason = os.strerror(error.errno) if error.errno else first_line(error)
+        return InputError(f"{path}: cannot be read ({reason}).")
+    further = f", copy it there or {remake}" if remake else ""
+    return InputError(f"{path}: no such file. Check the name{further}.")
 
 
 def _without_waiting(name: str, flags: int) -> int:
@@ -136,10 +145,8 @@ def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
         yield
     except MndmstError:
         raise
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file. Copy it there or {remake}.") from error
-    except PermissionError as error:
-        raise InputError(f"{path}: no permission to read it.") from error
+    except (FileNotFoundError, PermissionError) as error:
+        raise unreadable(path, error, remake) from error
     except MALFORMED as error:
         if is_other_format(path):
             hint = f"; a file of mndmst is expected. Give that, or {remake}."

@@ -18,7 +18,7 @@ from ..host.formatting import counted
 from ..host.memory import FREE_MEMORY
 from ..host.memory_costs import EXAMPLE_POINT_BYTES, POINT_ARRAY_COPIES
 from ..host.warning_filters import filtered_warnings
-from ..io.file_access import opened
+from ..io.file_access import opened, unreadable
 from ..io.formats.distance_tables import read_distance_text, read_typed_distances
 from ..io.formats.packed_files import readable
 from ..io.formats.point_columns import names_of
@@ -157,8 +157,8 @@ def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
             return np.asarray(np.load(file, allow_pickle=False))
     except MndmstError:
         raise
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file. Check the name.") from error
+    except (FileNotFoundError, PermissionError) as error:
+        raise unreadable(path, error) from error
     except _DAMAGED as error:
         raise InputError(
             f"{path}: cannot be read as points ({error}). Give an .npy file of an "

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..graph.tuning import SETTINGS
 from ..host.errors import InputError, MndmstError
 from ..io.atomic_output import AtomicOutput
-from ..io.file_access import read_small
+from ..io.file_access import read_small, unreadable
 from ..io.output_kinds import TRACE, json_mark
 from ..solver.run_report import SCHEMA
 from .record_form import fault_of
@@ -66,9 +66,7 @@ def read_record(path: Path) -> Record:
         schema = record["schema"]
         known = schema == SCHEMA and {"ranks", "levels", "seconds"} <= record.keys()
     except OSError as error:
-        raise InputError(
-            f"{path}: {error.strerror}. Give a report of solve."
-        ) from error
+        raise unreadable(path, error) from error
     except MndmstError:
         raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:

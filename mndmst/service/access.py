@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..host.errors import ConfigError
-from ..io.file_access import opened, write_at
+from ..io.file_access import opened, unreadable, write_at
 from ..io.owned_files import BusyError, LockFile, OwnFile
 
 LEAST_TOKEN, MOST_TOKEN = 16, 1024
@@ -199,9 +199,7 @@ def _read(path: Path, most: int, secret: bool) -> bytes:
                 )
             return bytes(file.read(most))
     except OSError as error:
-        raise ConfigError(
-            f"{path}: cannot be read ({error.strerror}); give another file"
-        ) from error
+        raise unreadable(path, error) from error
 
 
 def _check_pem(path: Path, text: bytes) -> bytes:

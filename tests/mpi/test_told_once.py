@@ -42,7 +42,7 @@ def test_errors_that_all_ranks_find(
         ("partition", square, graph, "--parts", 0): "--parts: '0' is not a whole",
         ("partition", square, graph, "--source", "x"): "--source needs a recipe",
         ("partition", "recipe.toml", graph, "--format", "gr"): "has its own format",
-        ("partition", "nowhere.toml", graph): "cannot be read",
+        ("partition", "nowhere.toml", graph): "nowhere.toml: no such file",
         ("verify", whole, forest): "rows of both its ends",
         ("linkage", points): "point 333 (from 0) has a coordinate that is not a finite",
         ("linkage", tmp_path / "none.npy"): "none.npy",

@@ -36,7 +36,7 @@ from . import (
     typed_tables,
     webgraph,
 )
-from .packed_files import COMPRESSIONS
+from .packed_files import COMPRESSIONS, readable
 from .table_columns import ColumnNames, check_no_columns
 
 
@@ -138,8 +138,8 @@ def open_edges(
     not installed.
     """
     path = Path(path)
-    if not path.exists():
-        raise InputError(f"{path}: no such file or directory.")
+    with readable(path):
+        path.stat()
     if format is not None and format not in NAMES:
         raise ConfigError(f"--format {format}: known are {', '.join(NAMES)}.")
     suffix = _suffix(path, format)

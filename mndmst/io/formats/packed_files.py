@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from ...host.errors import InputError, optional
 from ...host.memory import Budget
 from .. import memory_limit
-from ..file_access import State, opened, state_of
+from ..file_access import State, opened, state_of, unreadable
 
 PIECE_BYTES = 1 << 20
 # zstandard unpacks all that it is given, up to 2^15 times as much.
@@ -102,7 +102,7 @@ def readable(path: Path) -> Iterator[None]:
             f"{path}: damaged or cut short ({error}). Copy or download it again."
         ) from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
+        raise unreadable(path, error) from error
 
 
 def _read(file: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ from ...host.errors import InputError, MndmstError
 from ...host.memory import Budget
 from ..atomic_output import AtomicOutput
 from ..edge_file import Edges, UnnumberedEndError, checked_edges, supported_weights
-from ..file_access import opened, state_of
+from ..file_access import opened, state_of, unreadable
 from ..memory_limit import capped, check_room, exceeded
 from ..named_edge_file import NameableFile, TableEdges
 from .packed_files import COMPRESSIONS, import_extra, read_bytes, readable
@@ -123,6 +123,8 @@ class ParquetTable:
             raise exceeded(self.budget, self.path, needed, what, " at least") from error
         except MndmstError:
             raise
+        except PermissionError as error:
+            raise unreadable(self.path, error) from error
         except (arrow.ArrowException, OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"{self.path}: not a table, or damaged or cut short "

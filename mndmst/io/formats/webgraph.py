@@ -18,7 +18,7 @@ from ...host.errors import InputError, MndmstError
 from ...host.formatting import counted
 from ...host.memory import Budget
 from ..edge_file import PIECE_ENTRIES, EdgeFile, Edges, checked_edges
-from ..file_access import opened, read_small
+from ..file_access import opened, read_small, unreadable
 from ..kernels import webgraph as kernels
 from ..memory_limit import check_room
 from .packed_files import COMPRESSIONS, read_bytes, readable
@@ -132,10 +132,9 @@ def _read_properties(path: Path) -> dict[str, str]:
     try:
         lines = read_small(path).decode("latin-1").splitlines()
     except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}). A BVGraph consists of the "
-            ".graph file and of this one beside it."
-        ) from error
+        missing = unreadable(path, error)
+        missing.remedy = "A BVGraph is a .graph file and this one beside it."
+        raise missing from error
     pairs = (line.partition("=") for line in lines if line[:1] not in ("#", "!"))
     return {key.strip(): value.strip() for key, _, value in pairs}
 

@@ -148,7 +148,7 @@ def test_mistakes_in_recipes(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"none\.toml: cannot be read"):
+    with pytest.raises(InputError, match=r"none\.toml: no such file"):
         load_recipe(tmp_path / "none.toml")
 
 

@@ -63,11 +63,11 @@ def test_a_file_of_another_user(token: Path) -> None:
 
 
 def test_a_file_that_is_missing_or_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="none: cannot be read"):
+    with pytest.raises(InputError, match="none: no such file"):
         read_token(tmp_path / "none")
-    with pytest.raises(ConfigError, match="none: cannot be read"):
+    with pytest.raises(InputError, match="none: no such file"):
         read_pem(tmp_path / "none")
-    with pytest.raises(ConfigError, match="none: cannot be read"):
+    with pytest.raises(InputError, match="none: no such file"):
         connect("grpc+tcp://127.0.0.1:1", token_file=tmp_path / "none")
     with pytest.raises(InputError, match="is a directory"):
         read_token(tmp_path)
@@ -92,7 +92,7 @@ def test_certificates_and_keys(tmp_path: Path) -> None:
     assert texts == (certificate_1.read_bytes(), key_1.read_bytes())
     with pytest.raises(ConfigError, match=r"two.key: is the key of another certif"):
         read_keys(certificate_1, key_2)
-    with pytest.raises(ConfigError, match=r"none: cannot be read"):
+    with pytest.raises(InputError, match=r"none: no such file"):
         read_keys(tmp_path / "none", key_1)
     with pytest.raises(ConfigError, match="not a certificate and its key"):
         read_keys(key_1, key_1)
