@@ -148,8 +148,14 @@ class LlvmLinker:
 
 @functools.cache
 def linker() -> Linker | LlvmLinker:
-    """Return this process's linker."""
-    return Linker() if links_here() else LlvmLinker()
+    """Return this process's linker.
+
+    Code is never unmapped: at exit, arrays that kernels have returned may outlive the
+    modules, and their destructors call loaded code.
+    """
+    chosen = Linker() if links_here() else LlvmLinker()
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(chosen))
+    return chosen
 
 
 class _File:

@@ -1,5 +1,8 @@
 """Objects are linked as LLVM would link them, or refused."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -62,3 +65,19 @@ def test_what_is_nowhere_is_named(codes: tuple[Code, Code]) -> None:
     changed = codes[1].code.replace(b"\0malloc\0", b"\0mallet\0")
     with pytest.raises(OSError, match="code needs mallet, which no loaded library has"):
         Linker().add(changed, codes[1].symbol)
+
+
+OUTLIVING = """
+import numpy as np
+from mndmst import HDBSCAN
+from mndmst.points.search import point_search
+model = HDBSCAN(n_jobs=2).fit(np.random.default_rng(1).normal(size=(10_000, 3)))
+def callback(): pass
+point_search.callback = callback  # it holds this program's variables until the end
+"""
+
+
+@pytest.mark.slow
+def test_arrays_of_kernels_may_outlive_all_modules() -> None:
+    run = subprocess.run([sys.executable, "-c", OUTLIVING], timeout=300)
+    assert run.returncode == 0
