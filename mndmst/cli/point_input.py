@@ -25,6 +25,7 @@ def load_points(
     finite: bool = True,
 ) -> "PointTable":
     """Return the points that a command reads, and print notes on the columns."""
+    from ..io.formats.matrix_values import values_from
     from ..points.point_files import named_points
 
     metric = getattr(arguments, "metric", "")  # the command neighbours has no --metric
@@ -37,6 +38,7 @@ def load_points(
         typed,
         finite,
         metric,
+        values_from(getattr(arguments, "from", None)),
     )
     if metric == "precomputed":
         table = table.as_distances()

@@ -61,6 +61,12 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
         "distances, with or without names",
     )
     parser.add_argument(
+        "--from",
+        choices=("correlation", "correlation:1-r"),
+        help="for precomputed: POINTS is a matrix of correlations r, and distances are "
+        "sqrt(2(1-r)), or 1-r by the second name",
+    )
+    parser.add_argument(
         "--p", type=real(1), metavar="P", help="exponent, for minkowski (default: 2)"
     )
     parser.add_argument(
@@ -141,7 +147,7 @@ def settle_metric(arguments: argparse.Namespace) -> None:
 
     given: dict[str, Any] = {
         name: getattr(arguments, name)
-        for name in ("missing", "missing_rule", "p")
+        for name in ("from", "missing", "missing_rule", "p")
         if getattr(arguments, name) is not None
     }
     metric = ALIASES.get(arguments.metric, arguments.metric)

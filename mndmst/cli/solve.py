@@ -336,16 +336,19 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _verify_points(arguments: argparse.Namespace) -> int:
+    from ..io.formats.matrix_values import values_from
     from ..io.results.forest_file import read_forest
     from ..points.certificate.point_certificate import verify_points
     from ..points.point_files import read_point_table
 
+    config = read_forest(arguments.forest).header.config
     table = read_point_table(
         arguments.graph,
         columns=arguments.columns,
         key=arguments.key,
         finite=False,
-        metric=str(read_forest(arguments.forest).header.config.get("metric", "")),
+        metric=str(config.get("metric", "")),
+        values=values_from(config.get("from")),
     )
     # The forest says whether the rows are points
     print_notes(table.as_distances().notes, arguments.quiet)

@@ -176,6 +176,8 @@ core_dist_n_jobs, prediction_data
         Further arguments of the metric. "euclidean" takes `boxsize`, the sides of a
         periodic box; "hamming" and "jaccard" take `missing`, the number that marks a
         missing entry, and "hamming" `missing_rule`: "ignore", "equal" or "differ".
+        "precomputed" takes `from`, "correlation" or "correlation:1-r": the matrix has
+        correlations r, and distances are sqrt(2(1-r)) or 1-r.
     store_centers : {"centroid", "medoid", "both"}, optional
         Compute the mean point of each cluster, weighted by probabilities, or the
         medoid, or both: `centroids_` and `medoids_`.
@@ -576,7 +578,8 @@ core_dist_n_jobs, prediction_data
         tags = super().__sklearn_tags__()
         distances = self.metric == "precomputed"
         tags.input_tags.pairwise = distances  # a part takes rows and columns
-        tags.input_tags.positive_only = distances
+        correlations = "from" in (self.metric_params or {})
+        tags.input_tags.positive_only = distances and not correlations
         tags.input_tags.allow_nan = self.non_finite != "error" and not distances
         tags.input_tags.sparse = True
         return tags
@@ -783,7 +786,8 @@ core_dist_n_jobs, prediction_data
             self.n_features_in_ = X.shape[1]
         if X.ndim in (1, 2):
             _check_points(rule, X.shape[0] if X.ndim == 2 else points_of_pairs(len(X)))
-        return matrix_forest(X, rule.samples, float(self.alpha))
+        parameters = self._measure[1]
+        return matrix_forest(X, rule.samples, float(self.alpha), parameters)
 
     def _coded(self, values: np.ndarray, codes: tuple[float, float]) -> np.ndarray:
         """Return values of points, with the codes if the parameters ask for them."""

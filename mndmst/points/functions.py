@@ -1,6 +1,6 @@
 """Points and clusters, called from Python: arguments are checked before any work."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,6 +158,7 @@ def single_linkage(
     metric: str = "euclidean",
     threads: int = 0,
     *,
+    metric_params: Mapping[str, Any] | None = None,
     search: str = "auto",
     verbose: bool = False,
 ) -> Any:
@@ -173,9 +174,11 @@ def single_linkage(
     metric : str
         "euclidean" ("l2"), "manhattan" ("l1", "cityblock"), "chebyshev", "cosine",
         "correlation" or "haversine". For "haversine" latitude and longitude in radians,
-        as in scikit-learn.
+        as in scikit-learn. Others of `HDBSCAN` compare all pairs.
     threads : int
         Number of threads; 0 for all cores this process may use.
+    metric_params : dict, optional
+        Further arguments of the metric, as in `HDBSCAN`.
     search : {"auto", "tree", "product"}
         Find neighbours by a k-d tree, or by matrix products, on a GPU where there is
         one. It changes the time and no result.
@@ -202,16 +205,20 @@ def single_linkage(
     array([1., 4.])
     """
     from ..tree.linkage import single_linkage as linkage_of
-    from .pairwise_forest import ALIASES, matrix_forest
+    from .pairwise_forest import matrix_forest, metric_forest
     from .point_files import checked_points
-    from .point_forest import points_forest
 
     if not isinstance(metric, str):
         raise ConfigTypeError(f"metric is {shown(metric)}; give its name")
+    if not isinstance(metric_params, Mapping | None):
+        raise ConfigTypeError(
+            f"metric_params is {shown(metric_params)}; give a dict of arguments of the "
+            "metric"
+        )
     if metric == "precomputed":
         check_nothing_masked(points, "points")
         distances = points if hasattr(points, "tocoo") else np.asarray(points)
-        return linkage_of(matrix_forest(distances, 0).forest)
+        return linkage_of(matrix_forest(distances, 0, parameters=metric_params).forest)
     if getattr(points, "ndim", 2) == 1:
         raise InputError(
             "points has one dimension; give a point a row, or metric='precomputed' for "
@@ -221,9 +228,11 @@ def single_linkage(
         from ..io.formats.point_columns import check_angles
 
         check_angles(list(getattr(points, "columns", ())), "points")
-    result = points_forest(
+    result = metric_forest(
         checked_points(as_points(points, "points", True), "the points: ", typed=True),
-        ALIASES.get(metric, metric),
+        metric,
+        0,
+        parameters=metric_params,
         threads=as_threads(threads),
         search=search,
         reporter=_reporter(verbose),

@@ -18,6 +18,14 @@ from ..api.forest import Forest
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError, optional
 from ..host.formatting import counted
+from ..io.formats.matrix_values import (
+    DISTANCES,
+    FROM_OPTION,
+    MatrixValues,
+    check_square,
+    check_values,
+    values_from,
+)
 from ..kernels.threads import Threads
 from .coordinates import finite_rows
 from .devices.point_products import PointsOnDevice
@@ -35,6 +43,7 @@ from .search.search_choice import check_search
 from .search_reporter import SearchReporter
 
 Metric = str | Callable[[np.ndarray, np.ndarray], float]
+PRECOMPUTED = "precomputed"
 ALIASES = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
 
 # Metrics of SciPy, with their parameters, that are symmetric and depend on two points
@@ -52,10 +61,14 @@ PAIRWISE = {
 # Names of metrics that compare all pairs of points
 ALL_PAIRS = (*PAIRWISE, *(m for m in ROW_METRICS if m not in (*PAIRWISE, PERIODIC)))
 BINARY = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
-NEGATIVE = "Negative values in data: the precomputed distance matrix has one"
+NEGATIVE = (
+    "Negative values in data: the precomputed distance matrix has one; of correlations "
+    f"give {FROM_OPTION}"
+)
 SIMILARITIES = (
     "The precomputed distance matrix has the largest value of every row on its "
-    "diagonal, as one of similarities; give distances, such as 1 - similarity"
+    f"diagonal, as one of similarities; give distances; of "
+    f"correlations give {FROM_OPTION}"
 )
 NO_POINTS = "precomputed distances have no points, so nothing can be predicted"
 NO_NEAREST = (
@@ -74,11 +87,12 @@ class MatrixRows:
     """The rows of a symmetric matrix; infinity where a distance is missing.
 
     Raises InputError if the matrix is not square or not symmetric, or a distance is NaN
-    or negative, or the diagonal has the largest value of each row.
+    or negative, or the diagonal has the largest value of each row. Other `values` than
+    distances must all be in their range.
     """
 
-    def __init__(self, matrix: np.ndarray) -> None:
-        if any(
+    def __init__(self, matrix: np.ndarray, values: MatrixValues = DISTANCES) -> None:
+        if values is DISTANCES and any(
             np.isnan(matrix[begin : begin + BLOCK]).any()
             for begin in range(0, len(matrix), BLOCK)
         ):
@@ -86,17 +100,15 @@ class MatrixRows:
                 "np.nan values found in precomputed-dense distances; inf stands for a "
                 "missing distance"
             )
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise InputError(
-                f"The precomputed distance matrix has shape {matrix.shape}; give a "
-                "square one"
-            )
-        self.matrix, self.exact = matrix, True
+        check_square(matrix)
+        if values is not DISTANCES:
+            check_values("", matrix, values)
+        self.matrix, self.values, self.exact = matrix, values, True
         largest = np.empty(len(matrix))
         for begin in range(0, len(matrix), BLOCK):
             rows = np.asarray(matrix[begin : begin + BLOCK], np.float64)
             columns = np.asarray(matrix[:, begin : begin + BLOCK], np.float64).T
-            if (rows < 0).any():
+            if values is DISTANCES and (rows < 0).any():
                 raise InputError(NEGATIVE)
             largest[begin : begin + BLOCK] = rows.max(axis=1)
             if not np.array_equal(rows, columns):
@@ -106,7 +118,7 @@ class MatrixRows:
                         "The precomputed distance matrix is not symmetric: values on "
                         "both sides of its diagonal differ"
                     )
-        if resembles_similarities(matrix.diagonal(), largest):
+        if values is DISTANCES and resembles_similarities(matrix.diagonal(), largest):
             raise InputError(SIMILARITIES)
 
     def __len__(self) -> int:
@@ -118,11 +130,14 @@ class MatrixRows:
 
     def row(self, point: int) -> np.ndarray:
         """Return a point's distances, the smaller where rounding made two differ."""
-        row = np.array(self.matrix[point], np.float64)
+        row = self._distances(self.matrix[point])
         if not self.exact:
-            np.minimum(row, self.matrix[:, point], out=row)
+            np.minimum(row, self._distances(self.matrix[:, point]), out=row)
         row[point] = 0
         return row
+
+    def _distances(self, row: np.ndarray) -> np.ndarray:
+        return self.values.distances(np.array(row, np.float64))
 
 
 def checked_distances(row: np.ndarray, point: str) -> np.ndarray:
@@ -263,12 +278,8 @@ def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> Point
     entries off the diagonal is a tree of its own.
     """
     matrix = matrix.tocoo()
+    check_square(matrix)
     n = matrix.shape[0]
-    if n != matrix.shape[1]:
-        raise InputError(
-            f"The precomputed distance matrix has shape {matrix.shape}; give a square "
-            "one"
-        )
     src, dst = matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)
     distance = matrix.data.astype(np.float64)
     if np.isnan(distance).any():
@@ -481,31 +492,44 @@ def searchable_rows(
 
     For "precomputed", `points` are a matrix of distances.
     """
-    if name == "precomputed":
-        return MatrixRows(points)
+    if name == PRECOMPUTED:
+        return MatrixRows(points, values_from(further.get("from")))
     if isinstance(name, str) and name in ROW_METRICS and row_metric(name, further):
         return ROW_METRICS[name].rows(points, **further)
     check_pairwise(name)
     return MetricRows(points, name, further)
 
 
-def matrix_forest(distances: Any, min_samples: int, alpha: float = 1.0) -> PointForest:
+def matrix_forest(
+    distances: Any,
+    min_samples: int,
+    alpha: float = 1.0,
+    parameters: Mapping[str, Any] | None = None,
+) -> PointForest:
     """Return the forest of mutual reachability distances of a matrix of distances.
 
     The matrix is square, dense or sparse, or the result of SciPy's `pdist`; InputError
-    if it is neither.
+    if it is neither. With the parameter "from" it has other values, and is square and
+    dense.
     """
-    if hasattr(distances, "tocoo"):
+    _, further = simplified(PRECOMPUTED, dict(parameters or {}))
+    values = values_from(further.get("from"))
+    is_sparse = hasattr(distances, "tocoo")
+    if values is not DISTANCES and (is_sparse or distances.ndim != 2):
+        raise InputError(f"{values.noun}s of all pairs are a dense square matrix")
+    if is_sparse:
         return forest_of_sparse(distances, min_samples, alpha)
     if distances.dtype.kind not in "biuf":
         raise InputError(f"distances of type {distances.dtype} are not numbers")
     if distances.ndim == 1:
         distances = square_of_condensed(distances)
-    return forest_of_rows(MatrixRows(distances), min_samples, alpha)
+    return forest_of_rows(MatrixRows(distances, values), min_samples, alpha)
 
 
 def parameters_of(metric: str) -> tuple[str, ...]:
     """Return the names of all parameters that a metric of points takes."""
+    if metric == PRECOMPUTED:
+        return ("from",)
     name = PERIODIC if metric in ("euclidean", "l2") else metric
     parameters = ROW_METRICS[name].parameters if name in ROW_METRICS else ()
     return (*parameters, *PAIRWISE.get(metric, ()))
@@ -521,7 +545,8 @@ def simplified(metric: Metric, further: dict[str, Any]) -> tuple[Metric, dict]:
     if not isinstance(metric, str):
         raise ConfigError(f"no metric {metric!r}; give a name or a function")
     for wrong in further.keys() - parameters_of(metric):
-        takers = [m for m in ("euclidean", *ALL_PAIRS) if wrong in parameters_of(m)]
+        metrics = ("euclidean", PRECOMPUTED, *ALL_PAIRS)
+        takers = [m for m in metrics if wrong in parameters_of(m)]
         raise ConfigError(
             f"{wrong} goes with the metric {', '.join(takers) or 'of a function'}, not "
             f"with {metric}"

@@ -20,6 +20,13 @@ from ..host.memory_costs import EXAMPLE_POINT_BYTES, POINT_ARRAY_COPIES
 from ..host.warning_filters import filtered_warnings
 from ..io.file_access import opened, unreadable
 from ..io.formats.distance_tables import read_distance_text, read_typed_distances
+from ..io.formats.matrix_values import (
+    DISTANCES,
+    MatrixValues,
+    check_square,
+    check_values,
+    distances_note,
+)
 from ..io.formats.packed_files import readable
 from ..io.formats.point_columns import names_of
 from ..io.formats.point_tables import (
@@ -75,6 +82,7 @@ def read_point_table(
     typed: bool = False,
     finite: bool = True,
     metric: str = "",
+    values: MatrixValues = DISTANCES,
 ) -> PointTable:
     """Return points from a file, with one point in each row, and their ids.
 
@@ -88,7 +96,7 @@ def read_point_table(
     pass the part that they use to `checked_points`. With `typed`, arrays of float16 and
     float32 keep their type. Without `finite`, coordinates may be infinite or NaN. For
     the `metric` haversine a column named as a latitude comes first; for precomputed a
-    table is a matrix of distances (`io.formats.distance_tables`).
+    table is a matrix (`io.formats.distance_tables`) of distances or other `values`.
 
     Raises InputError if the file does not hold points, or a coordinate is not finite or
     too large; ConfigError if there is no such column or array; MissingExtraError for
@@ -106,6 +114,8 @@ def read_point_table(
         if mapped and suffix == ".npy":
             return PointTable(points)
         points = checked_points(points, f"{path}: ", typed=typed, finite=finite)
+        if values is not DISTANCES:
+            return _of_matrix(path, points, values)
         return _with_note(path, PointTable(points))
     if key is not None:
         raise ConfigError(f"--key goes with .npz files, and {path} is another.")
@@ -114,7 +124,7 @@ def read_point_table(
             raise ConfigError(
                 f"--columns names coordinates, and {path} has distances. Leave it out."
             )
-        return _read_distances(path)
+        return _read_distances(path, values)
     if suffix in TYPED_POINTS:
         table = read_typed_points(
             TYPED_POINTS[suffix](path, FREE_MEMORY), chosen_names, metric
@@ -130,16 +140,26 @@ def read_point_table(
     return _with_note(path, result)
 
 
-def _read_distances(path: Path) -> PointTable:
-    """Return a matrix of distances from a table, and the names of its points."""
+def _read_distances(path: Path, values: MatrixValues) -> PointTable:
+    """Return a matrix from a table, and the names of its points."""
     suffix = point_suffix(path)
     if suffix in TYPED_POINTS:
-        table = read_typed_distances(TYPED_POINTS[suffix](path, FREE_MEMORY))
+        table = read_typed_distances(TYPED_POINTS[suffix](path, FREE_MEMORY), values)
     else:
         with readable(path):
-            table = read_distance_text(path)
+            table = read_distance_text(path, values)
     ids = None if table.names is None else ids_of_words(table.names)
     return PointTable(table.matrix, ids, "name", (f"{path}: {table.note}",))
+
+
+def _of_matrix(path: Path, matrix: np.ndarray, values: MatrixValues) -> PointTable:
+    """Return a square array of values that are not distances, with a note on them."""
+    check_square(matrix, f"{path}: ")
+    check_values(f"{path}: ", matrix, values)
+    note = f"{values.noun}s of {counted(len(matrix), 'point')}"
+    return PointTable(
+        matrix, notes=(f"{path}: {note}; {distances_note(values, matrix)}",)
+    )
 
 
 def _read_array(path: Path, mapped: bool, key: str | None) -> np.ndarray:
@@ -213,7 +233,8 @@ def matrix_note(points: np.ndarray) -> str:
         and resembles_similarities(diagonal, points.max(axis=1))
         and points.min() < diagonal.min()
     ):
-        values, kind = "the largest value of every row", "similarities"
+        values = "the largest value of every row"
+        kind = "similarities (metric precomputed takes correlations, with from)"
     else:
         return ""
     return (
@@ -296,6 +317,7 @@ def named_points(
     typed: bool = False,
     finite: bool = True,
     metric: str = "",
+    values: MatrixValues = DISTANCES,
 ) -> PointTable:
     """Return the points of a file, or `count` points of the example with this name.
 
@@ -307,7 +329,9 @@ def named_points(
                 "--count is the number of points of an example, "
                 f"{' or '.join(EXAMPLES)}, and {name} is a file. Leave it out."
             )
-        return read_point_table(name, mapped, columns, key, typed, finite, metric)
+        return read_point_table(
+            name, mapped, columns, key, typed, finite, metric, values
+        )
     if columns or key:
         raise ConfigError(f"--columns and --key go with files, and {name} is not one.")
     count = EXAMPLE_POINTS if count is None else count

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from processes import ROOT
 
-PAGES = "my-data.md", "from-programs.md"
+PAGES = "my-data.md", "from-programs.md", "matrices.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.S | re.M)
 
 

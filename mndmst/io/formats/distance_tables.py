@@ -10,6 +10,7 @@ Programs of phylogeny, epidemiology and ecology write them in several shapes:
 
 The rule for missing values (empty, -, NA and their like): on the diagonal it is 0; of
 two mirrored entries the other value counts; if both are missing it is an error.
+Correlations have the same shapes, and 1 on the diagonal.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ from ...host.formatting import counted
 from ...host.memory import FREE_MEMORY
 from ...host.memory_costs import DISTANCE_MATRIX_COPIES, DISTANCE_TEXT_COPIES
 from ..memory_limit import check_room
+from .matrix_values import DISTANCES, MatrixValues, check_values, distances_note
 from .packed_files import read_bytes
 from .point_columns import is_id
 from .table_columns import NUMBER, TEXT, titled
@@ -41,7 +43,7 @@ _BOM = "\ufeff"
 
 
 class DistanceTable(NamedTuple):
-    """A symmetric matrix of distances and the names of its points."""
+    """A symmetric matrix and the names of its points."""
 
     matrix: np.ndarray  # float64 [points, points]
     names: list[str] | None
@@ -92,8 +94,8 @@ _SHAPES = (
 )
 
 
-def read_distance_text(path: Path) -> DistanceTable:
-    """Read a matrix of distances from a text; InputError names the line and column."""
+def read_distance_text(path: Path, values: MatrixValues = DISTANCES) -> DistanceTable:
+    """Read a matrix from a text; InputError names the line and column."""
     content = bytes(read_bytes(path, FREE_MEMORY, DISTANCE_TEXT_COPIES))
     text = content.decode("utf-8", "replace")
     lines = [
@@ -123,11 +125,13 @@ def read_distance_text(path: Path) -> DistanceTable:
         )
     check_room(FREE_MEMORY, path, DISTANCE_MATRIX_COPIES * 8 * n * n, "its distances")
     rows = [_distances(path, line, separator, named) for line in lines]
-    return _matrix_of(path, rows, names, lines)
+    return _matrix_of(path, rows, names, lines, values)
 
 
-def read_typed_distances(table: ParquetTable) -> DistanceTable:
-    """Read a matrix of distances from a Parquet or Arrow file."""
+def read_typed_distances(
+    table: ParquetTable, meaning: MatrixValues = DISTANCES
+) -> DistanceTable:
+    """Read a matrix from a Parquet or Arrow file."""
     path, columns, count = table.path, table.columns(), sum(table.group_rows)
     texts = [i for i, column in enumerate(columns) if column.kind == TEXT]
     if not texts and len(columns) == count + 1:
@@ -153,7 +157,7 @@ def read_typed_distances(table: ParquetTable) -> DistanceTable:
     names = [columns[i].name for i in values]
     if texts:
         names = _same_names(path, rows, names)
-    return _checked(path, matrix, names, "square")
+    return _checked(path, matrix, names, "square", meaning)
 
 
 def _numbers(column: Any) -> np.ndarray:
@@ -277,6 +281,7 @@ def _matrix_of(
     rows: Sequence[_Row],
     names: list[str] | None,
     lines: Sequence[_Line],
+    values: MatrixValues,
 ) -> DistanceTable:
     """Return the matrix of the numbers in rows, which may be a triangle."""
     n = len(rows)
@@ -291,63 +296,43 @@ def _matrix_of(
     for i, row in enumerate(rows):
         low, high = shape.bounds(i, n)
         matrix[i, low:high] = row.values[: high - low]
-    if names is None and shape.is_triangle and np.nan_to_num(matrix.diagonal()).any():
+    diagonal = np.nan_to_num(matrix.diagonal(), nan=values.diagonal)
+    if names is None and shape.is_triangle and (diagonal != values.diagonal).any():
         raise InputError(
-            f"{path}: is a triangle without names, and has other numbers than 0 where "
-            "its diagonal is, so the diagonal may be left out. Give the names of the "
-            "points in the first column, or a square matrix."
+            f"{path}: is a triangle without names, and has other numbers than "
+            f"{values.diagonal:g} where its diagonal is, so the diagonal may be "
+            "left out. Give the names of the points in the first column, or a square "
+            "matrix."
         )
-    return _checked(path, matrix, names, shape.words)
+    return _checked(path, matrix, names, shape.words, values)
 
 
 def _checked(
-    path: Path, matrix: np.ndarray, names: list[str] | None, shape: str
+    path: Path,
+    matrix: np.ndarray,
+    names: list[str] | None,
+    shape: str,
+    values: MatrixValues,
 ) -> DistanceTable:
-    """Return a symmetric matrix; refuse missing, negative and different distances."""
+    """Return a symmetric matrix without missing values; refuse others."""
     n = len(matrix)
     default = names == list(map(str, range(n)))
-
-    def pair(i: int, j: int) -> str:
-        if names is None:
-            return f"points {i} and {j} (from 0)"
-        return f"{_short(names[i])} and {_short(names[j])}"
-
     if names is not None and len(set(names)) < n:
         twice = next(name for k, name in enumerate(names) if name in names[:k])
         raise InputError(
             f"{path}: two rows are named {_short(twice)}. Give each point its own name."
         )
-    diagonal = np.nan_to_num(matrix.diagonal())
-    if diagonal.any():
-        i = int(np.flatnonzero(diagonal)[0])
-        raise InputError(
-            f"{path}: the distance of {'point ' * (names is None)}"
-            f"{i if names is None else _short(names[i])} from itself is "
-            f"{diagonal[i]:g}, and a distance is 0 there. Give distances, not "
-            "similarities, and 0 on the diagonal."
-        )
-    np.fill_diagonal(matrix, 0)
+    missing = np.flatnonzero(np.isnan(matrix.diagonal()))
+    matrix[missing, missing] = values.diagonal
     for i in range(n):  # a row at a time: no copies of the matrix
         row, column = matrix[i, :i], matrix[:i, i]
         np.copyto(row, column, where=np.isnan(row))
         np.copyto(column, row, where=np.isnan(column))
-        wrong = ~np.isfinite(row) | (row < 0)
-        if wrong.any():
-            j = int(wrong.argmax())
-            value = "missing" if np.isnan(row[j]) else f"{row[j]:g}"
-            raise InputError(
-                f"{path}: the distance of {pair(j, i)} is {value}. Give a finite "
-                "number of 0 or more, or leave one of them out."
-            )
-        near = np.isclose(row, column)
-        if not near.all():
-            j = int(near.argmin())
-            raise InputError(
-                f"{path}: the distances of {pair(j, i)} differ: {row[j]:g} below the "
-                f"diagonal, {column[j]:g} above it. Give a symmetric matrix."
-            )
+    check_values(f"{path}: ", matrix, values, names)
     named = "without names" if names is None or default else "with names"
-    note = f"distances of {counted(n, 'point')} {named}: {shape}"
+    note = f"{values.noun}s of {counted(n, 'point')} {named}: {shape}"
+    if further := distances_note(values, matrix):
+        note += f"; {further}"
     return DistanceTable(matrix, None if default else names, note)
 
 

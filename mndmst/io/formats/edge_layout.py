@@ -177,7 +177,7 @@ def precomputed_advice(path: object) -> str:
     """Return the remedy for a matrix; a sparse one would lose distances of 0."""
     return (
         f"If it holds distances, cluster it: mndmst linkage {path} --metric "
-        "precomputed (or mndmst hdbscan)"
+        "precomputed (or mndmst hdbscan; for correlations --from correlation, too)"
     )
 
 

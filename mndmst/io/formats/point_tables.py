@@ -178,8 +178,8 @@ def _refuse_matrix(path: Path, dialect: TableDialect) -> None:
     if tuple(names) == dialect.names[1 : len(names) + 1]:
         raise InputError(
             f"{path}: its rows have the names of its columns, as in a matrix of "
-            "distances. If it is one, give --metric precomputed; if its rows are "
-            "points, name the first column id."
+            "distances. If it is one, give --metric precomputed, for correlations "
+            "--from correlation, too; if its rows are points, name the first column id."
         )
 
 

@@ -78,7 +78,8 @@ class PairDistances:
             return from_norm(distances, self.metric)
         if self.metric == "precomputed":
             row, column = self.points[point, others], self.points[others, point]
-            return np.where(others == point, 0.0, np.minimum(row, column))
+            nearest = self._of_values(row, column)
+            return np.where(others == point, 0.0, nearest)
         one, other = self.points[point], self.points[others]
         if self._cdist is not None:
             return self._cdist(one[None], other, self.metric, **self.parameters)[0]
@@ -99,6 +100,13 @@ class PairDistances:
             empty = compared == 0
         quotient = unlike.sum(axis=1) / np.maximum(compared, 1)
         return np.where(compared == 0, empty.astype(np.float64), quotient)
+
+    def _of_values(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Return the smaller distances of the mirrored values of a matrix."""
+        if "from" not in self.parameters:
+            return np.minimum(row, column)
+        gap = 1 - np.clip(np.maximum(row, column).astype(np.float64), -1, 1)
+        return gap if self.parameters["from"] == "correlation:1-r" else np.sqrt(2 * gap)
 
     def _periodic(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         squares = np.zeros(len(other))

@@ -1,6 +1,7 @@
 """Matrices of distances in the shapes that programs write: one forest, and names."""
 
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,12 +9,15 @@ import h5py
 import numpy as np
 import pandas
 import pytest
+import scipy.sparse
 from processes import Run
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
+import mndmst
 from mndmst.__main__ import main
 from mndmst.host.errors import ConfigError, InputError
+from mndmst.io.formats.matrix_values import FROM
 from mndmst.points.point_files import PointTable, read_point_table
 
 NAMES = ["s 1", "b", "NA", "x-4"]
@@ -132,7 +136,8 @@ def test_names_that_are_numbers(tmp_path: Path, names: list[str]) -> None:
         ("x\ta\tb\na\t0\t-1\nb\t-1\t0\n", "distance of a and b is -1"),
         ("x\ta\tb\na\t0\tNA\nb\t-\t0\n", "distance of a and b is missing"),
         ("x\ta\tb\na\t0\tinf\nb\tinf\t0\n", "distance of a and b is inf"),
-        ("x\ta\tb\na\t1\t0.5\nb\t0.5\t1\n", "a from itself is 1.*similarities"),
+        ("x\ta\tb\na\t1\t0.5\nb\t0.5\t1\n", "a and itself is 1, .*--from correlation"),
+        ("x\ta\tb\na\t9\t5\nb\t5\t8\n", "a and itself is 9, .*not similarities"),
         ("x\ta\tb\nb\t0\t1\na\t1\t0\n", "row 1 is named b and column 1 a"),
         ("x\ta\ta\na\t0\t1\na\t1\t0\n", "two rows are named a"),
         ("x\ta\tb\na\t0\tfar\nb\t1\t0\n", 'line 2 has "far", and a distance is'),
@@ -210,3 +215,164 @@ def test_messages_advise_the_metric_which_keeps_distances_of_zero(
     assert run.returncode and advised in run.stderr and "save_npz" not in run.stderr
     run = mndmst(*advised.split()[1:])
     assert f"weight={149.0}" in run.stdout
+
+
+CORRELATIONS = [[1, 0.25, -0.5, 0], [0.25, 1, 0.5, -1], [-0.5, 0.5, 1, 0.1],
+                [0, -1, 0.1, 1]]  # fmt: skip
+FORMULAS = {
+    "correlation": lambda r: np.sqrt(2 * (1 - r)),
+    "correlation:1-r": lambda r: 1 - r,
+}
+
+
+def correlation_file(folder: Path, name: str) -> Path:
+    """Write the correlations as pandas or NumPy writes them, or as a triangle."""
+    path, frame = folder / name, pandas.DataFrame(CORRELATIONS, NAMES, NAMES)
+    match path.stem, path.suffix:
+        case "lower", _:
+            rows = frame.round(9).astype(str).to_numpy()
+            lines = ["\t".join([NAMES[i], *rows[i, : i + 1]]) for i in range(4)]
+            path.write_text("\n".join(lines))
+        case _, ".npy":
+            np.save(path, frame.to_numpy(np.float32))
+        case _, ".parquet":
+            frame.to_parquet(path)
+        case _:
+            frame.to_csv(path, sep="\t" if path.suffix == ".tsv" else ",")
+    return path
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.tsv", "lower.tsv", "r.parquet", "r.npy"])
+@pytest.mark.parametrize("formula", FROM)
+def test_correlations_become_distances_by_the_named_formula(
+    tmp_path: Path, capsys: pytest.CaptureFixture, name: str, formula: str
+) -> None:
+    path, forest = correlation_file(tmp_path, name), tmp_path / "f.h5"
+    matrix = np.array(CORRELATIONS)
+    if name == "r.npy":
+        matrix = matrix.astype(np.float32).astype(np.float64)
+    distances = FORMULAS[formula](matrix)
+    expected = linkage(squareform(distances), "single")
+    words = ["linkage", str(path), "--metric", "precomputed", "--from", formula]
+    files = ["-o", str(tmp_path / "tree.h5"), "--forest", str(forest)]
+    assert main([*words, *files]) == 0
+    note = capsys.readouterr().err.splitlines()[0]
+    assert "correlations of 4 points" in note
+    largest = 2  # of the correlation -1, by both formulas
+    assert f"distances {FROM[formula].formula} up to {largest};" in note
+    assert note.endswith("2 pairs with a negative correlation")
+    with h5py.File(tmp_path / "tree.h5") as file:
+        np.testing.assert_array_equal(file["linkage"][:, 2], expected[:, 2])
+    assert main(["verify", str(path), str(forest)]) == 0
+    with h5py.File(forest, "r+") as file:
+        file["forest/weight"][1] = np.nextafter(file["forest/weight"][1], 9)
+    assert main(["verify", str(path), str(forest)]) == 1
+
+
+@pytest.mark.parametrize("formula", FROM)
+def test_python_takes_correlations_by_the_same_name(formula: str) -> None:
+    matrix = np.array(CORRELATIONS)
+    distances = FORMULAS[formula](matrix)
+    parameters = {"from": formula}
+    found = mndmst.single_linkage(matrix, "precomputed", metric_params=parameters)
+    np.testing.assert_array_equal(
+        found, mndmst.single_linkage(distances, "precomputed")
+    )
+    model = mndmst.HDBSCAN(2, 1, metric="precomputed", metric_params=parameters)
+    np.testing.assert_array_equal(
+        model.fit(matrix).linkage_,
+        mndmst.HDBSCAN(2, 1, metric="precomputed").fit(distances).linkage_,
+    )
+
+
+def test_rounding_beyond_1_is_1_and_of_two_mirrored_values_the_larger_counts() -> None:
+    matrix = [[1 + 1e-7, 0.5, -1 - 1e-7], [0.5 + 1e-9, 1, 0.25], [-1, 0.25, 1 - 1e-7]]
+    found = mndmst.single_linkage(
+        matrix, "precomputed", metric_params={"from": "correlation:1-r"}
+    )
+    assert found[:, 2].tolist() == [1 - (0.5 + 1e-9), 0.75]
+
+
+@pytest.mark.parametrize(
+    ("i", "j", "value", "problem"),
+    [
+        (1, 3, 1.01, "correlation of {1} and {3} is 1.01. Give a number from -1 to 1"),
+        (3, 1, -1.5, "correlation of {1} and {3} is -1.5. Give a number"),
+        (2, 3, np.inf, "correlation of {2} and {3} is inf. Give"),
+        (0, 2, 0.5, "correlations of {0} and {2} differ: -0.5 below the diagonal, 0.5"),
+        (2, 2, 0, "the correlation of {2} and itself is 0, and a correlation is 1"),
+        (1, 1, 4, "the correlation of {1} and itself is 4, and"),
+    ],
+)
+def test_other_matrices_than_correlations_are_refused_with_the_place(
+    tmp_path: Path, i: int, j: int, value: float, problem: str
+) -> None:
+    matrix = np.array(CORRELATIONS, np.float64)
+    matrix[i, j] = value
+    pandas.DataFrame(matrix, NAMES, NAMES).to_csv(tmp_path / "r.csv")
+    np.save(tmp_path / "r.npy", matrix)
+    with pytest.raises(InputError, match=re.escape(problem.format(*NAMES))):
+        read_point_table(
+            tmp_path / "r.csv", metric="precomputed", values=FROM["correlation"]
+        )
+    if np.isfinite(value):
+        for_arrays = problem.replace("of {1} and {3}", "of points 1 and 3 (from 0)")
+        for_arrays = for_arrays.replace("of {0} and {2}", "of points 0 and 2 (from 0)")
+        for_arrays = re.sub(
+            r"of \{(.)\} and itself", r"of point \1 and itself", for_arrays
+        )
+        with pytest.raises(InputError, match=re.escape(for_arrays)):
+            read_point_table(
+                tmp_path / "r.npy", metric="precomputed", values=FROM["correlation"]
+            )
+        with pytest.raises(InputError, match=re.escape(for_arrays)):
+            mndmst.single_linkage(
+                matrix, "precomputed", metric_params={"from": "correlation"}
+            )
+
+
+def test_a_constant_series_has_no_correlation(tmp_path: Path) -> None:
+    frame = pandas.DataFrame({"a": [1, 2, 4.0], "b": [3, 1, 5.0], "flat": [7, 7, 7.0]})
+    frame.corr().to_csv(tmp_path / "r.csv")
+    with pytest.raises(InputError, match="correlation of a and flat is missing"):
+        read_point_table(
+            tmp_path / "r.csv", metric="precomputed", values=FROM["correlation"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("matrix", "parameters", "error", "problem"),
+    [
+        (np.eye(3), {"from": "covariance"}, ConfigError, "give correlation or"),
+        (np.eye(3), {"form": "correlation"}, ConfigError, "form goes with the metric"),
+        (np.ones(3), {"from": "correlation"}, InputError, "dense square matrix"),
+        (np.ones((2, 3)), {"from": "correlation"}, InputError, "give a square one"),
+        (scipy.sparse.eye(3), {"from": "correlation"}, InputError, "dense square"),
+    ],
+)
+def test_python_refuses_other_values(
+    matrix: object, parameters: dict, error: type, problem: str
+) -> None:
+    with pytest.raises(error, match=problem):
+        mndmst.single_linkage(matrix, "precomputed", metric_params=parameters)
+
+
+def test_the_option_has_the_names_of_the_table(capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        main(["linkage", "--help"])
+    assert f"--from {{{','.join(FROM)}}}" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["r.csv", "r.npy"])
+def test_the_advice_on_correlations_is_followed_as_it_stands(
+    tmp_path: Path, name: str, mndmst: Callable[..., Run]
+) -> None:
+    path = correlation_file(tmp_path, name)
+    words = "linkage", path, "--metric", "precomputed"
+    run = mndmst(*words)
+    assert run.returncode and run.stderr.count("\n") == 1
+    (advised,) = re.findall("give (--from correlation) ", run.stderr)
+    run = mndmst(*words, *advised.split(), "-o", tmp_path / "tree.nwk")
+    assert run.returncode == 0 and "distances sqrt(2(1-r)) up to 2;" in run.stderr
+    assert ("x-4:" in (tmp_path / "tree.nwk").read_text()) == (name == "r.csv")
