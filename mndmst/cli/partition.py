@@ -273,11 +273,7 @@ def _partition(arguments: argparse.Namespace) -> int:
 
 def _partition_input(arguments: argparse.Namespace) -> int:
     from ..host.launcher import launched_processes
-    from ..io.partitioner.partition_run import (
-        STANDARD_INPUT,
-        check_output,
-        stored_input,
-    )
+    from ..io.partitioner.partition_run import check_output, stored_input
 
     if launched_processes() > 1:  # then all ranks refuse together
         return build(
@@ -287,13 +283,7 @@ def _partition_input(arguments: argparse.Namespace) -> int:
         _refuse("--restart", "it cannot be read again")
     check_output(build_options(arguments, arguments.parts or 1, 0))
     with stored_input(arguments.out, arguments.format) as path:
-
-        def open_copy(budget: "Budget") -> Source:
-            source = _open(arguments, path, budget)
-            source.file.name = STANDARD_INPUT
-            return source
-
-        return build(arguments, open_copy)
+        return build(arguments, partial(_open, arguments, path))
 
 
 def _refuse(what: str, why: str) -> Source:

@@ -137,7 +137,7 @@ def open_edges(
     MissingExtraError if the format needs a package that is
     not installed.
     """
-    path = Path(path)
+    path = Path(path) if isinstance(path, str) else path
     with readable(path):
         path.stat()
     if format is not None and format not in NAMES:

@@ -20,13 +20,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Any
 
 import numpy as np
 
 from ...comm.world import SingleProcess
-from ...host.errors import ConfigError, InputError, MndmstError, OutputError
+from ...host.errors import ConfigError, InputError, OutputError
 from ..atomic_output import whole_file
 from ..edge_file import MAX_VERTICES, EntryFile
 from ..file_access import MALFORMED, first_line, open_hdf5, read_attribute, writing
@@ -340,6 +340,16 @@ def write_json(path: Path, value: Any) -> None:
         temporary.write_text(json.dumps(value))
 
 
+class InputCopy(PosixPath):
+    """The path of a copy of standard input, which messages name instead."""
+
+    def __str__(self) -> str:
+        return STANDARD_INPUT
+
+    def __fspath__(self) -> str:
+        return super().__str__()
+
+
 @contextmanager
 def stored_input(out: Path, format: str | None) -> Iterator[Path]:
     """Copy standard input to a file beside an output, and remove it after the block."""
@@ -358,11 +368,9 @@ def stored_input(out: Path, format: str | None) -> Iterator[Path]:
             remove_work(work, before)
         make_work(work, token)
         try:
-            with writing(path), path.open("xb") as copy:
+            with writing(work), path.open("xb") as copy:
                 copy.write(first)
                 shutil.copyfileobj(source, copy, _INPUT_PIECE)
-            yield path
-        except MndmstError as error:
-            raise type(error)(str(error).replace(str(path), STANDARD_INPUT)) from error
+            yield InputCopy(path)
         finally:
             remove_work(work, token)

@@ -2,7 +2,9 @@
 
 import gzip
 import lzma
+import pickle
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from mndmst.host.errors import ConfigError, InputError, MissingExtraError
 from mndmst.io.edge_file import Edges
 from mndmst.io.formats import read_edges, write_edges
 from mndmst.io.partitioner.partition import build_shards
+from mndmst.io.partitioner.partition_run import InputCopy
 
 
 @pytest.mark.parametrize("suffix", [".gr", ".mtx", ".npz"])
@@ -206,3 +209,27 @@ def test_without_scipy_the_message_says_what_to_install(monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pip install \"mndmst\[formats\]\""):
         read_edges(DATA / "square.npz")
     assert triples(read_edges(DATA / "square.mtx")) == SQUARE
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content"),
+    [
+        (".txt", b"0 1 5\n1 2 x\n"),
+        (".txt.gz", gzip.compress(b"0 1 5\n" * 100)[:-9]),
+        (".csv", b"source,target,weight\n0,1,x\n"),
+        (".mtx", b"%%MatrixMarket matrix\n"),
+        (".egr", bytes(32)),
+        (".npz", b"PK"),
+        (".parquet", b"PAR1"),
+        (".json", b"{"),
+    ],
+)
+def test_mistakes_in_a_copy_of_standard_input_name_that(
+    tmp_path: Path, suffix: str, content: bytes
+) -> None:
+    copy = InputCopy(tmp_path / f"input{suffix}")
+    copy.write_bytes(content)
+    for path in copy, pickle.loads(pickle.dumps(copy)):
+        with pytest.raises(InputError, match=r"^standard input: ") as caught:
+            read_edges(path)
+        assert str(tmp_path) not in str(caught.value)
