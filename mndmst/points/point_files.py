@@ -30,7 +30,6 @@ from ..io.formats.matrix_values import (
 from ..io.formats.packed_files import readable
 from ..io.formats.point_columns import names_of
 from ..io.formats.point_tables import (
-    LEAST_MATRIX,
     POINT_ARRAYS,
     TYPED_POINTS,
     check_integers,
@@ -40,6 +39,7 @@ from ..io.formats.point_tables import (
     read_typed_points,
     split_key,
 )
+from ..io.formats.table_columns import LEAST_MATRIX
 from ..io.memory_limit import check_room
 from ..io.names import Names, names_of_values
 from .metrics import resembles_similarities

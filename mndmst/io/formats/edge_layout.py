@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 
 from ...host.errors import InputError
 from .table_columns import (
+    LEAST_MATRIX,
     Column,
     ColumnNames,
     TableColumns,
     choose_columns,
     choose_positions,
     knows_ends,
+    matrix_advised,
+    precomputed_advice,
     titled,
 )
 from .table_dialect import MARKS, TableDialect, TableSubject
@@ -105,10 +108,10 @@ def read_layout(
     dialect = TableDialect.of(path, comments, first, rows, picked.given(), EDGES)
     columns = list(map(Column, dialect.names, dialect.kinds))
     cells, separator = dialect.cells, dialect.separator
-    if not picked:
-        _check_matrix(path, dialect, columns, len(rows) < SAMPLE_LINES)
+    is_square = not picked and _is_square(path, dialect, len(rows) < SAMPLE_LINES)
     if dialect.headed:
-        chosen = choose_columns(path, columns, picked)
+        with matrix_advised(path, is_square):
+            chosen = choose_columns(path, columns, picked)
     else:
         _check_integer_header(path, cells, separator, picked)
         chosen = choose_positions(path, columns, picked)
@@ -129,17 +132,18 @@ def read_layout(
     return replace(layout, mixed=numbers and not dialect.headed)
 
 
-def _check_matrix(
-    path: object, dialect: TableDialect, columns: Sequence[Column], whole: bool
-) -> None:
-    """Refuse a square matrix of numbers; `whole` says that the sample is all lines."""
+def _is_square(path: object, dialect: TableDialect, whole: bool) -> bool:
+    """Return whether a table may be a square matrix of numbers; refuse one that is.
+
+    `whole` says that the sample is all lines.
+    """
     names, cells, headed = list(dialect.names), dialect.cells, dialect.headed
     first = [row[0] for row in cells]
     named = headed and first == names[1 : len(first) + 1]
     skipped = int(named or (headed and not names[0]))
     width, size = len(names) - skipped, len(cells)
-    if size < 3 or width < size or (whole and width > size):
-        return
+    if size < LEAST_MATRIX or width < size or (whole and width > size):
+        return False
     words = [[cell.replace(",", ".") for cell in row[skipped:]] for row in cells]
     try:
         rows = [
@@ -147,7 +151,7 @@ def _check_matrix(
             for row in words
         ]
     except ValueError:
-        return
+        return False
     what = ""
     if named:
         what = "looks like a matrix: its rows have the names of its columns"
@@ -156,14 +160,6 @@ def _check_matrix(
         for i in range(size)
     ):
         what = "is a square symmetric matrix with zeros on its diagonal"
-    elif headed:
-        try:
-            choose_columns(path, columns)
-        except InputError as error:
-            raise InputError(
-                f"{error} The table looks like a matrix, with as many rows as columns. "
-                f"{precomputed_advice(path)}."
-            ) from error
     if what:
         source, target, weight = names[skipped : skipped + 3]
         raise InputError(
@@ -171,14 +167,7 @@ def _check_matrix(
             f"lines are edges, give --columns source={titled(source)},"
             f"target={titled(target)},weight={titled(weight)}."
         )
-
-
-def precomputed_advice(path: object) -> str:
-    """Return the remedy for a matrix; a sparse one would lose distances of 0."""
-    return (
-        f"If it holds distances, cluster it: mndmst linkage {path} --metric "
-        "precomputed (or mndmst hdbscan; for correlations --from correlation, too)"
-    )
+    return True
 
 
 def _check_integer_header(

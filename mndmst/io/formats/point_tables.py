@@ -27,7 +27,7 @@ from .point_columns import (
     knows_points,
     refuse_ids,
 )
-from .table_columns import TEXT, Column, titled
+from .table_columns import LEAST_MATRIX, TEXT, Column, titled
 from .table_dialect import MARKS, TableDialect, TableSubject, check_comments_alone
 from .table_text import (
     BLANKS,
@@ -42,8 +42,6 @@ from .table_text import (
 from .typed_tables import ArrowTable, ParquetTable, check_complete, is_whole
 
 CHECKED = 1 << 16  # points at a time
-# Rows of a square matrix that is taken for one of distances, at least.
-LEAST_MATRIX = 3
 # An id that is a number as it stands: 7, but not 007
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _ID = re.compile(r"0|[1-9][0-9]{,18}")

@@ -24,8 +24,8 @@ from ..edge_file import EdgeFile, Edges, checked_edges
 from ..file_access import opened
 from ..memory_limit import check_room
 from .binary_graphs import Binary, RowsFile, StoredArray
-from .edge_layout import precomputed_advice
 from .packed_files import COMPRESSIONS, import_scipy, read_bytes
+from .table_columns import precomputed_advice
 
 # Errors of NumPy, SciPy and zipfile on files that are damaged or of another kind
 _DAMAGES = (

@@ -20,7 +20,8 @@ The functions are pure: no file is read here. Readers describe their columns as
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
@@ -33,6 +34,8 @@ from ...host.formatting import counted
 # Kinds of values. OTHER are booleans, dates and nested values; EMPTY has no values.
 NUMBER, TEXT, OTHER, EMPTY = "number", "text", "other", "empty"
 ROLES = ("source", "target", "weight")
+# Rows of a square table that is taken for a matrix, at least.
+LEAST_MATRIX = 3
 # Names in messages; a wide table has hundreds of columns.
 _MOST_NAMES = 12
 
@@ -319,6 +322,28 @@ def choose_columns(
     )
     weight_picked = picked.weight is not None
     return TableColumns(names, source, target, weight, weight_picked=weight_picked)
+
+
+@contextmanager
+def matrix_advised(path: object, is_square: bool) -> Iterator[None]:
+    """Add the remedy for a matrix to an InputError of a square table of numbers."""
+    try:
+        yield
+    except InputError as error:
+        if is_square:
+            error.remedy = (
+                "The table looks like a matrix, with as many rows as columns. "
+                f"{precomputed_advice(path)}."
+            )
+        raise
+
+
+def precomputed_advice(path: object) -> str:
+    """Return the remedy for a matrix; a sparse one would lose distances of 0."""
+    return (
+        f"If it holds distances, cluster it: mndmst linkage {path} --metric "
+        "precomputed (or mndmst hdbscan; for correlations --from correlation, too)"
+    )
 
 
 def check_no_columns(table: object, picked: ColumnNames | None) -> None:

@@ -31,6 +31,7 @@ from ..named_edge_file import NameableFile, TableEdges
 from .packed_files import COMPRESSIONS, import_extra, read_bytes, readable
 from .table_columns import (
     EMPTY,
+    LEAST_MATRIX,
     NUMBER,
     OTHER,
     ROLES,
@@ -38,6 +39,8 @@ from .table_columns import (
     Column,
     ColumnNames,
     choose_columns,
+    is_ignored,
+    matrix_advised,
 )
 
 # Rows of a batch of a Parquet file, at most.
@@ -248,7 +251,11 @@ class ParquetFile(NameableFile):
         with table.reading():
             stated = (table.schema.metadata or {}).get(_NUM_VERTICES)
             self.num_vertices = None if stated is None else int(stated)
-        self.columns = choose_columns(path, table.columns(), picked)
+        columns = table.columns()
+        numbers = [c for c in columns if c.kind == NUMBER and not is_ignored(c.name)]
+        is_square = not picked and LEAST_MATRIX <= len(numbers) == self.length
+        with matrix_advised(path, is_square):
+            self.columns = choose_columns(path, columns, picked)
         self.notes = (self.columns.text(),)
         self.weight_name = self.columns.weight_name
         types = [table.schema.field(i).type for i in self.columns.wanted]

@@ -273,6 +273,24 @@ def test_a_matrix_with_names_is_not_a_list_of_edges(
     assert triples_of(tmp_path, text, columns)
 
 
+@pytest.mark.parametrize("index", ["", "name", "id"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_a_typed_matrix_is_not_a_list_of_edges(
+    tmp_path: Path, suffix: str, index: str
+) -> None:
+    table = {name: [0.0, 1.0, 2.5] for name in ("x", "y", "z")}
+    if index:
+        table = {index: ["x", "y", "z"] if index == "name" else [1, 2, 3]} | table
+    path = tmp_path / f"t.{suffix}"
+    FORMATS[suffix][1](table, path)
+    with pytest.raises(InputError, match="looks like a matrix") as found:
+        read_edges(path)
+    assert f"mndmst linkage {path} --metric precomputed" in str(found.value)
+    with pytest.raises(InputError, match="no two columns") as found:
+        read_edges(path, columns="weight=x")
+    assert "--metric" not in str(found.value)
+
+
 @pytest.mark.parametrize(
     "text",
     ["1,2,3,4\n5,6,7,8\n", "1 2 3 4 5\n6 7 8 9 0\n", "1,2,3,4\n" * 300],
