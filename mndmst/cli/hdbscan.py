@@ -6,21 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..host.option_types import real, whole
 from ..host.progress import notice
 from .cluster import print_sizes
 from .options import add_flag
-from .parser import Commands, Parser
+from .parser import Commands
 from .point_forest import with_forest, write
 from .point_input import spent
-from .point_options import add_points
+from .point_options import add_parameter, add_points
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..points.clusters.density import Clustering
     from ..points.clusters.density_clusters import DensityClusters, DensityRule
-    from ..points.clusters.parameters import Parameter
     from ..points.point_files import PointTable
     from ..points.point_forest import PointForest
 
@@ -48,7 +46,7 @@ def add_hdbscan(commands: Commands) -> None:
         ("clusters", "condensed", "dendrogram", "reachability"),
     )
     for name, parameter in PARAMETERS.items():
-        _add_parameter(hdbscan, parameter, MORE_HELP.get(name, ""))
+        add_parameter(hdbscan, parameter, MORE_HELP.get(name, ""))
     # A file with a damaged row is refused; arrays of Python are taken as hdbscan's
     hdbscan.set_defaults(non_finite="error")
     add_flag(
@@ -58,27 +56,6 @@ def add_hdbscan(commands: Commands) -> None:
         "mndmst predict",
     )
     hdbscan.set_defaults(process=_hdbscan)
-
-
-def _add_parameter(parser: Parser, parameter: "Parameter", more: str) -> None:
-    """Add the option of a parameter, with its help and `more`."""
-    option = "--" + parameter.name.replace("_", "-")
-    text = parameter.effect + more
-    if parameter.kind is bool:
-        add_flag(parser, option, text)
-    elif parameter.kind is str:
-        parser.add_argument(
-            option, choices=parameter.choices, default=parameter.default, help=text
-        )
-    else:
-        number = whole if parameter.kind is int else real
-        parser.add_argument(
-            option,
-            type=number(parameter.least, parameter.most),
-            default=parameter.default,
-            metavar="N" if parameter.kind is int else "X",
-            help=text,
-        )
 
 
 def _hdbscan(arguments: argparse.Namespace) -> int:
@@ -99,7 +76,8 @@ def _hdbscan(arguments: argparse.Namespace) -> int:
             if arguments.prediction_data:
                 raise ConfigError(
                     "--noise nearest gives noise the labels of clusters, and "
-                    "--prediction-data needs the clusters without it; leave one out"
+                    "--prediction-data needs the clusters without it; leave one out. "
+                    "mndmst predict has --noise, too."
                 )
         if arguments.prediction_data:
             _check_cluster_file("--prediction-data goes", arguments.outputs)

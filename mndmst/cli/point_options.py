@@ -4,7 +4,7 @@ import argparse
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..host.option_types import real, whole
 from .options import (
@@ -17,6 +17,9 @@ from .options import (
     add_talk,
 )
 from .parser import MOST_POINTS, Parser, on_disk, threads
+
+if TYPE_CHECKING:
+    from ..points.clusters.parameters import Parameter
 
 
 def add_source(parser: Parser) -> None:
@@ -120,6 +123,27 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
         help="nearest neighbours searched first; the result depends on it only with "
         "--approximate",
     )
+
+
+def add_parameter(parser: Parser, parameter: "Parameter", more: str = "") -> None:
+    """Add the option of a parameter, with its help and `more`."""
+    option = "--" + parameter.name.replace("_", "-")
+    text = parameter.effect + more
+    if parameter.kind is bool:
+        add_flag(parser, option, text)
+    elif parameter.kind is str:
+        parser.add_argument(
+            option, choices=parameter.choices, default=parameter.default, help=text
+        )
+    else:
+        number = whole if parameter.kind is int else real
+        parser.add_argument(
+            option,
+            type=number(parameter.least, parameter.most),
+            default=parameter.default,
+            metavar="N" if parameter.kind is int else "X",
+            help=text,
+        )
 
 
 def add_search(parser: Parser) -> None:

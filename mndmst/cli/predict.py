@@ -13,10 +13,13 @@ from .options import (
 )
 from .parser import Commands, on_disk
 from .point_input import spent
+from .point_options import add_parameter
 
 
 def add_predict(commands: Commands) -> None:
     """Add the command to the parser."""
+    from ..points.clusters.parameters import PARAMETERS
+
     predict = commands.add_parser(
         "predict",
         help="find the clusters of new points, without changing the clusters",
@@ -43,6 +46,7 @@ def add_predict(commands: Commands) -> None:
         predict,
         "file to write with the labels and probabilities, .h5 or .csv",
     )
+    add_parameter(predict, PARAMETERS["noise"])
     add_overwrite(predict)
     add_quiet(predict)
     predict.set_defaults(process=_predict, one_process=True)
@@ -64,12 +68,13 @@ def _predict(arguments: argparse.Namespace) -> int:
     table = read_noted_points(arguments, source, finite, model.metric)
     if arguments.columns is None:
         model.check_coordinates(table.names, source)
-    labels, probabilities = model.predict(table.points, source)
+    labels, probabilities = model.predict(table.points, source, arguments.noise)
     facts = {
         "graph-uuid": uuid_of(table.points),
         "num_vertices": len(labels),
         "num_clusters": model.num_clusters,
-        "rule": f"predicted by {model.rule}",
+        "rule": f"predicted by {model.rule}"
+        + " noise nearest" * (arguments.noise == "nearest"),
         "metric": model.metric,
     }
     columns = {"labels": labels, "probabilities": probabilities}

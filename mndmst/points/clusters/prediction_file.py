@@ -42,10 +42,12 @@ from ...io.hdf5_reader import checked_dataset, read_dataset
 from ...io.memory_limit import check_room
 from ...io.results.clusters_file import FORMAT
 from ..pairwise_forest import check_forest
+from .cluster_measures import exemplars_of
 from .condensed import CondensedTree
+from .density import Clustering
 from .density_clusters import DensityClusters, DensityRule
 from .parameters import PARAMETERS
-from .prediction import TrainingPoints, predicted_labels
+from .prediction import FlatMembership, TrainingPoints, predicted_labels
 
 REMAKE = "run mndmst hdbscan again with --prediction-data"
 
@@ -231,13 +233,13 @@ class StoredModel:
             )
 
     def predict(
-        self, points: np.ndarray, source: Path
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, points: np.ndarray, source: Path, noise: str = "keep"
+    ) -> Clustering:
         """Return the labels and probabilities of new points.
 
-        `source` names the points in errors. The result is equal, bit by bit, to that of
-        `HDBSCAN.approximate_predict`. Raises InputError if the points have other
-        dimensions, or do not suit the metric.
+        `source` names the points in errors, `noise` is as in `HDBSCAN`. The
+        result is equal, bit by bit, to that of `HDBSCAN.approximate_predict`. Raises
+        InputError if the points have other dimensions, or do not suit the metric.
         """
         dimensions = self.points.shape[1]
         if points.shape[1] != dimensions:
@@ -252,6 +254,20 @@ class StoredModel:
                 points, self.metric, alpha=self.alpha, parameters=self.parameters
             )
         joined = training.connect(points)
-        return predicted_labels(
-            self.tree, self.chosen, self.labels, self.epsilon, joined
+        flat = Clustering(
+            *predicted_labels(self.tree, self.chosen, self.labels, self.epsilon, joined)
         )
+        if noise == "keep":
+            return flat
+        membership = FlatMembership(
+            self.tree,
+            self.chosen,
+            self.labels,
+            [
+                self.points[members].astype(np.float64)
+                for members in exemplars_of(self.tree, self.labels)
+            ],
+            self.metric,
+            self.parameters,
+        )
+        return membership.without_noise(flat, points, joined)

@@ -98,6 +98,27 @@ def test_the_command_writes_the_labels_of_python(
     assert (table[:, 2] == nearest.probabilities_).all()
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "canberra"])
+def test_predict_writes_the_labels_of_python(
+    tmp_path: Path, points: np.ndarray, metric: str
+) -> None:
+    new = np.random.default_rng(5).uniform(-40, 50, (80, 2))
+    for name, given in (("old", points), ("new", new)):
+        np.save(tmp_path / f"{name}.npy", given)
+    words = f"hdbscan {tmp_path}/old.npy --min-cluster-size 20 --min-samples 5 -q"
+    words += f" --metric {metric} --prediction-data -o {tmp_path}/model.h5"
+    assert main(words.split()) == 0
+    model = mndmst.HDBSCAN(20, 5, metric=metric).fit(points)
+    assert (model.predict(new) < 0).any()
+    for noise in ("keep", "nearest"):
+        words = f"predict {tmp_path}/model.h5 {tmp_path}/new.npy -q --noise {noise}"
+        assert main([*words.split(), "-o", f"{tmp_path}/{noise}.csv"]) == 0
+        table = np.loadtxt(tmp_path / f"{noise}.csv", delimiter=",", skiprows=1)
+        expected = mndmst.HDBSCAN(20, 5, metric=metric, noise=noise).fit(points)
+        labels, probabilities = expected.approximate_predict(new)
+        assert (table[:, 1] == labels).all() and (table[:, 2] == probabilities).all()
+
+
 def test_points_are_needed(
     tmp_path: Path, points: np.ndarray, capsys: pytest.CaptureFixture
 ) -> None:
