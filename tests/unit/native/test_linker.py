@@ -69,9 +69,9 @@ def test_what_is_nowhere_is_named(codes: tuple[Code, Code]) -> None:
 
 OUTLIVING = """
 import numpy as np
-from mndmst import HDBSCAN
+import mndmst
 from mndmst.points.search import point_search
-model = HDBSCAN(n_jobs=2).fit(np.random.default_rng(1).normal(size=(10_000, 3)))
+model = mndmst.HDBSCAN(n_jobs=2).fit(np.random.default_rng(1).normal(size=(10_000, 3)))
 def callback(): pass
 point_search.callback = callback  # it holds this program's variables until the end
 """
