@@ -1,5 +1,6 @@
 """Long searches in short steps, between which Python handles signals and reports."""
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -37,9 +38,9 @@ def run_in_steps(
     """Call the kernel function(*given, begin, end) for pieces of [0, length).
 
     A piece has at least `least` elements. The first step has `first_step` elements, or
-    two pieces per thread if these are more.
+    two pieces per thread if these are more. Nothing is known of its time.
     """
-    begin, size, expected = 0, max(least * threads.count * 2, first_step), 0.0
+    begin, size, expected = 0, max(least * threads.count * 2, first_step), math.inf
     while begin < length:
         report(begin, length)
         end = min(begin + size, length)

@@ -1,15 +1,22 @@
 """New points get the labels of clusters that are there, as from hdbscan."""
 
+import os
+import signal
 import warnings
+from collections.abc import Iterator
+from threading import Thread, current_thread, main_thread
 
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
 import mndmst
+from mndmst.kernels.threads import Threads
+from mndmst.native.kernel import Kernel
 from mndmst.points.clusters import training_search
 from mndmst.points.clusters.prediction import FIRST, TrainingPoints
 from mndmst.points.point_files import example_points
+from mndmst.points.search.product_search import COLUMNS, ROWS, HostProducts
 
 hdbscan = pytest.importorskip("hdbscan", reason="needs hdbscan")
 
@@ -207,3 +214,61 @@ def test_what_cannot_be_predicted_is_refused() -> None:
     assert not hasattr(distances, "predict")
     with pytest.raises(ValueError, match="precomputed distances have no points"):
         distances.approximate_predict(new)
+
+
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """An interrupt raises KeyboardInterrupt, also where a shell has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_an_interrupt_ends_a_prediction_after_one_product_of_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It need not wait for others; one product takes milliseconds."""
+    generator = np.random.default_rng(5)
+    points = generator.normal(size=(2 * COLUMNS, 384)).astype(np.float32)
+    new = generator.normal(size=(2 * ROWS, 384)).astype(np.float32)
+    left = np.zeros(len(points))
+    training = TrainingPoints(points, "cosine", {}, 5, 1.0, left, fit_search="product")
+    multiply, sizes = HostProducts._multiply, []
+
+    def interrupted(products: HostProducts, *given: np.ndarray) -> np.ndarray:
+        sizes.append([len(given[0]), len(given[1])])
+        if len(sizes) == 2:
+            Thread(target=os.kill, args=(os.getpid(), signal.SIGINT)).start()
+        return multiply(products, *given)
+
+    monkeypatch.setattr(HostProducts, "_multiply", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        training.connect(new)
+    assert sizes == [[ROWS, COLUMNS]] * 2
+    monkeypatch.undo()
+    again = TrainingPoints(points, "cosine", {}, 5, 1.0, left, fit_search="product")
+    for found, expected in zip(
+        vars(training.connect(new[:9])).values(),
+        vars(again.connect(new[:9])).values(),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_the_main_thread_can_handle_signals_while_a_tree_is_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Few queries of many points may take long, too, if most leaves are visited."""
+    generator = np.random.default_rng(2)
+    points = generator.normal(size=(500, 3))
+    training = TrainingPoints(points, "manhattan", {}, 5, 1.0, np.zeros(500))
+    run, used = Threads.run, []
+
+    def recorded(threads: Threads, kernel: Kernel, *arguments: object) -> object:
+        used.append(current_thread())
+        return run(threads, kernel, *arguments)
+
+    monkeypatch.setattr(Threads, "run", recorded)
+    training.connect(generator.normal(size=(3, 3)))
+    assert used and main_thread() not in used
