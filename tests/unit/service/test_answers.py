@@ -81,7 +81,7 @@ def test_a_path_that_does_not_fit_is_refused(view: ForestView) -> None:
     for limit in (needed, 0):
         assert list(answers(view, "path", [0], [N - 1], ServiceMemory(limit, least=0)))
     memory = ServiceMemory(needed - 1, least=0)
-    with pytest.raises(ConfigError, match=r"499 edges of paths.*--memory 1MiB suff"):
+    with pytest.raises(ConfigError, match=r"499 edges of paths.*--memory 2MiB suff"):
         list(answers(view, "path", [0], [N - 1], memory))
     assert memory.of_requests == 0
 
