@@ -63,6 +63,7 @@ COMMANDS = {
     "draw": ".pictures",
     "info": ".info",
     "plan": ".plan",
+    "bench": ".bench",
     "report": ".pictures",
     "compile": ".compile",
 }

@@ -30,6 +30,8 @@ CELLS_OF_HOST = 512
 _DAEMONS = ("orted", "prted", "prte")
 # Other processes by which launchers start ranks.
 _STARTERS = ("hydra_pmi_proxy", "slurmstepd", "mpispawn", "palsd", "jsrun", "aprun")
+_PACKAGE_PARENT = Path(__file__).parents[2]
+_OF_THIS_JOB = ("PMI_", "PMIX_", "HYDRA_", "OMPI_COMM_")
 _LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 _LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 
@@ -150,6 +152,20 @@ def crowded() -> bool:
     """
     cores = max(core_count(), _first_integer(("SLURM_CPUS_ON_NODE",), 0))
     return launched_local_size() > cores
+
+
+def child_environment() -> dict[str, str]:
+    """Return the variables for a process that this one starts, with this package.
+
+    Those of this process's launcher are left out: they would confuse an inner one.
+    """
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_OF_THIS_JOB)
+    }
+    paths = [str(_PACKAGE_PARENT), environment.get("PYTHONPATH", "")]
+    return environment | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 def find_mpirun() -> str:

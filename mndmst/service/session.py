@@ -12,13 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ..host.errors import ConfigError, ConfigTypeError, shown
-from ..host.launcher import find_mpirun
+from ..host.launcher import child_environment, find_mpirun
 from .client import Graph, Service, connect
 from .connection import ServiceError
 
-_PACKAGE_PARENT = Path(__file__).parents[2]
-# Variables of an outer launcher would confuse an inner one.
-_LAUNCHERS = ("PMI_", "PMIX_", "HYDRA_", "OMPI_COMM_")
 ENDING_SECONDS = 20.0
 LOOK_SECONDS = 0.02
 
@@ -77,18 +74,11 @@ class Session:
         command = [*launcher(self.ranks), sys.executable, "-m", "mndmst", "serve"]
         command += [f"graph={self.path.resolve()}", "-q", "--attached"]
         command += map(str, [*files, *words_of(self.options)])
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(_LAUNCHERS)
-        }
-        paths = [str(_PACKAGE_PARENT), environment.get("PYTHONPATH", "")]
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         try:
             with log.open("wb") as output:
                 self._process = subprocess.Popen(
                     command,
-                    env=environment,
+                    env=child_environment(),
                     # The ranks end with this process, however it ends
                     stdin=subprocess.PIPE,
                     stdout=output,

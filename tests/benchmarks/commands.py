@@ -171,7 +171,8 @@ def run_gpu(arguments: argparse.Namespace) -> int:
 
 def run_cpu(arguments: argparse.Namespace) -> int:
     """Print the times of the CPU worker's kernel and of its peers."""
-    from .contenders import installed
+    from mndmst.report.peers import installed
+
     from .cpu import CpuPlan, block, disagreements, plot_threads, run
     from .graphs import HARD, NAMES, available
     from .machine import header, machine

@@ -1,18 +1,16 @@
 """Contenders: kernels of the project and other packages, solving a graph in memory."""
 
 import json
-import math
 import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,33 +24,9 @@ from mndmst.host.memory import free_bytes
 from mndmst.io.results.digest_and_total import ExactSum
 from mndmst.kernels.freed_memory import KEPT_SHARE, keep_freed
 from mndmst.native.compiled_kernel import CompiledKernel
+from mndmst.report.peers import SCIPY, Answer, Peer, of_packages, solve_scipy
 
 from .graphs import BenchGraph
-
-# The largest range in which float64, which most peers compute in, has all integers.
-_EXACT = 1 << 53
-_TOLERANCE = 1e-9
-
-
-class Answer(NamedTuple):
-    """The size and the total weight of a forest."""
-
-    edges: int
-    weight: int | float
-
-    def agrees(self, other: "Answer") -> bool:
-        """Return whether both can describe one forest.
-
-        Integers that float64 holds are compared exactly, other totals to a relative
-        1e-9, since peers add them up in float64 in an order of their own.
-        """
-        exact = isinstance(self.weight, int) and abs(self.weight) <= _EXACT
-        same = (
-            self.weight == other.weight
-            if exact
-            else math.isclose(self.weight, other.weight, rel_tol=_TOLERANCE)
-        )
-        return self.edges == other.edges and same
 
 
 class Contender(ABC):
@@ -211,36 +185,19 @@ def extra_bytes(folder: Path, threads: int) -> int | None:
     return reply["extra_bytes"]
 
 
-class Peer(NamedTuple):
-    """The spanning forest of another package."""
-
-    name: str
-    package: str  # The package to install and import
-    # Returns a graph in the form that the package takes; not timed.
-    convert: Callable[[BenchGraph], Any]
-    solve: Callable[[Any], Any]  # Computes the forest of a converted graph; timed
-    # Takes the converted graph and the result of `solve`.
-    answer: Callable[[Any, Any], Answer]
-    # `solve` changes the converted graph, so each turn gets a copy.
-    overwrites: bool = False
-    max_edges: int | None = None  # Larger graphs would take minutes
-
-
 class PeerContender(Contender):
     """A peer and its converted graph."""
 
     def __init__(self, peer: Peer, graph: BenchGraph) -> None:
-        self.name, self.peer, self.graph = peer.name, peer, peer.convert(graph)
+        import_module(peer.module)  # loaded before it is timed
+        self.name, self.peer = peer.name, peer
+        full = peer is SCIPY_FULL
+        self.graph = peer.convert(graph.both_ways() if full else graph.edges())
 
     def timed(self) -> tuple[float, Any]:
         """Time `solve`, but not the copy of a graph that it overwrites."""
-        kept = self.graph
-        if self.peer.overwrites:
-            self.graph = kept.copy()
-        try:
-            return super().timed()
-        finally:
-            self.graph = kept
+        seconds, forest = self.peer.timed(self.graph)
+        return 1e3 * seconds, forest
 
     def solve(self) -> Any:
         """Return the forest in the form of the package."""
@@ -251,134 +208,24 @@ class PeerContender(Contender):
         return self.peer.answer(self.graph, forest)
 
 
-def _csr(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray) -> Any:
-    n = len(indptr) - 1
-    import_module("scipy.sparse.csgraph")  # loaded before it is timed
-    # SciPy's graph routines take 32-bit indices only.
-    arrays = (weights.astype(np.float64), indices.view(np.int32), indptr.astype("i4"))
-    return import_module("scipy.sparse").csr_array(arrays, shape=(n, n))
-
-
-def _upper_csr(graph: BenchGraph) -> Any:
-    u, v, weights = graph.upper()
-    degrees = np.bincount(u, minlength=graph.num_vertices)
-    return _csr(np.concatenate(([0], np.cumsum(degrees))), v, weights)
-
-
-def _solve_scipy(matrix: Any, overwrite: bool = True) -> Any:
-    module = import_module("scipy.sparse.csgraph")
-    return module.minimum_spanning_tree(matrix, overwrite=overwrite)
-
-
-def _igraph(graph: BenchGraph) -> Any:
-    u, v, weights = graph.upper()
-    ends = np.column_stack((u, v)).astype(np.int64)
-    made = import_module("igraph").Graph(graph.num_vertices, ends)
-    made.es["weight"] = weights.astype(np.float64).tolist()
-    return made
-
-
-def _networkit(graph: BenchGraph) -> Any:
-    u, v, weights = graph.upper()
-    edges = (weights.astype(np.float64), (u.astype(np.uint64), v.astype(np.uint64)))
-    coo = import_module("networkit").GraphFromCoo
-    return coo(edges, n=graph.num_vertices, weighted=True)
-
-
-def _solve_networkit(algorithm: str, graph: Any) -> Any:
-    return getattr(import_module("networkit").graph, algorithm)(graph).run()
-
-
-def _rustworkx(graph: BenchGraph) -> Any:
-    made = import_module("rustworkx").PyGraph()
-    made.add_nodes_from(range(graph.num_vertices))
-    made.add_edges_from(_tuples(graph))
-    return made
-
-
-def _networkx(graph: BenchGraph) -> Any:
-    made = import_module("networkx").Graph()
-    made.add_weighted_edges_from(_tuples(graph))
-    return made
-
-
-def _tuples(graph: BenchGraph) -> list[tuple[int, int, float]]:
-    u, v, weights = (column.tolist() for column in graph.upper())
-    return list(zip(u, v, map(float, weights), strict=True))
-
-
-def _matrix_answer(_: Any, forest: Any) -> Answer:
-    return Answer(forest.nnz, float(forest.sum()))
-
-
-def _networkit_answer(_: Any, forest: Any) -> Answer:
-    # The edges of its forest lack their weights.
-    return Answer(forest.getForest().numberOfEdges(), forest.getTotalWeight())
-
-
-# SciPy at its fastest: the upper triangle, float64, overwritten.
-SCIPY = Peer("scipy", "scipy", _upper_csr, _solve_scipy, _matrix_answer, True)
-PEERS = (
-    SCIPY,
-    Peer(
-        "scipy full",  # as in most programs: the symmetric matrix
-        "scipy",
-        lambda graph: _csr(graph.indptr, graph.indices, graph.weights),
-        partial(_solve_scipy, overwrite=False),
-        _matrix_answer,
-    ),
-    *(
-        Peer(
-            f"networkit {name}",
-            "networkit",
-            _networkit,
-            partial(_solve_networkit, f"{name.capitalize()}MSF"),
-            _networkit_answer,
-        )
-        for name in ("prim", "kruskal")
-    ),
-    Peer(
-        "rustworkx",
-        "rustworkx",
-        _rustworkx,
-        lambda graph: import_module("rustworkx").minimum_spanning_edges(
-            graph, weight_fn=float
-        ),
-        lambda _, forest: Answer(len(forest), sum(weight for *_, weight in forest)),
-    ),
-    Peer(
-        "igraph",
-        "igraph",
-        _igraph,
-        lambda graph: graph.spanning_tree(weights="weight", return_tree=False),
-        lambda graph, ids: Answer(len(ids), math.fsum(graph.es[ids]["weight"])),
-    ),
-    Peer(
-        "networkx",
-        "networkx",
-        _networkx,
-        lambda graph: list(import_module("networkx").minimum_spanning_edges(graph)),
-        lambda _, forest: Answer(len(forest), sum(d["weight"] for *_, d in forest)),
-        max_edges=1 << 19,
-    ),
+# SciPy as in most programs: the symmetric matrix
+SCIPY_FULL = SCIPY._replace(
+    name="scipy full", solve=partial(solve_scipy, overwrite=False), overwrites=False
 )
-PACKAGES = tuple(dict.fromkeys(peer.package for peer in PEERS))
+# Larger graphs would take a peer minutes.
+MOST_EDGES = {"networkx": 1 << 19}
 
 
-def installed() -> tuple[str, ...]:
-    """Return the installed packages."""
-    return tuple(package for package in PACKAGES if find_spec(package))
-
-
-def of_packages(packages: tuple[str, ...]) -> tuple[Peer, ...]:
-    """Return the peers of some packages."""
-    return tuple(peer for peer in PEERS if peer.package in packages)
+def contenders_of(packages: tuple[str, ...]) -> tuple[Peer, ...]:
+    """Return the peers of some packages, SciPy also with the symmetric matrix."""
+    peers = of_packages(packages)
+    return (*peers, SCIPY_FULL) if SCIPY in peers else peers
 
 
 def enter(peers: tuple[Peer, ...], graph: BenchGraph) -> list[PeerContender]:
-    """Convert a graph for all peers whose `max_edges` it does not exceed."""
+    """Convert a graph for all peers whose `MOST_EDGES` it does not exceed."""
     return [
         PeerContender(peer, graph)
         for peer in peers
-        if peer.max_edges is None or graph.num_edges <= peer.max_edges
+        if graph.num_edges <= MOST_EDGES.get(peer.name, graph.num_edges)
     ]

@@ -17,17 +17,15 @@ import numpy as np
 from mndmst.host.formatting import counted
 from mndmst.io.atomic_output import AtomicOutput, write_picture_file
 from mndmst.report.page import figure_of
+from mndmst.report.peers import SCIPY, Answer, Peer
 
 from . import graphs
 from .contenders import (
-    SCIPY,
-    Answer,
     Contender,
     KernelContender,
-    Peer,
+    contenders_of,
     enter,
     extra_bytes,
-    of_packages,
     ranks,
 )
 from .graphs import BenchGraph
@@ -234,7 +232,7 @@ class CpuPlan:
     # weights.
     weights: tuple[str, ...]
     graphs: tuple[str, ...]  # Some of `graphs.NAMES`
-    peers: tuple[str, ...]  # Some of `contenders.installed()`
+    peers: tuple[str, ...]  # Some of `peers.installed()`
     orders: tuple[str, ...]  # Hard weights, some of `graphs.HARD`
 
 
@@ -250,7 +248,7 @@ def run(plan: CpuPlan, say: Callable[[str], None]) -> Iterator[Case]:
         for dtype in plan.weights:
             say(f"making {name}, {dtype}")
             graph = graphs.make(name, plan.scale, np.dtype(dtype))
-            case = contest(graph, plan, of_packages(plan.peers), say)
+            case = contest(graph, plan, contenders_of(plan.peers), say)
             if first is not None:
                 _compare(case, first, first.weights)
             yield case

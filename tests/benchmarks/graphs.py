@@ -53,6 +53,15 @@ class BenchGraph:
         once = tails < self.indices
         return tails[once], self.indices[once], self.weights[once]
 
+    def edges(self) -> Edges:
+        """Return every edge once."""
+        return Edges(self.num_vertices, *self.upper(), directed=False)
+
+    def both_ways(self) -> Edges:
+        """Return every edge in both directions."""
+        tails = np.repeat(np.arange(self.num_vertices), np.diff(self.indptr))
+        return Edges(self.num_vertices, tails, self.indices, self.weights)
+
     def save(self, folder: Path) -> None:
         """Write the arrays for another process on this machine."""
         for name in ("indptr", "indices", "weights"):

@@ -20,13 +20,13 @@ from mndmst.host.cores import core_count
 from mndmst.host.errors import ConfigError
 from mndmst.host.launcher import find_mpirun
 from mndmst.host.memory import free_bytes
-from mndmst.io.edge_file import Edges
 from mndmst.io.partitioner.graph_recipe import Recipe, load_recipe, open_recipe
 from mndmst.io.partitioner.partition import build_shards
 from mndmst.io.partitioner.random_graphs import open_random
 from mndmst.io.partitioner.vertex_numbering import symmetric_rows
+from mndmst.report.peers import Answer
 
-from .contenders import Answer, Contender, KernelContender
+from .contenders import Contender, KernelContender
 from .graphs import BenchGraph
 from .whole_commands import solve
 
@@ -43,9 +43,7 @@ def solve_on_ranks(graph: BenchGraph, repeat: int) -> dict[str, float]:
     cores = core_count()
     with TemporaryDirectory(prefix="mndmst-") as name:
         folder = Path(name)
-        u, v, weight = graph.upper()
-        edges = Edges(graph.num_vertices, u, v, weight, directed=False)
-        build_shards(edges, folder / "graph", 4)
+        build_shards(graph.edges(), folder / "graph", 4)
         return {
             f"{ranks} rank{'s' * (ranks > 1)}": median(
                 _solve_on_ranks(folder, ranks) for _ in range(repeat + 1)

@@ -11,14 +11,17 @@ import pytest
 from oracle import kruskal
 
 from mndmst.io.atomic_output import AtomicOutput
+from mndmst.report import peers
+from mndmst.report.peers import Answer
 from tests.benchmarks import contenders, cpu, graphs
 from tests.benchmarks.__main__ import main
-from tests.benchmarks.contenders import Answer, KernelContender, extra_bytes, ranks
+from tests.benchmarks.contenders import KernelContender, extra_bytes, ranks
 from tests.benchmarks.cpu import block, disagreements, plot_threads, take_turns
 
 pytestmark = pytest.mark.slow
 
 SCALE = 6
+EVERY = contenders.contenders_of(peers.PACKAGES)
 
 
 @pytest.fixture(params=["int32", "int64", "float64"])
@@ -41,7 +44,7 @@ def make_plan(**changes: Any) -> cpu.CpuPlan:
         "repeat": 1,
         "weights": ("int32", "float64"),
         "graphs": ("rmat", "grid2d"),
-        "peers": ("scipy",) if "scipy" in contenders.installed() else (),
+        "peers": ("scipy",) if "scipy" in peers.installed() else (),
         "orders": graphs.HARD,
     }
     return cpu.CpuPlan(**given | changes)
@@ -67,10 +70,10 @@ def test_hard_weights_lie_as_named(graph: graphs.BenchGraph) -> None:
         np.testing.assert_array_equal(hard[order].indices, graph.indices)
 
 
-@pytest.mark.parametrize("peer", contenders.PEERS, ids=lambda peer: peer.name)
+@pytest.mark.parametrize("peer", EVERY, ids=lambda peer: peer.name)
 @pytest.mark.filterwarnings("default::DeprecationWarning")  # of the peers' imports
 def test_peers_agree_with_the_oracle(
-    peer: contenders.Peer, graph: graphs.BenchGraph
+    peer: peers.Peer, graph: graphs.BenchGraph
 ) -> None:
     if importlib.util.find_spec(peer.package) is None:
         pytest.skip(f"{peer.package} is not installed")
@@ -103,9 +106,9 @@ def test_processes_solve_the_graph_and_tell_their_memory(
     assert extra is None or extra >= 0
 
 
-def wrong_peer(more: int = 0, factor: float = 1.0) -> contenders.Peer:
+def wrong_peer(more: int = 0, factor: float = 1.0) -> peers.Peer:
     """Return a peer with edges too many, or a total that is a little too large."""
-    scipy = contenders.SCIPY
+    scipy = peers.SCIPY
 
     def answer(graph: Any, forest: Any) -> Answer:
         edges, weight = scipy.answer(graph, forest)
@@ -124,7 +127,7 @@ def test_a_wrong_answer_is_noticed(
     right, wrong = take_turns([kernel, peer(wrong_peer(**change), graph)], 2)
     assert right.agrees
     assert not wrong.agrees
-    right, fine = take_turns([kernel, peer(contenders.SCIPY, graph)], 2)
+    right, fine = take_turns([kernel, peer(peers.SCIPY, graph)], 2)
     assert fine.agrees
 
 
@@ -171,7 +174,7 @@ def test_the_command_fails_loudly_on_a_wrong_weight(
     assert main([*command, "--json", str(file)]) == 0
     assert json.loads(file.read_text())["disagreements"] == []
     wrong = wrong_peer(factor=1 + 1e-8)
-    monkeypatch.setattr(contenders, "PEERS", (wrong,))
+    monkeypatch.setattr(peers, "PEERS", (wrong,))
     monkeypatch.setattr(cpu, "SCIPY", wrong)
     assert main([*command, "--json", str(file)]) == 1
     out, err = capsys.readouterr()

@@ -1,0 +1,327 @@
+"""The forest of one graph by this package and by others, each in its own process.
+
+In memory every program begins with the same arrays of edges. It converts them into its
+own structure, which is timed apart, and computes the forest in several turns. From file
+to file the command `solve` runs from launch to end. A program that fails or exceeds a
+limit gets a sentence in place of times, and the others go on.
+"""
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..host import __version__
+from ..host.cores import core_count, processor_name
+from ..host.formatting import counted, option_size, size_text
+from ..host.launcher import child_environment, find_mpirun
+from ..host.memory import FREE_MEMORY, machine_bytes
+from ..host.progress import Progress
+from ..io.edge_file import MOST_EXACT
+from ..io.formats.graph_files import read_numbered
+from ..io.shards.sharded_graph import open_graph
+from ..solver.run_report import provenance
+from . import peer_process
+from .peers import Answer, installed, of_packages
+from .record import Record
+
+OURS = "mndmst"
+_PATH = re.compile(r"(?<![\w.])/[^\s'\":,;()]+")
+
+
+class ContestPlan(NamedTuple):
+    """The turns of every program, and its limits."""
+
+    turns: int
+    seconds: float  # in all turns and the conversion
+    memory: int  # bytes
+    # Whether the user has set the limit of memory, so that `solve` gets it too
+    memory_given: bool = False
+    threads: int | None = None  # of our program; None for all cores
+    ranks: int = 1  # that solve from file to file, besides one rank
+
+
+@dataclass(frozen=True)
+class Result:
+    """The times of one program, and its answer."""
+
+    program: str
+    version: str
+    build: float | None  # seconds of the conversion; None if there is none
+    turns: tuple[float, ...]  # seconds
+    # The answer; ours also without edges that peers omit, by `Peer.omits`
+    answers: dict[str, Answer]
+    failure: str = ""
+
+    @property
+    def seconds(self) -> float | None:
+        """The median of the turns, None without any."""
+        return median(self.turns) if self.turns else None
+
+    @property
+    def whole(self) -> float | None:
+        """The seconds of the conversion and of a turn."""
+        return None if self.seconds is None else (self.build or 0.0) + self.seconds
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph, and the results of all programs, ours first."""
+
+    graph: str
+    num_vertices: int
+    num_edges: int
+    weights: str
+    notes: tuple[str, ...]
+    results: tuple[Result, ...]
+
+    @property
+    def reference(self) -> dict[str, Answer]:
+        """The answers of our first result that has any."""
+        ours = (r.answers for r in self.results if r.program.startswith(OURS))
+        return next(filter(None, ours), {})
+
+    def differs(self, result: Result) -> bool:
+        """Return whether a result is another forest than ours."""
+        return any(
+            omits in self.reference and not self.reference[omits].agrees(answer)
+            for omits, answer in result.answers.items()
+        )
+
+    def times(self, result: Result) -> float | None:
+        """Return the time as a multiple of that of our first result."""
+        ours, theirs = self.results[0].whole, result.whole
+        return None if ours is None or theirs is None else theirs / ours
+
+    def verdict(self, result: Result) -> str:
+        """Return what became of a result, in words."""
+        if not result.answers:
+            return result.failure
+        found = "same forest" if self.reference else "not compared"
+        if self.differs(result):
+            answer = next(iter(result.answers.values()))
+            edges = counted(answer.edges, "edge")
+            found = f"DIFFERS: {edges} of weight {answer.weight}"
+        if not result.failure:
+            return found
+        return f"{found}; {counted(len(result.turns), 'turn')}, then: {result.failure}"
+
+
+def notes_of(weight: np.ndarray, maximum: bool) -> tuple[str, ...]:
+    """Return how packages treat the weights of a graph, where they differ."""
+    low, high = (weight.min(), weight.max()) if len(weight) else (1, 1)
+    notes = ["Each edge is once in the input: of parallel edges the lightest."]
+    if maximum:
+        notes = [
+            "Each edge is once in the input: of parallel edges the heaviest. Maximum "
+            "forests: other packages get the negated weights."
+        ]
+    if (weight == 0).any():
+        notes.append(
+            "SciPy leaves edges of weight 0 out of its forest: its edges are compared "
+            "with ours of other weights."
+        )
+    if low < 0:
+        notes.append("All programs take negative weights as they are.")
+    if weight.dtype.kind == "f" and (low == -np.inf if maximum else high == np.inf):
+        notes.append(
+            "NetworKit's Prim leaves edges of infinite weight out of its forest: it is "
+            "compared with ours of other weights."
+        )
+    if weight.dtype.kind != "f" and max(abs(int(low)), abs(int(high))) > MOST_EXACT:
+        notes.append(
+            "Weights exceed 2^53: other packages round them to float64, and totals are "
+            "compared to nine digits."
+        )
+    return tuple(notes)
+
+
+def compete(
+    name: str,
+    path: Path,
+    making: float | None,
+    plan: ContestPlan,
+    folder: Path,
+    progress: Progress,
+) -> tuple[Case, Record]:
+    """Return the results of all programs on a graph, and a report of `solve`.
+
+    The shards took `making` seconds, None if these do not count. `folder` is empty.
+    Raises InputError if the graph is damaged;
+    ConfigError if its edges do not fit the memory.
+    """
+    progress.stage(f"reading {name}")
+    graph = open_graph(path)
+    edges = read_numbered(graph, FREE_MEMORY)
+    peer_process.save(edges, graph.maximum, folder)
+    notes = notes_of(edges.weight, graph.maximum)
+    num_edges = len(edges)
+    del edges
+    results = []
+    for count in sorted({1, plan.threads or core_count()}, reverse=True):
+        program = f"{OURS}, {counted(count, 'thread')}"
+        progress.stage(f"timing {program}")
+        results.append(in_memory(program, OURS, count, folder, plan))
+    record: Record = {}
+    for count in sorted({1, plan.ranks}):
+        progress.stage(f"timing solve on {counted(count, 'rank')}")
+        result, report = file_to_file(path, count, folder, plan)
+        results.append(replace(result, build=making))
+        record = report or record
+    for peer in of_packages(installed()):
+        progress.stage(f"timing {peer.name}")
+        results.append(in_memory(peer.name, peer.package, 0, folder, plan))
+    case = Case(
+        name, graph.num_vertices, num_edges, graph.weight_dtype.name, notes,
+        tuple(results),
+    )  # fmt: skip
+    return case, record
+
+
+def machine(reports: Iterable[Record]) -> dict[str, Any]:
+    """Return the machine and the software of a contest, from its reports of `solve`."""
+    facts = provenance() | {
+        "processor": processor_name(),
+        "cores": core_count(),
+        "memory_bytes": machine_bytes(),
+        "load": round(os.getloadavg()[0], 2),  # programs that run, over a minute
+        "devices": [],
+    }
+    for record in filter(None, reports):
+        used = {
+            device for rank in record["ranks"] for device in rank.get("devices", ())
+        }
+        facts |= {"mpi": record["mpi"], "devices": sorted(used)}
+    return facts
+
+
+def in_memory(
+    program: str, package: str, threads: int, folder: Path, plan: ContestPlan
+) -> Result:
+    """Return the result of a program on edges that `peer_process.save` has written.
+
+    `threads` is the number of our threads, 0 for a peer.
+    """
+    reply = folder / peer_process.REPLY
+    reply.unlink(missing_ok=True)
+    # -P: no module of the working directory takes the place of a package
+    command = [sys.executable, "-P", "-W", "ignore", "-m", peer_process.__name__]
+    command += [str(folder), program, str(threads), str(plan.turns)]
+    ended = _run(command, plan.seconds, plan.memory)
+    entries: dict[str, Any] = {}
+    turns = []
+    with suppress(OSError, ValueError):  # an interrupted process leaves half a line
+        for line in reply.read_text().splitlines():
+            entry = json.loads(line)
+            entries |= entry
+            turns += [entry["seconds"]] if "seconds" in entry else []
+    if entries.get("lacks_memory") or ended.last_line.startswith("MemoryError"):
+        failure = f"needs more than {size_text(plan.memory)} of memory"
+    else:
+        failure = entries.get("failure") or ended.failure(plan)
+    build = None if threads else entries.get("build")
+    answers = {k: Answer(*given) for k, given in entries.get("answers", {}).items()}
+    return Result(
+        program, _version(package), build, tuple(turns), answers,
+        _PATH.sub("FILE", failure),
+    )  # fmt: skip
+
+
+def file_to_file(
+    graph: Path, ranks: int, folder: Path, plan: ContestPlan
+) -> tuple[Result, Record]:
+    """Return the result of the command `solve`, and the report of its last turn."""
+    report = folder / "report.json"
+    command = [sys.executable, "-P", "-m", "mndmst", "solve", str(graph), "-q"]
+    command += ["-o", str(folder / "forest.h5"), "--report", str(report)]
+    if ranks > 1:
+        command = [find_mpirun(), "-n", str(ranks), *command]
+    if plan.threads is not None:
+        command += ["--threads", str(plan.threads)]
+    if plan.memory_given:
+        command += ["--memory", option_size(plan.memory // ranks)]
+    turns: list[float] = []
+    record: Record = {}
+    failure = ""
+    while len(turns) < plan.turns and not failure:
+        ended = _run(command, plan.seconds - sum(turns))
+        failure = ended.failure(plan)
+        if not failure:
+            turns.append(ended.seconds)
+            record = json.loads(report.read_text())
+    answers = {}
+    if record:
+        weight = record["weight"]  # JSON has a text for infinity
+        weight = float(weight) if isinstance(weight, str) else weight
+        answers[""] = Answer(record["forest_edges"], weight)
+    program = f"{OURS} solve, file to file"
+    if ranks > 1:
+        program += f", {counted(ranks, 'rank')}"
+    return Result(
+        program, __version__, None, tuple(turns), answers, _PATH.sub("FILE", failure)
+    ), record
+
+
+class _Ended(NamedTuple):
+    """The end of a process."""
+
+    seconds: float
+    status: int | None  # None if it has been ended at its time limit
+    last_line: str  # of its standard error
+
+    def failure(self, plan: ContestPlan) -> str:
+        """Return why the process has failed, in words; empty if it has not."""
+        if self.status is None:
+            return f"not done within {plan.seconds:g} s"
+        if self.status < 0:
+            name = signal.Signals(-self.status).name
+            return f"ended by {name} (limit of memory: {size_text(plan.memory)})"
+        said = self.last_line or f"ended with status {self.status}"
+        return said.removeprefix("mndmst: error: ") if self.status else ""
+
+
+def _run(command: Sequence[str], seconds: float, memory: int = 0) -> _Ended:
+    """Run a process for some seconds at most, with a limit of memory unless it is 0.
+
+    The system enforces the limit; macOS has none.
+    """
+    begin = time.perf_counter()
+    process = subprocess.Popen(
+        command, env=child_environment(), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        if memory and hasattr(resource, "prlimit"):
+            with suppress(ProcessLookupError):
+                resource.prlimit(process.pid, resource.RLIMIT_DATA, (memory, memory))
+        _, said = process.communicate(timeout=max(seconds, 0.1))
+        status: int | None = process.returncode
+    except subprocess.TimeoutExpired:
+        status, said = None, ""
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)  # the ranks of mpirun, too
+            process.communicate()
+    lines = [line for line in said.splitlines() if any(map(str.isalnum, line))]
+    return _Ended(time.perf_counter() - begin, status, lines[-1] if lines else "")
+
+
+def _version(package: str) -> str:
+    try:
+        return __version__ if package == OURS else version(package)
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,174 @@
+"""A contest as text, Markdown, CSV and JSON, with the machine and the software.
+
+No table names a host, a user or a directory.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..host.formatting import counted, size_text, to_json
+from ..io.output_kinds import CONTEST, json_mark
+from .contest import Case, Result
+
+Facts = dict[str, Any]
+_HEADINGS = ("program", "version", "build s", "forest s", "least", "times", "result")
+_NUMBERS = range(2, 6)  # the columns of numbers
+
+
+def machine_lines(facts: Facts) -> list[str]:
+    """Return what the times depend on, in lines."""
+    packages = ", ".join(f"{name} {of}" for name, of in facts["versions"].items())
+    commit = f", commit {facts['commit']}" if facts["commit"] else ""
+    return [
+        f"{packages}{commit}",
+        f"{facts['processor']}, {counted(facts['cores'], 'core')}, "
+        f"{size_text(facts['memory_bytes'])} of memory, {facts['system']}",
+        f"devices of solve: {', '.join(facts['devices']) or 'unknown'}; MPI: "
+        f"{facts['mpi']}; load {facts['load']}; {facts['date']}",
+    ]
+
+
+def explanation(facts: Facts) -> str:
+    """Return how the times were taken."""
+    plan = facts["plan"]
+    return (
+        "Every program has its own process. build: from arrays of edges to the "
+        "program's own structure; forest: from that to the forest, the median of up to "
+        f"{counted(plan['turns'], 'turn')}; times: build and forest as a multiple of "
+        "the first row. From file to file counts from the launch of the command to its "
+        f"end. Limits: {plan['seconds']:g} s and {size_text(plan['memory'])} of "
+        "memory."
+    )
+
+
+def title(case: Case) -> str:
+    """Return the size of a graph and its forest."""
+    text = (
+        f"{case.graph}: {counted(case.num_vertices, 'vertex')}, "
+        f"{counted(case.num_edges, 'edge')}, weights {case.weights}"
+    )
+    if case.reference:
+        whole = case.reference[""]
+        text += f"; forest of {counted(whole.edges, 'edge')}, weight {whole.weight}"
+    return text
+
+
+def _cells(case: Case, result: Result) -> tuple[str, ...]:
+    least = min(result.turns, default=None)
+    seconds = (result.build, result.seconds, least)
+    times = case.times(result)
+    return (
+        result.program,
+        result.version,
+        *("" if value is None else f"{value:.4f}" for value in seconds),
+        "" if times is None else f"{times:.2f}",
+        case.verdict(result),
+    )
+
+
+def text_table(case: Case) -> str:
+    """Return the table of a graph for a terminal."""
+    rows = [_HEADINGS, *(_cells(case, result) for result in case.results)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if n in _NUMBERS else cell.ljust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    return "\n".join([title(case), *lines, *case.notes])
+
+
+def as_markdown(facts: Facts, cases: Sequence[Case], missing: Sequence[str]) -> str:
+    """Return all tables as a page of Markdown."""
+    lines = ["# Minimum spanning forests by several programs", ""]
+    lines += [f"- {line}" for line in machine_lines(facts)]
+    lines += ["", explanation(facts)]
+    rules = ["--:" if n in _NUMBERS else "---" for n in range(len(_HEADINGS))]
+    for case in cases:
+        rows = [_HEADINGS, rules, *(_cells(case, result) for result in case.results)]
+        lines += ["", f"## {title(case)}", ""]
+        lines += [f"| {' | '.join(map(_escaped, row))} |" for row in rows]
+        lines += ["", " ".join(case.notes)]
+    if missing:
+        lines += ["", f"Not installed: {', '.join(missing)}."]
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|").replace("\n", " ")
+
+
+def as_csv(facts: Facts, cases: Sequence[Case], _: Sequence[str]) -> str:
+    """Return a row for each program and graph, with the machine."""
+    versions = facts["versions"]
+    machine = {
+        "mndmst": versions["mndmst"], "python": versions["python"],
+        "numpy": versions["numpy"],
+        **{
+            name: facts[name]
+            for name in (
+                "commit", "date", "processor", "cores", "memory_bytes", "system", "mpi",
+                "load",
+            )
+        },
+        "devices": "; ".join(facts["devices"]),
+    }  # fmt: skip
+    rows = [
+        _record(case, result, case_facts) | machine
+        for case in cases
+        for case_facts in [_graph_facts(case)]
+        for result in case.results
+    ]
+    stream = io.StringIO()
+    table = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return stream.getvalue()
+
+
+def _graph_facts(case: Case) -> Facts:
+    return {
+        "graph": case.graph, "vertices": case.num_vertices, "edges": case.num_edges,
+        "weights": case.weights,
+    }  # fmt: skip
+
+
+def _record(case: Case, result: Result, graph: Facts) -> Facts:
+    answer = next(iter(result.answers.values()), None)
+    return graph | {
+        "program": result.program,
+        "version": result.version,
+        "build_seconds": result.build,
+        "forest_seconds": result.seconds,
+        "least_seconds": min(result.turns, default=None),
+        "turns": len(result.turns),
+        "forest_edges": None if answer is None else answer.edges,
+        "forest_weight": None if answer is None else answer.weight,
+        "result": case.verdict(result),
+    }
+
+
+def as_json(facts: Facts, cases: Sequence[Case], missing: Sequence[str]) -> str:
+    """Return everything, each turn included."""
+    graphs = [
+        _graph_facts(case)
+        | {
+            "notes": case.notes,
+            "results": [
+                _record(case, result, {}) | {"seconds": asdict(result)["turns"]}
+                for result in case.results
+            ],
+        }
+        for case in cases
+    ]
+    whole = {**json_mark(CONTEST), **facts, "missing": missing, "graphs": graphs}
+    return to_json(whole, indent=1) + "\n"
+
+
+# The writers by suffix
+WRITERS = {".md": as_markdown, ".csv": as_csv, ".json": as_json}
