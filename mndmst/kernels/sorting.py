@@ -95,6 +95,9 @@ def sort_words(
     elif _numpy_sorts_fast():
         words.sort()
         return words
+    else:
+        offsets = np.empty((-(-bits // DIGIT), 1 << DIGIT), np.uint64)
+        return sort_by_one_thread(words, np.empty_like(words), low, bits, offsets)
     return _radix_sort(words, low, bits, threads)
 
 

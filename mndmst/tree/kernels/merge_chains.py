@@ -82,7 +82,7 @@ def chains_of_tree(tree: AscendingTree, threads: Threads) -> MergeChains:
     chain, joins = np.empty(n - 1, ids), np.empty(n - 1, np.uint8)
     edges = LevelEdges(np.arange(n - 1, dtype=ids), src, dst)
     base, top = 0, n
-    while len(edges.rank):
+    while len(threads.bounds(top - base)) > 2:
         vertices = each_range(base + threads.bounds(top - base))
         loops = threads.run(_find_lightest, edges, *vertices, lightest, up)
         ranges = each_range(threads.bounds(len(edges.rank)))
@@ -100,6 +100,10 @@ def chains_of_tree(tree: AscendingTree, threads: Threads) -> MergeChains:
             _contract, edges, *ranges, up, joins, src, dst, chain, offset, further
         )
         edges, base, top = further, top, int(numbers[-1])
+    # The other levels are too small for several threads.
+    base, top = _contract_alone(edges, base, top, lightest, up, joins, src, dst, chain)
+    if base == top:
+        raise ConfigError(CYCLE)
     lightest[base:top] = none
     threads.run(_lift, lightest, up, *each_range(threads.bounds(n - 1)), chain)
     return MergeChains(src, dst, joins, chain, lightest[:top], tree.distance, top)
@@ -210,6 +214,30 @@ def _contract(edges, begin, end, up, joins, one, other, chain, offset, further):
             further.rank[offset] = edge
             further.a[offset], further.b[offset] = up[x], up[y]
             offset += np.uint64(1)
+
+
+@kernel
+def _contract_alone(edges, base, top, lightest, up, joins, one, other, chain):
+    """Contract the vertices in [base, top), and all levels above them.
+
+    Returns the range of the last vertex; an empty one if the edges close a cycle.
+    """
+    while len(edges.rank):
+        count = len(edges.rank)
+        loop = _find_lightest(edges, base, top, lightest, up)
+        pairs, others = _mark_joins(edges, 0, count, lightest, joins)
+        if loop or count - others + pairs < top - base:
+            return top, top
+        _number_pairs(edges, 0, count, joins, top, up)
+        _climb(up, base, top, top)
+        further = LevelEdges(
+            np.empty(others, edges.rank.dtype),
+            np.empty(others, edges.a.dtype),
+            np.empty(others, edges.b.dtype),
+        )
+        _contract(edges, 0, count, up, joins, one, other, chain, 0, further)
+        edges, base, top = further, top, top + pairs
+    return base, top
 
 
 @kernel
