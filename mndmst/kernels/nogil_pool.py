@@ -5,7 +5,6 @@ takes a millisecond or more, longer than many kernels. Here one thread queues th
 and wakes the workers, and each thread executes call after call.
 """
 
-import functools
 import os
 from threading import Lock, Thread
 
@@ -29,70 +28,71 @@ SPIN_COUNT = 1000
 EVERYONE = (1 << 31) - 1
 
 # Words that the threads share: the number of calls (upper half) and of started calls
-# (lower half); the number of finished calls; the number of tables so far; and, on one
-# line, the address of the table and the bytes of its rows.
-_TAKEN, _DONE, _ROUND, _TABLE = (LINE * line for line in range(4))
+# (lower half); the number of finished calls; the number of tables so far; the number of
+# workers that may still join; and, on one line, the address of the table and the bytes
+# of its rows.
+_TAKEN, _DONE, _ROUND, _SEATS, _TABLE = (LINE * line for line in range(5))
 _STRIDE = _TABLE + 1
-_NO_MORE = -1
 _HALF = 32
 _TAKEN_MASK = (1 << _HALF) - 1
 
 
 class NogilPool:
-    """`count` worker threads; the thread that submits calls is one of them."""
+    """Worker threads, and the thread that submits calls.
 
-    def __init__(self, count: int) -> None:
-        self._words = np.zeros(4 * LINE, np.int64)
-        self._one_by_one = Lock()
-        given = (self._words,)
-        try:
-            for number in range(1, count):  # they end with the process
-                name = f"mndmst-worker-{number}"
-                Thread(target=_serve, args=given, name=name, daemon=True).start()
-        except RuntimeError as error:
-            _end(self._words)  # the threads that have started
-            raise MemoryError(str(error)) from error
+    A worker starts when a table first needs it, and ends with the process.
+    """
 
-    def make_calls(self, rows: np.ndarray) -> None:
-        """Make queued calls (`CompiledKernel.call_all`), one at a time on each thread.
+    def __init__(self) -> None:
+        self.reset()
 
-        Calls may wait for each other if there are no more calls than threads, because
-        all of them run at the same time.
+    def reset(self) -> None:
+        """Begin without workers, as in a forked child, which has none of them."""
+        self._words = np.zeros(5 * LINE, np.int64)
+        self._one_by_one, self._workers = Lock(), 0
+
+    def make_calls(self, threads: int, rows: np.ndarray) -> None:
+        """Make queued calls (`CompiledKernel.call_all`) on at most `threads` threads.
+
+        Each thread makes one call at a time. Calls may wait for each other if there are
+        no more calls than threads, because all of them run at the same time. Raises
+        MemoryError, before any call begins, if there is no memory for a worker's stack.
         """
+        helpers = min(threads, len(rows)) - 1
         with self._one_by_one:
-            _run_all(self._words, address_of(rows), rows.strides[0], len(rows))
+            while self._workers < helpers:
+                self._start_worker()
+            _run_all(self._words, address_of(rows), rows.strides[0], len(rows), helpers)
+
+    def _start_worker(self) -> None:
+        name, given = f"mndmst-worker-{self._workers + 1}", (self._words,)
+        try:
+            Thread(target=_serve, args=given, name=name, daemon=True).start()
+        except RuntimeError as error:
+            raise MemoryError(str(error)) from error
+        self._workers += 1
 
 
-@functools.cache
-def nogil_pool(count: int) -> NogilPool:
-    """Return the pool of `count` threads that this process shares."""
-    return NogilPool(count)
-
-
-# A forked child has the memory of its parent, but none of its threads.
-os.register_at_fork(after_in_child=nogil_pool.cache_clear)
+# The pool of this process.
+POOL = NogilPool()
+os.register_at_fork(after_in_child=POOL.reset)
 
 
 @kernel
-def _end(words):
-    """End all threads that wait for calls."""
-    store_atomic(words, _ROUND, _NO_MORE)
-    wake(words, _ROUND, EVERYONE)
-
-
-@kernel
-def _run_all(words, table, stride, count):
-    """Run the calls of a table on all threads; return after the last one.
+def _run_all(words, table, stride, count, helpers):
+    """Run the calls of a table on this thread and some workers; return after the last.
 
     A thread that is late from the previous table may start one of these calls, so the
-    address of the table is stored before the number of calls.
+    address of the table is stored before the number of calls; and seats after it, so
+    that each worker that takes a seat makes calls while there are any.
     """
     store_atomic(words, _DONE, 0)
     store_atomic(words, _TABLE, table)
     store_atomic(words, _STRIDE, stride)
     store_atomic(words, _TAKEN, count << _HALF)
+    store_atomic(words, _SEATS, helpers)
     add_atomic(words, _ROUND, 1)
-    wake(words, _ROUND, count - 1)
+    wake(words, _ROUND, helpers)
     _make_calls(words)
     spins = 0
     done = load_atomic(words, _DONE)
@@ -106,9 +106,9 @@ def _run_all(words, table, stride, count):
 
 @kernel
 def _serve(words):
-    """Make queued calls until the pool ends."""
+    """Make queued calls of each table that has a seat left."""
     seen = 0
-    while seen != _NO_MORE:
+    while True:
         spins = 0
         now = load_atomic(words, _ROUND)
         while now == seen:
@@ -118,7 +118,8 @@ def _serve(words):
                 sleep_while(words, _ROUND, seen)
             now = load_atomic(words, _ROUND)
         seen = now
-        _make_calls(words)
+        if add_atomic(words, _SEATS, -1) > 0:
+            _make_calls(words)
 
 
 @kernel

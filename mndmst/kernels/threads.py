@@ -1,20 +1,22 @@
 """Threads that run kernels or functions on ranges of work."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache, partial
 from itertools import pairwise
-from threading import Event, Lock
+from threading import Event
 from typing import Any
 
 import numpy as np
 
 from ..graph.tuning import Tuning
+from ..host.cores import MOST_THREADS
 from ..native.arguments import pack
 from ..native.call_columns import PerCall, calls_of, result_columns
 from ..native.compiled_kernel import CompiledKernel
 from ..native.kernel import Kernel
-from .nogil_pool import nogil_pool
+from .nogil_pool import POOL
 
 # From this many threads on, a parallel algorithm may do more total work than the
 # sequential one.
@@ -31,38 +33,45 @@ class Threads:
     def __init__(self, count: int, tuning: Tuning | None = None) -> None:
         self.count = count
         self.tuning = tuning or Tuning.default
-        self._one_by_one = Lock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return the count and tuning; a copy has a pool of its own."""
-        return type(self), (self.count, self.tuning)
-
-    @cached_property
-    def pool(self) -> ThreadPoolExecutor:
-        """The threads, all of them started.
-
-        An executor starts no thread while another one is idle. Calls that wait for each
-        other would then deadlock, so all threads start here.
-        """
-        pool, started = ThreadPoolExecutor(self.count, "mndmst-cpu"), Event()
-        try:
-            for _ in range(self.count):
-                pool.submit(started.wait)  # keeps its thread from being idle
-        except RuntimeError as error:
-            raise MemoryError(str(error)) from error
-        finally:
-            started.set()
-        return pool
 
     def map(self, function: Callable[..., Any], calls: Sequence[tuple]) -> list[Any]:
         """Return the results of function(*call) for all calls, in order.
 
-        Each call acquires the GIL twice; `run` calls kernels without it. Raises
-        MemoryError if there is no memory for the stack of a thread.
+        Each call acquires the GIL twice; `run` calls kernels without it. After an
+        exception no other call begins; the first call's that failed is raised. Calls
+        may wait for each other as in `run`. Raises MemoryError, before any call begins,
+        if there is no memory for the stack of a thread.
         """
         if self.count == 1 or len(calls) < 2:
             return [function(*call) for call in calls]
-        return list(self.pool.map(lambda call: function(*call), calls))
+        results: list[Any] = [None] * len(calls)
+        errors: dict[int, BaseException] = {}
+        numbers, started = iter(range(len(calls))), Event()
+
+        def work() -> None:
+            started.wait()
+            for number in numbers:
+                try:
+                    results[number] = function(*calls[number])
+                except BaseException as error:  # raised in the caller's thread
+                    errors[number] = error
+                    _exhaust(numbers)
+
+        pool = _python_threads()
+        try:
+            working = [pool.submit(work) for _ in calls[: self.count]]
+        except RuntimeError as error:
+            _exhaust(numbers)
+            raise MemoryError(str(error)) from error
+        finally:
+            started.set()
+        try:
+            wait(working)
+        finally:
+            _exhaust(numbers)  # in case a signal raises an exception here
+        if errors:
+            raise errors[min(errors)]
+        return results
 
     def run(self, kernel: Kernel, *arguments: Any) -> Any:
         """Run a kernel once for each item of its `PerCall` and `ArrayPieces` arguments.
@@ -80,12 +89,11 @@ class Threads:
         # With MNDMST_JIT a kernel is a dispatcher of Numba's.
         code = kernel.code(types) if isinstance(kernel, Kernel) else None
         if not isinstance(code, CompiledKernel) or not code.can_be_queued:
-            with self._one_by_one:
-                return result_columns(self.map(kernel, calls_of(arguments, count)))
+            return result_columns(self.map(kernel, calls_of(arguments, count)))
         if count == 1:  # without a table, which takes longer than a call
             return result_columns([code(words, arguments)])
-        pool = nogil_pool(self.count)
-        return code.call_all(words, columns, pool.make_calls, arguments)
+        make_calls = partial(POOL.make_calls, self.count)
+        return code.call_all(words, columns, make_calls, arguments)
 
     def bounds(
         self, length: int, grain: int | None = None, align: int = 1, each: int = 1
@@ -106,6 +114,25 @@ class Threads:
     ) -> list[tuple[int, int]]:
         """Return the ranges of `bounds` as pairs."""
         return list(pairwise(self.bounds(length, grain, align).tolist()))
+
+
+@cache
+def _python_threads() -> ThreadPoolExecutor:
+    """Return the threads of this process that call functions of Python.
+
+    One starts for each task that finds no other idle, so tasks may wait for each other.
+    """
+    return ThreadPoolExecutor(MOST_THREADS, "mndmst-cpu")
+
+
+# A forked child has none of its parent's threads.
+os.register_at_fork(after_in_child=_python_threads.cache_clear)
+
+
+def _exhaust(numbers: Iterator[int]) -> None:
+    """Take the remaining numbers, so that no thread takes one."""
+    for _ in numbers:
+        pass
 
 
 def each_range(bounds: np.ndarray) -> tuple[PerCall, PerCall]:

@@ -120,6 +120,15 @@ def coded(
     return result
 
 
+def largest_size(
+    points: np.ndarray | PointsOnDevice, threads: Threads = ALONE
+) -> float:
+    """Return the largest magnitude of a coordinate; not finite if any is not."""
+    if not isinstance(points, np.ndarray):
+        return float(points.measures.largest.max())
+    return extremes(points, threads)[1]
+
+
 def largest_sizes(
     points: np.ndarray | PointsOnDevice, threads: Threads = ALONE
 ) -> np.ndarray:

@@ -55,6 +55,7 @@ from .coordinates import (
     PROBABILITY_CODES,
     coded,
     finite_rows,
+    largest_size,
     largest_sizes,
 )
 from .devices import searches_on
@@ -329,7 +330,9 @@ core_dist_n_jobs, prediction_data
             self._points = None
             self._search: OnDemand[TrainingPoints] | None = None
             forest = self._forest_of_matrix(X, rule)
-            self._clusters = OnDemand(partial(clusters_of, forest, rule))
+            self._clusters = OnDemand(
+                partial(clusters_of, forest, rule, self._threads())
+            )
         else:
             self._points = self._checked(X)
             if self.copy and isinstance(self._points, np.ndarray):
@@ -719,6 +722,14 @@ core_dist_n_jobs, prediction_data
     def _checked_values(self, points: Points, reset: bool) -> Points:
         """Return points themselves if distances can be computed with them."""
         threads = Threads(self._threads() or core_count())
+        if not largest_size(points, threads) <= LARGEST:  # or it is not a number
+            self._check_large(points, threads)
+        if reset:
+            self.n_features_in_ = int(points.shape[1])
+        return points
+
+    def _check_large(self, points: Points, threads: Threads) -> None:
+        """Raise InputError for large coordinates, and for others that no fit takes."""
         finite = finite_rows(points, threads)
         if self.non_finite == "error" and not finite.all():
             point = int(np.flatnonzero(~finite)[0])
@@ -734,9 +745,6 @@ core_dist_n_jobs, prediction_data
                 f"X: point {point} has a coordinate beyond {LARGEST:g}, whose "
                 "distances float64 cannot hold. Scale it."
             )
-        if reset:
-            self.n_features_in_ = int(points.shape[1])
-        return points
 
     def _prepare(self, points: np.ndarray | PointsOnDevice, rule: DensityRule) -> None:
         """Prepare clusters and predictions, with the parameters of now."""
@@ -869,7 +877,7 @@ def _clusters_of_points(
         reporter=SearchReporter(progress),
         **options,
     )
-    return clusters_of(forest, rule)
+    return clusters_of(forest, rule, threads)
 
 
 def _training_points(

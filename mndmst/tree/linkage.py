@@ -74,16 +74,16 @@ def single_linkage(forest: SpanningForest, few: int = FEW_VERTICES) -> np.ndarra
     if forest.num_vertices <= few:
         return _linkage_without_kernels(forest)
     threads = all_cores()
-    return link(chains_of_tree(ascending_tree(forest), threads), threads)
+    return link(chains_of_tree(ascending_tree(forest, threads), threads), threads)
 
 
-def ascending_tree(forest: SpanningForest) -> AscendingTree:
+def ascending_tree(forest: SpanningForest, threads: Threads) -> AscendingTree:
     """Return the edges of a forest; the last ones join its trees, infinitely far.
 
     Raises ConfigError if there are too many or too few edges.
     """
-    n, threads = forest.num_vertices, all_cores()
-    ids, order = id_type(n), in_merge_order(forest)
+    n = forest.num_vertices
+    ids, order = id_type(n), in_merge_order(forest, threads)
     tree = AscendingTree(np.empty(n - 1, ids), np.empty(n - 1, ids), np.empty(n - 1))
     joining = n - 1 - len(forest)
     if joining:
@@ -183,10 +183,12 @@ def numbered(labels: np.ndarray) -> np.ndarray:
     return np.unique(labels, return_inverse=True)[1]
 
 
-def in_merge_order(forest: SpanningForest) -> np.ndarray:
+def in_merge_order(
+    forest: SpanningForest, threads: Threads | None = None
+) -> np.ndarray:
     """Return the positions of the edges: lightest first, heaviest in a maximum one."""
     keys = weights_to_keys(forest.weight.copy(), forest.maximum)
-    return sort_positions(keys, all_cores())
+    return sort_positions(keys, threads or all_cores())
 
 
 # The text for messages on the distances of a maximum forest

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...host.errors import ConfigError
+from ...kernels.threads import Threads
 from ...tree.kernels.merge_chains import (
     chains_of_linkage,
     chains_of_tree,
@@ -134,19 +135,23 @@ def condensed_tree(linkage: np.ndarray, min_cluster_size: int) -> CondensedTree:
     return CondensedTree(*columns, num_points=n)
 
 
-def condensed_forest(forest: SpanningForest, min_cluster_size: int) -> CondensedTree:
+def condensed_forest(
+    forest: SpanningForest, min_cluster_size: int, threads: Threads | None = None
+) -> CondensedTree:
     """Return the condensed tree of the dendrogram of a forest; see `condensed_tree`.
 
-    All cores take part, and the dendrogram itself is not made: of many vertices each
-    needs 33 bytes at the peak, of which 16 stay.
+    All cores take part by default, and the dendrogram itself is not made: of many
+    vertices each needs 33 bytes at the peak, of which 16 stay.
     """
     if forest.num_vertices <= FEW_VERTICES:
         return condensed_tree(single_linkage(forest), min_cluster_size)
     _check_size(min_cluster_size)
-    threads = all_cores()
+    threads = threads or all_cores()
     # Without names, so that `condense` lets go of what it no longer needs
     columns = condense(
-        chains_of_tree(ascending_tree(forest), threads), min_cluster_size, threads
+        chains_of_tree(ascending_tree(forest, threads), threads),
+        min_cluster_size,
+        threads,
     )
     return CondensedTree(*columns, num_points=forest.num_vertices)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.threads import each_range
+from ...kernels.threads import Threads, each_range
 from ...tree.linkage import all_cores
 from ..kernels.dendrogram import Members, first_members, label_members, owners
 from .condensed import CondensedTree, scale_of
@@ -48,7 +48,10 @@ def flat_clusters(
 
 
 def label_points(
-    tree: CondensedTree, chosen: np.ndarray, epsilon: float = 0.0
+    tree: CondensedTree,
+    chosen: np.ndarray,
+    epsilon: float = 0.0,
+    threads: Threads | None = None,
 ) -> Clustering:
     """Return the labels and probabilities of clusters that `select_clusters` chose.
 
@@ -57,7 +60,7 @@ def label_points(
     """
     owner = owners(tree.cluster_parent, chosen)
     limit = np.array([(epsilon or tree.root_end) if chosen[0] else np.inf], float)
-    n, threads = tree.num_points, all_cores()
+    n, threads = tree.num_points, threads or all_cores()
     members = Members(tree.parent[-n:], tree.distance[-n:], n, owner, limit)
     first = first_members(members)
     used = np.flatnonzero(first < n)

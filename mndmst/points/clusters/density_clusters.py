@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...host.cores import core_count
 from ...host.errors import ConfigError
 from ...host.formatting import counted
+from ...kernels.threads import Threads
 from ...tree.linkage import single_linkage
 from ..point_forest import PointForest
 from .condensed import CondensedTree, condensed_forest, without_brief_clusters
@@ -121,13 +123,19 @@ class DensityClusters:
         return outlier_scores(self.tree)
 
 
-def clusters_of(found: PointForest, rule: DensityRule) -> DensityClusters:
-    """Return the clusters that a forest of mutual reachability distances has."""
-    tree = condensed_forest(found.forest, rule.min_cluster_size)
+def clusters_of(
+    found: PointForest, rule: DensityRule, threads: int = 0
+) -> DensityClusters:
+    """Return the clusters that a forest of mutual reachability distances has.
+
+    0 threads are all cores this process may use.
+    """
+    team = Threads(threads or core_count())
+    tree = condensed_forest(found.forest, rule.min_cluster_size, team)
     if rule.persistence > 0:
         tree = without_brief_clusters(tree, rule.persistence)
     chosen = select_clusters(tree, rule.selection)
     if rule.finds_no_cluster(tree.num_points):
         chosen[:] = False  # the root, too, has fewer points than a cluster
-    flat = label_points(tree, chosen, rule.selection.epsilon)
+    flat = label_points(tree, chosen, rule.selection.epsilon, team)
     return DensityClusters(found, tree, chosen, flat)

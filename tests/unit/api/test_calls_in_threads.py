@@ -1,5 +1,6 @@
 """Calls in threads at once: each has the options and the limit that it was given."""
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +14,7 @@ import mndmst
 from mndmst.host.errors import ConfigError
 from mndmst.host.memory import Budget, held_bytes
 from mndmst.io import memory_limit
+from mndmst.kernels.nogil_pool import POOL
 
 CALLS = 8
 VERTICES = 100_000
@@ -73,6 +75,30 @@ def test_each_fit_keeps_to_its_own_parameters() -> None:
     found = at_once(lambda n: mndmst.HDBSCAN(min_cluster_size=sizes[n]).fit(points))
     for one, other in zip(alone, found, strict=True):
         assert (one.labels_ == other.labels_).all()
+
+
+def test_fits_with_different_numbers_of_threads_share_one_pool() -> None:
+    points = np.random.default_rng(4).normal(size=(3000, 3)).round(1)
+    alone, before = mndmst.HDBSCAN(n_jobs=1).fit(points), set(threading.enumerate())
+    for fit in at_once(lambda n: mndmst.HDBSCAN(n_jobs=n + 1).fit(points)):
+        assert (fit.labels_ == alone.labels_).all()
+        assert (fit.probabilities_ == alone.probabilities_).all()
+    names = [thread.name for thread in set(threading.enumerate()) - before]
+    workers = [name for name in names if name.startswith("mndmst-worker-")]
+    assert len(workers) == len(set(workers)) < CALLS  # a second pool repeats numbers
+
+
+def test_a_fit_on_one_thread_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(5).normal(size=(70_000, 2))
+    asked, make_calls = set(), POOL.make_calls
+
+    def noted(threads: int, rows: np.ndarray) -> None:
+        asked.add(threads)
+        make_calls(threads, rows)
+
+    monkeypatch.setattr(POOL, "make_calls", noted)
+    mndmst.HDBSCAN(n_jobs=1).fit(points)
+    assert asked <= {1}
 
 
 def test_the_limit_of_the_system_is_restored_after_blocks_that_overlap() -> None:

@@ -6,9 +6,10 @@ from threading import Thread
 import numpy as np
 import pytest
 
+from mndmst.kernels import threads as threads_module
 from mndmst.kernels.edge_columns import concatenate
 from mndmst.kernels.intrinsics import add_atomic, load_atomic
-from mndmst.kernels.nogil_pool import nogil_pool
+from mndmst.kernels.nogil_pool import NogilPool
 from mndmst.kernels.threads import Threads
 from mndmst.native.arguments import parse, words_of
 from mndmst.native.call_columns import ArrayPieces, PerCall, calls_of
@@ -44,7 +45,7 @@ def wait_for(_, words, count):
 @pytest.fixture(autouse=True)
 def no_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every call that threads of Python would make fail."""
-    monkeypatch.setattr(Threads, "pool", None)
+    monkeypatch.setattr(threads_module, "_python_threads", None)
 
 
 @pytest.mark.parametrize("count", [1, 3, 8])
@@ -98,29 +99,105 @@ def test_a_child_has_threads_of_its_own() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 
-def test_without_room_for_a_thread_those_started_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    nogil_pool.cache_clear()
-    started, start = [], Thread.start
+@pytest.fixture
+def own_pool(monkeypatch: pytest.MonkeyPatch) -> NogilPool:
+    """Use a pool without workers."""
+    pool = NogilPool()
+    monkeypatch.setattr(threads_module, "POOL", pool)
+    return pool
 
-    def fail_later(thread: Thread) -> None:
-        if len(started) == 2:
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
+    """Return a list that receives the workers that start."""
+    threads, start = [], Thread.start
+
+    def noted(thread: Thread) -> None:
+        start(thread)
+        if thread.name.startswith("mndmst-worker"):
+            threads.append(thread)
+
+    monkeypatch.setattr(Thread, "start", noted)
+    return threads
+
+
+def test_without_room_for_a_thread_no_call_begins(
+    own_pool: NogilPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, start, tried = np.zeros(1, np.int64), Thread.start, []
+
+    def fail_third(thread: Thread) -> None:
+        tried.append(thread)
+        if len(tried) == 3:
             raise RuntimeError("can't start new thread")
-        started.append(thread)
         start(thread)
 
-    monkeypatch.setattr(Thread, "start", fail_later)
+    monkeypatch.setattr(Thread, "start", fail_third)
     with pytest.raises(MemoryError, match="new thread"):
-        Threads(4).run(squares, PerCall(np.ones(4, int)), np.zeros(1, np.int64), 1)
-    for thread in started:
-        thread.join(30)
-        assert not thread.is_alive()
+        Threads(4).run(squares, PerCall(np.ones(4, int)), words, 1)
+    assert words[0] == 0
+    Threads(4).run(squares, PerCall(np.ones(4, int)), words, 1)  # there is room again
+    assert words[0] == len(tried) == 4  # two workers stayed
+
+
+def test_workers_start_once_and_only_for_calls_that_need_them(
+    own_pool: NogilPool, started: list[Thread]
+) -> None:
+    words = np.zeros(1, np.int64)
+    for threads, calls, workers in (
+        (8, 1, 0), (1, 8, 0), (8, 2, 1), (3, 9, 2), (2, 2, 2), (8, 5, 4), (4, 90, 4)
+    ):  # fmt: skip
+        if threads > 1:
+            Threads(threads).run(squares, PerCall(np.arange(14, 14 + calls)), words, 1)
+        assert len(started) == workers
+
+
+@kernel
+def most_at_once(_, words):
+    """Count the calls that run at once; keep the most in the second word."""
+    now = add_atomic(words, 0, 1) + 1
+    for _ in range(2000):
+        if load_atomic(words, 1) < now:
+            words[1] = now
+    add_atomic(words, 0, -1)
+    return now
+
+
+def test_idle_workers_do_not_join_calls_for_fewer_threads(own_pool: NogilPool) -> None:
+    words = np.zeros(1, np.int64)
+    Threads(8).run(wait_for, PerCall(np.arange(8)), words, 8)  # starts seven workers
+    for _ in range(50):
+        words = np.zeros(2, np.int64)
+        Threads(2).run(most_at_once, PerCall(np.arange(40)), words)
+        # A worker that is late from the table before may help.
+        assert 1 <= words[1] <= 3
+
+
+def test_callers_with_different_numbers_of_threads_share_the_pool(
+    own_pool: NogilPool, started: list[Thread]
+) -> None:
+    made = []
+
+    def call(count: int) -> None:
+        numbers, words = PerCall(np.arange(count)), np.zeros(1, np.int64)
+        at_once = Threads(count).run(wait_for, numbers, words, count)
+        for turn in range(100):
+            _, products = Threads(count).run(squares, numbers, words, turn)
+            assert products.tolist() == [turn * number for number in range(count)]
+        made.append(sorted(at_once) == [*range(count)])
+
+    callers = [Thread(target=call, args=(count,)) for count in range(2, 6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert made == [True] * len(callers)
+    assert len(started) == 4
 
 
 def test_floating_point_arguments_need_the_interpreter() -> None:
     words = np.zeros(1, np.int64)
-    with pytest.raises(AttributeError):  # of the pool that is not there
+    with pytest.raises(TypeError, match="not callable"):  # the threads of Python
         Threads(2).run(squares, PerCall(np.arange(2)), words, 1.5)
 
 

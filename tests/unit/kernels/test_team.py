@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mndmst.graph.tuning import Tuning
-from mndmst.kernels.nogil_pool import nogil_pool
+from mndmst.kernels import threads as threads_module
+from mndmst.kernels.nogil_pool import NogilPool
 from mndmst.kernels.team import (
     Member,
     Team,
@@ -71,7 +72,7 @@ def test_few_elements_wake_few_members() -> None:
 
 
 def test_none_begins_if_a_thread_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    nogil_pool.cache_clear()
+    monkeypatch.setattr(threads_module, "POOL", NogilPool())
     team, begun = team_of(3), np.zeros(3, np.int64)
     start, calls = Thread.start, []
 
