@@ -162,3 +162,58 @@ def test_what_suits_a_device(count, dimensions, min_samples, suits):
     none = np.empty(0)
     points = PointCoordinates(np.zeros((count, dimensions)), none, none, Scale())
     assert search_choice.suits_device(points, min_samples) == suits
+
+
+def test_points_of_crowded_cells_follow_the_curve_inside_each():
+    import cupy
+
+    from mndmst.backends.cuda.kernels import NULL
+    from mndmst.points.cuda.point_tree import LEAF, CudaPointTree
+    from mndmst.points.devices import TreePoints
+
+    r = np.random.default_rng(8)
+    far = 1e9 * np.ones((1, 3))  # makes one cell of all other points
+    points = np.r_[far, 1e3 * np.eye(3), r.standard_normal((3000, 3))]
+    tree = CudaPointTree(TreePoints(points, 2, 0))
+    values = cupy.asarray(points)
+    frame, n = tree._frame(values), len(points)
+    levels = [cupy.asnumpy(tree._codes(values, NULL, n, frame, i)) for i in range(3)]
+    order = cupy.asnumpy(tree._arrays["point"])
+    assert sorted(order) == [*range(n)]
+    paths = np.stack(levels, axis=1)[order]
+    crowded = 0
+    for depth in range(3):
+        above = np.any(paths[1:, :depth] != paths[:-1, :depth], axis=1)
+        runs = np.split(paths[:, depth], np.flatnonzero(above) + 1)
+        long = [run for run in runs if len(run) > LEAF]
+        assert all((run[1:] >= run[:-1]).all() for run in long)
+        crowded += depth > 0 and len(long) > 0
+    assert crowded
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_modules_of_every_tree_are_compiled_ahead(metric, kind, monkeypatch):
+    """With Euclidean distances, of up to 16 dimensions and 10 `min_samples`."""
+    from mndmst.backends.cuda.modules import ARCHITECTURES, KernelSources
+    from mndmst.points.cuda.modules import SOURCES
+
+    class AskedError(Exception):
+        pass
+
+    def ask(sources, file, macros):
+        raise AskedError(file, dict(macros))
+
+    monkeypatch.setattr(KernelSources, "load_module", ask)
+    ahead = {a: [*SOURCES.ahead(a)] for a in ARCHITECTURES}
+    for dimensions in (*range(1, 20), 33, 384, 1000):
+        points = 1 + np.random.default_rng(1).random((700, dimensions)).astype(kind)
+        for min_samples in (0, 1, 5, 6, 10):
+            search = "tree" if dimensions <= 16 else "auto"
+            try:
+                found = points_forest(points, metric, min_samples, search=search)
+            except AskedError as asked:
+                for modules in ahead.values():
+                    assert asked.args in modules
+            else:
+                assert dimensions > 16 and found.search == "tree"

@@ -22,6 +22,7 @@ from ...host.caches import read_trusted, replace_file
 from ...host.errors import ConfigError, MndmstError
 from ...native.cache_dirs import directories_named, directory_for, writable_named
 from ...native.code_store import with_digest, without_digest
+from ...native.loader import announced
 from . import use_private_cache
 
 use_private_cache()
@@ -154,7 +155,8 @@ def _loaded(
         if module is not None:
             return module
     try:
-        code = sources.compile(file, macros, present)
+        with announced():
+            code = sources.compile(file, macros, present)
     except MndmstError:
         raise
     except (ImportError, OSError, RuntimeError) as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ...backends.cuda.modules import KernelSources, Macros
+from ..devices import MOST_DIMENSIONS
 
 # Of `point_multiply`: types of factors with their parts; and the stages that fit in the
 # shared memory of the processors of an architecture.
@@ -18,9 +19,10 @@ POINT_TYPES = (
     ("double", 1, "double", 0),
 )  # fmt: skip
 # Of `point_tree`: lengths of neighbour lists for plain and for mutual reachability
-# distances; the norm, dimensions and lists that are compiled ahead.
-PLAIN_LIST, MUTUAL_LISTS = 6, (8, 12, 18, 34, 66)
-EUCLIDEAN, TREE_DIMENSIONS = 2, (2, 3)
+# distances, and the least neighbours listed in addition to `min_samples`; the norm and
+# the lists that are compiled ahead, for up to 10 `min_samples`.
+PLAIN_LIST, MUTUAL_LISTS, BEYOND = 6, (8, 12, 18, 34, 66), 2
+EUCLIDEAN = 2
 TREE_LISTS = ((False, PLAIN_LIST), *((True, n) for n in MUTUAL_LISTS[:2]))
 
 
@@ -48,6 +50,12 @@ def tree_macros(
     return {"VALUE": value, "DIMENSIONS": dimensions, **numbers}
 
 
+def listed_for(min_samples: int) -> int:
+    """Return the length of the lists of `point_tree`; 0 is for plain distances."""
+    lists = MUTUAL_LISTS if min_samples else (PLAIN_LIST,)
+    return next(length for length in lists if length >= min_samples + BEYOND)
+
+
 def _ahead(architecture: str) -> Iterator[tuple[str, Macros]]:
     """Yield the modules that are compiled ahead; the longest compilations first."""
     for factor, parts in FACTORS:
@@ -58,7 +66,7 @@ def _ahead(architecture: str) -> Iterator[tuple[str, Macros]]:
     for value in ("float", "double"):
         for file in ("point_rows", "point_factors"):
             yield file, {"VALUE": value}
-        for dimensions in TREE_DIMENSIONS:
+        for dimensions in range(1, MOST_DIMENSIONS + 1):
             for mutual, listed in TREE_LISTS:
                 macros = tree_macros(value, dimensions, EUCLIDEAN, mutual, listed)
                 yield "point_tree", macros

@@ -13,8 +13,7 @@ to round.
 The kernels compute the distances of `points/kernels` in float64 and compare edges by
 (weight, smaller point, larger point), so the forest has the same bits as on a CPU.
 
-Unless many points share a cell of the curve, only these kernels and sorts run: CuPy
-compiles each kernel of its own on first use.
+Only these kernels and sorts run: CuPy compiles each kernel of its own on first use.
 """
 
 import math
@@ -31,10 +30,9 @@ from ...backends.cuda.transfer import Transfer
 from ...host.memory_costs import DEVICE_LIBRARIES_RESERVE, DEVICE_TREE_POINT_BYTES
 from ..devices import TreeEdges, TreePoints
 from .device_products import check_room, current_device
-from .modules import MUTUAL_LISTS, PLAIN_LIST, SOURCES, tree_macros, type_name
+from .modules import SOURCES, listed_for, tree_macros, type_name
 
 LEAF = 8  # most points of a leaf
-BEYOND = 2  # least neighbours listed in addition to `min_samples`; see MUTUAL_LISTS
 BLOCK = 128  # threads of a block
 EXTENT_BLOCKS = 1024
 # Codes of this many bits per coordinate separate all points that differ in float64.
@@ -78,9 +76,7 @@ class CudaPointTree:
         self.count, self.dimensions = points.values.shape
         self.seconds: dict[str, float] = {}
         self._mutual = points.min_samples > 0
-        needed = points.min_samples + BEYOND
-        lists = MUTUAL_LISTS if self._mutual else (PLAIN_LIST,)
-        self._listed = next(length for length in lists if length >= needed)
+        self._listed = listed_for(points.min_samples)
         with self._current():
             needed = self.bytes_needed(values.itemsize)
             check_room(f"a tree of {self.count:,} points takes", needed)
@@ -207,21 +203,32 @@ class CudaPointTree:
 
         One outlier makes the cells of all other points large.
         """
-        positions = None
+        above: cupy.ndarray | np.uint64 = NULL
+        group: cupy.ndarray | np.uint64 = NULL
         for level in range(1, -(-LEVELS_OF_BITS // _bits(self.dimensions))):
-            long, run = _long_runs(codes)
-            if len(long) == 0:
+            count = len(codes)
+            start, key = (cupy.empty(count, np.uint64) for _ in range(2))
+            crowded = cupy.zeros(1, np.uint32)
+            size, leaf = np.uint64(count), np.uint64(LEAF)
+            self._run("find_runs", count, codes, group, size, leaf, start, key, crowded)
+            count = int(crowded[0])
+            if count == 0:
                 break
-            positions = long if positions is None else positions[long]
-            chosen = point[positions]
-            codes = self._codes(values, chosen, len(chosen), frame, level)
-            order = cupy.argsort(codes)
-            order = order[cupy.argsort(run[order])]
-            point[positions] = chosen[order]
-            codes, run = codes[order], run[order]
-            new = (codes[1:] != codes[:-1]) | (run[1:] != run[:-1])
-            codes = cupy.zeros(len(order), np.int64)
-            codes[1:] = cupy.cumsum(new)
+            size = np.uint64(count)
+            position, chosen = (cupy.empty(count, np.uint32) for _ in range(2))
+            run, run_by_code, codes, group = (
+                cupy.empty(count, np.uint64) for _ in range(4)
+            )
+            taken = position, chosen, run
+            order = cupy.argsort(key)
+            self._run("take_runs", count, order, size, above, start, point, *taken)
+            unsorted = self._codes(values, chosen, count, frame, level)
+            by_code = cupy.argsort(unsorted)
+            self._run("gather_words", count, by_code, size, run, run_by_code)
+            by_run = cupy.argsort(run_by_code)  # stable
+            columns = position, chosen, unsorted, run, point, codes, group
+            self._run("order_runs", count, by_code, by_run, size, *columns)
+            above = position
 
     def _frame(self, values: cupy.ndarray) -> cupy.ndarray:
         """Return the smallest coordinates, and the cells per unit of length."""
@@ -331,14 +338,3 @@ def _floats(ordered: np.ndarray) -> np.ndarray:
     """Return the float64 numbers of bits as `ordered` in point_tree.cu returns them."""
     top = np.uint64(1 << 63)
     return np.where(ordered >= top, ordered ^ top, ~ordered).view(np.float64)
-
-
-def _long_runs(codes: cupy.ndarray) -> tuple[cupy.ndarray, cupy.ndarray]:
-    """Return the indices of equal codes in runs longer than a leaf, and their runs."""
-    none = cupy.empty(0, np.int64)
-    if len(codes) <= LEAF or not bool((codes[LEAF:] == codes[:-LEAF]).any()):
-        return none, none
-    run = cupy.zeros(len(codes), np.int64)
-    run[1:] = cupy.cumsum(codes[1:] != codes[:-1])
-    indices = cupy.flatnonzero(cupy.bincount(run)[run] > LEAF)
-    return indices, run[indices]

@@ -179,6 +179,61 @@ extern "C" __global__ void apply_order(const i64* order, const u64* codes, u64 c
   if (i + leaf < count && codes[order[i + leaf]] == code) *crowded = 1;
 }
 
+// Whether the code of element i comes before another in the order of groups, then codes.
+__device__ inline bool precedes(const u64* codes, const u64* group, u64 i, u64 other, u64 code) {
+  u64 g = group ? group[i] : 0;
+  return g < other || (g == other && codes[i] < code);
+}
+
+// Finds the runs of equal codes in a group, of ascending groups and codes; without groups
+// all are one. `start` has the first element of each element's run. `key` orders the
+// elements of runs longer than `leaf`, which are counted, before all others.
+extern "C" __global__ void find_runs(const u64* codes, const u64* group, u64 count, u64 leaf,
+                                     u64* start, u64* key, u32* crowded) {
+  u64 i = thread_of_grid();
+  if (i >= count) return;
+  u64 code = codes[i], own = group ? group[i] : 0, low = 0, high = i;
+  while (low < high) {
+    u64 middle = (low + high) / 2;
+    if (precedes(codes, group, middle, own, code)) low = middle + 1;
+    else high = middle;
+  }
+  u64 last = low + leaf;  // of the run, if it has one element more than a leaf
+  bool is_long = last < count && codes[last] == code && (group ? group[last] : 0) == own;
+  start[i] = low, key[i] = is_long ? i : i | 1ull << 63;
+  if (is_long) atomicAdd(crowded, 1u);
+}
+
+// Takes the elements of long runs, in the order of their keys: their positions, which are
+// theirs among all points or those of the level above; their points; and their runs.
+extern "C" __global__ void take_runs(const i64* order, u64 count, const u32* above,
+                                     const u64* start, const u32* point, u32* position,
+                                     u32* chosen, u64* group) {
+  u64 j = thread_of_grid();
+  if (j >= count) return;
+  u64 i = (u64)order[j];
+  u32 p = above ? above[i] : (u32)i;
+  position[j] = p, chosen[j] = point[p], group[j] = start[i];
+}
+
+extern "C" __global__ void gather_words(const i64* order, u64 count, const u64* words,
+                                        u64* gathered) {
+  u64 j = thread_of_grid();
+  if (j < count) gathered[j] = words[order[j]];
+}
+
+// Brings the chosen points of each group into the order of their codes; `by_code` orders
+// all of them, and `by_group` that order.
+extern "C" __global__ void order_runs(const i64* by_code, const i64* by_group, u64 count,
+                                      const u32* position, const u32* chosen, const u64* codes,
+                                      const u64* group, u32* point, u64* sorted,
+                                      u64* sorted_group) {
+  u64 j = thread_of_grid();
+  if (j >= count) return;
+  u64 i = (u64)by_code[by_group[j]];
+  point[position[j]] = chosen[i], sorted[j] = codes[i], sorted_group[j] = group[i];
+}
+
 extern "C" __global__ void gather_points(const VALUE* values, const u32* point, u64 count,
                                          VALUE* points) {
   u64 i = thread_of_grid();
