@@ -27,6 +27,7 @@ def load_points(
     """Return the points that a command reads, and print notes on the columns."""
     from ..io.formats.matrix_values import values_from
     from ..points.point_files import named_points
+    from ..points.row_metrics import ALLELE_METRICS, MISSING_RULES
 
     metric = getattr(arguments, "metric", "")  # the command neighbours has no --metric
     table = named_points(
@@ -42,6 +43,10 @@ def load_points(
     )
     if metric == "precomputed":
         table = table.as_distances()
+    if metric in ALLELE_METRICS:
+        rule = arguments.metric_params.get("missing_rule", "ignore")
+        note = f"distance: {ALLELE_METRICS[metric]}; {MISSING_RULES[rule]}"
+        table = table._replace(notes=(*table.notes, note))
     print_notes(table.notes, arguments.quiet)
     return table
 

@@ -58,7 +58,8 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
         metavar="NAME",
         help="euclidean, manhattan, chebyshev, cosine, correlation, haversine of "
         "latitude and longitude in radians; or, comparing all pairs of points, hamming "
-        "or jaccard of categorical rows, minkowski, seuclidean, mahalanobis, "
+        "or jaccard of categorical rows, alleles or allele_shares (number or share of "
+        "loci that differ) of a table of alleles, minkowski, seuclidean, mahalanobis, "
         "sqeuclidean, braycurtis, canberra, and of binary rows dice, rogerstanimoto, "
         "russellrao, sokalsneath, yule; or precomputed: POINTS is a matrix of "
         "distances, with or without names",
@@ -98,8 +99,8 @@ def add_points(parser: Parser, output: str, pictures: Sequence[str]) -> None:
     parser.add_argument(
         "--missing-rule",
         choices=("ignore", "equal", "differ"),
-        help="hamming: leave columns with a missing entry out (default), or count them "
-        "as equal or as different",
+        help="hamming and alleles: leave columns with a missing entry out (default), "
+        "or count them as equal or as different",
     )
     add_flag(
         parser,

@@ -176,7 +176,8 @@ core_dist_n_jobs, prediction_data
     metric_params : dict, optional
         Further arguments of the metric. "euclidean" takes `boxsize`, the sides of a
         periodic box; "hamming" and "jaccard" take `missing`, the number that marks a
-        missing entry, and "hamming" `missing_rule`: "ignore", "equal" or "differ".
+        missing entry. "hamming", "alleles" and "allele_shares", of which 0 and below
+        is missing, take `missing_rule`: "ignore", "equal" or "differ".
         "precomputed" takes `from`, "correlation" or "correlation:1-r": the matrix has
         correlations r, and distances are sqrt(2(1-r)) or 1-r.
     store_centers : {"centroid", "medoid", "both"}, optional

@@ -37,6 +37,7 @@ def read_points(
     *,
     columns: str | Sequence[str] | None = None,
     key: str | None = None,
+    metric: str = "",
 ) -> np.ndarray:
     """Read the points of a file.
 
@@ -49,6 +50,9 @@ def read_points(
         numbers but ids, index columns and labels.
     key : str, optional
         The array of an .npz file that has several.
+    metric : str, optional
+        The metric of the points, if it says how a table is read: "alleles" of a table
+        of alleles, "precomputed" of a matrix of distances, "haversine".
 
     Returns
     -------
@@ -64,7 +68,9 @@ def read_points(
     from .point_files import read_point_table
 
     path = as_path(source, "source")
-    return read_point_table(path, columns=columns, key=key).points
+    if not isinstance(metric, str):
+        raise ConfigTypeError(f"metric is {shown(metric)}; give its name")
+    return read_point_table(path, columns=columns, key=key, metric=metric).points
 
 
 def example_points(name: str, count: int, seed: int = 1) -> np.ndarray:

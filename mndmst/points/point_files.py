@@ -19,6 +19,7 @@ from ..host.memory import FREE_MEMORY
 from ..host.memory_costs import EXAMPLE_POINT_BYTES, POINT_ARRAY_COPIES
 from ..host.warning_filters import filtered_warnings
 from ..io.file_access import opened, unreadable
+from ..io.formats.allele_tables import read_allele_text, read_typed_alleles
 from ..io.formats.distance_tables import read_distance_text, read_typed_distances
 from ..io.formats.matrix_values import (
     DISTANCES,
@@ -43,6 +44,7 @@ from ..io.formats.table_columns import LEAST_MATRIX
 from ..io.memory_limit import check_room
 from ..io.names import Names, names_of_values
 from .metrics import resembles_similarities
+from .row_metrics import ALLELE_METRICS
 from .search.search_steps import start_in_thread
 
 EXAMPLES = ("rings", "blobs")
@@ -95,7 +97,8 @@ def read_point_table(
     With `mapped`, the points of an .npy file are memory-mapped and unchecked: callers
     pass the part that they use to `checked_points`. With `typed`, arrays of float16 and
     float32 keep their type. Without `finite`, coordinates may be infinite or NaN. For
-    the `metric` haversine a column named as a latitude comes first; for precomputed a
+    the `metric` haversine a column named as a latitude comes first; for alleles a table
+    has loci as columns (`io.formats.allele_tables`); for precomputed a
     table is a matrix (`io.formats.distance_tables`) of distances or other `values`.
 
     Raises InputError if the file does not hold points, or a coordinate is not finite or
@@ -125,6 +128,8 @@ def read_point_table(
                 f"--columns names coordinates, and {path} has distances. Leave it out."
             )
         return _read_distances(path, values)
+    if metric in ALLELE_METRICS:
+        return _read_alleles(path, chosen_names)
     if suffix in TYPED_POINTS:
         table = read_typed_points(
             TYPED_POINTS[suffix](path, FREE_MEMORY), chosen_names, metric
@@ -150,6 +155,18 @@ def _read_distances(path: Path, values: MatrixValues) -> PointTable:
             table = read_distance_text(path, values)
     ids = None if table.names is None else ids_of_words(table.names)
     return PointTable(table.matrix, ids, "name", (f"{path}: {table.note}",))
+
+
+def _read_alleles(path: Path, picked: Sequence[str]) -> PointTable:
+    """Return the alleles of a table as points, whose coordinates are the loci."""
+    suffix = point_suffix(path)
+    if suffix in TYPED_POINTS:
+        table = read_typed_alleles(TYPED_POINTS[suffix](path, FREE_MEMORY), picked)
+    else:
+        with readable(path):
+            table = read_allele_text(path, picked)
+    samples, note = ids_of_words(table.samples), f"{path}: {table.note}"
+    return PointTable(table.alleles, samples, table.id_name, (note,), table.loci)
 
 
 def _of_matrix(path: Path, matrix: np.ndarray, values: MatrixValues) -> PointTable:

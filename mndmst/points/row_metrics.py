@@ -11,8 +11,17 @@ from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads, each_range
 from .kernels.allele_counts import ABSENT, count_alleles
 
-# How missing entries count in the Hamming distance.
-MISSING_RULES = ("ignore", "equal", "differ")
+# How missing entries count in the Hamming distance, and in words for tables of alleles.
+MISSING_RULES = {
+    "ignore": "loci that one of two samples lacks are left out",
+    "equal": "a missing allele equals all others",
+    "differ": "a missing allele differs from all others",
+}
+# Metrics of alleles, numbers from 1 on; 0 and below is a missing one. In words.
+ALLELE_METRICS = {
+    "alleles": "number of loci that differ",
+    "allele_shares": "share of loci that differ",
+}
 PERIODIC = "periodic"  # euclidean with a boxsize
 UNSEEN = 1  # the code of a value that no training profile has
 
@@ -36,11 +45,12 @@ class SearchableRows(DistanceRows, Protocol):
 class ProfileRows:
     """Hamming or Jaccard distances of categorical rows, such as cgMLST profiles.
 
-    Hamming is the fraction of columns that differ. Jaccard compares presence, which is
-    an entry other than 0: of the columns in which at least one row is present, the
+    Hamming is the fraction of columns that differ, and so are shares of alleles;
+    "alleles" is the number of these columns. Jaccard compares presence, which is an
+    entry other than 0: of the columns in which at least one row is present, the
     fraction in which one is absent. `missing` marks missing entries. The rule "ignore"
     leaves out columns with a missing entry in either row; rows without common columns
-    are at distance 1. By "equal" such columns do not differ, by "differ" they do.
+    differ in all. By "equal" such columns do not differ, by "differ" they do.
     """
 
     def __init__(
@@ -101,7 +111,9 @@ class ProfileRows:
                 index = np.searchsorted(values, points[:, j])
                 known = values[np.minimum(index, len(values) - 1)] == points[:, j]
                 codes[:, j] = np.where(known, index + UNSEEN + 1, UNSEEN)
-        if self.missing is not None:
+        if self.metric in ALLELE_METRICS:
+            codes[points <= 0] = 0
+        elif self.missing is not None:
             codes[points == self.missing] = 0
         return codes
 
@@ -122,6 +134,8 @@ class ProfileRows:
         distance = np.zeros(count)
         if self.rule == "ignore":
             distance[compared == 0] = 1  # no common column
+        if self.metric == "alleles":
+            return np.where(divisor > 0, differing, width * distance)
         return np.divide(differing, divisor, out=distance, where=divisor > 0)
 
 
@@ -193,6 +207,10 @@ ROW_METRICS = {
     "hamming": RowMetric(
         partial(ProfileRows, metric="hamming"), ("missing", "missing_rule")
     ),
+    **{
+        metric: RowMetric(partial(ProfileRows, metric=metric), ("missing_rule",))
+        for metric in ALLELE_METRICS
+    },
     "jaccard": RowMetric(partial(ProfileRows, metric="jaccard"), ("missing",)),
     PERIODIC: RowMetric(PeriodicRows, ("boxsize",)),
 }

@@ -145,9 +145,12 @@ def choose_coordinates(
                 for k, column in enumerate(columns)
                 if column.kind == NUMBER and k not in not_coordinates
             ]
+            alleles = " Of a table of alleles, give --metric alleles."
             raise InputError(
                 f"{table}: column {titled(names[i])} does not hold numbers. Name the "
                 f"coordinates: {columns_option(numbers or ['lon', 'lat'])}."
+                + alleles
+                * (metric == "hamming")
             )
     if not chosen:
         raise InputError(

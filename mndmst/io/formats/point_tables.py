@@ -48,7 +48,9 @@ _ID = re.compile(r"0|[1-9][0-9]{,18}")
 # Suffixes of files of points: arrays, Parquet and Arrow by their readers, and all
 POINT_ARRAYS = (".npy", ".npz")
 TYPED_POINTS = {".parquet": ParquetTable, ".arrow": ArrowTable, ".feather": ArrowTable}
-POINT_SUFFIXES = (*POINT_ARRAYS, ".csv", ".tsv", ".txt", *TYPED_POINTS)
+POINT_SUFFIXES = (
+    *POINT_ARRAYS, ".csv", ".tsv", ".txt", ".tab", ".profile", *TYPED_POINTS
+)  # fmt: skip
 
 
 def is_point_file(path: Path) -> bool:

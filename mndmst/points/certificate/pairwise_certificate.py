@@ -64,6 +64,8 @@ class PairDistances:
         self.present = np.ones(points.shape, np.bool_)
         if missing is not None:
             self.present = points != missing
+        if metric in ("alleles", "allele_shares"):
+            self.present = points > 0
         if metric == "periodic":
             side = np.asarray(parameters["boxsize"], np.float64)
             if side.shape not in ((), points.shape[1:]) or not (side >= 0).all():
@@ -98,6 +100,8 @@ class PairDistances:
             all_columns = np.full(len(others), self.points.shape[1])
             compared = both.sum(axis=1) if self.rule == "ignore" else all_columns
             empty = compared == 0
+        if self.metric == "alleles":
+            return np.where(empty, len(one), unlike.sum(axis=1)).astype(np.float64)
         quotient = unlike.sum(axis=1) / np.maximum(compared, 1)
         return np.where(compared == 0, empty.astype(np.float64), quotient)
 

@@ -37,6 +37,7 @@ from ...io.file_access import (
     reading,
     text_attribute,
 )
+from ...io.formats.point_columns import columns_option
 from ...io.formats.table_columns import listed, plain, titled
 from ...io.hdf5_reader import checked_dataset, read_dataset
 from ...io.memory_limit import check_room
@@ -229,7 +230,7 @@ class StoredModel:
                 f"{source}: its coordinates are {listed(map(titled, names))}, and "
                 f"those of the training points of {self.path} "
                 f"{listed(map(titled, own))}. Give them in the order of these: "
-                f"--columns {','.join(own if alike else names)}."
+                f"{columns_option(own if alike else names)}."
             )
 
     def predict(

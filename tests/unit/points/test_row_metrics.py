@@ -111,6 +111,9 @@ CASES = {
     "ignore": ("--metric", "hamming", "--missing", "0"),
     "differ": ("--metric", "hamming", "--missing", "0", "--missing-rule", "differ"),
     "jaccard": ("--metric", "jaccard", "--missing", "0"),
+    "alleles": ("--metric", "alleles"),
+    "alleles equal": ("--metric", "alleles", "--missing-rule", "equal"),
+    "allele_shares": ("--metric", "allele_shares", "--missing-rule", "differ"),
     "box": ("--boxsize", "400"),
 }
 
