@@ -4,12 +4,12 @@ import argparse
 import contextlib
 import io
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from ..host.errors import ConfigError
+from ..host.errors import ConfigError, MndmstError
 from ..host.launcher import find_mpirun, launched_processes
 from ..host.option_types import real, whole
 from ..host.progress import notice
@@ -149,7 +149,20 @@ def _case(
             progress.stage(f"making shards of {name}")
             quiet = ["-q"] * arguments.quiet + ["--log-json"] * arguments.log_json
             graph, begin = folder / "graph", time.perf_counter()
-            with contextlib.redirect_stdout(io.StringIO()):
+            with _about_options(), contextlib.redirect_stdout(io.StringIO()):
                 main([*making, str(graph), *quiet])
             seconds = None if words else time.perf_counter() - begin
         return compete(name, graph, seconds, plan, folder, progress)
+
+
+@contextlib.contextmanager
+def _about_options() -> Iterator[None]:
+    """Let an error that advises an option say whose option it is."""
+    try:
+        yield
+    except MndmstError as error:
+        if "--" not in str(error):
+            raise
+        raise ConfigError(
+            f"{error} The options are those of mndmst partition; give bench its graph."
+        ) from error

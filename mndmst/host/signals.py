@@ -5,6 +5,7 @@ the job starts. So the program holds them from its begin, before it knows whethe
 run has checkpoints.
 """
 
+import ctypes
 import os
 import signal
 import threading
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 STOP = (signal.SIGTERM, signal.SIGUSR1)
+_PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 class StopSignals:
@@ -156,6 +158,15 @@ def interrupts_deferred() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if frames:
             handler(signal.SIGINT, frames[0])
+
+
+def end_with(parent: int) -> None:
+    """Have the system end this process as soon as its parent process has ended."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def die_at_interrupt() -> None:

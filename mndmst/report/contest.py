@@ -219,7 +219,8 @@ def in_memory(
     reply.unlink(missing_ok=True)
     # -P: no module of the working directory takes the place of a package
     command = [sys.executable, "-P", "-W", "ignore", "-m", peer_process.__name__]
-    command += [str(folder), program, str(threads), str(plan.turns)]
+    words = os.getpid(), folder, program, threads, plan.turns
+    command += map(str, words)
     ended = _run(command, plan.seconds, plan.memory)
     entries: dict[str, Any] = {}
     turns = []

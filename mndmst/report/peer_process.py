@@ -1,9 +1,9 @@
 """A process that solves the edges of a file with one package, several times.
 
-`contest` starts it with a folder, the name of a peer, the number of our threads (0 for
-another package) and the number of turns. The process writes lines of JSON to a file of
-the folder as it goes, so that turns before a time limit count: the seconds of the
-conversion, those of each turn, and the answer of the first; or an error.
+`contest` starts it with its own process id, a folder, the name of a peer, the number of
+our threads (0 for another package) and the number of turns. The process writes lines of
+JSON to a file of the folder as it goes, so that turns before a time limit count: the
+seconds of the conversion, those of each turn, and the answer of the first; or an error.
 """
 
 import json
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..host.signals import end_with
 from ..io.edge_file import Edges
 from .peers import PEERS, Answer, Peer, answers_without, ours
 
@@ -75,7 +76,8 @@ def measure(peer: Peer, edges: Edges, turns: int) -> Iterator[dict[str, Any]]:
 
 def main() -> None:
     """Solve the edges, and write what happens."""
-    folder, name, threads, turns = sys.argv[1:]
+    parent, folder, name, threads, turns = sys.argv[1:]
+    end_with(int(parent))  # a turn may take hours
     with (Path(folder) / REPLY).open("w", buffering=1) as reply:
         try:
             edges, maximum = _load(Path(folder))

@@ -5,10 +5,8 @@ Large data goes through files, so pipes suffice for the rest.
 
 # ruff: noqa: D102 -- methods of ForkedProcesses are described in Comm
 
-import ctypes
 import multiprocessing
 import os
-import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,10 +21,9 @@ import numpy as np
 from ...comm.communicator import Comm
 from ...comm.world import SingleProcess
 from ...host.errors import ConfigError, MndmstError
-from ...host.signals import interrupts_blocked
+from ...host.signals import end_with, interrupts_blocked
 from ..kernels.partitioner import ascending
 
-_PR_SET_PDEATHSIG = 1  # of prctl(2)
 T = TypeVar("T")
 OPERATIONS = {"SUM": np.add, "MAX": np.maximum, "MIN": np.minimum}
 
@@ -152,18 +149,9 @@ def _work(
 ) -> None:
     for other in others:
         other.close()
-    _end_with(parent)
+    # It would go on writing parts beside the run that is started next
+    end_with(parent)
     # Rank 0 reports errors that a user can fix; without rank 0 they are dropped. It
     # also ends this process after Ctrl-C.
     with suppress(MndmstError, EOFError, ConnectionError):
         task(comm, *arguments)
-
-
-def _end_with(parent: int) -> None:
-    """Have the system end this process as soon as its parent has ended."""
-    # It would go on writing parts beside the run that is started next
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is not None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)

@@ -90,6 +90,11 @@ def test_what_cannot_be_timed_is_refused(
     assert "give a name in .md, .csv, .json" in capsys.readouterr().err
     assert main(["bench", str(tmp_path / "none.csv")]) == 1
     assert "none.csv: no such file" in capsys.readouterr().err
+    edges.write_text("x,y\n1,2\n")
+    assert main(["bench", str(edges)]) == 1
+    error = capsys.readouterr().err
+    assert "--columns" in error
+    assert error.endswith("of mndmst partition; give bench its graph.\n")
     page = tmp_path / "page.md"
     page.write_text("mine")
     assert main(["bench", str(edges), "-o", str(page)]) == 1
