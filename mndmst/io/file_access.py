@@ -153,7 +153,9 @@ def reading(path: Path, remake: str = REMAKE_GRAPH) -> Iterator[None]:
             if remake == REMAKE_GRAPH:
                 hint = (
                     ". If it is a graph in another format, make shards of it with "
-                    f'"mndmst partition FILE OUT"; else {remake}.'
+                    '"mndmst partition FILE OUT"; of points, distances or alleles '
+                    '"mndmst linkage FILE --forest FOREST.h5" finds the forest; else '
+                    f"{remake}."
                 )
             raise InputError(f"{path}: is not an HDF5 file{hint}") from error
         raise InputError(

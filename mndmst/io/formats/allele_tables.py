@@ -43,9 +43,14 @@ _ABSENT = re.compile(
     r"\?.*|-[0-9.]*|\.|n|missing|p?lnf|niph(em)?|plot[35]?|lotsc|asm|alm|pama",
     re.IGNORECASE | re.DOTALL,
 )
+_FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 _WORDS = MISSING - {"inf", "-inf"}
 # Names of columns that are no loci, as `plain` returns them
 _NO_LOCI = frozenset(("", "st", "stid", "cgst", "clonalcomplex"))
+# Names of the column of samples, as `plain` returns them, beside ids
+_SAMPLES = frozenset(
+    ("", "file", "name", "sample", "strain", "isolate", "genome", "st", "pos")
+)
 # Marks of missing alleles that the note names
 _NOTED_MARKS = 6
 _BOM = "\ufeff"
@@ -149,12 +154,20 @@ class _Reading:
         texts = row >= LEAST_TEXT
         if self._texts is None and len(absent) < len(row):
             self._texts = bool(2 * texts.sum() > len(row) - len(absent))
+            given = [cells[i] for i in np.flatnonzero(texts).tolist()]
+            fraction = next(filter(_FRACTION.fullmatch, given), None)
+            if self._texts and fraction is not None:
+                raise InputError(
+                    f"{where()} has {fraction[:40]}, and an allele is a whole number "
+                    "or a text. Give another metric."
+                )
         if texts.any() and not self._texts:
             i = int(texts.argmax())
             raise InputError(
                 f'{where()} has "{cells[i][:40]}" at '
                 f"{titled(self.loci.names[i][:60])}, and other alleles are numbers. "
-                "Write - for a missing allele; leave out a column that is no locus."
+                "Write - for a missing allele; if the column is no locus, name those "
+                "that are by --columns."
             )
 
     def table(self, id_name: str) -> AlleleTable:
@@ -202,7 +215,7 @@ def read_allele_text(path: Path, picked: Sequence[str] = ()) -> AlleleTable:
     id_name, names = (header[0], header[1:]) if corner else ("", header)
     loci = _Loci.of(path, names, picked)
     if not picked:
-        _check_header(path, [names[i] for i in loci.columns])
+        _check_header(path, id_name, [names[i] for i in loci.columns])
     count = sum(1 for _ in _lines(path)) - 1
     reading = _Reading(path, loci, count)
     columns = [i + 1 for i in loci.columns]
@@ -276,8 +289,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, text
 
 
-def _check_header(path: Path, names: Sequence[str]) -> None:
-    """Refuse a first line that has alleles; positions of SNPs ascend."""
+def _check_header(path: Path, id_name: str, names: Sequence[str]) -> None:
+    """Refuse a first line that has alleles, or may have; positions of SNPs ascend."""
     numbers = [_NUMBER.fullmatch(name) for name in names]
     absent = [_ABSENT.fullmatch(name) is not None for name in names]
     if not all(number or gone for number, gone in zip(numbers, absent, strict=True)):
@@ -288,4 +301,10 @@ def _check_header(path: Path, names: Sequence[str]) -> None:
         raise InputError(
             f"{path}: its first line has alleles. Put a line with the names of the "
             "loci above it."
+        )
+    if not (id_name.startswith("#") or plain(id_name) in _SAMPLES or is_id(id_name)):
+        raise InputError(
+            f"{path}: its first line may name loci by numbers, or be the sample "
+            f"{titled(id_name[:60])}. Begin it with # if it names loci; else put a "
+            "line with their names above it."
         )

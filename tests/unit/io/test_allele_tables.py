@@ -125,6 +125,8 @@ def test_texts_are_alleles_that_are_the_same_in_every_table(tmp_path: Path) -> N
     assert one.points[:, 1].tolist() == other.points[:, 1].tolist()
     assert one.points[0, 1] == 12345678 and one.points[2, 1] >= LEAST_TEXT
     assert len(set(one.points[:, 0].tolist())) == 3
+    for corner in ("#S1", "Sample", ""):
+        table_in(tmp_path, f"{corner}\t1\t2\nx\tA\tG\n", "v.tsv")
     bases = table_in(tmp_path, "pos\t100\t2000\nx\tA\tN\ny\tG\t-\n", "s.tsv")
     assert (bases.points > 0).tolist() == [[True, False]] * 2
 
@@ -142,6 +144,8 @@ def test_texts_are_alleles_that_are_the_same_in_every_table(tmp_path: Path) -> N
         ("w\t5\t7\t7\nx\t1\t1\t1\ny\t2\t2\t3\n", "columns are named 7"),
         ("w\t9\t7\nx\t1\t1\ny\t2\t2\n", "its first line has alleles"),
         ("w\t1\tINF-7\tLNF\nx\t1\t1\t3\n", "its first line has alleles"),
+        ("S1\t1\t2\t3\nS2\t1\t1\t1\n", "may name loci by numbers, or be the sample S1"),
+        ("FILE\ta\tb\nx\t0.5\t1.25\n", "line 2 has 0.5, and an allele is a whole"),
         ("FILE\ta\tb\n", "holds no samples"),
         ("FILE\tST\nx\t1\n", "has no column of a locus"),
     ],
@@ -236,6 +240,8 @@ def test_names_come_back_in_all_results(
     path = tmp_path / "alleles.profile"
     path.write_text(TABLES["chewBBACA"])
     words = path, "--metric", "alleles"
+    run = mndmst("solve", path)
+    assert run.returncode and '"mndmst linkage FILE --forest FOREST.h5"' in run.stderr
     run = mndmst(
         "linkage", *words, "-o", tmp_path / "t.nwk", "--forest", tmp_path / "f.h5"
     )
