@@ -219,15 +219,19 @@ class CudaPointTree:
             run, run_by_code, codes, group = (
                 cupy.empty(count, np.uint64) for _ in range(4)
             )
-            taken = position, chosen, run
             order = cupy.argsort(key)
-            self._run("take_runs", count, order, size, above, start, point, *taken)
+            self._run(
+                "take_runs", count, order, size, above, start, point, position, chosen,
+                run,
+            )  # fmt: skip
             unsorted = self._codes(values, chosen, count, frame, level)
             by_code = cupy.argsort(unsorted)
             self._run("gather_words", count, by_code, size, run, run_by_code)
             by_run = cupy.argsort(run_by_code)  # stable
-            columns = position, chosen, unsorted, run, point, codes, group
-            self._run("order_runs", count, by_code, by_run, size, *columns)
+            self._run(
+                "order_runs", count, by_code, by_run, size, position, chosen, unsorted,
+                run, point, codes, group,
+            )  # fmt: skip
             above = position
 
     def _frame(self, values: cupy.ndarray) -> cupy.ndarray:
