@@ -20,10 +20,12 @@ _NUMBERS = range(2, 6)  # the columns of numbers
 
 def machine_lines(facts: Facts) -> list[str]:
     """Return what the times depend on, in lines."""
-    packages = ", ".join(f"{name} {of}" for name, of in facts["versions"].items())
-    commit = f", commit {facts['commit']}" if facts["commit"] else ""
+    versions = facts["versions"]
+    if facts["commit"]:
+        exact = f"{versions['mndmst']} (commit {facts['commit']})"
+        versions = versions | {"mndmst": exact}
     return [
-        f"{packages}{commit}",
+        ", ".join(f"{name} {version}" for name, version in versions.items()),
         f"{facts['processor']}, {counted(facts['cores'], 'core')}, "
         f"{size_text(facts['memory_bytes'])} of memory, {facts['system']}",
         f"devices of solve: {', '.join(facts['devices']) or 'unknown'}; MPI: "
@@ -37,10 +39,10 @@ def explanation(facts: Facts) -> str:
     return (
         "Every program has its own process. build: from arrays of edges to the "
         "program's own structure; forest: from that to the forest, the median of up to "
-        f"{counted(plan['turns'], 'turn')}; times: build and forest as a multiple of "
-        "the first row. From file to file counts from the launch of the command to its "
-        f"end. Limits: {plan['seconds']:g} s and {size_text(plan['memory'])} of "
-        "memory."
+        f"{counted(plan['turns'], 'turn')}, and the least; times: build and forest as "
+        "a multiple of the first row. From file to file counts from the launch of the "
+        f"command to its end. Limits: {plan['seconds']:g} s and "
+        f"{size_text(plan['memory'])} of memory."
     )
 
 

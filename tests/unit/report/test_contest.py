@@ -187,7 +187,13 @@ def test_a_page_of_markdown_has_a_row_for_each_program() -> None:
     rows = [line for line in page.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 3
     assert {row.replace("\\|", "").count("|") for row in rows} == {8}
-    for fact in ("commit 0a1b", "Zen, 4 cores, 16 GiB", "Linux 6", "MPI: none", "2026"):
+    for fact in (
+        "mndmst 1 (commit 0a1b), python 3",
+        "Zen, 4 cores, 16 GiB",
+        "Linux 6",
+        "MPI: none",
+        "2026",
+    ):
         assert fact in page
     assert "Not installed: networkit." in page
 
