@@ -8,13 +8,17 @@ imported when it is made.
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
+
+    from ..graph.model import Rows
     from ..graph.tuning import Tuning
-    from .base import Backend
+    from .base import ArrayOnDevice, Backend, Device
+    from .cpu.backend import CpuBackend
 
 # The packages of the kinds of accelerators, by their names in `--backend`, in the order
 # in which `auto` tries them.
@@ -72,10 +76,10 @@ class Accelerator(Protocol):
     def make_device(
         self,
         device: int,
-        host: "Backend | None" = None,
+        host: "Backend[Rows, np.ndarray] | None" = None,
         limit: int = 0,
         tuning: "Tuning | None" = None,
-    ) -> "Backend":
+    ) -> "Device":
         """Return a visible device by its number.
 
         `host` takes over small graphs, and steps for which the device lacks memory. The
@@ -83,13 +87,13 @@ class Accelerator(Protocol):
         ConfigError if the device cannot be used.
         """
 
-    def as_arrays(self, *columns: Any) -> list[Any]:
+    def as_arrays(self, *columns: object) -> "list[ArrayOnDevice]":
         """Return arrays of the library for such devices, without copies."""
 
-    def device_of(self, array: Any) -> int:
+    def device_of(self, array: "ArrayOnDevice") -> int:
         """Return the number of an array's device, once the array is filled."""
 
-    def to_host(self, array: Any) -> Any:
+    def to_host(self, array: "ArrayOnDevice") -> "np.ndarray":
         """Return a copy of an array in host memory."""
 
 
@@ -124,7 +128,7 @@ def find_accelerator(backend: str) -> tuple[Accelerator | None, str | None]:
     return None, "; ".join(reasons) or None
 
 
-def holder_of(values: Any) -> Accelerator | None:
+def holder_of(values: object) -> Accelerator | None:
     """Return the kind of accelerator on which an array lies; None for the host."""
     for kind in accelerators():
         if hasattr(values, kind.ARRAY_ATTRIBUTE):
@@ -134,22 +138,22 @@ def holder_of(values: Any) -> Accelerator | None:
     return None
 
 
-def _dlpack_device(values: Any) -> int | None:
+def _dlpack_device(values: object) -> int | None:
     """Return the number that DLPack gives the device of an array, if it has one."""
     try:
-        return int(values.__dlpack_device__()[0])
+        return int(values.__dlpack_device__()[0])  # type: ignore[attr-defined]
     except Exception:  # no such array, or of a type that its library does not export
         return None
 
 
-def cpu_device(threads: int = 1, tuning: "Tuning | None" = None) -> "Backend":
+def cpu_device(threads: int = 1, tuning: "Tuning | None" = None) -> "CpuBackend":
     """Return the CPU as a device that computes with some threads."""
     from .cpu.backend import CpuBackend
 
     return CpuBackend(threads, tuning)
 
 
-def few_arcs_device(threads: int = 1, tuning: "Tuning | None" = None) -> "Backend":
+def few_arcs_device(threads: int = 1, tuning: "Tuning | None" = None) -> "CpuBackend":
     """Return the CPU as a device that solves few arcs without kernels."""
     from .cpu.backend import FewArcsBackend
 

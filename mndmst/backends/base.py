@@ -9,7 +9,7 @@ result is the same on every device and for every number of threads.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, NewType, Protocol, SupportsInt, TypeVar, cast
 
 import numpy as np
 
@@ -114,9 +114,19 @@ class DevicePeer(ABC, Generic[PublishedT, MergedT]):
         """
 
 
-class Backend(ABC):
+RowsT = TypeVar("RowsT")
+ArrayT = TypeVar("ArrayT")
+
+
+# A peer of any kind of device
+Peer = DevicePeer[object, MergedForests]
+
+
+class Backend(ABC, Generic[RowsT, ArrayT]):
     """A device that can compute minimum spanning forests.
 
+    `RowsT` is the type of rows on the device, as `upload` returns them, and `ArrayT`
+    the type of arrays of the device's library.
     `inspects_arcs` is true if the device inspects arcs faster than the threads that
     read them.
     """
@@ -147,10 +157,10 @@ class Backend(ABC):
     # Steps on rows
 
     @abstractmethod
-    def upload(self, rows: Rows) -> Any:
+    def upload(self, rows: Rows) -> RowsT:
         """Copy rows to the device; return the copy for the steps below."""
 
-    def inspect_arcs(self, rows: Any, num_vertices: int) -> ArcFacts | None:
+    def inspect_arcs(self, rows: RowsT, num_vertices: int) -> ArcFacts | None:
         """Return the facts of all arcs of uploaded rows.
 
         The result is None if an id is out of range or smaller than its predecessor in
@@ -159,12 +169,12 @@ class Backend(ABC):
         return None
 
     @abstractmethod
-    def msf(self, rows: Any) -> LabelledForest:
+    def msf(self, rows: RowsT) -> LabelledForest:
         """Return the forest of rows that are the whole graph (no ghosts)."""
 
     @abstractmethod
     def msf_of_edges(
-        self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
+        self, num_vertices: int, src: ArrayT, dst: ArrayT, weight: ArrayT, maximum: bool
     ) -> LabelledForest:
         """Return the forest of undirected edges in arrays of this device, in any order.
 
@@ -173,7 +183,9 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def band_forest(self, rows: Any, band: Band, label: np.ndarray | None) -> EdgeList:
+    def band_forest(
+        self, rows: RowsT, band: Band, label: np.ndarray | None
+    ) -> EdgeList:
         """Return the forest of a band, with ghosts as ordinary vertices.
 
         By the cycle property no other edge of the band can be in the forest of the
@@ -182,7 +194,7 @@ class Backend(ABC):
         component are left out.
         """
 
-    def contract_rows(self, rows: Any, band: Band) -> ContractedRows | None:
+    def contract_rows(self, rows: RowsT, band: Band) -> ContractedRows | None:
         """Do `band_forest` and then `contract` for rows with ghosts, in one step.
 
         The band is the lightest. A device that gains nothing by one step returns None,
@@ -192,7 +204,7 @@ class Backend(ABC):
 
     @abstractmethod
     def row_hooks(
-        self, rows: Any, band: Band
+        self, rows: RowsT, band: Band
     ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
         """Return the hooks of rows, and the edges of the lightest band.
 
@@ -203,7 +215,7 @@ class Backend(ABC):
         along which rows hook.
         """
 
-    def peer(self, rows: Any, num_vertices: int) -> DevicePeer[Any, Any] | None:
+    def peer(self, rows: RowsT, num_vertices: int) -> Peer | None:
         """Return rows as a peer that merges without hosts, if the device can."""
         return None
 
@@ -223,3 +235,37 @@ class Backend(ABC):
         Interior components merge along their lightest edges. A component stops if its
         lightest edge leads to a ghost. Ghosts are roots.
         """
+
+
+class ArrayOnDevice(Protocol):
+    """An array of any device's library, which has the methods of NumPy's."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the values."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+
+    def __len__(self) -> int: ...
+
+    def min(self) -> SupportsInt:
+        """Return the smallest value."""
+
+    def max(self) -> SupportsInt:
+        """Return the largest value."""
+
+
+# Rows on a device of any kind; only their own backend reads them.
+RowsOnDevice = NewType("RowsOnDevice", object)
+Device = Backend[RowsOnDevice, ArrayOnDevice]
+
+
+def as_device(backend: Backend[RowsT, ArrayT]) -> Device:
+    """Return a backend as one of any kind, for ranks with several kinds of devices."""
+    return cast(Device, backend)

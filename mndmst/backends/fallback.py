@@ -5,7 +5,7 @@ the device, so the CPU takes over.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,14 +13,17 @@ from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..host.progress import notice
 from ..kernels.arc_inspection import ArcFacts
 from .base import (
+    ArrayOnDevice,
     Backend,
     Band,
     ContractedComponents,
     ContractedRows,
+    Device,
     DeviceMemoryError,
-    DevicePeer,
     LabelledForest,
     Memory,
+    Peer,
+    RowsOnDevice,
 )
 
 Result = TypeVar("Result")
@@ -31,9 +34,9 @@ class MovableRows:
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self._on_device: tuple[Backend, Any] | None = None
+        self._on_device: tuple[Device, RowsOnDevice] | None = None
 
-    def on(self, backend: Backend) -> Any:
+    def on(self, backend: Device) -> RowsOnDevice:
         """Return the copy of the rows on a backend; upload them if need be."""
         if self._on_device is None or self._on_device[0] is not backend:
             self._on_device = None  # frees the copy on the other backend
@@ -41,15 +44,15 @@ class MovableRows:
         return self._on_device[1]
 
 
-class Fallback(Backend):
+class Fallback(Backend[MovableRows, ArrayOnDevice]):
     """A device, and a host that replaces it from its first failure on."""
 
-    def __init__(self, device: Backend, host: Backend) -> None:
+    def __init__(self, device: Device, host: Device) -> None:
         self.device, self.host = device, host
         self.name, self.inspects_arcs = device.name, device.inspects_arcs
         self.failed = False  # Whether the host has replaced the device
 
-    def _do(self, step: Callable[[Backend], Result]) -> Result:
+    def _do(self, step: Callable[[Device], Result]) -> Result:
         """Do a step on the device, or on the host if the device lacks memory."""
         if not self.failed:
             try:
@@ -90,7 +93,12 @@ class Fallback(Backend):
         return self._do(lambda backend: backend.msf(rows.on(backend)))
 
     def msf_of_edges(
-        self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
+        self,
+        num_vertices: int,
+        src: ArrayOnDevice,
+        dst: ArrayOnDevice,
+        weight: ArrayOnDevice,
+        maximum: bool,
     ) -> LabelledForest:
         """See `Backend.msf_of_edges`; the host cannot read a device's arrays."""
         return self.device.msf_of_edges(num_vertices, src, dst, weight, maximum)
@@ -113,7 +121,7 @@ class Fallback(Backend):
         """See `Backend.row_hooks`."""
         return self._do(lambda backend: backend.row_hooks(rows.on(backend), band))
 
-    def peer(self, rows: MovableRows, num_vertices: int) -> DevicePeer[Any, Any] | None:
+    def peer(self, rows: MovableRows, num_vertices: int) -> Peer | None:
         """See `Backend.peer`."""
         return self._do(lambda backend: backend.peer(rows.on(backend), num_vertices))
 
@@ -122,5 +130,5 @@ class Fallback(Backend):
         return self._do(lambda backend: backend.forest(graph))
 
     def contract(self, graph: ReducedGraph) -> ContractedComponents:
-        """See `Backend.grow`."""
+        """See `Backend.contract`."""
         return self._do(lambda backend: backend.contract(graph))

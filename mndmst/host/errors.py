@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from types import ModuleType
 
 from .signals import interrupts_deferred
 
@@ -110,7 +110,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return next(iter(get_close_matches(word, known, 1, cutoff=0.75)), "")
 
 
-def optional(module: str, extra: str, subject: str = "This needs") -> Any:
+def optional(module: str, extra: str, subject: str = "This needs") -> ModuleType:
     """Return a module of an optional package, which an extra of mndmst installs.
 
     Raises MissingExtraError, whose message begins with `subject`, if the module is not

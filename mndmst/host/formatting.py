@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
 
 _PLURALS = {"vertex": "vertices", "entry": "entries", "batch": "batches"}
 # Control characters but line feeds, and code points that XML excludes.
@@ -49,7 +48,7 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
 
 
-def to_json(value: Any, indent: int | None = None) -> str:
+def to_json(value: object, indent: int | None = None) -> str:
     """Return a value as JSON.
 
     Sets become sorted lists. "Infinity", "-Infinity" and "NaN" stand for numbers that
@@ -67,7 +66,7 @@ def _plain(value: object) -> object:
     return sorted(value) if isinstance(value, frozenset) else str(value)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """Return a value with text for the numbers that are not finite."""
     if isinstance(value, Mapping):
         return {name: _finite(inner) for name, inner in value.items()}

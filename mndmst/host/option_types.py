@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from typing import Any
+from typing import Generic, TypeVar
 
 # Of integers of 64 bits, with a sign.
 MOST_DIGITS = 21
@@ -13,22 +13,27 @@ def plain(text: str) -> bool:
     return text.isascii() and "_" not in text and text == text.strip()
 
 
-class Number:
+NumberT = TypeVar("NumberT", bound=float)
+
+
+class Number(Generic[NumberT]):
     """Reads an int or float within inclusive bounds; the `type` of an option.
 
     An infinite bound permits infinity; NaN is not permitted.
     """
 
-    def __init__(self, kind: type, least: float, most: float = math.inf) -> None:
+    def __init__(
+        self, kind: type[NumberT], least: float, most: float = math.inf
+    ) -> None:
         self.kind, self.least, self.most = kind, least, most
 
-    def __call__(self, text: str) -> Any:
+    def __call__(self, text: str) -> NumberT:
         """Return the number that a text denotes; see `argparse`'s `type`."""
         try:
-            number = self.kind(text) if plain(text) else math.nan
+            number = self.kind(text) if plain(text) else None
         except ValueError:
-            number = math.nan
-        if not self.least <= number <= self.most:
+            number = None
+        if number is None or not self.least <= number <= self.most:
             raise argparse.ArgumentTypeError(f"'{text}' is not {self}")
         return number
 
@@ -40,12 +45,12 @@ class Number:
         return f"{name} from {self.least:,}{to}{' on' * (not to)}"
 
 
-def whole(least: float = -math.inf, most: float = math.inf) -> Number:
+def whole(least: float = -math.inf, most: float = math.inf) -> Number[int]:
     """Return the type of an option that takes whole numbers from least to most."""
     return Number(int, least, most)
 
 
-def real(least: float = -math.inf, most: float = math.inf) -> Number:
+def real(least: float = -math.inf, most: float = math.inf) -> Number[float]:
     """Return the type of an option that takes numbers from least to most, not NaN."""
     return Number(float, least, most)
 

@@ -4,9 +4,12 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from .formatting import counted, to_json
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 LONG_SECONDS = 5  # Longer stages show the remaining time
 _json_lines = False
@@ -30,7 +33,7 @@ def notice_line(text: str, event: str = "notice") -> str:
     return line + "\n"
 
 
-def json_line(event: str, **facts: Any) -> str:
+def json_line(event: str, **facts: object) -> str:
     """Return a JSON line of the log, without its line break.
 
     `time` among the facts replaces the present time.
@@ -69,7 +72,7 @@ class Progress:
         shows_bar = active and terminal and not self.json
         self.bar = _bar(self.stream) if shows_bar else None
 
-    def stage(self, name: str, **details: Any) -> None:
+    def stage(self, name: str, **details: object) -> None:
         """Report the begin of a stage, unless the last line is recent."""
         text = " ".join([name, *(f"{key} {value}" for key, value in details.items())])
         if self.bar is not None:
@@ -123,7 +126,7 @@ class Progress:
         self.stream.write(line + "\n")
         self.stream.flush()
 
-    def _write_json(self, event: str, **facts: Any) -> None:
+    def _write_json(self, event: str, **facts: object) -> None:
         if self.active:
             seconds = round(time.monotonic() - self.started, 3)
             self.stream.write(json_line(event, seconds=seconds, **facts) + "\n")
@@ -150,7 +153,7 @@ def progress_text(done: int, total: int, since: float) -> str:
     return f"{text}, about {time_text} left"
 
 
-def _bar(stream: TextIO) -> Any:
+def _bar(stream: TextIO) -> "tqdm | None":
     """Return a bar that counts nothing yet, or None without tqdm."""
     try:
         from tqdm import tqdm

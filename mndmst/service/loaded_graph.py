@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.base import Backend
+from ..backends.base import Device
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
 from ..graph.model import EdgeList, Rows
@@ -163,7 +163,7 @@ class Weighed:
 class _Device(NamedTuple):
     """A device of this rank and the vertices [first, last) of its rows."""
 
-    backend: Backend
+    backend: Device
     first: int
     last: int
 
@@ -200,7 +200,7 @@ class LoadedGraph:
         return self.run.graph.maximum
 
     @property
-    def backends(self) -> list[Backend]:
+    def backends(self) -> list[Device]:
         """The devices of this rank."""
         return [device.backend for device in self._devices]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..backends import backend_names
 from ..graph.tuning import MOST, SETTINGS, Tuning
@@ -32,10 +32,10 @@ RANGES = {
 OF_RANK = ("backend", "ratio", "threads", "gpu_memory")
 
 # Returns the text of an option and its value as the user typed them.
-Typed = Callable[[str, Any], str]
+Typed = Callable[[str, object], str]
 
 
-def _keyword(name: str, value: Any) -> str:
+def _keyword(name: str, value: object) -> str:
     return f"{name} is {shown(value)}"
 
 
@@ -65,7 +65,7 @@ def parse_bytes(text: str) -> int:
     return size
 
 
-def parse_ratio(value: str | float | None) -> float | None:
+def parse_ratio(value: object) -> float | None:
     """Read a share between 0 and 1, or `auto` (None)."""
     if value in ("auto", None):
         return None
@@ -125,14 +125,14 @@ class Config:
     timeout: int = 120
     tuning: Tuning = field(default_factory=lambda: Tuning.default, repr=False)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in vars(self):
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
         if name != "tuning":
             value = _value(name, value, _keyword)
         elif isinstance(value, Tuning):
             settings = {each: getattr(value, each) for each in SETTINGS}
-            value = replace(value, **_values(settings, _keyword))
+            value = replace(value, **_values(settings, _keyword))  # type: ignore[arg-type]
         else:
             raise ConfigError(f"tuning is {shown(value)}; give a Tuning")
         super().__setattr__(name, value)
@@ -141,7 +141,7 @@ class Config:
     def load(
         cls,
         file: Path | None,
-        flags: Mapping[str, Any],
+        flags: Mapping[str, object],
         environment: Mapping[str, str] = os.environ,
     ) -> "Config":
         """Return the configuration from all its sources; later ones win.
@@ -169,7 +169,9 @@ class Config:
         given = {name: value for name, value in flags.items() if value is not None}
         return config.updated(given, _flag)
 
-    def updated(self, values: Mapping[str, Any], typed: Typed = _keyword) -> "Config":
+    def updated(
+        self, values: Mapping[str, object], typed: Typed = _keyword
+    ) -> "Config":
         """Return a copy with some options set, from text or values.
 
         Options are fields, and settings of `tuning`. `typed` returns the text of a name
@@ -184,9 +186,10 @@ class Config:
             )
         changes = _values(values, typed)
         settings = {each: changes.pop(each) for each in SETTINGS if each in changes}
-        return replace(self, tuning=replace(self.tuning, **settings), **changes)
+        tuning = replace(self.tuning, **settings)  # type: ignore[arg-type]
+        return replace(self, tuning=tuning, **changes)  # type: ignore[arg-type]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return the options as plain values, for outputs."""
         return {
             name: getattr(self.tuning if name in SETTINGS else self, name)
@@ -218,25 +221,25 @@ def _variable(name: str) -> str:
     return f"MNDMST_{name.upper()}"
 
 
-def _flag(name: str, value: Any) -> str:
+def _flag(name: str, value: object) -> str:
     if name in SETTINGS:
         return f"--set {name}={value}"
     return f"--{name.replace('_', '-')} {value}"
 
 
-def _values(given: Mapping[str, Any], typed: Typed) -> dict[str, Any]:
+def _values(given: Mapping[str, object], typed: Typed) -> dict[str, object]:
     """Return the values of options that are given as values or text."""
     return {name: _value(name, value, typed) for name, value in given.items()}
 
 
-def _value(name: str, given: Any, typed: Typed) -> Any:
+def _value(name: str, given: object, typed: Typed) -> object:
     try:
         return _read(name, given)
     except ConfigError as error:
         raise ConfigError(f"{typed(name, given)}: {error}") from error
 
 
-def _read(name: str, value: Any) -> Any:
+def _read(name: str, value: object) -> object:
     """Return the checked value of an option, given as a value or as text."""
     if name == "ratio":
         return parse_ratio(value)
@@ -250,7 +253,7 @@ def _read(name: str, value: Any) -> Any:
     least, most = RANGES[name]
     try:
         read = int if whole and isinstance(value, str) else index if whole else float
-        number = read(value)
+        number = read(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or isinstance(value, bool) or not least <= number <= most:

@@ -16,11 +16,18 @@ as much memory as the rows, and the run rejects the memory limit.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.base import Backend, Band, ContractedComponents, ContractedRows
+from ..backends.base import (
+    Band,
+    ContractedComponents,
+    ContractedRows,
+    Device,
+    RowsOnDevice,
+)
 from ..comm.directory import present_names
 from ..graph.model import EdgeList, GrowingEdgeList, ReducedGraph, Rows
 from ..graph.order import id_dtype
@@ -38,7 +45,7 @@ from .reduced_graphs import (
 from .run import Run
 
 # An exception condition: how far components of a graph with ghosts may be contracted.
-ExceptionCondition = Callable[[Backend, ReducedGraph], ContractedComponents]
+ExceptionCondition = Callable[[Device, ReducedGraph], ContractedComponents]
 
 
 class ContractedPart(NamedTuple):
@@ -52,12 +59,12 @@ class ContractedPart(NamedTuple):
     graph: ReducedGraph  # The remaining edges
 
 
-def lightest_cut_edge(backend: Backend, graph: ReducedGraph) -> ContractedComponents:
+def lightest_cut_edge(backend: Device, graph: ReducedGraph) -> ContractedComponents:
     """Stop a component whose lightest edge is a cut edge; for spanning forests."""
     return backend.contract(graph)
 
 
-def any_cut_edge(backend: Backend, graph: ReducedGraph) -> ContractedComponents:
+def any_cut_edge(backend: Device, graph: ReducedGraph) -> ContractedComponents:
     """Contract all edges but cut edges; for connected components.
 
     Edges inside the part may contract in any order.
@@ -70,9 +77,9 @@ def any_cut_edge(backend: Backend, graph: ReducedGraph) -> ContractedComponents:
 
 
 def contract_rows(
-    backend: Backend,
+    backend: Device,
     rows: Rows,
-    on_device: object,
+    on_device: RowsOnDevice,
     band: Band,
     exception: ExceptionCondition = lightest_cut_edge,
 ) -> ContractedPart:
@@ -103,7 +110,7 @@ def _contracted_part(rows: Rows, result: ContractedRows) -> ContractedPart:
 
 
 def contract(
-    backend: Backend,
+    backend: Device,
     graph: ReducedGraph,
     exception: ExceptionCondition = lightest_cut_edge,
 ) -> ContractedPart:
@@ -124,7 +131,7 @@ def contract(
     )
 
 
-def cycle_filter(backend: Backend, graph: ReducedGraph) -> ReducedGraph:
+def cycle_filter(backend: Device, graph: ReducedGraph) -> ReducedGraph:
     """Drop every edge that is the heaviest of a cycle in this graph."""
     in_forest = backend.forest(graph).in_forest
     return graph if in_forest.all() else drop_unused(graph.take(in_forest))
@@ -141,8 +148,8 @@ def contract_pieces(
     edges of stored pieces do not fit the memory limit.
     """
     contractions = run.at_once([
-        lambda w=worker: contract_rows(w.backend, w.rows, w.on_device, band, exception)
-        for worker in run.workers
+        partial(contract_rows, w.backend, w.rows, w.uploaded, band, exception)
+        for w in run.workers
     ])  # fmt: skip
     for contraction in contractions:
         run.state.forest_edges.append(contraction.forest_edges)
@@ -190,8 +197,8 @@ def contract_graph(
         chosen = graph.interior & (count <= run.ratio * count[-1])
         parts = segment(graph, chosen), without_segment(graph, chosen)
         contractions = run.at_once([
-            lambda w=worker, part=part: contract(w.backend, part, exception)
-            for worker, part in zip(run.workers, parts, strict=True)
+            partial(contract, w.backend, part, exception)
+            for w, part in zip(run.workers, parts, strict=True)
         ])  # fmt: skip
         for contraction in contractions:
             record(run, contraction)

@@ -24,7 +24,7 @@ from ..backends import (
     few_arcs_device,
     find_accelerator,
 )
-from ..backends.base import Backend
+from ..backends.base import Device, as_device
 from ..backends.costs import COSTS
 from ..backends.fallback import Fallback
 from ..comm.communicator import Comm
@@ -246,7 +246,7 @@ def on_working_ranks(
 
 def make_backends(
     comm: Comm, config: Config, assigned: DeviceAssignment, report: Report
-) -> tuple[list[Backend], int]:
+) -> tuple[list[Device], int]:
     """Return this rank's devices, the GPU first, and its threads on the host.
 
     Collective over the working ranks. A rank has both devices if the ratio is given, or
@@ -265,11 +265,12 @@ def make_backends(
         report.progress.say(warning)
     keep_freed()
     make_host = few_arcs_device if assigned.few_arcs else cpu_device
-    host = make_host(placement.threads, config.tuning)
+    host_backend = make_host(placement.threads, config.tuning)
+    host = as_device(host_backend)
     backends = [host]
     if assigned.kind is not None and assigned.device is not None:
         device = accelerator(assigned.kind).make_device(
-            assigned.device, host, config.gpu_memory, config.tuning
+            assigned.device, host_backend, config.gpu_memory, config.tuning
         )
         if config.backend != "auto":
             backends = [device]
@@ -277,9 +278,9 @@ def make_backends(
             assigned.seconds is not None
             and min(assigned.seconds) < config.tuning.measured_seconds
         ):
-            backends = [Fallback(device, host)]
+            backends = [as_device(Fallback(device, host))]
         else:
-            backends = [Fallback(device, host), host]
+            backends = [as_device(Fallback(device, host)), host]
     report.facts |= {
         "devices": [backend.describe() for backend in backends],
         "threads": placement.threads,

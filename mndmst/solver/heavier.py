@@ -12,12 +12,13 @@ before ranks merge, so that they merge once and not twice.
 """
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.base import Backend, Band
+from ..backends.base import Band, Device, RowsOnDevice
 from ..comm.directory import NO_OWNER
 from ..graph.light_edges import giant_component
 from ..graph.model import EdgeList, ReducedGraph, Rows, component_of
@@ -125,14 +126,14 @@ def band_edges(run: Run, band: Band) -> CrossEdges:
     """Return the edges of a later band between components. Collective."""
     label, first = run.directory.parent, run.directory.first
 
-    def forest(backend: Backend, rows: Rows, on_device: Any) -> EdgeList:
+    def forest(backend: Device, rows: Rows, on_device: RowsOnDevice) -> EdgeList:
         part = label[rows.first - first : rows.last - first].astype(np.int64)
         return backend.band_forest(on_device, band, part)
 
     with run.comm.raise_on_all():
         lists = run.at_once([
-            lambda w=worker: forest(w.backend, w.rows, w.on_device)
-            for worker in run.workers
+            partial(forest, w.backend, w.rows, w.uploaded)
+            for w in run.workers
         ])  # fmt: skip
         for rows in run.stored:
             lists.append(forest(run.backend, rows, run.backend.upload(rows)))

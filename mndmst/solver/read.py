@@ -8,14 +8,14 @@ are read in pieces. `io/shards/row_reading.py` reads the files.
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
-from ..backends.base import Backend
+from ..backends.base import Device
 from ..comm.communicator import Comm
 from ..graph.model import Rows
 from ..host.errors import InputError
@@ -83,14 +83,15 @@ def _first_with_load(graph: ShardedGraph, load: int) -> int:
 class Clock:
     """Sums the seconds that each step of a stage takes, over all pieces."""
 
-    def __init__(self, entry: dict[str, Any]) -> None:
-        self.entry = entry
+    def __init__(self, entry: dict[str, object]) -> None:
+        self.entry, self._seconds = entry, defaultdict[str, float](float)
         self.last = time.perf_counter()
 
     def note(self, step: str) -> None:
         """Add the seconds since the last step."""
-        now, name = time.perf_counter(), f"{step}_seconds"
-        self.entry[name] = self.entry.get(name, 0.0) + now - self.last
+        now = time.perf_counter()
+        self._seconds[step] += now - self.last
+        self.entry[f"{step}_seconds"] = self._seconds[step]
         self.last = now
 
 
@@ -112,7 +113,7 @@ class RankRead:
         """The rows in memory, whose arcs `finish` reads."""
         return self.whole.rows
 
-    def rows_for(self, backends: list[Backend]) -> Rows:
+    def rows_for(self, backends: list[Device]) -> Rows:
         """Return the rows for devices: a single GPU gets files to read itself.
 
         Collective, because it opens the files for the GPU. The host always reads stored
@@ -169,7 +170,7 @@ def begin_read(
     vtxdist: np.ndarray,
     budget: Budget,
     threads: int = 1,
-    entry: dict[str, Any] | None = None,
+    entry: dict[str, object] | None = None,
 ) -> RankRead:
     """Read the row pointers of this rank's rows, and allocate memory for their arcs.
 

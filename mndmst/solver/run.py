@@ -3,14 +3,14 @@
 `Run` is frozen. `State` is the content of a checkpoint, and nothing else.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
-from ..backends.base import Backend
+from ..backends.base import Device, RowsOnDevice
 from ..comm.communicator import Comm
 from ..comm.directory import Directory
 from ..graph.model import EdgeList, Rows
@@ -21,14 +21,23 @@ from ..kernels.threads import ALONE, Threads
 from .config import Config
 from .run_report import Report
 
+ResultT = TypeVar("ResultT")
+
 
 @dataclass(frozen=True)
 class Worker:
     """A device of a rank and its rows."""
 
-    backend: Backend
+    backend: Device
     rows: Rows
-    on_device: Any = None  # The device's copy of the rows (`Backend.upload`)
+    # The device's copy of the rows (`Backend.upload`), unless `upload_rows` follows
+    on_device: RowsOnDevice | None = None
+
+    @property
+    def uploaded(self) -> RowsOnDevice:
+        """The device's copy of the rows, for the steps of `backend`."""
+        assert self.on_device is not None
+        return self.on_device
 
 
 @dataclass
@@ -76,7 +85,7 @@ class Run:
         return self.state.directory
 
     @property
-    def backend(self) -> Backend:
+    def backend(self) -> Device:
         """The faster device of this rank, for graphs that are not divided."""
         return self.workers[0 if self.ratio >= 0.5 else -1].backend
 
@@ -88,13 +97,13 @@ class Run:
         if self.save is not None:
             self.save(self.state)
 
-    def at_once(self, tasks: list) -> list[Any]:
+    def at_once(self, tasks: Sequence[Callable[[], ResultT]]) -> list[ResultT]:
         """Run a task per worker at the same time, each in its own thread.
 
         The report notes when each task began and ended.
         """
 
-        def run(worker: Worker, task: Callable[[], Any]) -> Any:
+        def run(worker: Worker, task: Callable[[], ResultT]) -> ResultT:
             with self.report.work(worker.backend.name):
                 return task()
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from ..backends import accelerators
 from ..comm import mpi_library
@@ -44,18 +43,18 @@ class Report:
         # Seconds in which Python and MPI started and modules were imported
         passed = time.monotonic() - progress.started
         self.started = time.perf_counter() - passed
-        self.stages: list[dict[str, Any]] = [
+        self.stages: list[dict[str, object]] = [
             {"stage": "import", "begin": 0.0, "seconds": passed, **_NOTHING_SENT}
         ]
-        self.levels: list[dict[str, Any]] = []
-        self.choices: list[dict[str, Any]] = []
-        self.facts: dict[str, Any] = {}
+        self.levels: list[dict[str, object]] = []
+        self.choices: list[dict[str, object]] = []
+        self.facts: dict[str, object] = {}
         self.edges_sent = 0
         self.phase = ""  # Title of the present phase, such as "band 0"
-        self._open: list[dict[str, Any]] = []
+        self._open: list[dict[str, object]] = []
 
     @contextmanager
-    def stage(self, name: str, **details: Any) -> Iterator[dict[str, Any]]:
+    def stage(self, name: str, **details: object) -> Iterator[dict[str, object]]:
         """Time a stage; the block may add numbers to the entry."""
         entry = {"stage": name, **details}
         self.progress.stage(name, **details)
@@ -84,13 +83,15 @@ class Report:
         finally:
             entry["end"] = self.seconds
             if self._open:
-                self._open[-1].setdefault("work", []).append(entry)
+                work = self._open[-1].setdefault("work", [])
+                assert isinstance(work, list)
+                work.append(entry)
 
     def ship(self, edges: int) -> None:
         """Count edges that leave this rank, in graphs or as proposals."""
         self.edges_sent += int(edges)
 
-    def level(self, name: str, edges: int, **details: Any) -> None:
+    def level(self, name: str, edges: int, **details: object) -> None:
         """Record the remaining edges of all ranks after a step; equal on every rank."""
         phase = {"portion": self.phase} if self.phase else {}
         self.levels.append({"after": name, "edges": edges, **phase, **details})
@@ -105,7 +106,7 @@ class Report:
         """Seconds since the start."""
         return time.perf_counter() - self.started
 
-    def gather(self, **results: Any) -> dict[str, Any] | None:
+    def gather(self, **results: object) -> dict[str, object] | None:
         """Return the record of all ranks on rank 0, None elsewhere. Collective."""
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         mine = {
@@ -192,7 +193,7 @@ def commit(folder: Path) -> str:
 
 
 def write_report(
-    outputs: AtomicOutput, path: Path, record: dict[str, Any] | None
+    outputs: AtomicOutput, path: Path, record: dict[str, object] | None
 ) -> None:
     """Write a record that rank 0 has gathered, as JSON. Collective.
 

@@ -20,11 +20,11 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..backends.base import Backend, Band
+from ..backends.base import Band, Device
 from ..graph.light_edges import first_share
 from ..graph.model import EdgeList, Rows, sample_positions
 from ..kernels.arc_inspection import ArcInspection
@@ -34,6 +34,8 @@ from .reduced_graphs import reduced_graph
 from .run import Worker
 from .run_report import Report
 from .startup import Background
+
+ResultT = TypeVar("ResultT")
 
 # Two workers must be predicted to save this much, as predictions are uncertain.
 LEAST_GAIN = 0.1
@@ -92,7 +94,7 @@ def split(rows: Rows, ratio: float) -> list[Rows]:
     return [rows.cut(0, boundary), rows.cut(boundary, len(rows))]
 
 
-def bounded_ratio(backend: Backend, rows: Rows, ratio: float) -> float:
+def bounded_ratio(backend: Device, rows: Rows, ratio: float) -> float:
     """Lower a ratio, if need be, so that the device's share of rows fits its memory."""
     free = backend.memory().free
     needed = backend.rows_nbytes(rows)
@@ -104,7 +106,7 @@ RUN_ARCS = 1 << 19  # approximate limit of the arcs in a timed run of rows
 PAIR_ARCS = 1 << 18  # approximate limit of the arcs in two parts whose merge is timed
 
 
-def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
+def measure(backends: list[Device], rows: Rows, config: Config) -> Speeds:
     """Time two devices, and their host, on samples of a rank's rows.
 
     There are `ratio_samples` runs of consecutive rows. Each has the fraction
@@ -128,7 +130,7 @@ def measure(backends: list[Backend], rows: Rows, config: Config) -> Speeds:
     return Speeds(seconds[0] / arcs, seconds[1] / arcs, forest_edges / arcs, *host)
 
 
-def _time_host(backend: Backend, parts: list[Rows], band: Band) -> tuple[float, float]:
+def _time_host(backend: Device, parts: list[Rows], band: Band) -> tuple[float, float]:
     """Return the seconds per edge for contracting two parts, and for merging them."""
     forests = [_forest(backend, part, band) for part in parts]
 
@@ -161,11 +163,11 @@ def _light_band(rows: Rows, config: Config) -> Band:
     return Band(None, int(np.sort(sample)[int(share * SAMPLE)]))
 
 
-def _forest(backend: Backend, rows: Rows, band: Band) -> EdgeList:
+def _forest(backend: Device, rows: Rows, band: Band) -> EdgeList:
     return backend.band_forest(backend.upload(rows), band, None)
 
 
-def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
+def _timed(task: Callable[[], ResultT]) -> tuple[ResultT, float]:
     begin = time.perf_counter()
     result = task()
     return result, time.perf_counter() - begin
@@ -176,7 +178,7 @@ LEAST_ARCS = 1 << 20
 
 
 def begin_upload(
-    background: Background, backends: list[Backend], rows: Rows, config: Config
+    background: Background, backends: list[Device], rows: Rows, config: Config
 ) -> ArcInspection | None:
     """Begin to upload rows to the first device: a given share, or all rows.
 
@@ -199,7 +201,7 @@ def begin_upload(
 
 
 def assign_rows(
-    backends: list[Backend],
+    backends: list[Device],
     rows: Rows,
     background: Background,
     config: Config,
@@ -237,7 +239,7 @@ def assign_rows(
 
 
 def _ratio(
-    backends: list[Backend], rows: Rows, config: Config, report: Report
+    backends: list[Device], rows: Rows, config: Config, report: Report
 ) -> tuple[float, str]:
     """Return the share of the first of two devices, and its source for the report."""
     if isinstance(config.ratio, int | float):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backends.base import Backend
+from ..backends.base import Device, RowsOnDevice
 from ..comm.communicator import Comm
 from ..graph.model import Rows
 from ..graph.order import key_dtype
@@ -54,7 +54,7 @@ class UploadedRows(NamedTuple):
 
     ratio: float  # the fraction of the rank's arcs that the device was meant to get
     rows: Rows
-    on_device: object  # the copy, as `Backend.upload` returns it
+    on_device: RowsOnDevice  # the copy, as `Backend.upload` returns it
 
 
 class Background:
@@ -73,7 +73,7 @@ class Background:
         """Wait until the devices can be used."""
         self._loading.result()
 
-    def upload(self, backend: Backend, rows: Rows) -> None:
+    def upload(self, backend: Device, rows: Rows) -> None:
         """Begin to upload rows, which threads may still be reading."""
 
         def upload_and_inspect() -> tuple[UploadedRows, ArcFacts | None]:
@@ -85,7 +85,7 @@ class Background:
         self._uploading = self._threads.submit(upload_and_inspect)
 
     def upload_share(
-        self, backend: Backend, share: Callable[[], tuple[float, Rows]]
+        self, backend: Device, share: Callable[[], tuple[float, Rows]]
     ) -> None:
         """Begin to upload the rows that `share` chooses on the background thread."""
 
@@ -113,7 +113,7 @@ class Background:
 
 def start_devices(
     comm: Comm,
-    backends: list[Backend],
+    backends: list[Device],
     graph: ShardedGraph,
     progress: Progress,
     compiles: bool = True,

@@ -8,7 +8,7 @@ number of ranks, and no rank holds all of it.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -31,6 +31,17 @@ from .run import Run
 from .run_report import write_report
 
 
+class _ForestFacts(TypedDict):
+    """What the summary, the report and the files say of a forest."""
+
+    num_vertices: int
+    num_edges: int
+    forest_edges: int
+    trees: int
+    weight: int | float
+    digest: str  # empty until it has been computed
+
+
 @dataclass(frozen=True, repr=False)
 class Summary:
     """The result of a run; printed, it is the line RESULT."""
@@ -42,7 +53,7 @@ class Summary:
     weight: int | float  # exact for integers, correctly rounded for floats
     digest: str  # SHA-256 over the forest's sorted (src, dst) pairs
     seconds: float
-    report: dict[str, Any] | None  # the run's report, on rank 0
+    report: dict[str, object] | None  # the run's report, on rank 0
     maximum: bool = False  # whether it is a maximum spanning forest
 
     def __repr__(self) -> str:
@@ -81,7 +92,7 @@ def write_forest(
         finish_digest = begin_digest(comm, edges.u, edges.v)
         weights = graph.weights(edges.key)
         weight = exact_total(comm, weights)
-    results: dict[str, Any] = {
+    results: _ForestFacts = {
         "num_vertices": graph.num_vertices,
         "num_edges": run.num_edges,
         "forest_edges": count,

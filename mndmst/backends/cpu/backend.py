@@ -33,7 +33,7 @@ from .row_contraction import contract_rows
 MAX_ROWS = 1 << 31
 
 
-class CpuBackend(Backend):
+class CpuBackend(Backend[Rows, np.ndarray]):
     """A CPU worker with a number of threads."""
 
     name = "cpu"

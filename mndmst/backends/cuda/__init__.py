@@ -11,13 +11,18 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...host.errors import optional
 
 if TYPE_CHECKING:
+    import cupy
+    import numpy as np
+
+    from ...graph.model import Rows
     from ...graph.tuning import Tuning
     from ..base import Backend
+    from .backend import CudaBackend
 
 NAME = "cuda"
 VISIBLE = "CUDA_VISIBLE_DEVICES"  # by which launchers show devices to a process
@@ -82,10 +87,10 @@ def device_bytes(device: int) -> int:
 
 def make_device(
     device: int,
-    host: "Backend | None" = None,
+    host: "Backend[Rows, np.ndarray] | None" = None,
     limit: int = 0,
     tuning: "Tuning | None" = None,
-) -> "Backend":
+) -> "CudaBackend":
     """Return a CUDA device; see `Accelerator.make_device`."""
     from .backend import CudaBackend
 
@@ -106,11 +111,12 @@ def compile_kernels(into: Path | None, jobs: int | None) -> tuple[Path, int]:
     return SOURCES.compile_all(into, jobs)
 
 
-def as_arrays(*columns: Any) -> list[Any]:
+def as_arrays(*columns: object) -> "list[cupy.ndarray]":
     """Return arrays of CuPy, without copies."""
-    cupy = optional("cupy", "cuda")
+    optional("cupy", "cuda")
+    import cupy
 
-    def as_array(column: Any) -> Any:
+    def as_array(column: object) -> "cupy.ndarray":
         device = getattr(column, "__dlpack_device__", None)
         if hasattr(column, ARRAY_ATTRIBUTE) or device is None:
             return cupy.asarray(column)
@@ -120,13 +126,13 @@ def as_arrays(*columns: Any) -> list[Any]:
     return [as_array(column) for column in columns]
 
 
-def device_of(array: Any) -> int:
+def device_of(array: "cupy.ndarray") -> int:
     """Return the number of an array's device, once kernels have filled the array."""
     array.device.synchronize()
     return int(array.device.id)
 
 
-def to_host(array: Any) -> Any:
+def to_host(array: "cupy.ndarray") -> "np.ndarray":
     """Return a copy of an array in host memory."""
     return array.get()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from threading import RLock
-from typing import Any
+from typing import cast
 
 import cupy
 import numpy as np
@@ -25,6 +25,7 @@ from ..base import (
     DeviceMemoryError,
     LabelledForest,
     Memory,
+    Peer,
 )
 from . import unavailable
 from .device_rows import MAX_VERTICES, DeviceRows, device_nbytes, rows_of_edges, upload
@@ -46,7 +47,7 @@ def lacks_memory(error: Exception) -> bool:
     return status == ERROR_MEMORY_ALLOCATION
 
 
-class CudaBackend(Backend):
+class CudaBackend(Backend[DeviceRows | StreamedRows, cupy.ndarray]):
     """One CUDA device; a lock lets one step run at a time, also for several threads.
 
     `host` (by default a `CpuBackend`) solves small reduced graphs, and hooks rows that
@@ -60,7 +61,7 @@ class CudaBackend(Backend):
     def __init__(
         self,
         device: int = 0,
-        host: Backend | None = None,
+        host: Backend[Rows, np.ndarray] | None = None,
         limit: int = 0,
         tuning: Tuning | None = None,
     ) -> None:
@@ -203,7 +204,12 @@ class CudaBackend(Backend):
             return inspect(rows, num_vertices, self._kernels_for(rows.keys.dtype))
 
     def msf_of_edges(
-        self, num_vertices: int, src: Any, dst: Any, weight: Any, maximum: bool
+        self,
+        num_vertices: int,
+        src: cupy.ndarray,
+        dst: cupy.ndarray,
+        weight: cupy.ndarray,
+        maximum: bool,
     ) -> LabelledForest:
         """See `Backend.msf_of_edges` and `rows_of_edges`."""
         with self._current():
@@ -239,14 +245,13 @@ class CudaBackend(Backend):
         with self._current():
             return list_hooks(rows, band, self._tools(rows.keys.dtype))
 
-    def peer(
-        self, rows: DeviceRows | StreamedRows, num_vertices: int
-    ) -> CudaPeer | None:
+    def peer(self, rows: DeviceRows | StreamedRows, num_vertices: int) -> Peer | None:
         """Return uploaded rows as a peer of other GPUs of the host."""
         if isinstance(rows, StreamedRows) or num_vertices > MAX_VERTICES:
             return None
         tools = self._tools(rows.keys.dtype)
-        return CudaPeer(self._current, tools, rows, num_vertices)
+        peer = CudaPeer(self._current, tools, rows, num_vertices)
+        return cast(Peer, peer)  # only peers of CUDA read what it returns
 
     # Steps on reduced graphs
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import cupy
 import numpy as np
@@ -52,13 +51,13 @@ class Kernels:
         with device:
             SOURCES.load_modules((file, _key_macros(self.key)) for file in FILES)
 
-    def launch(self, name: str, threads: int, *args: Any, block: int = 256) -> None:
+    def launch(self, name: str, threads: int, *args: object, block: int = 256) -> None:
         """Run a kernel with at least `threads` threads on the current stream."""
         blocks = -(-threads // block)
         if blocks:
             self._function(name)((blocks,), (block,), args)
 
-    def launch_together(self, name: str, *args: Any) -> None:
+    def launch_together(self, name: str, *args: object) -> None:
         """Run a cooperative kernel with all blocks that the device holds at once."""
         function = self._function(name)
         if name not in self._resident:

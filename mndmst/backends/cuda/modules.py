@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import cupy
 import numpy as np
@@ -129,7 +129,7 @@ class KernelSources(NamedTuple):
 
 
 def struct_of(
-    kinds: np.dtype, columns: Mapping[str, Any], **numbers: float
+    kinds: np.dtype, columns: Mapping[str, cupy.ndarray], **numbers: float
 ) -> cupy.ndarray:
     """Return a struct of a kernel on the device: addresses of arrays, and numbers."""
     struct = np.zeros(1, kinds)

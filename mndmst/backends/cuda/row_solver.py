@@ -9,7 +9,7 @@
 Light edges first is filter-Kruskal (Osipov, Sanders and Singler 2009).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import cupy
 import numpy as np
@@ -247,7 +247,7 @@ class _Choice(NamedTuple):
         return len(self.offset) - 1
 
 
-def key_bounds(band: Band, key: type) -> tuple[Any, Any]:
+def key_bounds(band: Band, key: type) -> tuple[np.unsignedinteger, np.unsignedinteger]:
     """Return the least and the greatest key of a band."""
     top = int(np.iinfo(key).max)
     low, high = band.low, band.high

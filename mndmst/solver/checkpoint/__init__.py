@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,15 @@ from ...io.shards.sharded_graph import ShardedGraph
 from ..run import State
 from ..run_report import Report
 from .folder import Folder
-from .manifest import MANIFEST, Manifest, Part, damaged, read_manifest, reading
+from .manifest import (
+    MANIFEST,
+    GraphIdentity,
+    Manifest,
+    Part,
+    damaged,
+    read_manifest,
+    reading,
+)
 
 CHUNK = 1 << 16
 FIXED = ("u", "v", "key")
@@ -62,7 +70,7 @@ class Saved(NamedTuple):
     forest_edges: EdgeList  # Forest edges, each on one rank
 
 
-def identity(graph: ShardedGraph) -> dict[str, Any]:
+def identity(graph: ShardedGraph) -> GraphIdentity:
     """Return the facts that identify a graph."""
     return {
         "uuid": graph.uuid,
@@ -73,7 +81,7 @@ def identity(graph: ShardedGraph) -> dict[str, Any]:
 
 
 def save(
-    folder: Folder, graph: dict[str, Any], vtxdist: np.ndarray, state: Saved
+    folder: Folder, graph: GraphIdentity, vtxdist: np.ndarray, state: Saved
 ) -> int:
     """Write a checkpoint and remove the previous one; return this rank's bytes.
 
@@ -112,7 +120,7 @@ def save(
     return nbytes
 
 
-def load(comm: Comm, folder: Path, graph: dict[str, Any], vtxdist: np.ndarray) -> Saved:
+def load(comm: Comm, folder: Path, graph: GraphIdentity, vtxdist: np.ndarray) -> Saved:
     """Read a checkpoint, written by any number of ranks. Collective.
 
     Raises InputError on every rank if it is damaged or not of this graph.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from ...host import __version__
 from ...host.errors import ConfigError, InputError, MndmstError
@@ -17,6 +17,15 @@ MANIFEST = "mndmst-checkpoint.json"
 FORMAT = "mndmst-checkpoint"
 VERSION = 1
 LARGEST = 1 << 30  # bytes of a manifest, 100 for each rank
+
+
+class GraphIdentity(TypedDict):
+    """The facts that identify a graph."""
+
+    uuid: str
+    num_vertices: int
+    num_arcs: int
+    weight_dtype: str
 
 
 class Part(NamedTuple):
@@ -30,7 +39,7 @@ class Part(NamedTuple):
 class Manifest(NamedTuple):
     """A whole checkpoint."""
 
-    graph: dict[str, Any]  # See `identity`
+    graph: GraphIdentity
     done: int | None  # All bands of weights up to this key are done
     vtxdist: list[int]  # The first vertex of each part, and the number of vertices
     parts: list[Part]
@@ -51,7 +60,7 @@ class Manifest(NamedTuple):
         return json.dumps({**content, "digest": _digest(content)}, indent=1)
 
 
-def read_manifest(folder: Path, graph: dict[str, Any]) -> Manifest:
+def read_manifest(folder: Path, graph: GraphIdentity) -> Manifest:
     """Read the manifest in a folder.
 
     Raises InputError if it is damaged, or not of this graph.
@@ -116,11 +125,12 @@ def check_own(path: Path) -> None:
 def tokens_of(path: Path) -> set[str]:
     """Return the tokens of the files in a manifest; none without a manifest."""
     parts = _content(path).get("parts")
-    names = [part.get("name") for part in parts or () if isinstance(part, dict)]
+    listed = parts if isinstance(parts, list) else []
+    names = [part.get("name") for part in listed if isinstance(part, dict)]
     return {str(name).partition("-")[0] for name in names}
 
 
-def _content(path: Path) -> dict[str, Any]:
+def _content(path: Path) -> dict[str, object]:
     """Return the contents of a manifest; empty if it is missing or damaged."""
     try:
         whole = path.stat().st_size <= LARGEST
@@ -151,5 +161,5 @@ def damaged(path: Path, why: str) -> InputError:
     )
 
 
-def _digest(content: dict[str, Any]) -> str:
+def _digest(content: dict[str, object]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

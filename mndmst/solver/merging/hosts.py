@@ -13,6 +13,7 @@ ghosts, so no rank looks up a name.
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -70,7 +71,7 @@ class HostComponents:
         """
         run, contraction = self.run, self._contraction
         results = run.at_once([
-            lambda worker=w: worker.backend.row_hooks(worker.on_device, band)
+            partial(w.backend.row_hooks, w.uploaded, band)
             for w in run.workers
         ])  # fmt: skip
         hooks, bests, lists = zip(*results, strict=True)

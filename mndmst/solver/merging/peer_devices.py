@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...backends.base import Band, DevicePeer, MergedForests
+from ...backends.base import Band, MergedForests
 from ...graph.model import EdgeList
 from .phases import RowBand
 from .strategy import Facts, HyPar, NotSuitableError, Strategy, StrategySetting
@@ -46,10 +46,10 @@ class MergeOnDevices(HyPar[RowBand, PublishedForests, RankForest]):
         super().__init__(setting)
         run = self.run
         (worker,) = run.workers
-        peer = worker.backend.peer(worker.on_device, run.num_vertices)
+        peer = worker.backend.peer(worker.uploaded, run.num_vertices)
         if run.comm.min(int(peer is not None)) == 0 or peer is None:
             raise NotSuitableError("not every rank has all its rows on a GPU")
-        self.peer: DevicePeer[object, MergedForests] = peer
+        self.peer = peer
         self.choose_next = setting.choose_next
 
     @staticmethod
