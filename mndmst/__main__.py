@@ -15,11 +15,14 @@ import threading
 import time
 import traceback
 from errno import ENOMEM
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from .host.errors import MndmstError, StoppedError
 from .host.launcher import launched_processes, launched_rank, prepare_environment
 from .host.signals import die_at_interrupt, stop_signals
+
+if TYPE_CHECKING:
+    from .comm.mpi_library import MpiComm
 
 # A launcher that aborts may drop output that it has not forwarded yet.
 FORWARDING_SECONDS = 0.3
@@ -182,7 +185,7 @@ def _rank() -> str:
     return f"rank {world.rank} of {world.size}" if world else "the only rank"
 
 
-def _world() -> Any:
+def _world() -> "MpiComm | None":
     """Return MPI's world if MPI is running with several ranks; never start it."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():

@@ -8,7 +8,7 @@ determine which edges come first, as a sample.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -31,6 +31,17 @@ from .solver.run_report import Report, write_report
 from .solver.write import smallest_vertices
 
 
+class _ComponentFacts(TypedDict):
+    """Fields that the summary and the report share; see `Components`."""
+
+    num_vertices: int
+    num_edges: int
+    components: int
+    largest: int
+    histogram: list[int]
+    digest: str
+
+
 @dataclass(frozen=True, repr=False)
 class Components:
     """The components of a graph, summarised; printed, it is the line RESULT."""
@@ -42,7 +53,7 @@ class Components:
     histogram: list[int]  # entry k counts the components of 2^k to 2^(k+1) - 1 vertices
     digest: str  # SHA-256 of the labels of all vertices as little-endian int64
     seconds: float
-    report: dict[str, Any] | None  # the run's report, on rank 0
+    report: dict[str, object] | None  # the run's report, on rank 0
 
     def text(self) -> str:
         """Return the histogram as a table."""
@@ -111,7 +122,7 @@ def _label(
         sizes = component_sizes(run.directory, labels)
     with report.stage("digest"):
         digest = forest_digest(comm, labels)
-    results = {
+    results: _ComponentFacts = {
         "num_vertices": run.num_vertices,
         "num_edges": run.num_edges,
         "components": comm.sum(len(sizes)),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,12 +25,12 @@ class Batch:
     all of them.
     """
 
-    op: Any  # array-like of DELETE, INSERT and SET, shape (changes,), or one for all
-    # array-like of integers, shape (changes,): ends, in any direction.
-    src: Any
-    dst: Any
-    # array-like of numbers, shape (changes,), optional; ignored for deletions
-    weight: Any = None
+    op: np.ndarray  # DELETE, INSERT and SET, shape (changes,), or one for all
+    # integers, shape (changes,): ends, in any direction.
+    src: np.ndarray
+    dst: np.ndarray
+    # numbers, shape (changes,), optional; ignored for deletions
+    weight: np.ndarray | None = None
     source: str = "the batch"  # The origin of the changes, for errors
     # The number of each change in errors; by default its position.
     lines: Sequence[int] | None = None
@@ -96,7 +96,7 @@ def net_changes(
     return NetChanges(pair[begin], key[last], before, after, order[begin])
 
 
-def _ends(batch: Batch, values: Any) -> np.ndarray:
+def _ends(batch: Batch, values: np.ndarray) -> np.ndarray:
     ends = np.atleast_1d(np.asarray(values))
     if len(ends) == 0:
         return np.empty(0, np.int64)

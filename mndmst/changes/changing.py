@@ -139,7 +139,8 @@ class ChangingForest:
 
     def _agreed(self, batch: Batch | MndmstError | None) -> NetChanges:
         """Check a batch without the graph; return its net changes on every rank."""
-        agreed: NetChanges | MndmstError | None = None
+        net: NetChanges | None = None
+        error: MndmstError | None = None
         if self.comm.rank == 0:
             try:
                 if batch is None:
@@ -147,17 +148,15 @@ class ChangingForest:
                 if isinstance(batch, MndmstError):
                     raise batch
                 num_vertices = self.rows.rows.num_vertices
-                agreed = net_changes(
-                    batch, num_vertices, self.weight_dtype, self.maximum
-                )
-            except MndmstError as error:
-                agreed = error
-        agreed = self.comm.bcast(agreed)  # net changes or an error, in one message
-        if isinstance(agreed, MndmstError):
-            agreed.ranks = self.comm.size
-            raise agreed
-        assert agreed is not None
-        return agreed
+                net = net_changes(batch, num_vertices, self.weight_dtype, self.maximum)
+            except MndmstError as raised:
+                error = raised
+        net, error = self.comm.bcast((net, error))  # in one message
+        if error is not None:
+            error.ranks = self.comm.size
+            raise error
+        assert net is not None
+        return net
 
     def _check(self, net: NetChanges, wrong: np.ndarray, batch: object) -> None:
         """Refuse a batch that contradicts the rows of any rank.

@@ -313,6 +313,7 @@ def _changes_of(path: Path, graph: "Graph") -> "dict[str, tuple[np.ndarray, ...]
         chosen = batch.op == op
         columns = [batch.src[chosen], batch.dst[chosen]]
         if op != DELETE:
+            assert batch.weight is not None
             columns.append(batch.weight[chosen].astype(weight_type))
         if chosen.any():
             changes[name] = tuple(columns)

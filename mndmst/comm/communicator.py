@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import current_thread, main_thread
-from typing import Any, overload
+from typing import TYPE_CHECKING, TypeVar, overload
 
 import numpy as np
 
@@ -20,6 +20,14 @@ from ..host.launcher import launched_local_size, launched_processes
 from ..host.progress import notice
 from . import messages, mpi_library
 from .exchange import EAGER_BYTES, Coded, exchange, reply
+
+if TYPE_CHECKING:
+    from .mpi_library import MpiComm, MpiRequest
+
+# A number, or a small array
+SmallT = TypeVar("SmallT", int, float, np.ndarray)
+ValueT = TypeVar("ValueT")
+ResultT = TypeVar("ResultT")
 
 # Set in tests of programs with several threads: a call of MPI from a thread other than
 # the main thread ends the process.
@@ -37,7 +45,7 @@ class Comm:
     counts as log2(size) messages.
     """
 
-    def __init__(self, mpi: Any, shared: messages.Shared | None = None) -> None:
+    def __init__(self, mpi: "MpiComm", shared: messages.Shared | None = None) -> None:
         self._mpi = mpi
         self.rank: int = mpi.rank
         self.size: int = mpi.size
@@ -48,7 +56,7 @@ class Comm:
         self._steps_of_collective = (self.size - 1).bit_length()
 
     @classmethod
-    def dup(cls, mpi: Any, polite: bool = False) -> "Comm":
+    def dup(cls, mpi: "MpiComm", polite: bool = False) -> "Comm":
         """Return the ranks of a communicator with separate messages. Collective."""
         comm, launched = cls(mpi.Dup()), launched_processes()
         comm.shared.one_host = 1 < comm.size <= launched == launched_local_size()
@@ -57,7 +65,7 @@ class Comm:
         return comm
 
     @property
-    def mpi(self) -> Any:
+    def mpi(self) -> "MpiComm":
         """The communicator of MPI, for the main thread alone."""
         if GUARDED and current_thread() is not main_thread():
             _end_unguarded()
@@ -95,28 +103,28 @@ class Comm:
 
     # Small values
 
-    def sum(self, value: Any) -> Any:
+    def sum(self, value: SmallT) -> SmallT:
         """Return the sum over all ranks of a number or a small array."""
         return self._reduce(value, "SUM")
 
-    def max(self, value: Any) -> Any:
+    def max(self, value: SmallT) -> SmallT:
         """Return the largest value over all ranks of a number or a small array."""
         return self._reduce(value, "MAX")
 
-    def min(self, value: Any) -> Any:
+    def min(self, value: SmallT) -> SmallT:
         """Return the smallest value over all ranks of a number or a small array."""
         return self._reduce(value, "MIN")
 
-    def _reduce(self, value: Any, operation: str) -> Any:
+    def _reduce(self, value: SmallT, operation: str) -> SmallT:
         array = np.atleast_1d(np.asarray(value))
         result = np.empty_like(array)
         self.all_ranks(
             "Allreduce", array, result, op=getattr(mpi_library.load(), operation)
         )
         self.count(array.nbytes if self.size > 1 else 0, self._steps_of_collective)
-        return result if np.ndim(value) else result[0].item()
+        return result if isinstance(value, np.ndarray) else result[0].item()
 
-    def allgather(self, value: Any) -> np.ndarray:
+    def allgather(self, value: int | float | np.ndarray) -> np.ndarray:
         """Return a number, or a small array, of every rank, in their order."""
         mine = np.ascontiguousarray(value)
         result = np.empty((self.size, *np.shape(value)), mine.dtype)
@@ -124,16 +132,16 @@ class Comm:
         self.count(mine.nbytes * (self.size - 1), self._steps_of_collective)
         return result
 
-    def exscan(self, value: Any) -> Any:
+    def exscan(self, value: SmallT) -> SmallT:
         """Return the sum of a number or small array over the ranks before this one."""
         array = np.atleast_1d(np.asarray(value))
         before = np.zeros_like(array)  # MPI does not write rank 0's
         self.all_ranks("Exscan", array, before)
         self.count(array.nbytes if self.size > 1 else 0, self._steps_of_collective)
-        return before if np.ndim(value) else before[0].item()
+        return before if isinstance(value, np.ndarray) else before[0].item()
 
-    def bcast(self, value: Any, root: int = 0) -> Any:
-        """Return the root's small Python object on every rank."""
+    def bcast(self, value: ValueT | None, root: int = 0) -> ValueT:
+        """Return the root's small Python object on every rank; others may give None."""
         text = pickle.dumps(value) if self.rank == root else b""
         first = np.zeros(BCAST_BYTES, np.uint8)
         first[:8] = np.frombuffer(len(text).to_bytes(8, "little"), np.uint8)
@@ -148,12 +156,14 @@ class Comm:
         self.all_ranks("Bcast", content, root=root)
         return pickle.loads(content.tobytes())
 
-    def gather(self, value: Any, root: int = 0) -> list[Any] | None:
+    def gather(self, value: ValueT, root: int = 0) -> list[ValueT] | None:
         """Return the small Python objects of all ranks on the root, else None."""
         with self.shared.waiting():
             return self.mpi.gather(value, root=root)
 
-    def combine(self, value: Any, combined: Callable[[list[Any]], Any]) -> Any:
+    def combine(
+        self, value: ValueT, combined: Callable[[list[ValueT]], ResultT]
+    ) -> ResultT:
         """Return on every rank a combination of all ranks' small Python objects.
 
         Rank 0 makes it, so that no other rank receives the objects of all.
@@ -299,13 +309,13 @@ class Comm:
             else:
                 self.wait(messages.send(self.mpi, arrays, 0, self.count))
             return []
-        requests: list[Any] = []
+        requests: list[MpiRequest] = []
         for source, gathered in enumerate(arriving[1:], 1):
             if gathered and not isinstance(gathered[0], np.ndarray):
                 arriving[source], begun = messages.recv(self.mpi, gathered, source)
                 requests += begun
         self.wait(requests)
-        return arriving[1:]
+        return arriving[1:]  # type: ignore[return-value]  # the kinds are replaced
 
     def sendrecv(
         self, arrays: Sequence[np.ndarray], dest: int, source: int
@@ -331,7 +341,7 @@ class Comm:
 
         return finish
 
-    def wait(self, requests: list[Any]) -> None:
+    def wait(self, requests: list["MpiRequest"]) -> None:
         """Wait for requests of MPI, politely where ranks share cores."""
         messages.wait(requests, self.shared)
 
@@ -340,7 +350,7 @@ class Comm:
         self.mpi.Iprobe()
 
     def all_ranks(
-        self, name: str, *arguments: Any, idle: bool = False, **more: Any
+        self, name: str, *arguments: object, idle: bool = False, **more: object
     ) -> None:
         """Do a collective of MPI; a nonblocking one where ranks share cores."""
         if self.shared.polite:

@@ -9,12 +9,15 @@ non-blocking barrier, and receives until the barrier completes. With few ranks o
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from . import mpi_library
 from .messages import Backoff, Shared, receive_pieces, send_pieces
+
+if TYPE_CHECKING:
+    from .mpi_library import MpiComm, MpiRequest
 
 # A partner's slices of at most this many bytes in total are sent with their sizes in
 # one message; larger slices follow in separate messages.
@@ -33,7 +36,7 @@ class Group(Protocol):
     exchanges: int
 
     @property
-    def mpi(self) -> Any:
+    def mpi(self) -> "MpiComm":
         """The communicator of MPI."""
 
     @property
@@ -45,7 +48,7 @@ class Group(Protocol):
         """Calls a collective of MPI."""
 
     @property
-    def wait(self) -> Callable[[list[Any]], None]:
+    def wait(self) -> Callable[[list["MpiRequest"]], None]:
         """Waits for requests of MPI."""
 
 
@@ -143,7 +146,7 @@ class _Slices(NamedTuple):
 
 def _send_large(
     group: Group, slices: _Slices
-) -> tuple[dict[int, np.ndarray], list[Any]]:
+) -> tuple[dict[int, np.ndarray], list["MpiRequest"]]:
     """Begin to send the large slices.
 
     Returns a message for each partner, with its sizes and its slices if these are
@@ -151,7 +154,7 @@ def _send_large(
     """
     nbytes = slices.nbytes(slices.sizes)
     messages: dict[int, np.ndarray] = {}
-    requests: list[Any] = []
+    requests: list[MpiRequest] = []
     for rank in slices.partners(group.rank):
         row, parts = slices.sizes[rank], slices.of_rank(rank)
         if nbytes[rank] <= EAGER_BYTES:
@@ -188,7 +191,7 @@ def _consensus(
 
 
 def _receive_any(
-    mpi: Any, sources: Iterable[int], tag: int, arrived: dict[int, np.ndarray]
+    mpi: "MpiComm", sources: Iterable[int], tag: int, arrived: dict[int, np.ndarray]
 ) -> int:
     """Receive the messages that have arrived from some sources; return their number."""
     status, received = mpi_library.load().Status(), 0
@@ -215,7 +218,7 @@ def _complete(
     slices: _Slices,
     arriving: np.ndarray,
     arrived: dict[int, np.ndarray],
-    requests: list[Any],
+    requests: list["MpiRequest"],
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the counts and columns of all ranks, once they are complete.
 

@@ -8,9 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .mpi_library import MpiComm, MpiRequest
 
 PIECE_BYTES = 64 << 20
 # Seconds between two polls of a polite rank. Pauses are proportional to the ranks per
@@ -66,7 +69,9 @@ def kinds(arrays: Sequence[np.ndarray]) -> list[Kind]:
     return [(array.dtype.str, len(array)) for array in arrays]
 
 
-def send(mpi: Any, arrays: Sequence[np.ndarray], dest: int, count: Count) -> list[Any]:
+def send(
+    mpi: "MpiComm", arrays: Sequence[np.ndarray], dest: int, count: Count
+) -> list["MpiRequest"]:
     """Begin to send several arrays; `count` adds bytes and messages."""
     requests = []
     for array in arrays:
@@ -75,8 +80,8 @@ def send(mpi: Any, arrays: Sequence[np.ndarray], dest: int, count: Count) -> lis
 
 
 def recv(
-    mpi: Any, arriving: Sequence[Kind], source: int
-) -> tuple[list[np.ndarray], list[Any]]:
+    mpi: "MpiComm", arriving: Sequence[Kind], source: int
+) -> tuple[list[np.ndarray], list["MpiRequest"]]:
     """Begin to receive arrays of given types and lengths; return them, and requests."""
     results = [np.empty(length, dtype) for dtype, length in arriving]
     return results, [r for array in results for r in receive_pieces(mpi, array, source)]
@@ -107,7 +112,7 @@ class Backoff:
         self._pause = min(2 * self._pause, longest)
 
 
-def wait(requests: list[Any], shared: Shared, idle: bool = False) -> None:
+def wait(requests: list["MpiRequest"], shared: Shared, idle: bool = False) -> None:
     """Wait for messages, politely if others need this rank's core; see `Backoff`."""
     backoff = Backoff(shared, idle)
     with shared.waiting():
@@ -118,7 +123,9 @@ def wait(requests: list[Any], shared: Shared, idle: bool = False) -> None:
             shared.steps += 1
 
 
-def send_pieces(mpi: Any, array: np.ndarray, dest: int, count: Count) -> list[Any]:
+def send_pieces(
+    mpi: "MpiComm", array: np.ndarray, dest: int, count: Count
+) -> list["MpiRequest"]:
     """Begin to send a contiguous array; return its requests."""
     requests = []
     for piece in _pieces(array):
@@ -127,7 +134,9 @@ def send_pieces(mpi: Any, array: np.ndarray, dest: int, count: Count) -> list[An
     return requests
 
 
-def receive_pieces(mpi: Any, array: np.ndarray, source: int) -> list[Any]:
+def receive_pieces(
+    mpi: "MpiComm", array: np.ndarray, source: int
+) -> list["MpiRequest"]:
     """Begin to receive into a contiguous array; return its requests."""
     return [mpi.Irecv(piece, source) for piece in _pieces(array)]
 

@@ -23,7 +23,8 @@ import stat
 import time
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol
 
 from ..host.cores import usable_cores
 from ..host.errors import ConfigError, MissingExtraError
@@ -36,6 +37,12 @@ from ..host.launcher import (
     without_networks,
 )
 from ..host.progress import notice
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Comm, Request
+
+    MpiComm = Comm
+    MpiRequest = Request
 
 SHARED_MEMORY = Path("/dev/shm")
 LEFTOVER = re.compile(r"(mpich_shm_[0-9a-f]+_[0-9]+|ucx_shm_posix_[0-9a-f]+)")
@@ -114,7 +121,22 @@ _SETTINGS = (
 )  # fmt: skip
 
 
-def widen_binding(comm: Any) -> None:
+class BoundRanks(Protocol):
+    """The part of `Comm` that `widen_binding` needs."""
+
+    rank: int
+
+    def node(self) -> "BoundRanks":
+        """Return the ranks on this rank's machine."""
+
+    def cores(self) -> set[int]:
+        """Return the cores that any of these ranks may use."""
+
+    def max(self, value: int) -> int:
+        """Return the largest value over all ranks."""
+
+
+def widen_binding(comm: BoundRanks) -> None:
     """Let ranks use all cores of their launcher if most of these would be idle.
 
     Collective over all ranks. The launcher may use the cores that its control group,
@@ -158,7 +180,7 @@ def _user_has_bound(launcher: int) -> bool:
 
 
 @cache
-def load() -> Any:
+def load() -> ModuleType:
     """Return mpi4py's module. It does not start MPI by itself.
 
     Raises MissingExtraError if no MPI library can be loaded.
@@ -183,7 +205,7 @@ def version() -> str:
     return str(load().Get_library_version()).splitlines()[0].strip("\0 \t:")
 
 
-def start() -> Any:
+def start() -> ModuleType:
     """Start MPI unless it runs already; return mpi4py's module.
 
     Raises ConfigError if the launcher belongs to another MPI.

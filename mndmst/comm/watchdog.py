@@ -160,11 +160,13 @@ def _links(
     listener = None
     with contextlib.suppress(OSError):
         listener = listen(this, before)
-    gathered = comm.gather(listener and listener.getsockname())
+    here: tuple[str, int] | None = listener.getsockname() if listener else None
+    gathered = comm.gather(here) or []
     addresses, token = comm.bcast((gathered, secrets.token_bytes(TOKEN_BYTES)))
-    if listener is None or addresses[after.rank] is None:
+    there = addresses[after.rank]
+    if listener is None or there is None:
         raise OSError("no port to listen at")
-    link = connect(addresses[after.rank], token)
+    link = connect(there, token)
     return [(link, after), (accept(listener, token, comm.progress), before)]
 
 

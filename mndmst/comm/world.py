@@ -5,14 +5,13 @@
 import sys
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
 from ..host.cores import usable_cores
 from ..host.launcher import launched_processes, started_alone
 from . import messages, mpi_library
-from .communicator import Comm
+from .communicator import Comm, SmallT, ValueT
 from .exchange import Coded
 
 
@@ -41,24 +40,25 @@ class SingleProcess(Comm):
     """The communicator of one process, without MPI."""
 
     def __init__(self, shared: messages.Shared | None = None) -> None:
-        super().__init__(SimpleNamespace(rank=0, size=1), shared)
+        alone = SimpleNamespace(rank=0, size=1)
+        super().__init__(alone, shared)  # type: ignore[arg-type]  # calls no MPI
         self.shared.one_host = True
 
-    def _reduce(self, value: Any, operation: str) -> Any:
+    def _reduce(self, value: SmallT, operation: str) -> SmallT:
         array = np.array(value)
-        return array if array.ndim else array.item()
+        return array if isinstance(value, np.ndarray) else array.item()
 
-    def allgather(self, value: Any) -> np.ndarray:
+    def allgather(self, value: int | float | np.ndarray) -> np.ndarray:
         return np.array(value)[np.newaxis]
 
-    def exscan(self, value: Any) -> Any:
+    def exscan(self, value: SmallT) -> SmallT:
         before = np.zeros_like(value)
-        return before if before.ndim else before.item()
+        return before if isinstance(value, np.ndarray) else before.item()
 
-    def bcast(self, value: Any, root: int = 0) -> Any:
-        return value
+    def bcast(self, value: ValueT | None, root: int = 0) -> ValueT:
+        return value  # type: ignore[return-value]  # the root's
 
-    def gather(self, value: Any, root: int = 0) -> list[Any] | None:
+    def gather(self, value: ValueT, root: int = 0) -> list[ValueT] | None:
         return [value]
 
     def allgatherv(self, array: np.ndarray) -> np.ndarray:

@@ -5,12 +5,12 @@ Short consecutive steps are one kernel with barriers between them, because wakin
 threads from Python takes longer than such a step.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..native.call_columns import PerCall
-from ..native.kernel import Kernel, kernel
+from ..native.kernel import Kernel, KernelResult, kernel
 from .edge_columns import Shape, allocate_staggered
 from .intrinsics import add_atomic, load_atomic, sleep_while, wake
 from .nogil_pool import EVERYONE, LINE, SPIN_COUNT
@@ -72,7 +72,7 @@ class Team:
         each = work // (self.threads.tuning.grain * self.processes)
         return self.processes * max(1, min(self.most, each))
 
-    def run(self, function: Kernel, work: int, *arguments: Any) -> Any:
+    def run(self, function: Kernel, work: int, *arguments: object) -> KernelResult:
         """Run a kernel on each member at once; return this process's results.
 
         Collective. The first argument of the kernel is the member; it may call

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache, partial
 from itertools import pairwise
 from threading import Event
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,12 +15,15 @@ from ..host.cores import MOST_THREADS
 from ..native.arguments import pack
 from ..native.call_columns import PerCall, calls_of, result_columns
 from ..native.compiled_kernel import CompiledKernel
-from ..native.kernel import Kernel
+from ..native.kernel import Kernel, KernelResult
 from .nogil_pool import POOL
 
 # From this many threads on, a parallel algorithm may do more total work than the
 # sequential one.
 MANY = 4
+
+
+ResultT = TypeVar("ResultT")
 
 
 class Threads:
@@ -34,7 +37,9 @@ class Threads:
         self.count = count
         self.tuning = tuning or Tuning.default
 
-    def map(self, function: Callable[..., Any], calls: Sequence[tuple]) -> list[Any]:
+    def map(
+        self, function: Callable[..., ResultT], calls: Sequence[tuple[object, ...]]
+    ) -> list[ResultT]:
         """Return the results of function(*call) for all calls, in order.
 
         Each call acquires the GIL twice; `run` calls kernels without it. After an
@@ -44,7 +49,7 @@ class Threads:
         """
         if self.count == 1 or len(calls) < 2:
             return [function(*call) for call in calls]
-        results: list[Any] = [None] * len(calls)
+        results: dict[int, ResultT] = {}
         errors: dict[int, BaseException] = {}
         numbers, started = iter(range(len(calls))), Event()
 
@@ -71,9 +76,9 @@ class Threads:
             _exhaust(numbers)  # in case a signal raises an exception here
         if errors:
             raise errors[min(errors)]
-        return results
+        return [results[number] for number in range(len(calls))]
 
-    def run(self, kernel: Kernel, *arguments: Any) -> Any:
+    def run(self, kernel: Kernel, *arguments: object) -> KernelResult:
         """Run a kernel once for each item of its `PerCall` and `ArrayPieces` arguments.
 
         Calls may wait for each other if there are no more calls than threads, because
@@ -81,7 +86,7 @@ class Threads:
         `ArrayPieces`. Raises MemoryError, before any call begins, if there is no memory
         for the stack of a thread.
         """
-        words: list[Any] = []
+        words: list[object] = []
         types = pack(arguments, words)
         columns = {i: w for i, w in enumerate(words) if type(w) is np.ndarray}
         for position, column in columns.items():

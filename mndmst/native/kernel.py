@@ -8,13 +8,15 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeAlias
 
 from .arguments import named, pack, types_of
 
 # For development: Numba compiles and calls kernels, without the store.
 JIT = bool(os.environ.get("MNDMST_JIT"))
 _lock = threading.Lock()
+# The result of a kernel: Numba infers its type from those of the arguments.
+KernelResult: TypeAlias = Any
 
 
 class Kernel:
@@ -26,7 +28,7 @@ class Kernel:
         self.name = f"{function.__module__}.{function.__qualname__}"
         self._loaded: dict[Hashable, Callable[..., Any]] = {}
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> KernelResult:
         """Call the code for the types of the arguments."""
         words: list[Any] = []
         return self.code(pack(arguments, words))(words, arguments)

@@ -151,7 +151,7 @@ def versions() -> dict[str, str]:
     return installed
 
 
-def provenance() -> dict[str, Any]:
+def provenance() -> dict[str, object]:
     """Return the date, and the software of this process.
 
     The date is in UTC. `mpi` is the loaded library, "none" without one; `commit` is

@@ -2,9 +2,9 @@
 
 from bisect import bisect_left
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..graph.order import WEIGHT_DTYPES, check_threshold, weights_to_keys
 from ..host.errors import InputError
@@ -62,8 +62,8 @@ class ForestIndex:
     def __init__(
         self,
         num_vertices: int,
-        src: Any,
-        dst: Any,
+        src: ArrayLike,
+        dst: ArrayLike,
         weight: np.ndarray,
         maximum: bool = False,
     ):
@@ -118,16 +118,16 @@ class ForestIndex:
         made += self.rooted if self.is_rooted else []
         return sum(array.nbytes for array in made)
 
-    def keys(self, chosen: Any) -> np.ndarray:
+    def keys(self, chosen: slice | np.ndarray) -> np.ndarray:
         """Return the sort keys of some edges: a slice, mask or positions."""
         return weights_to_keys(np.array(self.weight[chosen]), self.maximum)
 
-    def connected(self, u: Any, v: Any) -> np.ndarray:
+    def connected(self, u: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return whether the vertices of pairs are in the same tree; bool."""
         u, v = self.pairs(u, v)
         return self.labels[u] == self.labels[v]
 
-    def bottleneck(self, u: Any, v: Any) -> np.ndarray:
+    def bottleneck(self, u: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the last edge in the order on the path between each pair of vertices.
 
         The result is its position; -1 where both are the same vertex or no path exists.
@@ -137,7 +137,7 @@ class ForestIndex:
         heaviest_between(self.links, self.order, u, v, heaviest)
         return heaviest
 
-    def path_lengths(self, u: Any, v: Any) -> np.ndarray:
+    def path_lengths(self, u: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the number of edges on the path between each pair of vertices.
 
         The number is 0 where both are the same vertex or no path exists.
@@ -147,7 +147,7 @@ class ForestIndex:
         path_lengths(self.rooted, u, v, lengths)
         return lengths
 
-    def path(self, u: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+    def path(self, u: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return the edges on the path between the vertices of each pair.
 
         Path i is `edges[offsets[i]:offsets[i + 1]]`, positions from u to v; empty where
@@ -184,7 +184,7 @@ class ForestIndex:
         """Return for each vertex the number of vertices with its label; see `cut`."""
         return np.bincount(labels, minlength=self.num_vertices)[labels]
 
-    def vertices(self, ids: Any) -> np.ndarray:
+    def vertices(self, ids: ArrayLike) -> np.ndarray:
         """Return ids as uint32; raise InputError if there is no such vertex."""
         ids = np.atleast_1d(np.asarray(ids))
         if len(ids) == 0:
@@ -199,7 +199,7 @@ class ForestIndex:
             )
         return np.ascontiguousarray(ids, np.uint32)
 
-    def pairs(self, u: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+    def pairs(self, u: ArrayLike, v: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return the vertices of pairs as uint32.
 
         Raises InputError if a vertex does not exist, or the two arrays differ in

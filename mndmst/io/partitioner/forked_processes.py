@@ -14,11 +14,11 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from multiprocessing.process import BaseProcess
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from ...comm.communicator import Comm
+from ...comm.communicator import Comm, SmallT, ValueT
 from ...comm.world import SingleProcess
 from ...host.errors import ConfigError, MndmstError
 from ...host.signals import end_with, interrupts_blocked
@@ -42,11 +42,12 @@ class ForkedProcesses(Comm):
         pipes: Sequence[Connection],
         processes: Sequence[BaseProcess] = (),
     ) -> None:
-        super().__init__(SimpleNamespace(rank=rank, size=size))
+        place = SimpleNamespace(rank=rank, size=size)
+        super().__init__(place)  # type: ignore[arg-type]  # calls no MPI
         self.shared.one_host = True
         self._pipes, self._processes = pipes, processes
 
-    def _reduce(self, value: Any, operation: str) -> Any:
+    def _reduce(self, value: SmallT, operation: str) -> SmallT:
         function = OPERATIONS[operation]
 
         def combine(arrays: Iterator[np.ndarray]) -> np.ndarray:
@@ -56,16 +57,16 @@ class ForkedProcesses(Comm):
             return total
 
         result = self._exchange(np.atleast_1d(np.asarray(value)), combine)
-        return result if np.ndim(value) else result[0].item()
+        return result if isinstance(value, np.ndarray) else result[0].item()
 
-    def allgather(self, value: Any) -> np.ndarray:
+    def allgather(self, value: int | float | np.ndarray) -> np.ndarray:
         return self._exchange(np.asarray(value), lambda values: np.stack([*values]))
 
-    def bcast(self, value: Any, root: int = 0) -> Any:
+    def bcast(self, value: ValueT | None, root: int = 0) -> ValueT:
         given = value if self.rank == root else None
-        return self._exchange(given, lambda values: [*values][root])
+        return self._exchange(given, lambda values: [*values][root])  # type: ignore[return-value]  # the root's
 
-    def gather(self, value: Any, root: int = 0) -> list[Any] | None:
+    def gather(self, value: ValueT, root: int = 0) -> list[ValueT] | None:
         if root:
             raise NotImplementedError("only rank 0 has pipes to all others")
         if self.rank:
@@ -76,7 +77,7 @@ class ForkedProcesses(Comm):
     def barrier(self, politely: bool = False) -> None:
         self.allgather(0)
 
-    def _exchange(self, value: Any, combine: Callable[[Iterator[Any]], Any]) -> Any:
+    def _exchange(self, value: ValueT, combine: Callable[[Iterator[ValueT]], T]) -> T:
         """Return on every rank a combination of all values, which rank 0 makes."""
         if self.rank:
             self._pipes[0].send(value)
@@ -87,7 +88,7 @@ class ForkedProcesses(Comm):
                 pipe.send(result)
         return result
 
-    def _values(self, first: Any) -> Iterator[Any]:
+    def _values(self, first: ValueT) -> Iterator[ValueT]:
         yield first
         for pipe, process in zip(self._pipes, self._processes, strict=True):
             with _alive(process):
@@ -145,7 +146,11 @@ def run_forked(jobs: int, task: Callable[..., T], *arguments: object) -> T:
 
 
 def _work(
-    comm: ForkedProcesses, others: list, parent: int, task: Callable, arguments: tuple
+    comm: ForkedProcesses,
+    others: list[Connection],
+    parent: int,
+    task: Callable[..., object],
+    arguments: tuple[object, ...],
 ) -> None:
     for other in others:
         other.close()
