@@ -7,7 +7,7 @@ are never stored. Its time grows with the number of pairs of points.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -124,7 +124,7 @@ class MatrixRows:
     def __len__(self) -> int:
         return len(self.matrix)
 
-    def from_point(self, point: np.ndarray) -> np.ndarray:
+    def from_points(self, points: np.ndarray) -> Iterator[np.ndarray]:
         """Raise ConfigError: a matrix has no distances of new points."""
         raise ConfigError(NO_POINTS)
 
@@ -183,14 +183,15 @@ class MetricRows:
 
     def row(self, point: int) -> np.ndarray:
         """Return a point's distances to all points."""
-        row = self.from_point(self.points[point])
+        row = self._distances(self.points[point])
         row[point] = 0
         return checked_distances(row, f"point {point}")
 
-    def from_point(self, point: np.ndarray) -> np.ndarray:
-        """Return the distances from a point, shape (dimensions,), to all points."""
-        if self.metric in BINARY:
-            point = point != 0
+    def from_points(self, points: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the distances from each of some new points to all points."""
+        return map(self._distances, points != 0 if self.metric in BINARY else points)
+
+    def _distances(self, point: np.ndarray) -> np.ndarray:
         if callable(self.metric):
             measure, parameters = self.metric, self.parameters
             distances = (measure(point, other, **parameters) for other in self.points)

@@ -1,6 +1,6 @@
 """Metrics that compare all pairs: profiles with missing alleles, and a periodic box."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
@@ -38,8 +38,8 @@ class DistanceRows(Protocol):
 class SearchableRows(DistanceRows, Protocol):
     """Distances from each point, and from new points, to all points."""
 
-    def from_point(self, point: np.ndarray) -> np.ndarray:
-        """Return the distances from a point, shape (dimensions,), to all points."""
+    def from_points(self, points: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the distances from each of some new points to all points."""
 
 
 class ProfileRows:
@@ -97,9 +97,9 @@ class ProfileRows:
         row[point] = 0
         return row
 
-    def from_point(self, point: np.ndarray) -> np.ndarray:
-        """Return the distances from a point, shape (dimensions,), to all points."""
-        return self._distances(self._coded(point[None, :])[0])
+    def from_points(self, points: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the distances from each of some new points to all points."""
+        return map(self._distances, self._coded(points))
 
     def _coded(self, points: np.ndarray) -> np.ndarray:
         """Return codes: 0 for a missing entry, and equal codes for equal entries."""
@@ -170,9 +170,9 @@ class PeriodicRows:
         """Return a point's distances to all points."""
         return self._distances(self.points[point])
 
-    def from_point(self, point: np.ndarray) -> np.ndarray:
-        """Return the distances from a point, shape (dimensions,), to all points."""
-        return self._distances(self._inside(point[None, :])[0])
+    def from_points(self, points: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the distances from each of some new points to all points."""
+        return map(self._distances, self._inside(points))
 
     def _inside(self, points: np.ndarray) -> np.ndarray:
         periodic = self.sides > 0

@@ -145,7 +145,7 @@ class _RowSearch:
 
     def nearest(self, points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """See `TrainingSearch.nearest`."""
-        rows = map(self._rows.from_point, points)
+        rows = self._rows.from_points(points)
         found = [_smallest(checked_distances(row, "a new point"), k) for row in rows]
         return _stacked(found, k)
 
