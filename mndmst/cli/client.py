@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..host.formatting import to_json
-from ..host.option_types import number, whole
+from ..host.option_types import number, real, whole
 from .options import (
     add_file,
     add_flag,
@@ -45,6 +45,9 @@ def add_client(commands: Commands) -> None:
         ("solve", "compute a forest", _solve, _add_solve),
         ("update", "apply a batch of changes: all of them or none",
          _update, _add_update),
+        ("wait", "wait for a later version, and print it", _wait, _add_wait),
+        ("changes", "write the edges that left and entered the forest since a version",
+         _changes, _add_changes),
         ("store", "store weights as a column", _store, _add_store),
         ("edges", "write the edges in the order of weight files", _edges, _add_edges),
         ("connected", "print whether pairs of vertices are connected",
@@ -178,6 +181,28 @@ def _add_update(update: argparse.ArgumentParser) -> None:
     _add_version(update, "the batch")
 
 
+def _add_wait(wait: argparse.ArgumentParser) -> None:
+    _add_graph(wait)
+    wait.add_argument(
+        "--after", type=whole(0, (1 << 63) - 1), metavar="N", required=True,
+        help="version that is known",
+    )  # fmt: skip
+    wait.add_argument(
+        "--timeout", dest="seconds", type=real(0), metavar="SECONDS",
+        help="then print the present version (by default there is no bound)",
+    )  # fmt: skip
+
+
+def _add_changes(changes: argparse.ArgumentParser) -> None:
+    _add_graph_of_names(changes)
+    changes.add_argument(
+        "--since", type=whole(0, (1 << 63) - 1), metavar="N", required=True,
+        help="version to compare with",
+    )  # fmt: skip
+    add_file(changes, "--tree-changes", "also write a table of the changed trees")
+    _add_output(changes)
+
+
 def _add_store(store: argparse.ArgumentParser) -> None:
     _add_graph(store)
     store.add_argument("column", help="its name")
@@ -195,7 +220,7 @@ def _client(arguments: argparse.Namespace) -> int:
         from ..io.output_kinds import TABLE
 
         inputs = [given.get(name) for name in ("without", "vertices", "pairs")]
-        outputs = [(arguments.output, TABLE)]
+        outputs = [(given.get(name), TABLE) for name in ("output", "tree_changes")]
         check_outputs(inputs, outputs, overwrite=arguments.overwrite)
     with connect(
         arguments.url, token_file=arguments.token_file, tls_root=arguments.tls_root
@@ -299,6 +324,21 @@ def _update(graph: "Graph", arguments: argparse.Namespace) -> None:
     print(f"version={graph.update(version=version, **changes)}")
 
 
+def _wait(graph: "Graph", arguments: argparse.Namespace) -> None:
+    print(f"version={graph.wait(arguments.after, arguments.seconds)}")
+
+
+def _changes(graph: "Graph", arguments: argparse.Namespace) -> None:
+    from .tables import write_table
+
+    changes = graph.changes(arguments.since)
+    if arguments.tree_changes is not None:
+        write_table(changes.trees, arguments.tree_changes)
+    _write_or_print(changes.edges, arguments)
+    if arguments.output is not None:
+        print(f"version={changes.version}")
+
+
 def _changes_of(path: Path, graph: "Graph") -> "dict[str, tuple[np.ndarray, ...]]":
     """Return the changes in a table by kind, with numbers, as `Graph.update` takes."""
     import numpy as np
@@ -348,8 +388,8 @@ def _pairs_of(
     return pairs[::2], pairs[1::2]
 
 
-def _write_or_print(columns: dict[str, Any], arguments: argparse.Namespace) -> None:
-    """Write columns to the output; without one, print them as CSV."""
+def _write_or_print(columns: Any, arguments: argparse.Namespace) -> None:
+    """Write columns of a table to the output; without one, print them as CSV."""
     import sys
 
     from ..host.errors import optional

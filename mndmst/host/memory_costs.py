@@ -102,6 +102,9 @@ INDEX_VERTEX_BYTES = 72
 # a pair
 PAIR_BYTES = {"connected": 40, "path_max": 88, "path_min": 88}
 LOOKUP_BYTES = {"connected": 104, "path_max": 280, "path_min": 280}
+# A kept difference of two versions, besides its edges; an edge of a difference while it
+# becomes a row of a table; a vertex in a table of trees that have changed
+DIFFERENCE_BYTES, CHANGED_EDGE_BYTES, CHANGED_TREES_BYTES = 512, 200, 80
 # A pair of a batch of paths; a vertex, to make the first path; an edge of an answer:
 # its position, three columns, and copies of the ends
 PATH_PAIR_BYTES, ROOTING_BYTES, PATH_EDGE_BYTES = 44, 56, 64

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..api.forest import Forest, NamedForest, labels_of
-from ..api.inputs import as_column, as_flag, warn_of_similarity
+from ..api.inputs import as_column, as_count, as_flag, as_number, warn_of_similarity
 from ..api.vertex_names import VertexNames
 from ..host.errors import (
     ConfigTypeError,
@@ -22,6 +22,7 @@ from ..host.errors import (
     optional,
     shown,
 )
+from ..host.formatting import counted
 from ..io.file_access import read_small
 from ..io.names import IdRange, NameKind
 from .access import read_pem, read_token
@@ -184,10 +185,35 @@ class Service:
         self.close()
 
 
-class ForestTable:
-    """Columns of a forest whose edges are an Arrow table."""
+class RemoteColumns:
+    """Facts and columns of a forest whose edges stay at the service until needed."""
 
+    details: dict[str, Any]  # As the service sends them: edges, trees, weight, version
+    numbers: "RemoteForest"  # The forest with vertices as numbers
     table: Any  # Columns src, dst and weight
+
+    def __len__(self) -> int:
+        return int(self.details["forest_edges"])
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices of the graph."""
+        return int(self.details["num_vertices"])
+
+    @property
+    def maximum(self) -> bool:
+        """Whether it is a maximum spanning forest."""
+        return bool(self.details["maximum"])
+
+    @property
+    def graph_uuid(self) -> str:
+        """The graph as a snapshot of the version has it; empty for other edges."""
+        return str(self.details.get("graph_uuid", ""))
+
+    @property
+    def total_weight(self) -> int | float:
+        """The sum of the weights: exact for integers, else correctly rounded."""
+        return to_number(self.details["weight"])
 
     @cached_property
     def src(self) -> np.ndarray:
@@ -202,7 +228,7 @@ class ForestTable:
     @cached_property
     def weight(self) -> np.ndarray:
         """The weights."""
-        return _aligned(self.table["weight"])
+        return _aligned(self.numbers.table["weight"])
 
 
 def _aligned(column: Any) -> np.ndarray:
@@ -210,38 +236,19 @@ def _aligned(column: Any) -> np.ndarray:
     return np.require(column.to_numpy(), requirements="A")
 
 
-class RemoteForest(ForestTable, Forest):  # type: ignore[override, misc]
+class RemoteForest(RemoteColumns, Forest):  # type: ignore[override, misc]
     """A `Forest` whose columns stay at the service until they are needed."""
 
     def __init__(
         self, connection: Connection, graph: str, details: dict[str, Any]
     ) -> None:
-        # As the service sends them: edges, trees, weight, version
         self.details = details
         self._connection, self._graph = connection, graph
 
-    def __len__(self) -> int:
-        return int(self.details["forest_edges"])
-
     @property
-    def num_vertices(self) -> int:
-        """Number of vertices of the graph."""
-        return int(self.details["num_vertices"])
-
-    @property
-    def maximum(self) -> bool:  # type: ignore[override]
-        """Whether it is a maximum spanning forest."""
-        return bool(self.details["maximum"])
-
-    @property
-    def graph_uuid(self) -> str:  # type: ignore[override]
-        """The graph as a snapshot of the version has it; empty for other edges."""
-        return str(self.details.get("graph_uuid", ""))
-
-    @cached_property
-    def total_weight(self) -> int | float:
-        """The sum of the weights: exact for integers, else correctly rounded."""
-        return to_number(self.details["weight"])
+    def numbers(self) -> "RemoteForest":  # type: ignore[override]
+        """The forest with vertices as numbers: itself."""
+        return self
 
     @cached_property
     def table(self) -> Any:
@@ -255,53 +262,24 @@ class RemoteForest(ForestTable, Forest):  # type: ignore[override, misc]
         return labels_of(self.num_vertices, self.src, self.dst)
 
 
-class NamedRemoteForest(ForestTable, NamedForest):  # type: ignore[override, misc]
+class NamedRemoteForest(RemoteColumns, NamedForest):  # type: ignore[override, misc]
     """A forest at a service whose vertices have names; see `RemoteForest`.
 
     The names of all vertices are fetched when a query needs them.
     """
 
     def __init__(self, numbers: RemoteForest, graph: "Graph") -> None:
-        self._of_numbers, self._graph = numbers, graph
-        self.details = numbers.details
-
-    def __len__(self) -> int:
-        return len(self.numbers)
+        self.details, self._of_numbers, self._graph = numbers.details, numbers, graph
 
     @property
-    def numbers(self) -> RemoteForest:
+    def numbers(self) -> RemoteForest:  # type: ignore[override]
         """The forest with vertices as numbers, which are positions in `nodes`."""
         return self._of_numbers
-
-    @property
-    def num_vertices(self) -> int:
-        """Number of vertices of the graph."""
-        return self.numbers.num_vertices
-
-    @property
-    def maximum(self) -> bool:  # type: ignore[override]
-        """Whether it is a maximum spanning forest."""
-        return self.numbers.maximum
-
-    @property
-    def graph_uuid(self) -> str:  # type: ignore[override]
-        """The graph as a snapshot of the version has it; empty for other edges."""
-        return self.numbers.graph_uuid
-
-    @property
-    def total_weight(self) -> int | float:  # type: ignore[override]
-        """The sum of the weights: exact for integers, else correctly rounded."""
-        return self.numbers.total_weight
 
     @cached_property
     def table(self) -> Any:
         """The edges as an Arrow table: src, dst (names), weight."""
         return self._graph.with_names(self.numbers.table)
-
-    @property
-    def weight(self) -> np.ndarray:  # type: ignore[override]
-        """The weights."""
-        return self.numbers.weight
 
     @cached_property
     def labels(self) -> np.ndarray:  # type: ignore[override]
@@ -311,6 +289,49 @@ class NamedRemoteForest(ForestTable, NamedForest):  # type: ignore[override, mis
     @cached_property
     def _vertex_names(self) -> VertexNames:  # type: ignore[override]
         return VertexNames(self._graph.nodes)
+
+
+class ForestChanges:
+    """The changes of a graph's forest from one version to a later one.
+
+    Attributes
+    ----------
+    since, version : int
+        Both versions of the graph.
+    edges : pyarrow.Table
+        The edges that left and entered the forest, by their ends: source, target,
+        weight, and change ("left" or "entered"). An edge whose weight has changed
+        leaves with the old weight, and then enters with the new one.
+    """
+
+    def __init__(self, graph: "Graph", since: int) -> None:
+        self.since, self._graph = since, graph
+        self.edges = self._read({"table": "forest_changes"})
+        self.version = version_of(self.edges)
+
+    def __repr__(self) -> str:
+        return (
+            f"ForestChanges({counted(self.edges.num_rows, 'edge')} of "
+            f"{self._graph.name!r}, versions {self.since} to {self.version})"
+        )
+
+    @cached_property
+    def trees(self) -> Any:
+        """The changed trees as an Arrow table, fetched when it is first looked at.
+
+        A tree is named by its smallest vertex. A row has the number of vertices that
+        the tree `before` and the tree `after` share: all of the tree before ("joined"),
+        all of the tree after ("split"), or a part of both ("moved"). Other columns are
+        vertices_before and vertices_after, the sizes of the trees.
+        """
+        return self._read({"table": "tree_changes", "version": self.version})
+
+    def _read(self, request: dict[str, Any]) -> Any:
+        """Return a table of changes, whose first two columns are vertices."""
+        graph = self._graph
+        request = {"graph": graph.name, "since": self.since, **request}
+        table = graph.connection.read(request)
+        return graph.with_names(table, table.column_names[:2])
 
 
 class Graph:
@@ -369,9 +390,9 @@ class Graph:
             self.names.of(arrow.array(numbers)).to_numpy(zero_copy_only=False)
         )
 
-    def with_names(self, edges: Any) -> Any:
-        """Return a table of edges with names for numbers, where vertices have names."""
-        return edges if self.names is None else self.names.of_edges(edges)
+    def with_names(self, table: Any, columns: Sequence[str] = ("src", "dst")) -> Any:
+        """Return a table with names for vertices in columns, where there are names."""
+        return table if self.names is None else self.names.of_columns(table, columns)
 
     def edges(self) -> Any:
         """Return all edges as an Arrow table: src, dst, weight, in the order of edges.
@@ -518,6 +539,41 @@ class Graph:
             table = _versioned(self._table(given), version)
             result = self._put(sent, then[kind], table, None, **last)
         return int(result["version"])
+
+    def changes(self, since: int) -> ForestChanges:
+        """Return the changes of the forest from a version to the newest one.
+
+        An edge that has entered and left again meanwhile is not in them. The service
+        keeps the changes of the last versions; ``info()["changes_since"]`` is the
+        oldest version to compare with.
+
+        Raises
+        ------
+        OtherVersionError
+            If the service no longer keeps the changes since that version. Read `forest`
+            as a whole.
+        MndmstError
+            If there is no such version yet.
+        """
+        return ForestChanges(self, as_count(since, "since"))
+
+    def wait(self, after: int, timeout: float | None = None) -> int:
+        """Wait until the graph has a version later than `after`; return the newest one.
+
+        After `timeout` seconds return the present version, which then is `after`. An
+        interrupt (Ctrl-C) is heard within a second.
+
+        Raises
+        ------
+        ServiceError
+            If the service ends meanwhile, or the graph has not reached the version
+            `after`.
+        """
+        fields: dict[str, Any] = {"graph": self.name, "after": as_count(after, "after")}
+        if timeout is not None:
+            fields["seconds"] = as_number(timeout, "timeout")
+        answer = self.connection.ask("wait", **fields)
+        return int(answer["version"])
 
     def snapshot(self) -> dict[str, Any]:
         """Write the graph as shards where the service keeps its journal."""

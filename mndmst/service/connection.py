@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from ..host.errors import ConfigError, MndmstError, optional
@@ -79,10 +79,12 @@ class Connection:
             fields["progress"] = True
         with self._errors():
             body = flight.Action(action, to_bytes(fields))
-            for answer in self._client(self.url).do_action(body, options):
-                result = json.loads(answer.body.to_pybytes())
-                if "progress" in result and progress is not None:
-                    progress(result["progress"], result["seconds"])
+            # Python hears an interrupt between two answers; closing them ends the call
+            with closing(self._client(self.url).do_action(body, options)) as answers:
+                for answer in answers:
+                    result = json.loads(answer.body.to_pybytes())
+                    if "progress" in result and progress is not None:
+                        progress(result["progress"], result["seconds"])
         return result
 
     def info(self, request: dict[str, Any]) -> Any:
@@ -101,9 +103,9 @@ class Connection:
 
         A service holds the version of a ticket for a while. If changes overtake the
         tickets, the table is asked for again. Raises OtherVersionError if changes
-        always overtake them, or the request names a version.
+        always overtake them, or the request names a version or a forest.
         """
-        fixed = "forest" in request or "version" in request
+        fixed = not request.keys().isdisjoint(("forest", "version", "since"))
         for _ in range(1 if fixed else READ_TRIES):
             try:
                 return self._read_once(request)

@@ -1,8 +1,10 @@
 """The Flight server of rank 0, which answers requests for all ranks."""
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from threading import Lock
 from typing import Any
@@ -15,8 +17,9 @@ from ..io.results.graph_names import names_of_graph
 from .access import Access
 from .control_channel import ControlChannel, RankMemory
 from .executor import Executor
+from .forest_changes import CHANGE_TABLES, change_schema, held_changes
 from .graph_version import ForestView, GraphVersion
-from .jobs import JobQueue
+from .jobs import ENDING, JobQueue
 from .limits import UNLIMITED_ACTIONS, client_of
 from .metrics import FinishedRequest, Gauges, Metrics, RequestLog, TokenRefusals
 from .name_lookup import NAME_QUERIES, NameLookup
@@ -32,6 +35,9 @@ arrow = optional("pyarrow", "serve", "The service needs")
 MOST_PAIRS = 1 << 22
 # Number of views of a graph that are kept for tickets of labels and clusters
 TICKETED_VIEWS = 4
+# Seconds between two messages to a client that waits for a version: a client hears an
+# interrupt, and the service a lost client or its own end, at the next one
+WAIT_SECONDS = 1.0
 
 
 # Answers a batch of a query with tables
@@ -102,10 +108,29 @@ class FrontServer(RankServer):
         }
         if name in at_once:
             yield at_once[name](request)
+        elif name == "wait":
+            yield from self._wait(request)
         elif name == "shutdown":
             yield from self.jobs.close().events()
         else:
             yield from self.jobs.submit({"action": name, **request}).events()
+
+    def _wait(self, request: dict[str, Any]) -> Iterator[JsonObject]:
+        """Yield progress until a graph has a later version, or the time is over."""
+        graph, after = self.executor.graphs[request["graph"]], request["after"]
+        graph.check_reached(after)
+        begin, timeout = time.monotonic(), request.get("seconds", math.inf)
+        left = timeout
+        while not graph.wait(after, min(left, WAIT_SECONDS)) and left > 0:
+            if self.jobs.closed:
+                raise ConfigError(ENDING)
+            seconds = time.monotonic() - begin
+            left = timeout - seconds
+            yield {
+                "progress": f"no version after {after}",
+                "seconds": round(seconds, 6),
+            }
+        yield {"version": graph.version}
 
     def _execute(self, action: str, graph: str, **more: str) -> JsonObject:
         """Submit an action to all ranks, wait for it, and return its result."""
@@ -136,6 +161,7 @@ class FrontServer(RankServer):
             "weight_type": version.weight_dtype.name,
             "columns": version.column_types,
             "edges_since": version.edges_since,
+            "changes_since": graph.history.oldest,
             "versions_in_memory": [
                 {"version": alive.number, "bytes": alive.nbytes}
                 for alive in _versions_in_memory(graph)
@@ -160,6 +186,7 @@ class FrontServer(RankServer):
             "client_requests": self.open_requests.counts(),
             "client_upload_bytes": executor.uploads.bytes_by_client(),
             "graph_version": {name: g.version for name, g in graphs.items()},
+            "graph_changes_bytes": {n: g.history.nbytes for n, g in graphs.items()},
             "graph_maximum": {name: g.maximum for name, g in graphs.items()},
             "rank_resident_bytes": {r: each.resident for r, each in memory.items()},
             "rank_gpu_bytes": {r: each.gpu_total for r, each in devices.items()},
@@ -244,6 +271,9 @@ class FrontServer(RankServer):
             request["version"] = view.version
             details = {"version": view.version}
             rows, ranks = graph.num_vertices, range(1)
+        elif request["table"] in CHANGE_TABLES:
+            schema, rows, ranks = change_schema(graph, request), -1, range(1)
+            details = {"since": request["since"], "version": request["version"]}
         else:
             raise ConfigError(f"no table is named {request['table']!r}")
         ticket = flight.Ticket(to_bytes(request))
@@ -285,17 +315,23 @@ class FrontServer(RankServer):
         return details
 
     def share(self, request: dict[str, Any]) -> Iterator[Any]:
-        """Yield the share of rank 0, or the labels, which rank 0 alone has.
+        """Yield the share of rank 0, or a table that rank 0 alone has.
 
-        The service's memory counts the labels until the stream has ended.
+        The service's memory counts such a table until the stream has ended.
         """
-        if request["table"] not in ("labels", "clusters"):
+        graph = self.executor.graphs[request["graph"]]
+        held: AbstractContextManager[Any]
+        if request["table"] in ("labels", "clusters"):
+            view = self._view(graph, request.get("version"))
+            request["version"] = view.version
+            held = held_labels(view.index(), request, self._memory)
+        elif request["table"] in CHANGE_TABLES:
+            held = held_changes(graph, request, self._memory)
+        else:
             yield from super().share(request)
             return
-        graph = self.executor.graphs[request["graph"]]
-        view = self._view(graph, request.get("version"))
-        with held_labels(view.index(), request, self._memory) as table:
-            schema = versioned(table.schema, view.version, graph.name)
+        with held as table:
+            schema = versioned(table.schema, request["version"], graph.name)
             table = table.replace_schema_metadata(schema.metadata)
             yield schema
             yield from batches_of(table)

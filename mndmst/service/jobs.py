@@ -13,6 +13,9 @@ from .protocol import JsonObject
 MOST_WAITING = 1000
 
 
+ENDING = "the service is ending; start it again, and ask then"
+
+
 class CancelledError(MndmstError):
     """A request that a client has cancelled."""
 
@@ -127,7 +130,7 @@ class JobQueue:
         job, request = QueuedJob(fields), fields.get("request")
         with self._lock:
             if self._closed:
-                raise ConfigError("the service is ending; start it again, and ask then")
+                raise ConfigError(ENDING)
             if len(self) >= MOST_WAITING:
                 raise ConfigError(f"{MOST_WAITING} requests wait; ask again later")
             if request in self._known:

@@ -41,7 +41,7 @@ class FinishedRequest:
 
 # Requests that look at the service, or are a part of another request: a table is asked
 # for and then read, columns are sent and then used.
-ROUTINE = {"list", "info", "metrics", "flight-info", "put"}
+ROUTINE = {"list", "info", "metrics", "flight-info", "put", "wait"}
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class RequestLog:
 
     def write(self, request: FinishedRequest, waiting: int) -> None:
         """Write the line of a request."""
-        slow = request.seconds >= self.slow_seconds
+        slow = request.action != "wait" and request.seconds >= self.slow_seconds
         routine = request.action in ROUTINE and request.status == "ok"
         if not slow and (self.quiet or (routine and not self.verbose)):
             return
@@ -84,6 +84,7 @@ GAUGES = {
     "client_requests": "Open requests of a client",
     "client_upload_bytes": "Bytes of unused uploads of a client",
     "graph_version": "Newest version of a graph",
+    "graph_changes_bytes": "Bytes of the kept changes of a graph's forest",
     "graph_maximum": "Whether the forests of a graph are maximum forests: 1 or 0",
     "rank_resident_bytes": "Resident bytes of a rank",
     "rank_gpu_bytes": "GPU memory that a rank may use",

@@ -3,7 +3,7 @@
 No batch of changes adds or removes a vertex, so every version has the same names.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -199,18 +199,20 @@ class RemoteNames:
         coded = vertices.cast(arrow.int64()).dictionary_encode()
         return self._ask("names", "vertex", coded.dictionary).take(coded.indices)
 
-    def of_edges(self, table: Any) -> Any:
-        """Return a table whose columns src and dst are names in place of vertices."""
-        for end in ("src", "dst"):
-            names = self.of(table[end].combine_chunks())
-            table = table.set_column(table.column_names.index(end), end, names)
+    def of_columns(self, table: Any, columns: Sequence[str]) -> Any:
+        """Return a table with names in place of vertices in some columns."""
+        for column in columns:
+            names = self.of(table[column].combine_chunks())
+            table = table.set_column(table.column_names.index(column), column, names)
         return table
 
     def of_paths(self, paths: Any) -> Any:
         """Return a column of paths whose ends are names in place of vertices."""
         paths = paths.combine_chunks()
         edges = arrow.Table.from_struct_array(paths.flatten())
-        named = self.of_edges(edges).to_struct_array().combine_chunks()
+        named = (
+            self.of_columns(edges, ("src", "dst")).to_struct_array().combine_chunks()
+        )
         lists = arrow.LargeListArray.from_arrays(paths.offsets, named)
         return arrow.chunked_array([lists])
 

@@ -117,6 +117,15 @@ ACTIONS: dict[str, tuple[str, dict[str, Field]]] = {
         },
     ),
     "snapshot": ("write the graph as shards; the journal ends", {"graph": _GRAPH}),
+    "wait": (
+        "answer once the graph has a later version, or with the present one once the "
+        "time is over; progress each second meanwhile",
+        {
+            "graph": _GRAPH,
+            "after": Field("version", True, "the version that is known"),
+            "seconds": Field("number", False, "the bound; without it there is none"),
+        },
+    ),
     "cancel": (
         "end a request; true if it will have no effect",
         {"request": Field("upload", True, "its id")},
@@ -132,8 +141,13 @@ UPLOAD = {
 }
 TABLE = {
     "graph": _GRAPH,
-    "table": Field("text", True, "edges, forest, labels or clusters"),
+    "table": Field(
+        "text",
+        True,
+        "edges, forest, labels, clusters, forest_changes or tree_changes",
+    ),
     "version": Field("version", False, "the version that the table belongs to"),
+    "since": Field("version", False, "changes: the version to compare with"),
     "forest": Field("text", False, "the forest that a solve named"),
     "below": Field("number", False, "labels of components of lighter edges only"),
     "above": Field(

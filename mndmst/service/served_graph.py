@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
+from threading import Condition, Lock
 from types import MappingProxyType
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -32,6 +32,7 @@ from ..solver.part_graph import part_graph
 from ..solver.run_report import Report
 from ..tree.index import ForestIndex
 from .edge_order import EdgeOrder
+from .forest_history import ForestHistory
 from .graph_version import ForestView, GraphVersion, StaleVersionError, hold_index
 from .journal import Journal
 from .limits import ServiceMemory
@@ -56,6 +57,9 @@ class ServedGraph:
         self.name, self.loaded, self._memory = name, loaded, memory
         self._first = version.number  # The version of the shards
         memory.add_graph(version.nbytes)
+        # The differences of its forests; rank 0 alone adds them
+        self.history = ForestHistory.of(name, version.number, memory)
+        self._published = Condition()
         self.journaled = False  # Whether rank 0 has one
         self.journal: Journal | None = None  # On rank 0, if there is one
         self._alive: WeakSet[GraphVersion] = WeakSet()
@@ -120,6 +124,19 @@ class ServedGraph:
     def version(self) -> int:
         """The number of the newest version."""
         return self.current.number
+
+    def check_reached(self, number: int) -> None:
+        """Raise ConfigError if the graph has not reached a version."""
+        if number > (newest := self.version):
+            raise ConfigError(
+                f"there is no version {number} of {self.name} yet: the newest one is "
+                f"{newest}; give that or an earlier one"
+            )
+
+    def wait(self, after: int, seconds: float) -> bool:
+        """Wait for a version later than `after`; return whether there is one."""
+        with self._published:
+            return self._published.wait_for(lambda: self.version > after, seconds)
 
     def held(self, number: int) -> GraphVersion:
         """Return the version of a ticket.
@@ -203,6 +220,7 @@ class ServedGraph:
         view = None
         if forest is not None:
             view = ForestView(applied.version, forest, self._memory)
+            self.history.add(self._changing.difference)
         if moved:
             self._order = None
         new = GraphVersion(
@@ -218,6 +236,8 @@ class ServedGraph:
         )
         before = [v.for_reads() for v in self._held if v.ticketed][:1]
         self._publish(new, *before)
+        with self._published:
+            self._published.notify_all()
 
     def written(self) -> GraphVersion:
         """Return the current version with its rows. Collective."""

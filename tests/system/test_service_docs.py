@@ -55,6 +55,10 @@ def test_the_page(tmp_path: Path) -> None:
     out = script("\n".join([*lines, f"python - <<'END'\n{program}END"]), tmp_path)
     assert "city version=0" in out
     assert "RESULT n=20000" in out
+    printed = re.search(
+        r"^The last commands print\n\n```\n(.*?)^```", page, re.S | re.M
+    )
+    assert printed and printed[1] in out
     assert "0,2,1,2,0.4" in out and "vertex,label\n0,0\n1,0\n2,1\n" in out
     assert len(pyarrow.parquet.read_table(tmp_path / "light.parquet"))
 

@@ -1,0 +1,82 @@
+"""Tables of the edges and trees that batches have changed in a forest (rank 0)."""
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from ..changes.edges import pairs_of
+from ..changes.forest_difference import (
+    EdgeDifference,
+    TreeDifference,
+    combined,
+    pairs_before,
+    tree_difference,
+)
+from ..host.errors import ConfigError, optional
+from ..host.memory_costs import CHANGED_EDGE_BYTES, CHANGED_TREES_BYTES
+from ..io.results.text_tables import COLUMNS
+from .limits import ServiceMemory
+from .served_graph import ServedGraph
+
+arrow = optional("pyarrow", "serve", "The service needs")
+
+CHANGE_TABLES = "forest_changes", "tree_changes"
+
+
+def change_schema(graph: ServedGraph, request: dict[str, Any]) -> Any:
+    """Return the columns of a table of changes; the request gets the version of it.
+
+    Raises ConfigError if the request does not say which changes, or there is no such
+    version; StaleVersionError if the changes are no longer kept.
+    """
+    request.setdefault("version", graph.version)
+    if "since" not in request:
+        raise ConfigError(
+            f"{request['table']}: since is missing (the version to compare with)"
+        )
+    graph.check_reached(max(request["since"], request["version"]))
+    graph.history.between(request["since"], request["version"])
+    number, text = arrow.int64(), arrow.string()
+    if request["table"] == "tree_changes":
+        *counts, change = TreeDifference._fields
+        return arrow.schema([*((name, number) for name in counts), (change, text)])
+    weight = arrow.from_numpy_dtype(graph.loaded.weight_dtype)
+    types = number, number, weight, text
+    return arrow.schema(list(zip((*COLUMNS, "change"), types, strict=True)))
+
+
+def held_changes(
+    graph: ServedGraph, request: dict[str, Any], memory: ServiceMemory
+) -> AbstractContextManager[Any]:
+    """Return a block that has a table of changes, which the `memory` counts.
+
+    Raises errors as `change_schema`; ConfigError if the memory is too little.
+    """
+    schema = change_schema(graph, request)
+    dtype, until = graph.loaded.weight_dtype, request["version"]
+    differences = graph.history.between(request["since"], until)
+    edges = sum(each.num_edges for each in differences)
+    nbytes, what = CHANGED_EDGE_BYTES * edges, f"{edges:,} changes of the forest"
+    trees, later, view = request["table"] == "tree_changes", [], graph.current.view
+    if trees and view is not None:
+        # The forest of the view's version leads back to that of the table
+        later = graph.history.between(until, view.version)
+        nbytes += CHANGED_EDGE_BYTES * sum(each.num_edges for each in later)
+        nbytes += CHANGED_TREES_BYTES * graph.num_vertices
+
+    def columns() -> EdgeDifference | TreeDifference:
+        difference = combined(differences, dtype)
+        if not trees:
+            return EdgeDifference.of(difference, dtype, graph.maximum)
+        pairs = np.empty(0, np.uint64)
+        if view is not None and edges:  # every version that a batch has made has a view
+            forest = view.forest.edges()
+            pairs = pairs_of(forest.u, forest.v)
+            pairs = pairs_before(pairs, combined(later, dtype))
+        return tree_difference(graph.num_vertices, pairs, difference)
+
+    def table() -> Any:
+        return arrow.table([arrow.array(column) for column in columns()], schema=schema)
+
+    return memory.hold_table(nbytes, what, table)
