@@ -8,6 +8,7 @@ import pytest
 from processes import ROOT
 
 from mndmst.__main__ import main
+from mndmst.io.shards.sharded_graph import open_graph
 
 PROGRAM = ROOT / "tests" / "mpi" / "solve_program.py"
 # For each number of ranks, ways to compute; and which graphs, one of so many for each.
@@ -36,6 +37,15 @@ def shards(real_graphs: list, tmp_path_factory: pytest.TempPathFactory) -> Path:
     cases = [str(folder / graph.name) for graph in real_graphs]
     (folder / "cases.json").write_text(json.dumps(cases))
     return folder
+
+
+def test_vertices_and_arcs_are_those_of_the_files(
+    shards: Path, real_graphs: list
+) -> None:
+    for real_graph in real_graphs:
+        graph = open_graph(shards / real_graph.name)
+        assert graph.num_vertices == real_graph.n, real_graph.name
+        assert graph.num_arcs == 2 * real_graph.m, real_graph.name
 
 
 def test_known_answers_on_any_ranks(

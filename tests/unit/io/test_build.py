@@ -133,10 +133,3 @@ def test_describe(tmp_path, piece):
         "degree_min": 0, "degree_mean": 1.0, "degree_max": 3, "isolated": 2,
     }  # fmt: skip
     assert found | expected == found
-
-
-@pytest.mark.data
-def test_real_graphs(real_graph, tmp_path):
-    graph = build_shards(read_edges(real_graph.path), tmp_path / "graph", 16)
-    assert graph.num_vertices == real_graph.n
-    assert graph.num_arcs == 2 * real_graph.m
