@@ -17,7 +17,7 @@ from ..graph.model import EdgeList, insertion_positions
 from ..io.atomic_output import AtomicOutput
 from ..io.names import IdRange
 from ..io.output_kinds import FOREST_OR_TABLE
-from ..io.results.digest_and_total import begin_digest, exact_total
+from ..io.results.digest_and_total import begin_digest, total_of_keys
 from ..io.results.forest_file import ForestHeader
 from ..io.results.forest_file import write_forest as write_forest_file
 from ..io.results.graph_names import names_location, names_of_graph
@@ -91,7 +91,8 @@ def write_forest(
     with run.report.stage("digest"):
         finish_digest = begin_digest(comm, edges.u, edges.v)
         weights = graph.weights(edges.key)
-        weight = exact_total(comm, weights)
+        keys, dtype = [edges.key], graph.weight_dtype
+        weight = total_of_keys(comm, keys, dtype, run.threads, graph.maximum)
     results: _ForestFacts = {
         "num_vertices": graph.num_vertices,
         "num_edges": run.num_edges,

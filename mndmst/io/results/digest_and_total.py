@@ -18,6 +18,8 @@ from ...kernels.threads import Threads
 from ..kernels.exact_sum import EXPONENTS, LOW_BITS, add_floats
 
 PIECE = 1 << 17  # entries held or sent at a time
+# The fewest pieces of integers that a thread adds: waking it takes as long as few.
+PIECES_OF_THREAD = 8
 
 # A float is an integer of 53 bits times a power of two not below 2**-_POINT.
 _POINT = 1074
@@ -52,7 +54,8 @@ class ExactSum:
     """
 
     def __init__(self, dtype: np.dtype) -> None:
-        self.floating = np.dtype(dtype).kind == "f"
+        self.dtype = np.dtype(dtype)
+        self.floating = self.dtype.kind == "f"
         self.units = 0
         self.special = 0.0
 
@@ -63,10 +66,18 @@ class ExactSum:
             if self.floating:
                 self._add_floats(piece.astype(np.float64))
             else:
-                wide = piece.astype(np.uint64 if piece.dtype.kind == "u" else np.int64)
-                # Halves of 32 bits: the sum of a piece of them cannot overflow.
-                high = int((wide >> 32).sum())
-                self.units += (high << 32) + int((wide & 0xFFFFFFFF).sum())
+                self.units += _sum_of_integers(piece)
+
+    def add_keys(self, keys: np.ndarray, descending: bool) -> None:
+        """Add weights given as at most `PIECE` keys (`order.weights_to_keys`)."""
+        if self.floating:
+            self.add(keys_to_weights(keys, self.dtype, descending))
+            return
+        # A key is the weight plus a constant; descending keys have flipped bits
+        above = (1 << 8 * keys.itemsize) * len(keys)
+        total = _sum_of_integers(keys)
+        total = above - len(keys) - total if descending else total
+        self.units += total - (above >> 1 if self.dtype.kind == "i" else 0)
 
     def _add_floats(self, weights: np.ndarray) -> None:
         finite = np.isfinite(weights)
@@ -94,6 +105,14 @@ class ExactSum:
             return self.units / (1 << _POINT)  # correctly rounded by Python
         except OverflowError:
             return math.inf if self.units > 0 else -math.inf
+
+
+def _sum_of_integers(piece: np.ndarray) -> int:
+    """Return the exact sum of at most `PIECE` integers of 32 or 64 bits."""
+    if piece.itemsize == 4:
+        return int(piece.sum(dtype=np.dtype(f"{piece.dtype.kind}8")))
+    # Halves of 32 bits: the sum of a piece of them cannot overflow.
+    return (int((piece >> 32).sum()) << 32) + int((piece & 0xFFFFFFFF).sum())
 
 
 def begin_digest(comm: Comm, *columns: np.ndarray) -> Callable[[], str]:
@@ -154,7 +173,7 @@ def total_of_keys(
 
     `descending` says that keys descend with weights.
     """
-    # Threads turn pieces that stay in the cache into weights, and add them
+    # Threads add pieces that stay in the cache
     pieces = [
         keys[low : low + PIECE] for keys in lists for low in range(0, len(keys), PIECE)
     ]
@@ -162,11 +181,12 @@ def total_of_keys(
     def work(begin: int, end: int) -> ExactSum:
         part = ExactSum(dtype)
         for keys in pieces[begin:end]:
-            part.add(keys_to_weights(keys, dtype, descending))
+            part.add_keys(keys, descending)
         return part
 
     total = ExactSum(dtype)
-    for part in threads.map(work, threads.ranges(len(pieces), grain=1)):
+    grain = 1 if total.floating else PIECES_OF_THREAD
+    for part in threads.map(work, threads.ranges(len(pieces), grain)):
         total.join(part)
     return _total_of_ranks(comm, total)
 

@@ -142,15 +142,22 @@ def test_integer_total_is_exact(dtype, data):
 @pytest.mark.parametrize("dtype", WEIGHT_DTYPES)
 @pytest.mark.parametrize("special", [(), (np.inf,), (np.inf, -np.inf)])
 def test_threads_add_what_keys_stand_for(dtype, special):
-    count = 3 * totals.PIECE
-    weights = np.random.default_rng(len(special)).integers(0, 99, count).astype(dtype)
+    count = 17 * totals.PIECE  # of integers, too, several threads add some
+    source = np.random.default_rng(len(special))
     if dtype.kind == "f":
-        weights = np.r_[weights / 7, special].astype(dtype)
-    keys = weights_to_keys(weights.copy())
-    lists = [keys[:3], keys[3:3], keys[3 : count - 90], keys[count - 90 :]]
-    for threads in (ALONE, Threads(3)):
-        total = total_of_keys(COMM, lists, dtype, threads)
-        assert same_total(total, exact_total(COMM, weights))
+        weights = np.r_[source.integers(0, 99, count) / 7, special].astype(dtype)
+        expected = exact_total(COMM, weights)
+    else:
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+        weights = source.integers(least, most, count, dtype, endpoint=True)
+        weights[:2] = least, most
+        expected = sum(weights.tolist())
+    for descending in (False, True):
+        keys = weights_to_keys(weights.copy(), descending)
+        lists = [keys[:3], keys[3:3], keys[3 : count - 90], keys[count - 90 :]]
+        for threads in (ALONE, Threads(3)):
+            total = total_of_keys(COMM, lists, dtype, threads, descending)
+            assert same_total(total, expected)
     assert total_of_keys(COMM, [keys[:0]], dtype, ALONE) == 0
 
 
