@@ -37,7 +37,7 @@ def test_msf(backend, shape, keys, ids):
     forest = backend.msf(backend.upload(csr(n, u, v, key, ids)))
     expected = kruskal(u, v, key)
     check(forest.edges, expected, ids, keys)
-    check_labels(forest.label, *expected[:2], n)
+    check_labels(forest.labels(), *expected[:2], n)
 
 
 @pytest.mark.parametrize("keys", KEYS)
@@ -238,6 +238,23 @@ def test_copies_of_many_pieces(backend):
     with backend._current():
         back = backend._transfer.to_host(backend._transfer.to_device(array))
     np.testing.assert_array_equal(back, array)
+
+
+@pytest.mark.parametrize("lengths", [(0,), (1, 0, 3), (5, 1 << 18, 7), (3 << 20, 9)])
+def test_copies_of_several_arrays(backend, lengths):
+    rng = np.random.default_rng(8)
+    kinds = (np.uint32, np.uint64, np.uint8)
+    arrays = [
+        rng.integers(0, 255, length).astype(kind)
+        for length, kind in zip(lengths, kinds, strict=False)
+    ]
+    backend.start(np.dtype(np.uint32))  # pins the pieces, so that threads empty them
+    with backend._current():
+        transfer = backend._transfer
+        backs = transfer.all_to_host(*map(transfer.to_device, arrays))
+    for back, array in zip(backs, arrays, strict=True):
+        assert back.dtype == array.dtype
+        np.testing.assert_array_equal(back, array)
 
 
 def test_rows_without_arcs(backend):

@@ -136,8 +136,9 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
         self._kernels.launch(
             "select_edges", len(marks), marks, offsets, count, *columns, *selected
         )
-        to_host = self._tools.transfer.to_host
-        return EdgeList(*map(to_host, selected)), to_host(label.view(np.uint32))
+        columns = (*selected, label.view(np.uint32))
+        *edges, label = self._tools.transfer.all_to_host(*columns)
+        return EdgeList(*edges), label
 
 
 def _new_block(nbytes: int) -> cupy.ndarray:

@@ -124,7 +124,7 @@ def edge_list(
     u, v = (cupy.empty(count, rows.id_dtype) for _ in range(2))
     key = cupy.empty(count, edges.key.dtype)
     gather(rows, tools.kernels, edges, order, count, DeviceEdges(u, v, key))
-    return EdgeList(*map(tools.transfer.to_host, (u, v, key)))
+    return EdgeList(*tools.transfer.all_to_host(u, v, key))
 
 
 def gather(

@@ -19,6 +19,8 @@ from ...graph.arc_files import Driver, Lane, OpenArcs
 from ...host.cores import core_count
 
 PIECE_BYTES = 4 << 20
+# A thread takes longer to wake than to empty a piece of fewer bytes.
+LEAST_PIECE_BYTES = 256 << 10
 # A copy of at most this many bytes from or to pageable memory takes less time than to
 # pin pieces.
 SMALL = 64 << 20
@@ -113,29 +115,42 @@ class Transfer:
 
     def to_host(self, device: cupy.ndarray) -> np.ndarray:
         """Return a copy in host memory of a contiguous device array."""
-        if self._is_cheaper_without(device.nbytes):
-            return device.get()
-        result = np.empty(device.shape, device.dtype)
-        source, target = device.view(np.uint8), result.view(np.uint8)
+        return self.all_to_host(device)[0]
+
+    def all_to_host(self, *arrays: cupy.ndarray) -> list[np.ndarray]:
+        """Return copies in host memory of contiguous device arrays.
+
+        All threads empty pieces of all arrays, also where the arrays are small.
+        """
+        nbytes = sum(array.nbytes for array in arrays)
+        if self._is_cheaper_without(nbytes):
+            return [array.get() for array in arrays]
+        results = [np.empty(array.shape, array.dtype) for array in arrays]
+        share = -(-nbytes // self._count // PAGE) * PAGE
+        size = min(PIECE_BYTES, max(share, LEAST_PIECE_BYTES))
+        pieces = [
+            (array.view(np.uint8)[low:high], result.view(np.uint8)[low:high])
+            for array, result in zip(arrays, results, strict=True)
+            for low, high in _bounds(result.nbytes, size)
+        ]
         stream = cupy.cuda.get_current_stream()
         emptying: list[Future[None]] = []
 
-        def empty(piece: np.ndarray, low: int, event: cupy.cuda.Event) -> None:
+        def empty(
+            piece: np.ndarray, target: np.ndarray, event: cupy.cuda.Event
+        ) -> None:
             event.synchronize()
-            np.copyto(target[low : low + len(piece)], piece)
+            np.copyto(target, piece)
 
-        for number, (low, high) in enumerate(_bounds(len(source))):
+        for number, (source, target) in enumerate(pieces):
             if number >= PIECES:
                 emptying[number - PIECES].result()
-            memory = self._pieces[number % PIECES].memory(PIECE_BYTES)
-            piece = memory[: high - low]
-            source[low:high].data.copy_to_host_async(
-                piece.ctypes.data, high - low, stream
-            )
-            emptying.append(self._threads.submit(empty, piece, low, _event()))
+            piece = self._pieces[number % PIECES].memory(PIECE_BYTES)[: len(target)]
+            source.data.copy_to_host_async(piece.ctypes.data, len(piece), stream)
+            emptying.append(self._threads.submit(empty, piece, target, _event()))
         for future in emptying:
             future.result()
-        return result
+        return results
 
 
 class PinnedPiece:
@@ -224,7 +239,5 @@ def _event() -> cupy.cuda.Event:
     return event
 
 
-def _bounds(nbytes: int) -> list[tuple[int, int]]:
-    return [
-        (low, min(low + PIECE_BYTES, nbytes)) for low in range(0, nbytes, PIECE_BYTES)
-    ]
+def _bounds(nbytes: int, piece: int = PIECE_BYTES) -> list[tuple[int, int]]:
+    return [(low, min(low + piece, nbytes)) for low in range(0, nbytes, piece)]
