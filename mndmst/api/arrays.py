@@ -334,7 +334,7 @@ def _public(forest: "KernelForest", dtype: np.dtype, given: InputEdges) -> Fores
         edges.u.astype(np.int64),
         edges.v.astype(np.int64),
         weight,
-        forest.label.astype(np.int64),
+        forest.labels().astype(np.int64),
         given=given,
         maximum=given.maximum,
     )

@@ -7,7 +7,7 @@ result is the same on every device and for every number of threads.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, NewType, Protocol, SupportsInt, TypeVar, cast
 
@@ -33,7 +33,9 @@ class LabelledForest(NamedTuple):
     """The minimum spanning forest of some graph."""
 
     edges: EdgeList  # The edges of the forest, in no particular order
-    label: np.ndarray  # uint32 or int64: for each vertex the representative of its tree
+    # Returns for each vertex the representative of its tree (uint32 or int64). Few
+    # programs need the labels, so the call computes them or copies them to the host.
+    labels: Callable[[], np.ndarray]
 
 
 class ContractedComponents(NamedTuple):

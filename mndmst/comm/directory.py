@@ -7,6 +7,7 @@ their location (a distributed parent array, as in Sanders and Schimek, IPDPS 202
 place of the ghost lists of MND-MST).
 """
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -49,14 +50,24 @@ class Directory:
         self.last = int(vtxdist[comm.rank + 1])
         self.id_dtype = id_dtype(vtxdist[-1])
         self._noted: list[tuple[np.ndarray, np.ndarray]] = []
+        self._names: Callable[[], np.ndarray] | None = None
 
     @cached_property
     def parent(self) -> np.ndarray:
         """For each vertex of this rank the representative of its last merge.
 
-        An array of uint32 or int64; a representative points to itself.
+        An array of uint32 or int64; a representative points to itself. It is made when
+        it is first used.
         """
+        names, self._names = self._names, None
+        if names is not None:
+            return names().astype(self.id_dtype, copy=False)
         return np.arange(self.first, self.last, dtype=self.id_dtype)
+
+    def replace(self, names: Callable[[], np.ndarray]) -> None:
+        """Give all vertices of this rank the parents that `names` returns when used."""
+        self.__dict__.pop("parent", None)
+        self._names = names
 
     def count_by_owner(self, ids: np.ndarray) -> np.ndarray:
         """Return the number of ascending ids that each rank owns."""
@@ -114,9 +125,10 @@ class Directory:
         `old` must be ascending.
         """
         counts, owned = self._split_by_owner(old)
-        if owned.stop - owned.start == len(self.parent):
+        number = owned.stop - owned.start
+        if number == self.last - self.first:
             self.parent[:] = new[owned]
-        else:
+        elif number:
             self.parent[old[owned] - self.first] = new[owned]
         if self.comm.size == 1:
             return

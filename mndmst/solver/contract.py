@@ -87,9 +87,6 @@ def contract_rows(
 
     `on_device` is the device's copy of the rows (`Backend.upload`).
     """
-    if rows.complete and band == Band():
-        edges, label = backend.msf(on_device)
-        return ContractedPart(edges, range(len(label)), label, empty_graph(edges))
     if exception is lightest_cut_edge:
         contracted = backend.contract_rows(on_device, band)
         if contracted is not None:
@@ -147,6 +144,12 @@ def contract_pieces(
     their remaining edges are contracted once more. Raises ConfigError if the remaining
     edges of stored pieces do not fit the memory limit.
     """
+    first = run.workers[0]
+    if first.rows.complete and band == Band():  # no other worker has rows
+        (forest,) = run.at_once([partial(first.backend.msf, first.uploaded)])
+        run.state.forest_edges.append(forest.edges)
+        run.directory.replace(forest.labels)
+        return empty_graph(forest.edges)
     contractions = run.at_once([
         partial(contract_rows, w.backend, w.rows, w.uploaded, band, exception)
         for w in run.workers

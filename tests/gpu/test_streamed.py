@@ -40,7 +40,7 @@ def test_msf(backend, shape, keys, ids):
     forest = backend.msf(stream(csr(n, u, v, key, ids)))
     expected = kruskal(u, v, key)
     check(forest.edges, expected, ids, keys)
-    check_labels(forest.label, *expected[:2], n)
+    check_labels(forest.labels(), *expected[:2], n)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -131,7 +131,7 @@ def test_one_peer_alone_finds_the_forest(backend):
         np.testing.assert_array_equal(
             getattr(edges, name), getattr(expected.edges, name)
         )
-    np.testing.assert_array_equal(label, expected.label)
+    np.testing.assert_array_equal(label, expected.labels())
 
 
 @pytest.mark.parametrize("step", ["publish", "merge"])

@@ -51,7 +51,7 @@ def forest_of_edges(
         return forest_without_kernels(num_vertices, every)
     if len(key) <= FEW_EDGES:
         u, v, chosen, parent = small_forest(num_vertices, every)
-        return LabelledForest(EdgeList(u, v, chosen), parent)
+        return LabelledForest(EdgeList(u, v, chosen), lambda: parent)
     parent = np.arange(num_vertices, dtype=np.uint32)
     outside = np.full(num_vertices // 8 + 1, 255, np.uint8)
     forests = [EdgeList.empty(src.dtype, key.dtype)]
@@ -71,7 +71,7 @@ def forest_of_edges(
         np.concatenate([getattr(edges, name) for edges in forests])
         for name in ("u", "v", "key")
     )
-    return LabelledForest(in_order(EdgeList(*columns), threads), parent)
+    return LabelledForest(in_order(EdgeList(*columns), threads), lambda: parent)
 
 
 def _cuts(num_vertices: int, key: np.ndarray, tuning: Tuning) -> list[int]:
@@ -125,7 +125,8 @@ def forest_without_kernels(num_vertices: int, edges: EdgeColumns) -> LabelledFor
         label[vertex] = find_in_python(parent, vertex)
     forest = np.array(chosen, np.int64)
     forest = forest[np.lexsort((high[forest], low[forest]))]
-    return LabelledForest(EdgeList(low[forest], high[forest], key[forest]), label)
+    edges_of_forest = EdgeList(low[forest], high[forest], key[forest])
+    return LabelledForest(edges_of_forest, lambda: label)
 
 
 @kernel

@@ -183,14 +183,14 @@ class _Solver:
         self.components = Contraction(Team(threads), len(rows), (0, len(rows)))
 
     def solve(self) -> LabelledForest:
-        components = self.components
-        high = first_cut(self.rows, self.sample, self.threads.tuning)
+        components, threads = self.components, self.threads
+        high = first_cut(self.rows, self.sample, threads.tuning)
         self.contract(self.first_band(high))
         if high is not None:
             self.contract_heavier(high)
         edges = EdgeList(*(column[: self.count] for column in self.forest))
-        label, _ = tree_names(components.component, components.parent, self.threads)
-        return LabelledForest(edges, label)
+        component, parent = components.component, components.parent
+        return LabelledForest(edges, lambda: tree_names(component, parent, threads)[0])
 
     def first_band(self, high: Cut | None) -> CrossPieces:
         """Hook all vertices; return the first band's edges between components."""

@@ -220,7 +220,13 @@ class CudaBackend(Backend[DeviceRows | StreamedRows, cupy.ndarray]):
     def msf(self, rows: DeviceRows | StreamedRows) -> LabelledForest:
         """See `Backend.msf`."""
         with self._current():
-            return msf(rows, self._tools(rows.keys.dtype))
+            edges, label = msf(rows, self._tools(rows.keys.dtype))
+
+        def labels() -> np.ndarray:
+            with self._current():
+                return self._transfer.to_host(label)
+
+        return LabelledForest(edges, labels)
 
     def band_forest(
         self, rows: DeviceRows | StreamedRows, band: Band, label: np.ndarray | None

@@ -5,7 +5,7 @@ import numpy as np
 
 from ...graph.model import EdgeList, ReducedGraph
 from ...kernels.arc_inspection import ArcFacts
-from ..base import Band, ContractedComponents, LabelledForest
+from ..base import Band, ContractedComponents
 from .device_rows import DeviceRows
 from .kernels import NULL, TILE_THREADS, Kernels
 from .row_solver import RowSolver
@@ -29,8 +29,10 @@ def inspect(rows: DeviceRows, num_vertices: int, kernels: Kernels) -> ArcFacts |
     return None if wrong else ArcFacts(edges, balance)
 
 
-def msf(rows: DeviceRows | StreamedRows, tools: Tools) -> LabelledForest:
-    """See `Backend.msf`."""
+def msf(
+    rows: DeviceRows | StreamedRows, tools: Tools
+) -> tuple[EdgeList, cupy.ndarray]:
+    """Return the forest of `Backend.msf`, and its labels on the device."""
     solver: RowSolver | StreamSolver
     if isinstance(rows, StreamedRows):
         solver = StreamSolver.of(rows, tools)
@@ -39,7 +41,7 @@ def msf(rows: DeviceRows | StreamedRows, tools: Tools) -> LabelledForest:
         solver = RowSolver(tools, rows.vertices, rows, Band())
         edges = solver.solve_rows(labelled=False)
     label = rows.to_global(solver.labels())
-    return LabelledForest(edge_list(rows, tools, edges), tools.transfer.to_host(label))
+    return edge_list(rows, tools, edges), label
 
 
 def band_forest(

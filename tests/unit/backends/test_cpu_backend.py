@@ -72,10 +72,10 @@ def test_msf(graph: graphs.Graph, ids: type, threads: int) -> None:
     rows = rows_of(graph, ids)
     forest = backend(threads).msf(rows)
     assert sorted(triples(forest.edges)) == expected(graph)
-    components = {}
+    components, label_of = {}, forest.labels()
     for u, v in zip(forest.edges.u.tolist(), forest.edges.v.tolist(), strict=True):
-        assert forest.label[u] == forest.label[v]
-    for label in forest.label.tolist():
+        assert label_of[u] == label_of[v]
+    for label in label_of.tolist():
         components[label] = components.get(label, 0) + 1
     assert len(components) == graph.n - len(forest.edges)
 
@@ -140,7 +140,7 @@ def test_threads_change_nothing(distinct: int) -> None:
     alone, *others = (backend(threads).msf(rows) for threads in (1, 3, 5))
     for other in others:
         assert sorted(triples(other.edges)) == sorted(triples(alone.edges))
-        assert (other.label == alone.label).all()
+        assert (other.labels() == alone.labels()).all()
     piece = rows.cut(5_000, 17_000)
     forests = [backend(t).band_forest(piece, Band(), None) for t in (1, 3)]
     assert triples(forests[0]) == triples(forests[1])

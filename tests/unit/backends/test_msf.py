@@ -61,7 +61,7 @@ def test_msf_of_shapes(shape: str, kind: str) -> None:
     truth = expected(graph)
     forest = backend(1).msf(rows)
     assert sorted(triples(forest.edges)) == truth
-    assert forest.label.tolist() == smallest_of_trees(graph.n, truth)
+    assert forest.labels().tolist() == smallest_of_trees(graph.n, truth)
     assert triples(backend(1).band_forest(rows, Band(), None)) == truth
     middle = int(np.median(rows.keys))
     light = [edge for edge in truth if edge[2] <= middle]
@@ -88,7 +88,7 @@ def test_threads_share_every_step(distinct: int) -> None:
     alone, many = (backend(threads).msf(rows) for threads in (1, 4))
     assert len(row_bounds(rows, 0, len(rows), Threads(4))) > 5
     assert sorted(triples(alone.edges)) == sorted(triples(many.edges))
-    assert (alone.label == many.label).all()
+    assert (alone.labels() == many.labels()).all()
 
 
 @pytest.mark.timeout(60)  # for chains that are followed to their end from each vertex
@@ -102,7 +102,7 @@ def test_chains_of_all_vertices(falling: bool, threads: int) -> None:
     for _ in range(threads):  # threads meet each other elsewhere every time
         forest = workers.msf(rows)
         assert len(forest.edges) == n - 1
-        assert not forest.label.any()
+        assert not forest.labels().any()
 
 
 @pytest.mark.timeout(60)

@@ -189,5 +189,5 @@ def test_blocks_of_several_threads_change_nothing(dtype: type) -> None:
     whole = rows_of(graph)
     one, other = (CpuBackend(count).msf(whole) for count in (1, 3))
     assert set(triples(one.edges)) == set(triples(other.edges))
-    np.testing.assert_array_equal(one.label, other.label)
+    np.testing.assert_array_equal(one.labels(), other.labels())
     assert set(triples(alone.forest_edges)) <= set(triples(one.edges))

@@ -27,7 +27,7 @@ def kruskal(n: int, edges: list[tuple[int, int, int]]) -> tuple[list, list[int]]
 
 def by_kernel(n: int, edges: EdgeColumns) -> LabelledForest:
     *columns, label = small_forest(n, edges)
-    return LabelledForest(EdgeList(*columns), label)
+    return LabelledForest(EdgeList(*columns), lambda: label)
 
 
 @pytest.mark.parametrize("m", [0, 1, VERY_FEW_EDGES, 300])
@@ -39,7 +39,8 @@ def test_small_forests_are_kruskals(
     generator, n = np.random.default_rng(m), 40
     src, dst = generator.integers(0, n, (2, m)).astype(np.uint32)
     key = generator.integers(0, 7, m).astype(dtype)  # loops, parallel edges, ties
-    edges, label = solve(n, EdgeColumns(src, dst, key))
+    edges, labels = solve(n, EdgeColumns(src, dst, key))
+    label = labels()
     u, v, chosen = edges.u, edges.v, edges.key
     ends = np.sort([src, dst], axis=0)
     expected = kruskal(n, list(zip(*ends.tolist(), key.tolist(), strict=True)))

@@ -13,7 +13,8 @@ import pytest
 from drawn import between, reduced, rows, triples
 from oracle import kruskal
 
-from mndmst.backends.base import Band
+from mndmst import pipeline
+from mndmst.backends.base import Band, LabelledForest
 from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.comm.directory import Directory
 from mndmst.comm.world import world
@@ -169,6 +170,32 @@ def test_workers_leave_nothing_of_a_whole_graph(run) -> None:
     left = contract_pieces(made, Band(), lightest_cut_edge)
     assert len(left) == 0
     assert forest_of(made) == expected(graph)
+
+
+def test_labels_of_a_whole_graph_wait_until_they_are_used(
+    run: Callable[[graphs.Graph], Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, asked = graphs.random(60, 200, seed=4), []
+    made = run(graph)
+    (worker,) = made.workers
+    msf = worker.backend.msf
+
+    def noted(rows: object) -> LabelledForest:
+        forest = msf(rows)
+
+        def labels() -> np.ndarray:
+            asked.append(rows)
+            return forest.labels()
+
+        return LabelledForest(forest.edges, labels)
+
+    monkeypatch.setattr(worker.backend, "msf", noted)
+    pipeline.contract(made)
+    assert not asked
+    for _ in range(2):
+        trees = len(np.unique(made.directory.parent))
+        assert trees == 60 - len(forest_of(made))
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(
