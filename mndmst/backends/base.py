@@ -16,6 +16,7 @@ import numpy as np
 from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..host.errors import ConfigError
 from ..kernels.arc_inspection import ArcFacts
+from ..kernels.hooks import Hooks
 
 
 class Band(NamedTuple):
@@ -205,16 +206,14 @@ class Backend(ABC, Generic[RowsT, ArrayT]):
         return None
 
     @abstractmethod
-    def row_hooks(
-        self, rows: RowsT, band: Band
-    ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-        """Return the hooks of rows, and the edges of the lightest band.
+    def row_hooks(self, rows: RowsT, band: Band, hooks: Hooks) -> EdgeList:
+        """Hook rows; return the edges of the lightest band.
 
-        For graphs of at most 2^31 vertices. The hook of a row (uint32) is the far end
-        of its lightest edge, even above the band; a vertex without edges hooks to
-        itself. The second array has the key of that edge, if there is one. The edges
-        of the band lead from the rows to larger vertices, except edges
-        along which rows hook.
+        For graphs of at most 2^31 vertices. `hooks` is of all vertices of the graph,
+        and the call fills in those of the rows: the far end of a row's lightest edge,
+        even above the band, and the key of that edge. A vertex without edges hooks to
+        itself. The edges of the band lead from the rows to larger vertices, except
+        edges along which rows hook.
         """
 
     def peer(self, rows: RowsT, num_vertices: int) -> Peer | None:

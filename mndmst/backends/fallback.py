@@ -12,6 +12,7 @@ import numpy as np
 from ..graph.model import EdgeList, ReducedGraph, Rows
 from ..host.progress import notice
 from ..kernels.arc_inspection import ArcFacts
+from ..kernels.hooks import Hooks
 from .base import (
     ArrayOnDevice,
     Backend,
@@ -115,11 +116,11 @@ class Fallback(Backend[MovableRows, ArrayOnDevice]):
         """See `Backend.contract_rows`."""
         return self._do(lambda backend: backend.contract_rows(rows.on(backend), band))
 
-    def row_hooks(
-        self, rows: MovableRows, band: Band
-    ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
+    def row_hooks(self, rows: MovableRows, band: Band, hooks: Hooks) -> EdgeList:
         """See `Backend.row_hooks`."""
-        return self._do(lambda backend: backend.row_hooks(rows.on(backend), band))
+        return self._do(
+            lambda backend: backend.row_hooks(rows.on(backend), band, hooks)
+        )
 
     def peer(self, rows: MovableRows, num_vertices: int) -> Peer | None:
         """See `Backend.peer`."""

@@ -81,6 +81,8 @@ class Rows:
     keys: np.ndarray  # uint32 or uint64, see `order.weights_to_keys`
     progress: ReadProgress | None = field(default=None, repr=False, compare=False)
     files: ArcFiles | None = field(default=None, repr=False, compare=False)
+    # The rows of the whole graph, if these have been cut from them
+    whole: "Rows | None" = field(default=None, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -140,21 +142,28 @@ class Rows:
         Of rows that are still being read, the first ones have the progress, too.
         """
         low, high = self.indptr[begin], self.indptr[end]
+        indptr = self.indptr[begin : end + 1]
         return Rows(
             self.first + begin,
             self.num_vertices,
-            self.indptr[begin : end + 1] - low,
+            indptr - low if low else indptr,
             self.indices[low:high],
             self.keys[low:high],
             progress=self.progress if low == 0 else None,
+            whole=self if self.complete else self.whole,
         )
 
     def as_whole(self) -> "Rows":
         """Return these rows as rows of the whole graph; only these may be read.
 
-        The memory of the row pointers of others is never touched, so the system never
+        Unless these have been cut from such rows, their row pointers are copied. The
+        memory of the row pointers of others is never touched, so the system never
         provides it.
         """
+        if self.complete:
+            return self
+        if self.whole is not None:
+            return self.whole
         indptr = np.empty(self.num_vertices + 1, np.int64)
         indptr[self.first : self.last + 1] = self.indptr
         return Rows(0, self.num_vertices, indptr, self.indices, self.keys)

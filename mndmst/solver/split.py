@@ -187,9 +187,10 @@ def begin_upload(
     first, ratio = backends[0], config.ratio
     if len(backends) > 1 and isinstance(ratio, int | float):
 
-        def share() -> tuple[float, Rows]:
+        def share() -> tuple[float, Rows, Rows]:
             bounded = bounded_ratio(first, rows, ratio)
-            return bounded, split(rows, bounded)[0]
+            chosen, others = split(rows, bounded)
+            return bounded, chosen, others
 
         if ratio > 0:
             background.upload_share(first, share)
@@ -230,8 +231,8 @@ def assign_rows(
     }  # fmt: skip
     if share is not None and len(share.rows):
         first = Worker(backends[0], share.rows, share.on_device)
-        rest = rows.cut(len(share.rows), len(rows))
-        return (first, *([Worker(backends[1], rest)] if len(rest) else [])), ratio
+        others = [Worker(backends[1], part) for part in (share.others,) if part]
+        return (first, *others), ratio
     parts = zip(backends, split(rows, ratio), strict=True)
     assigned = [(backend, part) for backend, part in parts if len(part)]
     assigned = assigned or [(backends[-1], rows)]

@@ -55,6 +55,7 @@ class UploadedRows(NamedTuple):
     ratio: float  # the fraction of the rank's arcs that the device was meant to get
     rows: Rows
     on_device: RowsOnDevice  # the copy, as `Backend.upload` returns it
+    others: Rows | None = None  # the rank's other rows, if it has any
 
 
 class Background:
@@ -85,13 +86,16 @@ class Background:
         self._uploading = self._threads.submit(upload_and_inspect)
 
     def upload_share(
-        self, backend: Device, share: Callable[[], tuple[float, Rows]]
+        self, backend: Device, share: Callable[[], tuple[float, Rows, Rows]]
     ) -> None:
-        """Begin to upload the rows that `share` chooses on the background thread."""
+        """Begin to upload the rows that `share` chooses on the background thread.
+
+        It returns the ratio, these rows, and the others.
+        """
 
         def choose_and_upload() -> tuple[UploadedRows, None]:
-            ratio, rows = share()
-            return UploadedRows(ratio, rows, backend.upload(rows)), None
+            ratio, rows, others = share()
+            return UploadedRows(ratio, rows, backend.upload(rows), others), None
 
         self._uploading = self._threads.submit(choose_and_upload)
 

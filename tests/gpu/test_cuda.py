@@ -15,6 +15,7 @@ from mndmst.backends.cuda import unavailable
 from mndmst.graph.model import EdgeList, ReducedGraph, Rows
 from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import ConfigError
+from mndmst.kernels.hooks import Hooks
 
 reason = unavailable()
 pytestmark = [
@@ -77,7 +78,8 @@ def test_the_limit_bounds_the_list_of_edges(backend, shape, keys, edges):
     small = type(backend)(limit=limit, tuning=tuning)
     if edges < 10:
         room = f"room for a list of {edges} edges?, and [0-9,]+ edges must be"
-        for solve in (small.msf, lambda rows: small.row_hooks(rows, Band())):
+        hooks = Hooks(np.empty(n, np.uint32), np.empty(n, keys))
+        for solve in (small.msf, lambda rows: small.row_hooks(rows, Band(), hooks)):
             with pytest.raises(DeviceMemoryError, match=room):
                 solve(on_device)
     else:
@@ -167,13 +169,17 @@ def test_row_hooks(backend, shape, keys, ids):
     for rows in (whole, *parts(whole)):
         on_device, vertices = backend.upload(rows), np.arange(rows.first, rows.last)
         for band in (Band(), Band(None, int(np.sort(key)[len(key) // 2]))):
-            hook, best, edges = backend.row_hooks(on_device, band)
-            expected = backend.host.row_hooks(rows, band)
-            np.testing.assert_array_equal(hook, expected[0])
-            hooked = hook != vertices
-            np.testing.assert_array_equal(best[hooked], expected[1][hooked])
+            hooks, expected = (
+                Hooks(np.full(n, n, np.uint32), np.zeros(n, keys)) for _ in range(2)
+            )
+            edges = backend.row_hooks(on_device, band, hooks)
+            expected_edges = backend.host.row_hooks(rows, band, expected)
+            np.testing.assert_array_equal(hooks.hook, expected.hook)
+            assert (np.delete(hooks.hook, vertices) == n).all()
+            hooked = vertices[hooks.hook[vertices] != vertices]
+            np.testing.assert_array_equal(hooks.best[hooked], expected.best[hooked])
             for name in ("u", "v", "key"):
-                found, right = getattr(edges, name), getattr(expected[2], name)
+                found, right = getattr(edges, name), getattr(expected_edges, name)
                 assert found.dtype == right.dtype
                 np.testing.assert_array_equal(found, right)
 

@@ -12,6 +12,7 @@ from ...host.formatting import counted
 from ...host.memory import free_bytes
 from ...kernels.bordered_contraction import contract_except_borders
 from ...kernels.borders import ACCEPTED
+from ...kernels.hooks import Hooks
 from ...kernels.kruskal import PairEdgeList
 from ...kernels.spanning_forest import pack_ends, spanning_edges
 from ...kernels.threads import Threads
@@ -100,11 +101,9 @@ class CpuBackend(Backend[Rows, np.ndarray]):
         """See `Backend.contract_rows`."""
         return contract_rows(rows, band, self.threads)
 
-    def row_hooks(
-        self, rows: Rows, band: Band
-    ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
+    def row_hooks(self, rows: Rows, band: Band, hooks: Hooks) -> EdgeList:
         """See `Backend.row_hooks`."""
-        return row_hooks(rows, band, self.threads)
+        return row_hooks(rows, band, hooks, self.threads)
 
     def forest(self, graph: ReducedGraph) -> ContractedComponents:
         """See `Backend.forest`."""

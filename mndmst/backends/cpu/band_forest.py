@@ -58,12 +58,9 @@ def band_forest(
     return edges_of_band.take(mask)
 
 
-def row_hooks(
-    rows: Rows, band: Band, threads: Threads
-) -> tuple[np.ndarray, np.ndarray, EdgeList]:
+def row_hooks(rows: Rows, band: Band, hooks: Hooks, threads: Threads) -> EdgeList:
     """See `Backend.row_hooks`."""
     whole = rows.as_whole()
-    hooks = Hooks.for_rows(whole)
     parts = [
         part._replace(begin=rows.first, end=rows.last)
         for part in band_segments(whole, band)
@@ -72,5 +69,4 @@ def row_hooks(
     chunks = band_chunks(whole, parts, sample, threads, hooks, True)
     counts = threads.run(drop_hooks, *chunks.upper, hooks.hook)
     columns = concatenate([column.first(counts) for column in chunks.upper], threads)
-    here = slice(rows.first, rows.last)
-    return hooks.hook[here], hooks.best[here], drop_parallel_edges(*columns)
+    return drop_parallel_edges(*columns)

@@ -17,6 +17,7 @@ from ...graph.tuning import Tuning
 from ...host.errors import ConfigError
 from ...kernels.arc_inspection import ArcFacts
 from ...kernels.edge_order import drop_parallel_edges
+from ...kernels.hooks import Hooks
 from ...native.loader import announced
 from ..base import (
     Backend,
@@ -236,20 +237,14 @@ class CudaBackend(Backend[DeviceRows | StreamedRows, cupy.ndarray]):
             return band_forest(rows, band, label, self._tools(rows.keys.dtype))
 
     def row_hooks(
-        self, rows: DeviceRows | StreamedRows, band: Band
-    ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
+        self, rows: DeviceRows | StreamedRows, band: Band, hooks: Hooks
+    ) -> EdgeList:
         """See `Backend.row_hooks`."""
         if isinstance(rows, StreamedRows):
-            return self.host.row_hooks(rows.rows, band)
-        hook, best, edges = self.list_hooks(rows, band)
-        return hook, best, drop_parallel_edges(edges.u, edges.v, edges.key)
-
-    def list_hooks(
-        self, rows: DeviceRows, band: Band
-    ) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-        """Return the result of `row_hooks` with all parallel edges, side by side."""
+            return self.host.row_hooks(rows.rows, band, hooks)
         with self._current():
-            return list_hooks(rows, band, self._tools(rows.keys.dtype))
+            edges = list_hooks(rows, band, hooks, self._tools(rows.keys.dtype))
+        return drop_parallel_edges(edges.u, edges.v, edges.key)
 
     def peer(self, rows: DeviceRows | StreamedRows, num_vertices: int) -> Peer | None:
         """Return uploaded rows as a peer of other GPUs of the host."""

@@ -136,9 +136,10 @@ class CudaPeer(DevicePeer[PublishedForest, MergedForest]):
         self._kernels.launch(
             "select_edges", len(marks), marks, offsets, count, *columns, *selected
         )
-        columns = (*selected, label.view(np.uint32))
-        *edges, label = self._tools.transfer.all_to_host(*columns)
-        return EdgeList(*edges), label
+        u, v, key, labels = self._tools.transfer.all_to_host(
+            *selected, label.view(np.uint32)
+        )
+        return EdgeList(u, v, key), labels
 
 
 def _new_block(nbytes: int) -> cupy.ndarray:

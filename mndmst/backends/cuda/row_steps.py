@@ -5,6 +5,7 @@ import numpy as np
 
 from ...graph.model import EdgeList, ReducedGraph
 from ...kernels.arc_inspection import ArcFacts
+from ...kernels.hooks import Hooks
 from ..base import Band, ContractedComponents
 from .device_rows import DeviceRows
 from .kernels import NULL, TILE_THREADS, Kernels
@@ -29,9 +30,7 @@ def inspect(rows: DeviceRows, num_vertices: int, kernels: Kernels) -> ArcFacts |
     return None if wrong else ArcFacts(edges, balance)
 
 
-def msf(
-    rows: DeviceRows | StreamedRows, tools: Tools
-) -> tuple[EdgeList, cupy.ndarray]:
+def msf(rows: DeviceRows | StreamedRows, tools: Tools) -> tuple[EdgeList, cupy.ndarray]:
     """Return the forest of `Backend.msf`, and its labels on the device."""
     solver: RowSolver | StreamSolver
     if isinstance(rows, StreamedRows):
@@ -80,10 +79,8 @@ def _components(
     return component, count
 
 
-def list_hooks(
-    rows: DeviceRows, band: Band, tools: Tools
-) -> tuple[np.ndarray, np.ndarray, EdgeList]:
-    """See `Backend.row_hooks`; lists all parallel edges, side by side."""
+def list_hooks(rows: DeviceRows, band: Band, hooks: Hooks, tools: Tools) -> EdgeList:
+    """Do `Backend.row_hooks`, and return all parallel edges, side by side."""
     solver = RowSolver(tools, rows.vertices, rows, Band())
     best, edges = solver.lightest_arcs(band.high)
     kernels, first = tools.kernels, np.uint32(rows.first)
@@ -102,8 +99,9 @@ def list_hooks(
     offsets = kernels.prefix_sums("marks", marks)
     others = DeviceEdges.empty(int(offsets[-1]), kernels.key)
     kernels.launch("select_edges", len(marks), marks, offsets, count, *edges, *others)
-    to_host = tools.transfer.to_host
-    return to_host(hook), to_host(key), edge_list(rows, tools, others)
+    here = slice(rows.first_global, rows.first_global + rows.num_rows)
+    tools.transfer.fill((hook, key), [column[here] for column in hooks])
+    return edge_list(rows, tools, others)
 
 
 def forest(graph: ReducedGraph, tools: Tools) -> ContractedComponents:

@@ -7,7 +7,7 @@ fill pinned pieces while earlier pieces are copied use all of it.
 import ctypes
 import mmap
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from weakref import finalize
@@ -118,14 +118,23 @@ class Transfer:
         return self.all_to_host(device)[0]
 
     def all_to_host(self, *arrays: cupy.ndarray) -> list[np.ndarray]:
-        """Return copies in host memory of contiguous device arrays.
+        """Return copies in host memory of contiguous device arrays; see `fill`."""
+        results = [np.empty(array.shape, array.dtype) for array in arrays]
+        self.fill(arrays, results)
+        return results
+
+    def fill(
+        self, arrays: Sequence[cupy.ndarray], results: Sequence[np.ndarray]
+    ) -> None:
+        """Copy contiguous device arrays to contiguous host arrays.
 
         All threads empty pieces of all arrays, also where the arrays are small.
         """
         nbytes = sum(array.nbytes for array in arrays)
         if self._is_cheaper_without(nbytes):
-            return [array.get() for array in arrays]
-        results = [np.empty(array.shape, array.dtype) for array in arrays]
+            for array, result in zip(arrays, results, strict=True):
+                array.get(out=result)
+            return
         share = -(-nbytes // self._count // PAGE) * PAGE
         size = min(PIECE_BYTES, max(share, LEAST_PIECE_BYTES))
         pieces = [
@@ -150,7 +159,6 @@ class Transfer:
             emptying.append(self._threads.submit(empty, piece, target, _event()))
         for future in emptying:
             future.result()
-        return results
 
 
 class PinnedPiece:

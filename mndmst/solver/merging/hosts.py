@@ -28,7 +28,7 @@ from ...kernels.contraction import Contraction, CrossPieces
 from ...kernels.edge_columns import EdgePieces, add_marked, concatenate_columns
 from ...kernels.freed_memory import KEPT_SHARE
 from ...kernels.heavier_arcs import GiantComponent, heavier_edges
-from ...kernels.hooks import NUMBER, vertices_outside, write_names
+from ...kernels.hooks import NUMBER, Hooks, vertices_outside, write_names
 from ...kernels.kruskal import HALF, LOW
 from ...kernels.threads import each_range
 from ...native.call_columns import ArrayPieces, calls_of
@@ -64,29 +64,36 @@ class HostComponents:
         """The components of the vertices that this rank owns."""
         return self._contraction.component[slice(*self._owned)]
 
-    def hook_rows(self, band: Band) -> EdgeList:
+    def hook_rows(self, band: Band) -> EdgePieces:
         """Contract along the lightest edge of every vertex, in the lightest band.
 
         Returns this rank's remaining edges of the band.
         """
         run, contraction = self.run, self._contraction
-        results = run.at_once([
-            partial(w.backend.row_hooks, w.uploaded, band)
+        # Memory for the keys of other ranks is never touched
+        best = np.empty(run.num_vertices, run.workers[0].rows.key_dtype)
+        hooks = Hooks(contraction.component, best)
+        lists = run.at_once([
+            partial(w.backend.row_hooks, w.uploaded, band, hooks)
             for w in run.workers
         ])  # fmt: skip
-        hooks, bests, lists = zip(*results, strict=True)
-        for worker, hook in zip(run.workers, hooks, strict=True):
-            contraction.component[worker.rows.first : worker.rows.last] = hook
         vtxdist = run.directory.vtxdist.tolist()
         self.hosts.complete(self.team, contraction.component, vtxdist)
-        (best,) = concatenate_columns([[best] for best in bests], run.threads)
+        best = best[slice(*self._owned)]
         out = EdgeColumns(*(np.empty(len(best), t) for t in ("u4", "u4", best.dtype)))
         count = contraction.link(best, out)
         run.state.forest_edges.append(EdgeList(*out.part(0, count)))
-        edges = [[edges.u, edges.v, edges.key] for edges in lists]
-        return EdgeList(*concatenate_columns(edges, run.threads))
+        return self._pieces(*lists)
 
-    def edges_out_of(self, giant: int, above: int) -> EdgeList:
+    def _pieces(self, *lists: EdgeList) -> EdgePieces:
+        """Divide lists of edges, each before the next one in order, among threads."""
+        pieces = [
+            EdgePieces.of(edges.columns, self.run.threads.bounds(len(edges)))
+            for edges in lists
+        ]
+        return EdgePieces(*map(ArrayPieces.together, zip(*pieces, strict=True)))
+
+    def edges_out_of(self, giant: int, above: int) -> EdgePieces:
         """Return the edges above a key that leave the giant component.
 
         Each edge is on the owner of its smaller end.
@@ -112,9 +119,11 @@ class HostComponents:
         for edges in lists:
             elsewhere = (edges.u < first) | (edges.u >= last)
             run.report.ship(int(np.count_nonzero(elsewhere)))
-        return owned_edges(run.directory, lists, run.threads)
+        return self._pieces(owned_edges(run.directory, lists, run.threads))
 
-    def merge(self, edges: EdgeList, after: str, capacity: int) -> ReducedGraph | None:
+    def merge(
+        self, edges: EdgePieces, after: str, capacity: int
+    ) -> ReducedGraph | None:
         """Contract along the forest of all ranks' edges after a step.
 
         `edges` has this rank's edges in (u, v) order, before the next rank's edges;
@@ -123,8 +132,7 @@ class HostComponents:
         components, and each rank returns its edges in the forest of its host.
         """
         run, contraction = self.run, self._contraction
-        bounds = run.threads.bounds(len(edges))
-        parts = contraction.cross_edges(EdgePieces.of(edges.columns, bounds))
+        parts = contraction.cross_edges(edges)
         count = int(parts.edges.key.lengths.sum())
         run.report.level(after, run.comm.sum(count))
         self._count_shared(count)
@@ -212,7 +220,7 @@ HostPhase = RowBand | HeavyEdges
 class HostEdges:
     """This rank's remaining edges of a phase."""
 
-    edges: EdgeList
+    edges: EdgePieces
     phase: HostPhase
 
     @property

@@ -1,5 +1,6 @@
 """Rows that are contracted in one step, and the hooks of rows."""
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import graphs
@@ -14,6 +15,7 @@ from mndmst.backends.cpu.backend import CpuBackend
 from mndmst.graph.model import EdgeList, Rows
 from mndmst.kernels import bordered_contraction
 from mndmst.kernels.heavier_arcs import cut_arcs
+from mndmst.kernels.hooks import Hooks
 from mndmst.kernels.pointer_jumping import step_up
 from mndmst.solver.contract import contract
 from mndmst.solver.reduced_graphs import reduced_graph
@@ -121,8 +123,15 @@ def test_where_rows_hook(
 ) -> None:
     graph, begin, end = case
     high = data.draw(st.sampled_from([0, *graph.weight.tolist()]))
-    rows = rows_of(graph).cut(begin, end)
-    hook, best, edges = BACKENDS[1].row_hooks(rows, Band(None, high))
+    whole = rows_of(graph)
+    rows = whole.cut(begin, end)
+    if data.draw(st.booleans()):  # as if another rank had the other rows
+        rows = replace(rows, whole=None)
+    else:
+        assert rows.complete or rows.as_whole() is whole
+    hooks = Hooks.for_rows(whole)
+    edges = BACKENDS[1].row_hooks(rows, Band(None, high), hooks)
+    hook, best = (column[begin:end] for column in hooks)
     for row in range(len(rows)):
         arcs = slice(*rows.indptr[row : row + 2])
         found = list(
