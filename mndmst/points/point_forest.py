@@ -28,7 +28,7 @@ from ..backends.base import DeviceMemoryError
 from ..comm.communicator import Comm
 from ..host.cores import core_count
 from ..host.errors import ConfigError, InputError
-from ..kernels.threads import Threads
+from ..kernels.threads import ALONE, Threads
 from ..native.precompile import compile_for
 from .coordinates import PointCoordinates, point_coordinates, unscaled
 from .devices import TreeEdges, TreePoints, searches_on
@@ -144,7 +144,7 @@ def points_forest(
         reporter.detail(f"search by pairs: there are at most {FEW_POINTS:,} points")
         norm = METRICS[metric].norm
         all_edges = _few_points_forest(coordinates.all(), norm, min_samples)
-        return _forest_of_edges(all_edges, coordinates, metric, True, PAIRS)
+        return _forest_of_edges(all_edges, coordinates, metric, True, PAIRS, ALONE)
     default = APPROXIMATE if approximate else 0
     k = neighbours_to_list(neighbours or default, min_samples, n)
     device_tree = not approximate and suits_device(coordinates, min_samples)
@@ -171,7 +171,7 @@ def points_forest(
         edges = TreeEdges(joined.weight, joined.key, certified)
 
     exact = not approximate or edges.certain == n - 1
-    return _forest_of_edges(edges, coordinates, metric, exact, choice.name)
+    return _forest_of_edges(edges, coordinates, metric, exact, choice.name, team)
 
 
 def _forest_of_edges(
@@ -180,6 +180,7 @@ def _forest_of_edges(
     metric: str,
     exact: bool,
     search: str,
+    threads: Threads,
 ) -> PointForest:
     """Return the forest of edges with the norm's distances between scaled points."""
 
@@ -189,7 +190,7 @@ def _forest_of_edges(
 
     coordinates.scale.check(edges.weight, differ)
     weight = from_norm(coordinates.scale.original(edges.weight), metric)
-    forest = forest_of_keys(weight, edges.key, len(coordinates.values))
+    forest = forest_of_keys(weight, edges.key, len(coordinates.values), threads)
     return PointForest(forest, edges.certain, exact, search)
 
 
@@ -449,12 +450,27 @@ def _ends(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return src.astype(np.int64), dst.astype(np.int64)
 
 
-def forest_of_keys(weight: np.ndarray, key: np.ndarray, points: int) -> Forest:
+def forest_of_keys(
+    weight: np.ndarray, key: np.ndarray, points: int, threads: Threads = ALONE
+) -> Forest:
     """Return the forest of edges from their weights and keys (see `PointEdges`)."""
-    if (key[1:] < key[:-1]).any():
+    ranges = threads.ranges(len(key))
+
+    def descends(begin: int, end: int) -> bool:
+        begin = max(begin, 1)
+        return bool((key[begin:end] < key[begin - 1 : end - 1]).any())
+
+    if any(threads.map(descends, ranges)):
         src, dst, weight = sort_by_ends(weight, key, points)
     else:
-        src, dst = _ends(key)
+        src, dst = np.empty(len(key), np.int64), np.empty(len(key), np.int64)
+
+        def divide(begin: int, end: int) -> None:
+            keys, ends = key[begin:end], slice(begin, end)
+            np.right_shift(keys, 32, out=src[ends].view(np.uint64))
+            np.bitwise_and(keys, 0xFFFFFFFF, out=dst[ends].view(np.uint64))
+
+        threads.map(divide, ranges)
     labels = np.zeros(points, np.int64)
     if len(key) + 1 < points:
         labels = labels_of(points, src, dst)

@@ -8,12 +8,15 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist, squareform
 
 import mndmst
+from mndmst.graph.tuning import Tuning
 from mndmst.host.errors import ConfigError, InputError
+from mndmst.kernels.threads import Threads
 from mndmst.points.point_files import example_points
 from mndmst.points.point_forest import (
     FEW_POINTS,
     FEW_SAMPLES,
     PAIRS,
+    forest_of_keys,
     points_forest,
 )
 
@@ -140,6 +143,21 @@ def test_threads_and_neighbours_change_nothing(kind: str, min_samples: int) -> N
         how = {"threads": threads, "neighbours": neighbours}
         found = points_forest(points, min_samples=min_samples, **how)
         assert edges_of(found.forest) == expected
+
+
+@pytest.mark.parametrize("threads", [Threads(1), Threads(3, Tuning(grain=1))])
+@pytest.mark.parametrize("last", [7, 0])
+def test_a_forest_has_the_ends_of_its_keys_in_order(
+    threads: Threads, last: int
+) -> None:
+    smaller, larger = np.array([0, 1, 1, 2, 5, last]), np.array([9, 3, 8, 4, 6, 8])
+    key = smaller.astype(np.uint64) << np.uint64(32) | larger.astype(np.uint64)
+    weight = np.arange(6.0)
+    found, order = forest_of_keys(weight, key, 10, threads), np.argsort(key)
+    assert found.src.tolist() == smaller[order].tolist()
+    assert found.dst.tolist() == larger[order].tolist()
+    assert found.weight.tolist() == weight[order].tolist()
+    assert found.src.dtype == found.dst.dtype == np.int64
 
 
 def test_clusters_far_apart_search_across_their_gaps() -> None:
