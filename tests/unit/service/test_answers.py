@@ -199,6 +199,7 @@ LABELS = [
     ({"table": "labels", "below": 7}, COMPONENTS_BYTES, 8),
     ({"table": "clusters", "count": 3}, LINKAGE_BYTES, 8),
     ({"table": "clusters", "threshold": 7}, LINKAGE_BYTES, 8),
+    ({"table": "clusters", "threshold": -1}, LINKAGE_BYTES, 8),
     ({"table": "clusters", "min_size": 2}, DENSITY_BYTES, 16),
 ]
 
