@@ -22,8 +22,6 @@ from .access import Access, bracketed
 from .front_server import FrontServer
 
 MOST_HEADER_BYTES = 16384
-# A connection without a complete request is closed after this time.
-REQUEST_SECONDS = 10.0
 MOST_CONNECTIONS = 200
 ENDING_SECONDS = 5.0
 
@@ -45,6 +43,8 @@ class HttpSetting:
     # PEM; None without TLS.
     certificate: Path | None = None
     key: Path | None = None
+    # A connection without a complete request is closed after this time.
+    request_seconds: float = 10.0
 
 
 class HttpServer:
@@ -70,7 +70,7 @@ class HttpServer:
         self.url = f"{scheme}://{bracketed(setting.host)}:{port}"
         config = uvicorn.Config(
             Guard(app, setting.host),
-            http=_limited_protocol(),
+            http=_limited_protocol(setting.request_seconds),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -99,7 +99,7 @@ class HttpServer:
         self._thread.join(ENDING_SECONDS)
 
 
-def _limited_protocol() -> Any:
+def _limited_protocol(idle_seconds: float) -> Any:
     """Return uvicorn's protocol with limits of connections and of their idle time."""
     base = optional("uvicorn.protocols.http.h11_impl", "http").H11Protocol
 
@@ -111,7 +111,7 @@ def _limited_protocol() -> Any:
                 transport.abort()
                 return
             super().connection_made(transport)
-            self.loop.call_later(REQUEST_SECONDS, self._close_if_idle, None)
+            self.loop.call_later(idle_seconds, self._close_if_idle, None)
 
         def connection_lost(self, reason: Exception | None) -> None:
             if self.transport is not None:
@@ -125,7 +125,7 @@ def _limited_protocol() -> Any:
             if is_idle and self.cycle is last_cycle:
                 self.transport.abort()
             else:
-                self.loop.call_later(REQUEST_SECONDS, self._close_if_idle, self.cycle)
+                self.loop.call_later(idle_seconds, self._close_if_idle, self.cycle)
 
     return LimitedProtocol
 

@@ -267,31 +267,6 @@ def test_a_client_that_hangs_up_leaves_no_traceback(tmp_path: Path) -> None:
     assert said == []
 
 
-SLOW_REQUESTS = {
-    "headers that stop": b"GET /healthz HTTP/1.1\r\nHost:",
-    "headers byte by byte": b"GET /healthz HTTP/1.1\r\nX-Long: ",
-    "a body that stops": b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-    b"Content-Length: 100\r\n\r\ntoken=",
-}
-
-
-@pytest.mark.parametrize("kind", SLOW_REQUESTS)
-def test_a_slow_request_is_cut_off(page: Page, kind: str) -> None:
-    with page.raw() as link:
-        link.sendall(SLOW_REQUESTS[kind])
-        link.settimeout(0.5)
-        deadline = time.monotonic() + 40
-        with suppress(ConnectionError):
-            while True:
-                assert time.monotonic() < deadline
-                with suppress(TimeoutError):
-                    if link.recv(1000) == b"":
-                        break
-                if kind == "headers byte by byte":
-                    link.sendall(b"x")
-    assert page.ask("/healthz")[0] == 200
-
-
 def test_ten_thousand_connections_neither_stop_nor_outlast_the_service(
     service, page: Page
 ) -> None:
