@@ -109,8 +109,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def unreadable(path: Path, error: OSError, remake: str = "") -> InputError:
     """Return the error for a file that is missing or cannot be opened."""
     if not isinstance(error, FileNotFoundError):
-        reason = os.strerror(error.errno) if error.errno else first_line(error)
-        return InputError(f"{path}: cannot be read ({reason}).")
+        return InputError(f"{path}: cannot be read ({_reason(error)}).")
     further = f", copy it there or {remake}" if remake else ""
     return InputError(f"{path}: no such file. Check the name{further}.")
 
@@ -237,11 +236,9 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:
-        number = getattr(error, "errno", None)
-        reason = os.strerror(number) if number else first_line(error)
         raise OutputError(
-            f"{path}: cannot be written ({reason}). Check that the "
-            "directory exists, may be written and has room."
+            f"{path}: cannot be written ({_reason(error)}). Check that the directory "
+            "exists, may be written and has room."
         ) from error
 
 
@@ -263,6 +260,12 @@ def flush_to_disk(path: Path) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def _reason(error: Exception) -> str:
+    """Return the system's words for the number of an error, or its own."""
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if number else first_line(error)
 
 
 def first_line(error: Exception) -> str:
