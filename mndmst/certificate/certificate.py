@@ -321,8 +321,8 @@ def _absent_edges(
     )
     src, dst = (candidate.ids(x[low:high]) for x in (candidate.a, candidate.b))
     keys = candidate.key[low:high]
-    found, flaw = np.empty_like(keys), np.zeros(len(keys), np.uint8)
-    match_edges(rows.csr, src, dst, keys, found, flaw)
+    lightest, flaw = np.empty_like(keys), np.zeros(len(keys), np.uint8)
+    match_edges(rows.csr, src, dst, keys, lightest, flaw)
     order = rows.order
     missing, unequal = (
         np.flatnonzero(flaw == kind)[:LIMIT] for kind in (MISSING, UNEQUAL)
@@ -339,7 +339,7 @@ def _absent_edges(
         [
             (
                 *candidate.describe(low + k, order),
-                f" has weight {order.weight(found[k])} in the graph",
+                f" has weight {order.weight(lightest[k])} in the graph",
             )
             for k in unequal
         ],

@@ -128,11 +128,11 @@ def check_arcs(csr, heads, nodes, forest, flaw):
 
 
 @kernel
-def match_edges(csr, src, dst, edge_keys, found, flaw):
+def match_edges(csr, src, dst, edge_keys, lightest, flaw):
     """Look forest edges up in the rows of their smaller ends.
 
-    `src` are vertices of the rows. `found` becomes the key of the edge's lightest arc,
-    if there is one. `flaw` (initially zero) becomes MISSING, or UNEQUAL if `found` is
+    `src` are vertices of the rows. `lightest` becomes the key of the edge's lightest
+    arc, if there is one. `flaw` (initially zero) becomes MISSING, or UNEQUAL if that is
     not the edge's key.
     """
     first, indptr, indices, keys = csr
@@ -143,11 +143,11 @@ def match_edges(csr, src, dst, edge_keys, found, flaw):
         if arc == end or indices[arc] != dst[position]:
             flaw[position] = MISSING
             continue
-        found[position] = keys[arc]
+        lightest[position] = keys[arc]
         while arc < end and indices[arc] == dst[position]:
-            found[position] = min(found[position], keys[arc])
+            lightest[position] = min(lightest[position], keys[arc])
             arc += 1
-        if found[position] != edge_keys[position]:
+        if lightest[position] != edge_keys[position]:
             flaw[position] = UNEQUAL
 
 

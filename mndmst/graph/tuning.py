@@ -46,9 +46,9 @@ class Tuning:
     dense_edges: float = 3.0
     # A component with a larger share of the sampled arcs is the giant component.
     giant_share: float = 0.5
-    # Factor of `light_edges` for the first band, if most edges are sent to other ranks:
+    # Share of `light_edges` in the first band, if most edges are sent to other ranks:
     # then an edge in the band costs more than a vertex outside the giant component.
-    travelling_width: float = 0.75
+    sent_light_share: float = 0.75
     grain: int = 1 << 15  # Fewer elements for each thread are not worth waking it
     # Teams of at least this many threads do Borůvka rounds. Smaller ones sort together,
     # and one thread runs Kruskal's algorithm, which is less than half the work.
@@ -62,7 +62,8 @@ class Tuning:
     outside_share: float = 0.25
     # Capacity per vertex of the buffers for lightest edges of pairs of components.
     pairs_per_vertex: float = 1.0
-    named_first: int = 1024  # Vertices whose trees one thread names before the others
+    # Vertices whose trees one thread names before the other threads name theirs.
+    serial_vertices: int = 1024
     # The CPU solves reduced graphs with fewer edges before a GPU has started.
     device_edges: int = 100_000
     # Capacity of a GPU's list of edges beyond the length estimated from a sample.

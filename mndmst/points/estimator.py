@@ -509,12 +509,12 @@ core_dist_n_jobs, prediction_data
     @property
     def forest_(self) -> Forest:
         """The minimum spanning forest of mutual reachability distances."""
-        return self._fitted().found.forest
+        return self._fitted().point_forest.forest
 
     @property
     def exact_(self) -> bool:
         """Whether the forest is that of all distances."""
-        return self._fitted().found.exact
+        return self._fitted().point_forest.exact
 
     @property
     def condensed_tree_(self) -> CondensedTreeView:
@@ -898,7 +898,7 @@ def _training_points(
         alpha,
         clusters.value.tree.point_distance,
         threads,
-        clusters.value.found.search,
+        clusters.value.point_forest.search,
     )
 
 

@@ -13,7 +13,6 @@ from ..host.formatting import counted
 from ..kernels.kruskal import component_labels, find_in_python
 from ..kernels.sorting import sort_positions
 from ..kernels.threads import Threads, each_range
-from .kernels.link import link
 from .kernels.merge_chains import (
     CYCLE,
     DISTANCE,
@@ -23,6 +22,7 @@ from .kernels.merge_chains import (
     AscendingTree,
     chains_of_tree,
     id_type,
+    link_chains,
     take_edges,
 )
 
@@ -74,7 +74,9 @@ def single_linkage(forest: SpanningForest, few: int = FEW_VERTICES) -> np.ndarra
     if forest.num_vertices <= few:
         return _linkage_without_kernels(forest)
     threads = all_cores()
-    return link(chains_of_tree(ascending_tree(forest, threads), threads), threads)
+    return link_chains(
+        chains_of_tree(ascending_tree(forest, threads), threads), threads
+    )
 
 
 def ascending_tree(forest: SpanningForest, threads: Threads) -> AscendingTree:

@@ -8,8 +8,13 @@ import numpy as np
 from ..host.errors import ConfigError, InputError
 from ..host.formatting import counted
 from ..kernels.kruskal import component_labels
-from .kernels.root_places import add_down, choose_least, count_to_farthest
-from .rooted import NO_EDGE, root_forest
+from .rooted import (
+    NO_EDGE,
+    add_down,
+    choose_least,
+    count_to_farthest,
+    root_forest,
+)
 
 # How the root of a tree is chosen where none is given; of several, the smallest vertex
 SMALLEST, LARGEST_DEGREE, CENTRE = RULES = ("smallest", "largest-degree", "centre")

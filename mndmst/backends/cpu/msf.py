@@ -167,9 +167,9 @@ def _note(pair, edge, table, out, used):
 # The largest component is estimated from every fourth sampled arc.
 GIANT_STRIDE = 4
 # The rows outside the giant component are searched in ascending order if a trial on
-# WALKS of them yields at most this many edges per row.
-EDGES_PER_WALK = 2
-WALKS = 512
+# TRIAL_ROWS of them yields at most this many edges per row.
+EDGES_PER_ROW = 2
+TRIAL_ROWS = 512
 
 
 class _Solver:
@@ -224,13 +224,13 @@ class _Solver:
         (outside,) = concatenate([columns], self.threads)
         components_of_rows = GiantComponent.of_rows(label, int(giant))
         csr, key = rows.csr, rows.keys.dtype.type(above.key)
-        trial = np.ascontiguousarray(outside[:: max(1, len(outside) // WALKS)])
+        trial = np.ascontiguousarray(outside[:: max(1, len(outside) // TRIAL_ROWS)])
         search_outside = len(outside) <= self.threads.tuning.outside_share * len(rows)
         if search_outside:
             columns = heavier_edges(csr, components_of_rows, key, above.vertex, trial)
-            search_outside = len(columns[0]) <= EDGES_PER_WALK * len(trial)
+            search_outside = len(columns[0]) <= EDGES_PER_ROW * len(trial)
         if search_outside:
-            bounds = self.threads.bounds(len(outside), grain=WALKS)
+            bounds = self.threads.bounds(len(outside), grain=TRIAL_ROWS)
             starts = ArrayPieces.of(outside, bounds)
             parts = self.threads.run(
                 heavier_edges, csr, components_of_rows, key, above.vertex, starts

@@ -31,7 +31,7 @@ def tree_names(
     work = len(component) if threads.count >= MANY else 0
     # Each member has a separate line behind the trees for unused names.
     smallest = np.empty(len(parent) + LINE * (team.most + 1), np.uint32)
-    first = min(threads.tuning.named_first, len(component))
+    first = min(threads.tuning.serial_vertices, len(component))
     team.run(name_trees, work, component, parent, smallest, label, first)
     return label, smallest[: len(parent)]
 

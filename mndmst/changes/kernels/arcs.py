@@ -80,19 +80,19 @@ def find_ranges(csr, arc, low, high):
 def find_arcs(csr, delta, ranges, key):
     """Look up arcs by their ranges; fill in their keys, and return which exist."""
     arc, low, high = ranges
-    found = np.zeros(len(arc), np.bool_)
+    exists = np.zeros(len(arc), np.bool_)
     removed_count, new_count = len(delta.removed), len(delta.arc)
     for i in range(len(arc)):
         skip = np.int64(first_not_below(delta.removed, 0, removed_count, low[i]))
         for at in range(low[i], high[i]):
             if skip < removed_count and delta.removed[skip] == at:
                 skip += 1
-            elif not found[i] or csr.keys[at] < key[i]:
-                found[i], key[i] = True, csr.keys[at]
+            elif not exists[i] or csr.keys[at] < key[i]:
+                exists[i], key[i] = True, csr.keys[at]
         position = np.int64(first_not_below(delta.arc, 0, new_count, arc[i]))
         if position < new_count and delta.arc[position] == arc[i]:
-            found[i], key[i] = True, delta.key[position]
-    return found
+            exists[i], key[i] = True, delta.key[position]
+    return exists
 
 
 @kernel

@@ -102,7 +102,7 @@ def density_rule(given: object) -> DensityRule:
 class DensityClusters:
     """Clusters of points, the trees that led to them, and measures on demand."""
 
-    found: PointForest  # of mutual reachability distances
+    point_forest: PointForest  # of mutual reachability distances
     tree: CondensedTree
     chosen: np.ndarray  # bool, by cluster of the tree
     flat: Clustering
@@ -110,7 +110,7 @@ class DensityClusters:
     @cached_property
     def linkage(self) -> np.ndarray:
         """The single-linkage dendrogram, as SciPy has it."""
-        return single_linkage(self.found.forest)
+        return single_linkage(self.point_forest.forest)
 
     @cached_property
     def persistence(self) -> np.ndarray:
@@ -124,18 +124,18 @@ class DensityClusters:
 
 
 def clusters_of(
-    found: PointForest, rule: DensityRule, threads: int = 0
+    point_forest: PointForest, rule: DensityRule, threads: int = 0
 ) -> DensityClusters:
     """Return the clusters that a forest of mutual reachability distances has.
 
     0 threads are all cores this process may use.
     """
     team = Threads(threads or core_count())
-    tree = condensed_forest(found.forest, rule.min_cluster_size, team)
+    tree = condensed_forest(point_forest.forest, rule.min_cluster_size, team)
     if rule.persistence > 0:
         tree = without_brief_clusters(tree, rule.persistence)
     chosen = select_clusters(tree, rule.selection)
     if rule.finds_no_cluster(tree.num_points):
         chosen[:] = False  # the root, too, has fewer points than a cluster
     flat = label_points(tree, chosen, rule.selection.epsilon, team)
-    return DensityClusters(found, tree, chosen, flat)
+    return DensityClusters(point_forest, tree, chosen, flat)

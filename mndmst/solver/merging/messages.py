@@ -43,7 +43,7 @@ class MergeByMessages(HyPar[MessagePhase, CrossEdges, ReducedGraph]):
         self._contracts_heavier = near and facts.pieces == 1
         if start is None:
             travels = self.moves_edges and not facts.has_locality
-            width = run.config.tuning.travelling_width if travels else 1.0
+            width = run.config.tuning.sent_light_share if travels else 1.0
             sequence = BandSequence(bands(run, width * run.config.light_edges))
             start = MergeStart(sequence, sequence.first(run.resumed))
         self._start = start

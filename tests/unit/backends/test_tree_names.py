@@ -30,7 +30,7 @@ def smallest_of(component: np.ndarray, parent: np.ndarray) -> list[int]:
 def test_every_vertex_knows_the_smallest_of_its_tree(seed: int, threads: int) -> None:
     component, parent = trees(seed)
     label, smallest = tree_names(
-        component, parent, Threads(threads, Tuning(grain=16, named_first=3))
+        component, parent, Threads(threads, Tuning(grain=16, serial_vertices=3))
     )
     assert label.tolist() == smallest_of(component, parent)
     assert smallest[parent[component]].tolist() == label.tolist()

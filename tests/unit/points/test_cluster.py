@@ -26,8 +26,12 @@ from mndmst.points.clusters.condensed import condensed_forest, condensed_tree
 from mndmst.points.clusters.density import flat_clusters, points_by_label
 from mndmst.points.neighbour_graph import neighbour_graph
 from mndmst.points.point_files import example_points
-from mndmst.tree.kernels.link import link
-from mndmst.tree.kernels.merge_chains import AscendingTree, chains_of_tree, id_type
+from mndmst.tree.kernels.merge_chains import (
+    AscendingTree,
+    chains_of_tree,
+    id_type,
+    link_chains,
+)
 from mndmst.tree.linkage import (
     FEW_VERTICES,
     clusters_by_count,
@@ -148,7 +152,9 @@ def test_links_of_trees(reach: int, ascending: bool, threads: int) -> None:
     names = np.arange(n) if ascending else generator.permutation(n)
     src, dst = names[child[order]], names[above[order]]
     team = Threads(threads)
-    found = link(chains_of_tree(tree_of(src, dst, np.arange(n - 1.0)), team), team)
+    found = link_chains(
+        chains_of_tree(tree_of(src, dst, np.arange(n - 1.0)), team), team
+    )
     assert found[:, 2].tolist() == list(range(n - 1))
     expected = links_one_by_one(src, dst)
     assert list(map(tuple, found[:, [0, 1, 3]].astype(int).tolist())) == expected
