@@ -98,6 +98,8 @@ def _likely_accelerators(arguments: argparse.Namespace) -> list[str]:
         return [arguments.backend]
     if arguments.backend not in (None, "auto"):
         return []
+    if arguments.ratio not in (None, "auto"):  # both devices work
+        return list(ACCELERATORS)
     arcs = estimated_arcs(Path(arguments.graph)) / launched_processes()
     ranks = launched_local_size()
     cores = arguments.threads or max(1, core_count() // ranks)

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from graphs import random, write_graph
 
-from mndmst.backends import cuda
+from mndmst.backends import ACCELERATORS, cuda
+from mndmst.cli.main import parse
+from mndmst.cli.solve import _likely_accelerators as likely_accelerators
 
 
 class FakeDriver:
@@ -40,6 +43,24 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(cuda, "import_module", lambda name: name)
     monkeypatch.delenv(cuda.VISIBLE, raising=False)
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("options", "starts"),
+    [
+        ([], False),
+        (["--ratio", "auto"], False),
+        (["--ratio", "0.5"], True),
+        (["--ratio", "0.5", "--backend", "cpu"], False),
+        (["--backend", "cuda"], True),
+    ],
+)
+def test_a_small_graph_starts_devices_that_options_name(
+    tmp_path: Path, options: list[str], starts: bool
+) -> None:
+    graph = write_graph(tmp_path / "graph", random(30, 60, 1))
+    arguments = parse(["solve", str(graph), *options])
+    assert likely_accelerators(arguments) == list(ACCELERATORS) * starts
 
 
 def started(monkeypatch: pytest.MonkeyPatch, local_rank: int, count: int) -> FakeDriver:
