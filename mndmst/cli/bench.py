@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..report.record import Record
 
 MOST_TURNS = 1000
-# Graphs without a given one, as words of `generate`: a million edges, and streets
+# The generated graphs, by arguments of `generate`: a million edges, and streets
 SAMPLES = {
     "R-MAT": ("rmat", "--scale", "16", "--edge-factor", "16"),
     "streets": ("road", "--side", "512"),
@@ -103,8 +103,8 @@ def _bench(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
     cases, reports = [], []
     samples = SAMPLES if arguments.graph is None else {arguments.graph.name: ()}
-    for name, words in samples.items():
-        case, report = _case(arguments, name, words, plan)
+    for name, generator in samples.items():
+        case, report = _case(arguments, name, generator, plan)
         print(text_table(case), end="\n\n", flush=True)
         cases.append(case)
         reports.append(report)
@@ -127,11 +127,15 @@ def _bench(arguments: argparse.Namespace) -> int:
 
 
 def _case(
-    arguments: argparse.Namespace, name: str, words: Sequence[str], plan: "ContestPlan"
+    arguments: argparse.Namespace,
+    name: str,
+    generator: Sequence[str],
+    plan: "ContestPlan",
 ) -> "tuple[Case, Record]":
     """Return the results of all programs on a graph, and the report of a solve.
 
-    `words` generate the graph; without any it is the user's.
+    `generator` has the arguments of `generate` that make the graph; it is empty for the
+    user's graph.
     """
     from ..report.contest import compete
     from .main import main
@@ -142,22 +146,22 @@ def _case(
         terminal_stages(arguments.quiet) as progress,
     ):
         folder = Path(temporary)
-        making = ["generate", *words]
+        command = ["generate", *generator]
         if graph is not None:
-            making = ["partition", str(graph)]
-        if words or not (graph.is_dir() or graph.suffix in (".h5", ".hdf5")):
+            command = ["partition", str(graph)]
+        if generator or not (graph.is_dir() or graph.suffix in (".h5", ".hdf5")):
             progress.stage(f"making shards of {name}")
             quiet = ["-q"] * arguments.quiet + ["--log-json"] * arguments.log_json
             graph, begin = folder / "graph", time.perf_counter()
-            with _about_options(), contextlib.redirect_stdout(io.StringIO()):
-                main([*making, str(graph), *quiet])
-            seconds = None if words else time.perf_counter() - begin
+            with _naming_partition(), contextlib.redirect_stdout(io.StringIO()):
+                main([*command, str(graph), *quiet])
+            seconds = None if generator else time.perf_counter() - begin
         return compete(name, graph, seconds, plan, folder, progress)
 
 
 @contextlib.contextmanager
-def _about_options() -> Iterator[None]:
-    """Let an error that advises an option say whose option it is."""
+def _naming_partition() -> Iterator[None]:
+    """Add to an error that names options that they are those of `partition`."""
     try:
         yield
     except MndmstError as error:

@@ -74,7 +74,7 @@ def add_outputs(parser: Parser, help: str, required: bool = False) -> None:
 
 
 def add_moved_graph(parser: Parser) -> None:
-    """Add `--graph`, where the graph of a forest is now."""
+    """Add `--graph`, the present path of the graph of a forest."""
     parser.add_argument(
         "--graph",
         type=Path,

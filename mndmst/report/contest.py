@@ -72,7 +72,7 @@ class Result:
         return median(self.turns) if self.turns else None
 
     @property
-    def whole(self) -> float | None:
+    def total(self) -> float | None:
         """The seconds of the conversion and of a turn."""
         return None if self.seconds is None else (self.build or 0.0) + self.seconds
 
@@ -102,12 +102,12 @@ class Case:
         )
 
     def times(self, result: Result) -> float | None:
-        """Return the time as a multiple of that of our first result."""
-        ours, theirs = self.results[0].whole, result.whole
+        """Return a result's total as a multiple of that of our first result."""
+        ours, theirs = self.results[0].total, result.total
         return None if ours is None or theirs is None else theirs / ours
 
     def verdict(self, result: Result) -> str:
-        """Return what became of a result, in words."""
+        """Return a text: whether a forest is the same as ours, or why it is missing."""
         if not result.answers:
             return result.failure
         found = "same forest" if self.reference else "not compared"
@@ -152,16 +152,16 @@ def notes_of(weight: np.ndarray, maximum: bool) -> tuple[str, ...]:
 def compete(
     name: str,
     path: Path,
-    making: float | None,
+    conversion: float | None,
     plan: ContestPlan,
     folder: Path,
     progress: Progress,
 ) -> tuple[Case, Record]:
     """Return the results of all programs on a graph, and a report of `solve`.
 
-    The shards took `making` seconds, None if these do not count. `folder` is empty.
-    Raises InputError if the graph is damaged;
-    ConfigError if its edges do not fit the memory.
+    `conversion` is the seconds in which shards were made of the user's file, or None.
+    `folder` is empty. Raises InputError if the graph is damaged; ConfigError if its
+    edges do not fit the memory.
     """
     progress.stage(f"reading {name}")
     graph = open_graph(path)
@@ -179,7 +179,7 @@ def compete(
     for count in sorted({1, plan.ranks}):
         progress.stage(f"timing solve on {counted(count, 'rank')}")
         result, report = file_to_file(path, count, folder, plan)
-        results.append(replace(result, build=making))
+        results.append(replace(result, build=conversion))
         record = report or record
     for peer in of_packages(installed()):
         progress.stage(f"timing {peer.name}")
@@ -290,8 +290,8 @@ class _Ended(NamedTuple):
         if self.status < 0:
             name = signal.Signals(-self.status).name
             return f"ended by {name} (limit of memory: {size_text(plan.memory)})"
-        said = self.last_line or f"ended with status {self.status}"
-        return said.removeprefix("mndmst: error: ") if self.status else ""
+        reason = self.last_line or f"ended with status {self.status}"
+        return reason.removeprefix("mndmst: error: ") if self.status else ""
 
 
 def _run(command: Sequence[str], seconds: float, memory: int = 0) -> _Ended:
@@ -309,15 +309,15 @@ def _run(command: Sequence[str], seconds: float, memory: int = 0) -> _Ended:
         if memory and hasattr(resource, "prlimit"):
             with suppress(ProcessLookupError):
                 resource.prlimit(process.pid, resource.RLIMIT_DATA, (memory, memory))
-        _, said = process.communicate(timeout=max(seconds, 0.1))
+        _, errors = process.communicate(timeout=max(seconds, 0.1))
         status: int | None = process.returncode
     except subprocess.TimeoutExpired:
-        status, said = None, ""
+        status, errors = None, ""
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)  # the ranks of mpirun, too
             process.communicate()
-    lines = [line for line in said.splitlines() if any(map(str.isalnum, line))]
+    lines = [line for line in errors.splitlines() if any(map(str.isalnum, line))]
     return _Ended(time.perf_counter() - begin, status, lines[-1] if lines else "")
 
 

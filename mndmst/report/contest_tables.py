@@ -19,7 +19,7 @@ _NUMBERS = range(2, 6)  # the columns of numbers
 
 
 def machine_lines(facts: Facts) -> list[str]:
-    """Return what the times depend on, in lines."""
+    """Return lines on the software and the machine, on which the times depend."""
     versions = facts["versions"]
     if facts["commit"]:
         exact = f"{versions['mndmst']} (commit {facts['commit']})"
@@ -34,7 +34,7 @@ def machine_lines(facts: Facts) -> list[str]:
 
 
 def explanation(facts: Facts) -> str:
-    """Return how the times were taken."""
+    """Return a text on the measurement: the columns, and the limits."""
     plan = facts["plan"]
     return (
         "Every program has its own process. build: from arrays of edges to the "
@@ -47,14 +47,14 @@ def explanation(facts: Facts) -> str:
 
 
 def title(case: Case) -> str:
-    """Return the size of a graph and its forest."""
+    """Return the title of a table: a graph, its size, and that of its forest."""
     text = (
         f"{case.graph}: {counted(case.num_vertices, 'vertex')}, "
         f"{counted(case.num_edges, 'edge')}, weights {case.weights}"
     )
     if case.reference:
-        whole = case.reference[""]
-        text += f"; forest of {counted(whole.edges, 'edge')}, weight {whole.weight}"
+        forest = case.reference[""]
+        text += f"; forest of {counted(forest.edges, 'edge')}, weight {forest.weight}"
     return text
 
 
@@ -168,8 +168,8 @@ def as_json(facts: Facts, cases: Sequence[Case], missing: Sequence[str]) -> str:
         }
         for case in cases
     ]
-    whole = {**json_mark(CONTEST), **facts, "missing": missing, "graphs": graphs}
-    return to_json(whole, indent=1) + "\n"
+    record = {**json_mark(CONTEST), **facts, "missing": missing, "graphs": graphs}
+    return to_json(record, indent=1) + "\n"
 
 
 # The writers by suffix

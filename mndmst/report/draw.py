@@ -240,7 +240,7 @@ def degrees(axes: Any, forest: Forest) -> None:
 
 
 def growth(axes: Any, merges: Merges) -> None:
-    """Draw how many components there are, and the largest, as edges come by weight."""
+    """Draw the number of components and the size of the largest, by edge weight."""
     largest = np.maximum.accumulate(merges.smaller + merges.larger)
     components = merges.num_vertices - 1 - np.arange(len(largest))
     finite = np.flatnonzero(np.isfinite(merges.weight))

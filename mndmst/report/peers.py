@@ -1,4 +1,4 @@
-"""Spanning forests of other packages: what each takes, computes and leaves out.
+"""Spanning forests of other packages: their inputs, calls and omitted edges.
 
 A peer is imported when it is used, and need not be installed. Nothing here takes NaN,
 which `io.edge_file` refuses.
@@ -215,7 +215,7 @@ def ours(name: str, threads: int, maximum: bool) -> Peer:
 
 
 def answers_without(forest: Any) -> dict[str, Answer]:
-    """Return the answer of our forest, and without edges that some peers omit."""
+    """Return the answers of our forest: of all edges, and without those peers omit."""
     whole = Answer(len(forest), forest.total_weight)
     zeros = len(forest) - int(np.count_nonzero(forest.weight))
     weight = -forest.weight if forest.maximum else forest.weight
