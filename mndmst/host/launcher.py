@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from . import PACKAGE_PARENT
 from .cores import core_count
 from .errors import ConfigError
 
@@ -30,8 +31,8 @@ CELLS_OF_HOST = 512
 _DAEMONS = ("orted", "prted", "prte")
 # Other processes by which launchers start ranks.
 _STARTERS = ("hydra_pmi_proxy", "slurmstepd", "mpispawn", "palsd", "jsrun", "aprun")
-_PACKAGE_PARENT = Path(__file__).parents[2]
-_OF_THIS_JOB = ("PMI_", "PMIX_", "HYDRA_", "OMPI_COMM_")
+# Prefixes of the variables of MPI launchers.
+_OF_LAUNCHER = ("PMI_", "PMIX_", "HYDRA_", "OMPI_COMM_")
 _LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE")
 _LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 
@@ -162,9 +163,9 @@ def child_environment() -> dict[str, str]:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(_OF_THIS_JOB)
+        if not name.startswith(_OF_LAUNCHER)
     }
-    paths = [str(_PACKAGE_PARENT), environment.get("PYTHONPATH", "")]
+    paths = [str(PACKAGE_PARENT), environment.get("PYTHONPATH", "")]
     return environment | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 

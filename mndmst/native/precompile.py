@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..host import PACKAGE_PARENT
 from ..host.cores import core_count
 from ..host.formatting import counted
 from ..host.launcher import launched_rank
@@ -30,7 +31,6 @@ from .code_store import RUNTIME_NAME, has
 from .loader import announced, compile_and_save
 from .processor_levels import best_level
 
-PARENT = Path(__file__).parents[2]
 # Bytes of a record in the workers' file; a read returns a whole record.
 RECORD = 2048
 # Seconds between reports of a compilation.
@@ -135,7 +135,7 @@ def _run_workers(
     import subprocess  # few runs compile
     import tempfile
 
-    path = filter(None, (str(PARENT), os.environ.get("PYTHONPATH")))
+    path = filter(None, (str(PACKAGE_PARENT), os.environ.get("PYTHONPATH")))
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path))
     command = [sys.executable, "-m", __name__, str(os.getpid()), str(folder)]
     command.append(processors)

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..backends import accelerators
 from ..comm import mpi_library
 from ..comm.communicator import Comm
-from ..host import __version__
+from ..host import PACKAGE_PARENT, __version__
 from ..host.cores import processor_name
 from ..host.formatting import to_json
 from ..host.memory import machine_bytes
@@ -24,7 +24,6 @@ from ..io.file_access import writing
 from ..io.output_kinds import REPORT, json_mark
 
 SCHEMA = 1
-_PACKAGE_PARENT = Path(__file__).parents[2]
 GIT_SECONDS = 5.0
 _NOTHING_SENT = dict.fromkeys(
     ("bytes_sent", "messages", "edges_sent", "seconds_waited"), 0
@@ -159,7 +158,7 @@ def provenance() -> dict[str, object]:
     """
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit(_PACKAGE_PARENT),
+        "commit": commit(PACKAGE_PARENT),
         "system": f"{platform.system()} {platform.release()}",
         "mpi": mpi_library.version() if "mpi4py.MPI" in sys.modules else "none",
         "versions": versions(),
@@ -167,7 +166,7 @@ def provenance() -> dict[str, object]:
 
 
 def commit(folder: Path) -> str:
-    """Return the commit of a checkout, or of the installed package.
+    """Return the commit of a checkout, or of the package that pip has installed.
 
     It ends in -dirty if files of the checkout have changed, and is empty if neither Git
     nor pip knows one.
