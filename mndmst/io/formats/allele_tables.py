@@ -11,8 +11,8 @@ first line names the loci. In the matrix of such a table
   behind it, NA and its like, and the classes of chewBBACA without an allele (LNF, ASM).
 
 A table has alleles of one kind. A text among numbers is an error, because it may be a
-mark that is unknown here, or the column may be no locus. Columns of sequence types, and
-those whose names begin with #, as GrapeTree has them, are left out.
+mark that is unknown here, or the column may not be a locus. Columns of sequence types,
+and columns whose names begin with #, as GrapeTree has them, are left out.
 """
 
 import re
@@ -45,7 +45,7 @@ _ABSENT = re.compile(
 )
 _FRACTION = re.compile(r"[+-]?[0-9]*\.[0-9]+(e[+-]?[0-9]+)?", re.IGNORECASE)
 _WORDS = MISSING - {"inf", "-inf"}
-# Names of columns that are no loci, as `plain` returns them
+# Names of columns that are not loci, as `plain` returns them
 _NO_LOCI = frozenset(("", "st", "stid", "cgst", "clonalcomplex"))
 # Names of the column of samples, as `plain` returns them, beside ids
 _SAMPLES = frozenset(
@@ -67,7 +67,7 @@ class AlleleTable(NamedTuple):
 
 
 class _Numbers(dict[str, float]):
-    """The numbers of the texts in fields, computed when a text comes first."""
+    """The number of each distinct text of the fields, computed at its first use."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -130,7 +130,7 @@ class _Loci(NamedTuple):
 
 
 class _Reading:
-    """What is read of a table so far: the kind of its alleles, and missing marks."""
+    """The rows of a table so far, the kind of its alleles, and its missing marks."""
 
     def __init__(self, path: Path, loci: _Loci, count: int) -> None:
         nbytes = 8 * count * len(loci.names)
@@ -166,8 +166,8 @@ class _Reading:
             raise InputError(
                 f'{where()} has "{cells[i][:40]}" at '
                 f"{titled(self.loci.names[i][:60])}, and other alleles are numbers. "
-                "Write - for a missing allele; if the column is no locus, name those "
-                "that are by --columns."
+                "Write - for a missing allele; if the column is not a locus, name the "
+                "loci by --columns."
             )
 
     def table(self, id_name: str) -> AlleleTable:
@@ -267,7 +267,7 @@ def read_typed_alleles(table: ParquetTable, picked: Sequence[str] = ()) -> Allel
 
 
 def _texts(column: Any) -> list[str]:
-    """Return a column of Arrow as a text would have it."""
+    """Return the values of an Arrow column as the fields of a table in text."""
     return ["" if value is None else str(value) for value in column.to_pylist()]
 
 
@@ -290,7 +290,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _check_header(path: Path, id_name: str, names: Sequence[str]) -> None:
-    """Refuse a first line that has alleles, or may have; positions of SNPs ascend."""
+    """Refuse a first line that has, or may have, alleles in place of names of loci.
+
+    Ascending numbers may be positions of SNPs, which name loci.
+    """
     numbers = [_NUMBER.fullmatch(name) for name in names]
     absent = [_ABSENT.fullmatch(name) is not None for name in names]
     if not all(number or gone for number, gone in zip(numbers, absent, strict=True)):

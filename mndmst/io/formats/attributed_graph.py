@@ -193,7 +193,7 @@ def names_to_write(
 
 
 def distinct_edges(edges: Edges) -> Iterator[tuple[int, int, int | float]]:
-    """Yield the ends and the weight of each edge, of an edge and its reverse one."""
+    """Yield the ends and the weight of each edge; an edge and its reverse are one."""
     src, dst, weight = edges.src, edges.dst, edges.weight
     if edges.directed:
         low, high = np.minimum(src, dst), np.maximum(src, dst)

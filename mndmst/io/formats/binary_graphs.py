@@ -232,7 +232,7 @@ class RowsFile(EdgeFile):
         return rows[max(0, index - 1) :]
 
     def _begins(self, low: int, high: int) -> np.ndarray:
-        """Return the first arc of the rows [low, high], as far as there are any."""
+        """Return the row pointers [low, high], up to that of the last row's end."""
         high = min(high, self.num_vertices)
         begins = self._file.read(self._indptr, low, high + 1).astype(np.int64)
         begins -= self._base

@@ -1,4 +1,4 @@
-"""How the lines of a text are read as edges: columns, decimal mark, kind of ends.
+"""The layout of the edges in a text: columns, decimal mark, kind of ends.
 
 `read_layout` decides it from the first lines of a file. `table_dialect` says which
 lines are rows, and `table_columns` which columns have the ends and the weight.
@@ -133,9 +133,10 @@ def read_layout(
 
 
 def _is_square(path: object, dialect: TableDialect, whole: bool) -> bool:
-    """Return whether a table may be a square matrix of numbers; refuse one that is.
+    """Return whether a table may be a square matrix of numbers.
 
-    `whole` says that the sample is all lines.
+    `whole` says that the sample is all lines. Raises InputError if it certainly is a
+    matrix.
     """
     names, cells, headed = list(dialect.names), dialect.cells, dialect.headed
     first = [row[0] for row in cells]

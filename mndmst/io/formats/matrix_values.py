@@ -1,4 +1,4 @@
-"""What the values of a square matrix mean, and the distances that follow from them.
+"""The meanings of the values of a square matrix, and their conversion to distances.
 
 A matrix holds distances, or correlations, which one of two formulas turns into
 distances: sqrt(2(1-r)), which is a metric and usual for returns of assets (Mantegna,
@@ -32,7 +32,7 @@ class MatrixValues(NamedTuple):
     distances: Callable[[np.ndarray], np.ndarray]
 
     def are_allowed(self, values: np.ndarray) -> np.ndarray:
-        """Return which values are in range; none that is NaN or infinite is."""
+        """Return a mask of the values in range; NaN and infinity are outside."""
         low, high = self.least - self.tolerance, self.most + self.tolerance
         return np.isfinite(values) & (values >= low) & (values <= high)
 
@@ -134,7 +134,7 @@ def check_values(
 
 
 def _other_remedy(values: MatrixValues, diagonal: np.ndarray) -> str:
-    """Return the remedy for a diagonal that does not suit the values."""
+    """Return the remedy for a matrix whose diagonal the values cannot have."""
     if values is not DISTANCES:
         return f"Give a matrix of {values.noun}s, such as pandas' corr returns."
     if (np.abs(diagonal - 1) <= ROUNDING).all():
@@ -146,7 +146,7 @@ def _other_remedy(values: MatrixValues, diagonal: np.ndarray) -> str:
 
 
 def distances_note(values: MatrixValues, matrix: np.ndarray) -> str:
-    """Return words on the distances that follow from values; "" for distances."""
+    """Return a note on the distances computed from values; "" if they are distances."""
     if not values.formula:
         return ""
     least, negative = np.inf, 0

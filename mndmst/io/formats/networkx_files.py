@@ -72,7 +72,7 @@ class _Content:
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a format is read and written."""
+    """The functions that prepare, read and write a format."""
 
     prepare: Callable[[bytes], _Content]
     read: Callable[[Any, BytesIO], Any]

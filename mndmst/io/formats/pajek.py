@@ -44,7 +44,7 @@ _REFUSED_IN_NAMES = re.compile(r"""["'\\\n\r\t]""")
 
 
 class _LineError(ValueError):
-    """What is wrong with a line, and the remedy."""
+    """The fault of a line, and the remedy."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Which columns of a table are the coordinates of points: one rule for all formats.
+"""The choice of the coordinates in a table of points: one rule for all formats.
 
 1. `--columns lon,lat` names the coordinates, in that order.
 2. Otherwise every column of numbers is a coordinate, except ids, index columns and

@@ -1,4 +1,4 @@
-"""Which columns of an edge table are the ends and the weight: one rule for all formats.
+"""The choice of the ends and the weight of an edge table: one rule for all formats.
 
 The rule looks at the names of the columns and at the kinds of their values, never at
 their order. CSV, TSV and other text, Parquet, Arrow and JSON use it alike:

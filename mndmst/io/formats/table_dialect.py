@@ -125,7 +125,7 @@ class TableDialect:
     def _values(self) -> list[int]:
         """The columns of numbers that tell a row from names of columns.
 
-        Ends do not if there are others: a name may follow below numbers.
+        Columns of ends are excluded if others remain: below numbers a name may follow.
         """
         numbers = [i for i, kind in enumerate(self.kinds) if i and kind == NUMBER]
         ends = (known_ends(self.names) or (0, 1)) if self.subject.texts else ()
@@ -203,7 +203,7 @@ def _judge(
     if _names_all(names, picked) and (not all(numeric) or "0" in picked):
         return True, ""
     if all(numeric):
-        return not subject.texts and _counts(path, sample, picked), ""
+        return not subject.texts and _is_pandas_header(path, sample, picked), ""
     if picked and all(map(WHOLE.fullmatch, picked)):
         return False, ""
     if has_index_header(names) or (
@@ -259,7 +259,7 @@ def _judge_texts(
     )
 
 
-def _counts(path: object, sample: TextSample, picked: Sequence[str]) -> bool:
+def _is_pandas_header(path: object, sample: TextSample, picked: Sequence[str]) -> bool:
     """Return whether a first line 0,1,2 has names that pandas gives to columns."""
     names, cells, separator = sample
     if names != [str(i) for i in range(len(names))] or picked:

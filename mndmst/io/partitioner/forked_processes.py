@@ -42,8 +42,8 @@ class ForkedProcesses(Comm):
         pipes: Sequence[Connection],
         processes: Sequence[BaseProcess] = (),
     ) -> None:
-        place = SimpleNamespace(rank=rank, size=size)
-        super().__init__(place)  # type: ignore[arg-type]  # calls no MPI
+        ranks = SimpleNamespace(rank=rank, size=size)
+        super().__init__(ranks)  # type: ignore[arg-type]  # calls no MPI
         self.shared.one_host = True
         self._pipes, self._processes = pipes, processes
 

@@ -229,7 +229,7 @@ class Distance:
 
 
 def _dtype(low: int | float, high: int | float) -> np.dtype:
-    """Return the type of weights between two numbers."""
+    """Return the narrowest integers, or float64, for weights from `low` to `high`."""
     if isinstance(low, float) or isinstance(high, float):
         return np.dtype(np.float64)
     return narrow_integers(np.array([low, high], np.int64)).dtype

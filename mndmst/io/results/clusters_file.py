@@ -169,7 +169,7 @@ def _read_column(path: Path, file: h5py.File, name: str) -> np.ndarray:
 
 
 def _read_linkage(path: Path, file: h5py.File) -> np.ndarray:
-    """Read the dendrogram of a cluster file; InputError if its rows merge no tree."""
+    """Read the dendrogram of a cluster file; InputError if its rows are not one."""
     dataset = checked_dataset(path, file, "linkage", None, REMAKE, 2)
     check_room(FREE_MEMORY, path, CLUSTER_COPIES * dataset.nbytes, "its dendrogram")
     linkage: np.ndarray = dataset[:]

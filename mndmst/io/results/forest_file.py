@@ -366,6 +366,6 @@ def _names_attributes(path: Path, names: NamesLocation | None) -> dict[str, str]
         return {}
     graph = os.path.realpath(names.path)
     relative = os.path.relpath(graph, os.path.realpath(path.parent))
-    # A name of a file need not be text
+    # A file name may have bytes that are not UTF-8
     values = (os.fsencode(p).decode(errors="replace") for p in (graph, relative))
     return dict(zip(NAMES_LOCATION, (names.uuid, *values), strict=True))

@@ -173,10 +173,11 @@ def with_vertex_ids(
 
 
 def with_listed_ids(edges: Edges, graph: ShardedGraph | None = None) -> Edges:
-    """Return edges, `with_vertex_ids` of a graph, as a format that lists all vertices.
+    """Return edges for a format that lists all vertices.
 
-    Ids that are far apart become names: the list has the vertices of the graph, or
-    without one the ends of edges, and not each number up to the largest id.
+    The edges of a graph have been through `with_vertex_ids`. Ids that are far apart
+    become names: the list has the vertices of the graph, or without a graph the ends of
+    edges, and not each number up to the largest id.
     """
     is_list = graph is None or (graph.names is None and graph.reordered)
     if not is_list or not is_sparse(edges.num_vertices, len(edges)):

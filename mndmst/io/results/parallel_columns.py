@@ -34,9 +34,9 @@ def write_columns(
     """Write columns that are spread over the ranks; every rank calls it.
 
     The file becomes `path` with the other outputs. `columns` are this rank's parts of
-    the datasets, in rank order; `stored` says how they are stored if they are not
-    stored as they are. Every rank calls `attributes`, of the root, when the columns
-    have been written.
+    the datasets, which the parts of the ranks fill in rank order. `stored` has the
+    datasets that are converted for storage. Every rank calls `attributes`, of the root,
+    when the columns have been written.
     """
     comm = outputs.ranks
     kinds = {name: StoredAs(column.dtype) for name, column in columns.items()}
@@ -76,7 +76,7 @@ def write_columns(
 
 
 class StoredAs(NamedTuple):
-    """How the entries of a column are stored."""
+    """The storage of the entries of a column."""
 
     dtype: np.dtype
     added: int = 0  # to every entry

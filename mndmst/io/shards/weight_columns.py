@@ -33,9 +33,9 @@ FORMAT = COLUMN.format
 VERSION = 1
 REMAKE = "write the column again"
 FOLDER = "columns"
-# Names the graph's own weights where a column is named
+# The name that stands for the graph's own weights in place of a column's
 OWN = "weight"
-# So many rows are compared at a time, and fewer if they have more arcs than that.
+# Largest numbers of rows, and of their arcs, that are compared at a time.
 _ROWS, _ARCS = 1 << 20, 1 << 22
 
 
