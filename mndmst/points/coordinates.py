@@ -47,7 +47,7 @@ class PointCoordinates:
         return chosen / self.largest[points, None] / self.length[points, None]
 
     def all(self) -> np.ndarray:
-        """Return the float64 coordinates of all points; a copy unless `values` are."""
+        """Return the float64 coordinates of all points; no copy of float64 `values`."""
         return self.of(slice(None))
 
 
@@ -120,7 +120,7 @@ def coded(
     return result
 
 
-def largest_size(
+def largest_magnitude(
     points: np.ndarray | PointsOnDevice, threads: Threads = ALONE
 ) -> float:
     """Return the largest magnitude of a coordinate; not finite if any is not."""

@@ -55,7 +55,7 @@ from .coordinates import (
     PROBABILITY_CODES,
     coded,
     finite_rows,
-    largest_size,
+    largest_magnitude,
     largest_sizes,
 )
 from .devices import searches_on
@@ -176,10 +176,10 @@ core_dist_n_jobs, prediction_data
     metric_params : dict, optional
         Further arguments of the metric. "euclidean" takes `boxsize`, the sides of a
         periodic box; "hamming" and "jaccard" take `missing`, the number that marks a
-        missing entry. "hamming", "alleles" and "allele_shares", of which 0 and below
-        is missing, take `missing_rule`: "ignore", "equal" or "differ".
-        "precomputed" takes `from`, "correlation" or "correlation:1-r": the matrix has
-        correlations r, and distances are sqrt(2(1-r)) or 1-r.
+        missing entry. "hamming", "alleles" and "allele_shares" take `missing_rule`:
+        "ignore", "equal" or "differ"; alleles of 0 and below are missing. "precomputed"
+        takes `from`, "correlation" or "correlation:1-r": the matrix has correlations r,
+        and distances are sqrt(2(1-r)) or 1-r.
     store_centers : {"centroid", "medoid", "both"}, optional
         Compute the mean point of each cluster, weighted by probabilities, or the
         medoid, or both: `centroids_` and `medoids_`.
@@ -723,14 +723,14 @@ core_dist_n_jobs, prediction_data
     def _checked_values(self, points: Points, reset: bool) -> Points:
         """Return points themselves if distances can be computed with them."""
         threads = Threads(self._threads() or core_count())
-        if not largest_size(points, threads) <= LARGEST:  # or it is not a number
+        if not largest_magnitude(points, threads) <= LARGEST:  # or it is not a number
             self._check_large(points, threads)
         if reset:
             self.n_features_in_ = int(points.shape[1])
         return points
 
     def _check_large(self, points: Points, threads: Threads) -> None:
-        """Raise InputError for large coordinates, and for others that no fit takes."""
+        """Raise InputError for large coordinates, and infinity and NaN if refused."""
         finite = finite_rows(points, threads)
         if self.non_finite == "error" and not finite.all():
             point = int(np.flatnonzero(~finite)[0])

@@ -103,9 +103,10 @@ def check_directions(largest: np.ndarray, first: int) -> None:
 
 
 def resembles_similarities(diagonal: np.ndarray, largest: np.ndarray) -> bool:
-    """Return whether a matrix, by its rows' largest values, may have similarities.
+    """Return whether a matrix may hold similarities, by the largest value of each row.
 
-    Nothing is more similar to a point than the point: distances are 0 there.
+    Then the diagonal, which is 0 in a matrix of distances, has these values: nothing is
+    more similar to a point than itself.
     """
     has_largest = len(diagonal) > 1 and (diagonal >= largest).all()
     return bool(has_largest and diagonal.any())

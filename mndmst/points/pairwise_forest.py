@@ -62,13 +62,13 @@ PAIRWISE = {
 ALL_PAIRS = (*PAIRWISE, *(m for m in ROW_METRICS if m not in (*PAIRWISE, PERIODIC)))
 BINARY = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 NEGATIVE = (
-    "Negative values in data: the precomputed distance matrix has one; of correlations "
-    f"give {FROM_OPTION}"
+    "Negative values in data: the precomputed distance matrix has one; for "
+    f"correlations give {FROM_OPTION}"
 )
 SIMILARITIES = (
     "The precomputed distance matrix has the largest value of every row on its "
-    f"diagonal, as one of similarities; give distances; of "
-    f"correlations give {FROM_OPTION}"
+    "diagonal, as one of similarities; give distances, or for correlations "
+    f"{FROM_OPTION}"
 )
 NO_POINTS = "precomputed distances have no points, so nothing can be predicted"
 NO_NEAREST = (
@@ -87,8 +87,8 @@ class MatrixRows:
     """The rows of a symmetric matrix; infinity where a distance is missing.
 
     Raises InputError if the matrix is not square or not symmetric, or a distance is NaN
-    or negative, or the diagonal has the largest value of each row. Other `values` than
-    distances must all be in their range.
+    or negative, or the diagonal has the largest value of each row. Of a matrix of other
+    `values` than distances, `check_values` raises it.
     """
 
     def __init__(self, matrix: np.ndarray, values: MatrixValues = DISTANCES) -> None:
@@ -510,8 +510,8 @@ def matrix_forest(
     """Return the forest of mutual reachability distances of a matrix of distances.
 
     The matrix is square, dense or sparse, or the result of SciPy's `pdist`; InputError
-    if it is neither. With the parameter "from" it has other values, and is square and
-    dense.
+    if it is neither. With the parameter "from" it is square and dense, and its values
+    are converted to distances.
     """
     _, further = simplified(PRECOMPUTED, dict(parameters or {}))
     values = values_from(further.get("from"))

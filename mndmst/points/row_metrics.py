@@ -11,13 +11,13 @@ from ..host.errors import ConfigError, InputError
 from ..kernels.threads import Threads, each_range
 from .kernels.allele_counts import ABSENT, count_alleles
 
-# How missing entries count in the Hamming distance, and in words for tables of alleles.
+# Rules for missing entries in the Hamming distance, with a note for tables of alleles.
 MISSING_RULES = {
     "ignore": "loci that one of two samples lacks are left out",
     "equal": "a missing allele equals all others",
     "differ": "a missing allele differs from all others",
 }
-# Metrics of alleles, numbers from 1 on; 0 and below is a missing one. In words.
+# Metrics of alleles, with a note. Alleles are 1 and above; 0 and below are missing.
 ALLELE_METRICS = {
     "alleles": "number of loci that differ",
     "allele_shares": "share of loci that differ",
@@ -45,12 +45,13 @@ class SearchableRows(DistanceRows, Protocol):
 class ProfileRows:
     """Hamming or Jaccard distances of categorical rows, such as cgMLST profiles.
 
-    Hamming is the fraction of columns that differ, and so are shares of alleles;
-    "alleles" is the number of these columns. Jaccard compares presence, which is an
+    Hamming and "allele_shares" are the fraction of columns that differ, "alleles" is
+    the number of these columns. Jaccard compares presence, which is an
     entry other than 0: of the columns in which at least one row is present, the
     fraction in which one is absent. `missing` marks missing entries. The rule "ignore"
     leaves out columns with a missing entry in either row; rows without common columns
-    differ in all. By "equal" such columns do not differ, by "differ" they do.
+    differ in all columns. By "equal" columns with a missing entry do not differ, by
+    "differ" they do.
     """
 
     def __init__(

@@ -31,10 +31,10 @@ BLOCK, FIRST = 4096, 16
 
 @dataclass(frozen=True)
 class Connections:
-    """Where new points join the training points.
+    """The training points to which new points connect, and the distances.
 
-    Of several neighbours at one distance, that which leaves its cluster last counts,
-    then the nearest.
+    Of several neighbours at one distance, the one that leaves its cluster last is
+    chosen, then the nearest.
     """
 
     # int64: nearest training point by mutual reachability; -1 for a row that is not

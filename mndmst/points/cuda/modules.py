@@ -51,7 +51,7 @@ def tree_macros(
 
 
 def listed_for(min_samples: int) -> int:
-    """Return the length of the lists of `point_tree`; 0 is for plain distances."""
+    """Return the length of neighbour lists; `min_samples` is 0 for plain distances."""
     lists = MUTUAL_LISTS if min_samples else (PLAIN_LIST,)
     return next(length for length in lists if length >= min_samples + BEYOND)
 

@@ -153,7 +153,10 @@ class PartedProducts:
         weight: np.ndarray,
         report: Report,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Lower `weight` part by part; return the far ends and the weights."""
+        """Search part by part; return the far ends and weights of the lightest edges.
+
+        `weight` has upper bounds, which become the weights.
+        """
         ends = np.full(len(weight), NO_POSITION)
         point = self.points.point
         for part, products, batch in self._batches(len(weight), report):

@@ -32,8 +32,8 @@ VISIT, FIXED = 6.0, 40.0
 # In more dimensions the coordinates of two leaves exceed the cache during a visit.
 WIDE = 256
 # Gain of a pass over all pairs, which multiplies each pair once, over two searches. In
-# fewer dimensions than PASSED_FROM, walks that visit most points take no longer.
-PASS_GAIN, PASSED_FROM = 4, 4
+# fewer than PASS_DIMENSIONS, walks that visit most points take no longer.
+PASS_GAIN, PASS_DIMENSIONS = 4, 4
 # Coordinates that a thread certainly visits within a step of a search.
 VISITED_IN_STEP = 1 << 28
 # Limits of the rounds in one kernel call (`join_few`): steps in all; and, on several
@@ -120,7 +120,7 @@ class TreeSearch:
         self._node_lower_bound = np.empty(nodes)
         # A walk visits at most all points, so a pass takes longer than fewer walks.
         self._pass_threshold = math.ceil(break_even_share(dimensions) / PASS_GAIN * n)
-        if points is None or tree.norm != EUCLIDEAN or dimensions < PASSED_FROM:
+        if points is None or tree.norm != EUCLIDEAN or dimensions < PASS_DIMENSIONS:
             self._pass_threshold = n + 1  # never
 
     def neighbours(self, k: int, min_samples: int) -> Neighbours:

@@ -59,8 +59,9 @@ def join_certified(
 ) -> tuple[PointEdges, PointEdges, np.ndarray]:
     """Join points along certified edges; see `kernels.certified_edges`.
 
-    Neighbours on other ranks are skipped. `point` and `lower_bound`, of each point's
-    unlisted edges, are by position. Components join along the edges `equal` first.
+    Neighbours on other ranks are skipped. By position, `point` has the points'
+    numbers, and `lower_bound` a bound of the weights of their unlisted edges.
+    Components join along the edges `equal` first.
 
     Returns the edges that join, the minimum spanning forest of the listed edges between
     the remaining components, and the smallest position of each point's component.

@@ -38,7 +38,7 @@ def run_in_steps(
     """Call the kernel function(*given, begin, end) for pieces of [0, length).
 
     A piece has at least `least` elements. The first step has `first_step` elements, or
-    two pieces per thread if these are more. Nothing is known of its time.
+    two pieces per thread if these are more; its duration is unknown.
     """
     begin, size, expected = 0, max(least * threads.count * 2, first_step), math.inf
     while begin < length:
