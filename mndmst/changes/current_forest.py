@@ -168,7 +168,7 @@ class CurrentForest:
 
 
 def numbered(tops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number the fragments of some tops.
+    """Number the fragments that have some tops.
 
     Returns the number of each top's fragment, and the top of each fragment (uint32).
     """
@@ -271,10 +271,10 @@ def _compressed(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the compressed path trees of vertices inside their fragments.
 
-    A vertex is its position, with the number of its fragment in the upper 32 bits. The
-    result is the given vertices and the common ancestors, ascending; the index of each
-    one's parent, or `NONE`; and for each vertex with a parent the heaviest edge on the
-    path to it.
+    A word of `at` has the number of a fragment in its upper 32 bits, and the position
+    of a vertex in the lower 32. The result is the given vertices and the common
+    ancestors, ascending; the index of each one's parent, or `NONE`; and for each vertex
+    with a parent the heaviest edge on the path to it.
     """
     index, rooted = forest.index, forest.index.rooted
     vertices = _distinct(at)

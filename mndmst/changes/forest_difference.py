@@ -25,16 +25,16 @@ class ForestDifference(NamedTuple):
 
     @property
     def num_edges(self) -> int:
-        """Number of edges."""
+        """Number of edges that left or entered."""
         return len(self.left.pair) + len(self.entered.pair)
 
 
 def combined(
     differences: Sequence[ForestDifference], weight_dtype: np.dtype
 ) -> ForestDifference:
-    """Return the difference that several ones make, one after the other.
+    """Return the composition of successive differences.
 
-    An edge of the same weight enters and leaves in turn, so at most one of its entries
+    An edge of one weight enters and leaves alternately, so at most one of its entries
     does not cancel.
     """
     none = PairEdges(np.empty(0, np.uint64), np.empty(0, key_dtype(weight_dtype)))
@@ -114,9 +114,9 @@ def tree_difference(
 ) -> TreeDifference:
     """Return the trees that a difference has changed.
 
-    `pairs` are the edges of the forest after it; see `pairs_before`. Edges of both
-    forests connect fragments. Trees that have changed consist of the fragments at the
-    ends of the edges that left and entered.
+    `pairs` are the edges of the forest after it; see `pairs_before`. Fragments are the
+    components of the edges that both forests have. A tree that has changed consists of
+    fragments with an end of an edge that left or entered.
     """
     none = np.empty(0, np.int64)
     if difference.num_edges == 0:

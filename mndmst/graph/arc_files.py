@@ -51,7 +51,7 @@ class ArcFiles(Protocol):
 
     @property
     def rule(self) -> KeyRule:
-        """How weights become keys."""
+        """The map of the bits of weights to keys."""
 
     def opened(self) -> AbstractContextManager[OpenArcs | None]:
         """Open the files; None if only the host can unpack their arcs."""

@@ -43,9 +43,9 @@ class Threads:
         """Return the results of function(*call) for all calls, in order.
 
         Each call acquires the GIL twice; `run` calls kernels without it. After an
-        exception no other call begins; the first call's that failed is raised. Calls
-        may wait for each other as in `run`. Raises MemoryError, before any call begins,
-        if there is no memory for the stack of a thread.
+        exception no other call begins; the exception of the first failed call is
+        raised. Calls may wait for each other as in `run`. Raises MemoryError, before
+        any call begins, if there is no memory for the stack of a thread.
         """
         if self.count == 1 or len(calls) < 2:
             return [function(*call) for call in calls]
@@ -125,7 +125,7 @@ class Threads:
 def _python_threads() -> ThreadPoolExecutor:
     """Return the threads of this process that call functions of Python.
 
-    One starts for each task that finds no other idle, so tasks may wait for each other.
+    A thread starts for each task unless one is idle, so tasks may wait for each other.
     """
     return ThreadPoolExecutor(MOST_THREADS, "mndmst-cpu")
 

@@ -44,7 +44,7 @@ class ArrayPieces:
 
     @classmethod
     def of_arrays(cls, arrays: Sequence[np.ndarray]) -> "ArrayPieces":
-        """Describe arrays of one type, which are contiguous."""
+        """Describe contiguous arrays of one type."""
         facts = np.array([(address_of(a), len(a)) for a in arrays], np.int64)
         return cls(arrays[0].dtype, facts[:, 0], facts[:, 1], arrays)
 

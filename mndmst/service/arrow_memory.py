@@ -58,7 +58,7 @@ def bound_arrow(limit: int) -> bool:
 
 
 def _can_reserve(nbytes: int) -> bool:
-    """Return whether the system gives a range of addresses without its memory."""
+    """Return whether the system reserves a range of addresses without memory for it."""
     try:
         mmap.mmap(-1, nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE).close()
     except OSError:

@@ -1,4 +1,4 @@
-"""The order of edges: where a weight for each edge belongs in the rows of a rank.
+"""The order of edges, and the spread of their weights over the arcs of a rank's rows.
 
 Edges are numbered by (src, dst) with src < dst, so by the rows of their smaller ends:
 every rank has consecutive ones. A row also has the arcs that lead to smaller vertices,
@@ -40,11 +40,11 @@ def tails_of(rows: Rows) -> np.ndarray:
 
 
 class EdgeOrder:
-    """The edges that begin at the rows of a rank, and how their weights spread.
+    """The edges that begin at the rows of a rank, and the arcs that get their weights.
 
-    Made collectively. It takes 16 bytes for each row, 2 for each edge that begins here
-    or comes from another rank, and 4 for each arc to a smaller vertex; 8 from 2^32 arcs
-    on.
+    The constructor is collective. The object has 16 bytes for each row, 2 for each edge
+    that begins here or comes from another rank, and 4 for each arc to a smaller vertex,
+    or 8 from 2^32 arcs on.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class EdgeOrder:
         self._assign_targets(vtxdist)
 
     def _assign_targets(self, vtxdist: np.ndarray) -> None:
-        """Find the bucket of each edge, and the arc to a smaller vertex that it is."""
+        """Find each edge's bucket, and the arc from its larger to its smaller end."""
         rows, comm = self._rows, self.comm
         self._blocks = (rows.num_arcs >> BLOCK_BITS) + 1
         buckets = self._blocks + comm.size

@@ -223,7 +223,7 @@ class Executor:
             raise FatalError(f"{error} The service ends.") from error
 
     def make(self, graph: ServedGraph, batch: Batch | None) -> None:
-        """Make changes that are in the journal already. Collective."""
+        """Apply a batch of changes that the journal already has. Collective."""
         self._index({"graph": graph.name}, None)
         graph.publish(graph.apply(batch))
 

@@ -40,7 +40,7 @@ arrow = optional("pyarrow", "serve", "The service needs")
 
 
 def edge_schema(dtype: np.dtype) -> Any:
-    """Return the columns of edges."""
+    """Return the names and types of the columns of an edge table."""
     weight = arrow.from_numpy_dtype(dtype)
     columns = [("src", arrow.int64()), ("dst", arrow.int64()), ("weight", weight)]
     return arrow.schema(columns)

@@ -1,4 +1,4 @@
-"""Which devices a rank has. No other module of the algorithm knows CPUs from GPUs.
+"""The choice of each rank's devices; other modules do not tell CPUs from GPUs.
 
 A host may have more ranks than devices. Then as many ranks as it has devices drive one
 each, with the cores of all, and do the whole work of the host. The other ranks wait and

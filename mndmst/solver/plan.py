@@ -22,7 +22,7 @@ class GraphSize:
 
 @dataclass(frozen=True)
 class Node:
-    """What each node has for the ranks on it."""
+    """The memory and cores of each node, for the ranks on it."""
 
     cores: int
     memory: int  # bytes

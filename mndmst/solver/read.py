@@ -35,7 +35,7 @@ from ..kernels.freed_memory import KEPT_SHARE, keep_freed, keep_nothing
 from ..kernels.threads import Threads
 
 VERTEX_COST = 28
-# The bisection for a rank's first vertex ends by reading the pointers of so many rows.
+# Most rows whose pointers are read to end the bisection for a rank's first vertex.
 BISECTED_ROWS = 1 << 16
 BUCKETS = 4096
 

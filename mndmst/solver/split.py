@@ -6,8 +6,9 @@ border, which the host contracts and merges. So this module predicts the time of
 three arrangements and takes the best. The ratio may be 0 or 1.
 
 If the job has one rank, its devices have no border, but hook their rows as a team
-(`merging/hosts.py`), and the host does all that follows: more than the faster device
-saves. So the faster device has all rows, unless the ratio is given (`--ratio`).
+(`merging/hosts.py`), and the host takes all further steps. These take longer than a
+second device saves. So the faster device has all rows, unless the ratio is given
+(`--ratio`).
 
 MND-MST times both devices on 5 to 10 random induced subgraphs of 5 % of the vertices.
 This module times them on random runs of consecutive rows, cut edges included, because

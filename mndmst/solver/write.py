@@ -32,7 +32,7 @@ from .run_report import write_report
 
 
 class _ForestFacts(TypedDict):
-    """What the summary, the report and the files say of a forest."""
+    """Facts of a forest for the summary, the report and the files."""
 
     num_vertices: int
     num_edges: int

@@ -92,7 +92,7 @@ class ForestIndex:
 
     @property
     def num_trees(self) -> int:
-        """How many trees there are; an isolated vertex is one."""
+        """Number of trees; an isolated vertex is one."""
         return self.num_vertices - len(self)
 
     @cached_property

@@ -47,7 +47,7 @@ class CpuBackend(Backend[Rows, np.ndarray]):
         return f"cpu, {counted(self.threads.count, 'thread')}"
 
     def memory(self) -> Memory:
-        """Return the memory of the machine."""
+        """Return the memory of the machine, and the free part of it."""
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return Memory(total, free_bytes())
 

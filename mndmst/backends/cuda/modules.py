@@ -239,9 +239,9 @@ def _store(
 
 
 def _inlined(path: Path) -> str:
-    """Return a text with its includes in place: CuPy's cache does not look there.
+    """Return the text of a file with its includes in place, for NVRTC.
 
-    The compiler's messages name the real files.
+    Line directives let the compiler's messages name the real files.
     """
     parts = []
     for number, line in enumerate(path.read_text().splitlines(), 1):

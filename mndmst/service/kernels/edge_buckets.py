@@ -1,9 +1,10 @@
-"""Where the weight of an edge belongs among the arcs of some rows.
+"""Distribution of the weights of edges to both arcs of each edge.
 
-Each edge is an arc to a larger vertex, one after the other, and an arc to a smaller one
-elsewhere. To write the latter one by one takes an access to memory for each. So edges
-are distributed to buckets first, by the blocks of rows that their larger ends are in: a
-block stays in the cache of a core while the edges of its bucket are written to it.
+Weights come in the order of edges: by smaller end, then larger end. The arcs from the
+smaller ends have this order, too. The arcs from the larger ends are scattered over the
+rows, and each would take an access to memory. So their weights are distributed to
+buckets first, by the blocks of rows that have the larger ends: a block stays in the
+cache of a core while the weights of its bucket are written to it.
 """
 
 from typing import NamedTuple
@@ -19,7 +20,7 @@ class EdgeBuckets(NamedTuple):
 
     # uint16 or uint32, by edge: a block of rows here, or another rank
     bucket: np.ndarray
-    # int64: for each bucket how many it has, or where its next edge goes
+    # int64: for each bucket the number of its edges, later the slot of its next edge
     next_slot: np.ndarray
 
 
@@ -55,8 +56,8 @@ def take_upward(indptr, upward, begin, end, values, out):
 def choose_buckets(csr, upward, rows, bounds, vtxdist, local):
     """Write the bucket of each edge that begins at rows [begin, end), and count them.
 
-    `bounds` says how far the first arc of a row is shifted for the bucket of the row,
-    and how many such buckets there are. The ranks follow.
+    `bounds` has the shift from the first arc of a row to the bucket of the row, and the
+    number of such buckets. The buckets of the ranks follow.
     """
     first, indptr, indices, _ = csr
     bucket, counts = local
@@ -91,11 +92,11 @@ def choose_blocks(indptr, heads, shift, received):
 
 @kernel
 def find_targets(heads, bucket, blocks, next_slot, next_arc, target):
-    """Find the arcs to smaller vertices that edges are, in the order of edges.
+    """Find for each edge the arc from its larger to its smaller end.
 
-    `heads` are the rows of the larger ends; not looked at for edges to other ranks,
-    whose buckets follow the first `blocks`. `next_slot` is by bucket, `next_arc` by
-    row; `target` gets the arc in the edge's slot.
+    `heads` are the rows of the larger ends. Edges to other ranks, whose buckets follow
+    the first `blocks`, have none. `next_slot` is by bucket, `next_arc` by row; `target`
+    gets the arc in the edge's slot.
     """
     for i in range(len(heads)):
         chosen = bucket[i]
