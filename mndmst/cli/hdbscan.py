@@ -191,7 +191,7 @@ def _write_hdbscan(
     from ..points.clusters.prediction_file import prediction_columns, prediction_facts
 
     rule = density_rule(arguments)
-    clusters = clusters_of(result, rule)
+    clusters = clusters_of(result, rule, arguments.threads)
     exemplars = exemplars_of(clusters.tree, clusters.flat.labels)
     flat = clusters.flat
     if arguments.noise == "nearest":

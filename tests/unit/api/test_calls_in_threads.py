@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 import mndmst
+from mndmst.__main__ import main
 from mndmst.host.errors import ConfigError
 from mndmst.host.memory import Budget, held_bytes
 from mndmst.io import memory_limit
 from mndmst.kernels.nogil_pool import POOL
+from mndmst.points.clusters import density_clusters
+from mndmst.points.point_files import example_points
 
 CALLS = 8
 VERTICES = 100_000
@@ -99,6 +102,22 @@ def test_a_fit_on_one_thread_starts_no_worker(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(POOL, "make_calls", noted)
     mndmst.HDBSCAN(n_jobs=1).fit(points)
     assert asked <= {1}
+
+
+def test_the_command_finds_clusters_on_its_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "points.npy", example_points("blobs", 30))
+    asked, find = [], density_clusters.clusters_of
+
+    def noted(*given: Any) -> Any:
+        asked.append(given[2:])
+        return find(*given)
+
+    monkeypatch.setattr(density_clusters, "clusters_of", noted)
+    command = ["hdbscan", f"{tmp_path}/points.npy", "-q", "-o", f"{tmp_path}/out.h5"]
+    assert main([*command, "--threads", "1"]) == 0
+    assert asked == [(1,)]
 
 
 def test_the_limit_of_the_system_is_restored_after_blocks_that_overlap() -> None:
