@@ -7,6 +7,7 @@ the batches of all versions are known.
 import random
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -385,6 +386,48 @@ def query(reader: Reader, graph: Any) -> tuple[int, Check]:
     return version_of(table), check
 
 
+def changes(reader: Reader, graph: Any) -> tuple[int, Check] | None:
+    """Read the changes of the forest since a version, after waiting for a while."""
+    newest = reader.model.acknowledged
+    since = reader.draw.randint(max(0, newest - 20), newest)
+    assert graph.wait(since, timeout=reader.draw.choice((0, 0.05))) >= newest
+    try:
+        found = graph.changes(since)
+        trees = found.trees.to_pylist()
+    except OtherVersionError:  # the service began with a snapshot
+        assert since < graph.info()["changes_since"]
+        return None
+
+    def check(model: Model, facts: Facts) -> None:
+        before = model.facts(since)
+        old, new = (_edges_of(each.forest) for each in (before, facts))
+        rows = [tuple(row.values()) for row in found.edges.to_pylist()]
+        left = [(*edge, "left") for edge in old - new]
+        entered = [(*edge, "entered") for edge in new - old]
+        assert len(rows) == len(left) + len(entered)
+        assert set(rows) == {*left, *entered}
+        shared = Counter(
+            zip(before.labels.tolist(), facts.labels.tolist(), strict=True)
+        )
+        sizes = [Counter(each.labels.tolist()) for each in (before, facts)]
+        changed = {
+            (one, other): (count, sizes[0][one], sizes[1][other])
+            for (one, other), count in shared.items()
+            if not count == sizes[0][one] == sizes[1][other]
+        }
+        assert changed == {
+            (row["before"], row["after"]): tuple(list(row.values())[2:5])
+            for row in trees
+        }
+
+    return found.version, check
+
+
+def _edges_of(forest: Answer) -> set[tuple[int, int, Any]]:
+    columns = (forest.src, forest.dst, forest.weight)
+    return set(zip(*(column.tolist() for column in columns), strict=True))
+
+
 def facts_of(reader: Reader, graph: Any) -> tuple[int, Check]:
     """Ask for the sizes and the version of the graph."""
     info = graph.info()
@@ -414,7 +457,7 @@ READS: tuple[tuple[str, Read], ...] = tuple(
     (read.__name__, read)
     for read in (
         edges, forest, solve, sent, stored, expression, labels, clusters, query, query,
-        facts_of, wrong,
+        changes, facts_of, wrong,
     )
 )  # fmt: skip
 
