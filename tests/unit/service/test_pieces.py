@@ -213,7 +213,7 @@ LOGGED = {  # by options: the requests whose lines are written
     ("quiet",): ["list slow"],
     ("verbose",): [
         "solve ok", "list ok", "put ok", "solve refused", "list failed", "put left",
-        "list slow",
+        "list slow", "wait ok",
     ],
 }  # fmt: skip
 
@@ -233,6 +233,7 @@ def test_the_log_has_a_line_for_what_was_done_or_refused(
         FinishedRequest("5", "list", "-", "failed", 0.5, error, "10.0.0.7"),
         FinishedRequest("6", "put", "-", "left", 0.5, client="10.0.0.7"),
         FinishedRequest("7", "list", "-", "ok", 10.5, client="10.0.0.7"),
+        FinishedRequest("8", "wait", "city", "ok", 60.5, client="10.0.0.7"),
     ):
         log.write(request, 0)
     lines = capsys.readouterr().err.splitlines()
