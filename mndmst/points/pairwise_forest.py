@@ -65,6 +65,10 @@ NEGATIVE = (
     "Negative values in data: the precomputed distance matrix has one; for "
     f"correlations give {FROM_OPTION}"
 )
+NOT_SYMMETRIC = (
+    "The precomputed distance matrix is not symmetric: values on both sides of its "
+    "diagonal differ"
+)
 SIMILARITIES = (
     "The precomputed distance matrix has the largest value of every row on its "
     "diagonal, as one of similarities; give distances, or for correlations "
@@ -114,10 +118,7 @@ class MatrixRows:
             if not np.array_equal(rows, columns):
                 self.exact = False
                 if not np.allclose(rows, columns):
-                    raise InputError(
-                        "The precomputed distance matrix is not symmetric: values on "
-                        "both sides of its diagonal differ"
-                    )
+                    raise InputError(NOT_SYMMETRIC)
         if values is DISTANCES and resembles_similarities(matrix.diagonal(), largest):
             raise InputError(SIMILARITIES)
 
@@ -288,10 +289,7 @@ def forest_of_sparse(matrix: Any, min_samples: int, alpha: float = 1.0) -> Point
     if (distance < 0).any():
         raise InputError(NEGATIVE)
     if abs(matrix - matrix.T).max() > 1e-8 * max(distance.max(initial=0), 1e-300):
-        raise InputError(
-            "The precomputed distance matrix is not symmetric: values on both sides of "
-            "its diagonal differ"
-        )
+        raise InputError(NOT_SYMMETRIC)
     off_diagonal = src != dst
     largest = np.zeros(n)
     np.maximum.at(largest, src[off_diagonal], distance[off_diagonal])
